@@ -1,0 +1,2 @@
+//! The developer tool.
+fn main() {}

@@ -1,0 +1,121 @@
+//! What a cluster is asked to be.
+
+use super::layout::Layout;
+use super::running::Cluster;
+use crate::account::Account;
+use crate::error::Result;
+use crate::{place, port};
+use std::path::{Path, PathBuf};
+
+/// The choices for a cluster; [`Cluster::builder`] begins one.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    pub(super) name: String,
+    folder: Option<PathBuf>,
+    port: Option<u16>,
+    extension: bool,
+    durable: bool,
+    settings: Vec<(String, String)>,
+}
+
+impl Builder {
+    pub(super) fn new(name: &str) -> Builder {
+        Builder {
+            name: name.to_owned(),
+            folder: None,
+            port: None,
+            extension: true,
+            durable: false,
+            settings: Vec::new(),
+        }
+    }
+
+    /// Keeps the cluster in this folder and leaves it there. Without this it lives in a temporary folder, which is
+    /// removed with the value (unless `LANES_KEEP` is set).
+    pub fn folder(mut self, folder: &Path) -> Builder {
+        self.folder = Some(folder.to_owned());
+        self
+    }
+
+    /// Listens on this port. Without this a free one is found.
+    pub fn port(mut self, port: u16) -> Builder {
+        self.port = Some(port);
+        self
+    }
+
+    /// Stock Postgres: does not load the extension's library, which then need not be installed.
+    pub fn without_extension(mut self) -> Builder {
+        self.extension = false;
+        self
+    }
+
+    /// Waits for the disk, as a production cluster does. Test clusters do not (`fsync = off`): a killed process loses
+    /// nothing that it gave to the operating system, so crash tests prove the same without it.
+    pub fn durable(mut self) -> Builder {
+        self.durable = true;
+        self
+    }
+
+    /// A line of `postgresql.conf`; the last one for a name wins.
+    pub fn setting(mut self, name: &str, value: &str) -> Builder {
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Makes the cluster if it is not there yet, and starts it.
+    pub fn start(self) -> Result<Cluster> {
+        let mut cluster = self.create()?;
+        cluster.start()?;
+        Ok(cluster)
+    }
+
+    /// Makes the cluster if it is not there yet, without starting it.
+    pub fn create(self) -> Result<Cluster> {
+        let account = Account::for_postgres()?;
+        let programs = place::postgres_programs()?;
+        if self.extension {
+            place::require_extension()?;
+        }
+        let temporary = self.folder.is_none();
+        let folder = match &self.folder {
+            Some(folder) => {
+                place::make_folder(folder)?;
+                account.give(folder)?;
+                folder.clone()
+            }
+            None => place::test_folder(&self.name, &account)?,
+        };
+        let layout = Layout::new(&folder);
+        let port = match self.port {
+            Some(port) => port,
+            None => port::free()?,
+        };
+        let mut settings = self.base_settings();
+        settings.extend(self.settings);
+        let cluster = Cluster::new(
+            self.name, account, programs, layout, port, settings, temporary,
+        );
+        cluster.make_data()?;
+        Ok(cluster)
+    }
+
+    fn base_settings(&self) -> Vec<(String, String)> {
+        let mut settings = vec![
+            ("listen_addresses", "127.0.0.1"),
+            ("password_encryption", "scram-sha-256"),
+            ("log_line_prefix", "%m [%p] %q%u@%d "),
+            ("max_prepared_transactions", "20"),
+            ("timezone", "UTC"),
+        ];
+        if !self.durable {
+            settings.extend([("fsync", "off"), ("shared_buffers", "32MB")]);
+        }
+        if self.extension {
+            settings.push(("shared_preload_libraries", "lanes"));
+        }
+        settings
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+}

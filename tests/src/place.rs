@@ -1,0 +1,232 @@
+//! Where things are: Postgres's programs, the build's target folder, and a folder that a cluster's account can enter.
+
+use crate::account::Account;
+use crate::error::{Error, Result};
+use crate::process::{Signal, is_alive, send};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The major version of Postgres that is built for and tested here.
+pub const POSTGRES_MAJOR: &str = "15";
+/// Clusters go here when the folder that was asked for is closed to their account.
+const REACHABLE_HOME: &str = "/var/lib/pg_lanes";
+
+/// The folder of Postgres's server programs.
+pub fn postgres_programs() -> Result<PathBuf> {
+    let folder = PathBuf::from(format!("/usr/lib/postgresql/{POSTGRES_MAJOR}/bin"));
+    if folder.join("postgres").exists() {
+        return Ok(folder);
+    }
+    Err(Error::Missing {
+        what: format!("PostgreSQL {POSTGRES_MAJOR}"),
+        remedy: "run `make setup`",
+    })
+}
+
+/// Where `CREATE EXTENSION` looks for control files and scripts.
+pub fn extension_scripts() -> PathBuf {
+    PathBuf::from(format!("/usr/share/postgresql/{POSTGRES_MAJOR}/extension"))
+}
+
+/// Where Postgres looks for shared libraries.
+pub fn extension_libraries() -> PathBuf {
+    PathBuf::from(format!("/usr/lib/postgresql/{POSTGRES_MAJOR}/lib"))
+}
+
+/// Fails with the remedy when the extension is not installed.
+pub fn require_extension() -> Result<()> {
+    if extension_scripts().join("lanes.control").exists()
+        && extension_libraries().join("lanes.so").exists()
+    {
+        return Ok(());
+    }
+    let what = format!("the extension `lanes` in PostgreSQL {POSTGRES_MAJOR}");
+    Err(Error::Missing {
+        what,
+        remedy: "run `make setup`, which builds and installs it",
+    })
+}
+
+/// The root of the checkout that this program was built from.
+pub fn workspace() -> PathBuf {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crate_folder.parent().unwrap_or(crate_folder).to_owned()
+}
+
+/// Cargo's target folder: the one that this program lies in.
+pub fn target() -> PathBuf {
+    let inside = std::env::current_exe().ok().and_then(|program| {
+        program
+            .ancestors()
+            .find(|folder| folder.join("CACHEDIR.TAG").exists())
+            .map(Path::to_owned)
+    });
+    inside.unwrap_or_else(|| workspace().join("target"))
+}
+
+/// The gateway's program: `LANES_GATEWAY_PROGRAM`, or the release build.
+pub fn gateway_program() -> Result<PathBuf> {
+    let program = match std::env::var_os("LANES_GATEWAY_PROGRAM") {
+        Some(program) => PathBuf::from(program),
+        None => target().join("release/lanes-gateway"),
+    };
+    if program.exists() {
+        return Ok(program);
+    }
+    let what = format!("the gateway ({})", program.display());
+    Err(Error::Missing {
+        what,
+        remedy: "run `make setup`, which builds it",
+    })
+}
+
+/// A folder for a cluster's account: `wanted` when the account can enter it, else one under `/var/lib/pg_lanes` whose
+/// name is derived from `wanted`. The caller makes the folder.
+pub fn reachable(wanted: &Path, account: &Account) -> PathBuf {
+    if account.can_enter(wanted) {
+        return wanted.to_owned();
+    }
+    Path::new(REACHABLE_HOME).join(short_name(wanted))
+}
+
+/// A folder for a Unix socket, short enough for the kernel's limit of 107 bytes on the socket's path.
+pub fn socket_folder(cluster: &Path) -> PathBuf {
+    const SOCKET_FOLDER_BYTES_MAX: usize = 107 - "/.s.PGSQL.65535".len();
+    let wanted = cluster.join("socket");
+    if wanted.as_os_str().len() <= SOCKET_FOLDER_BYTES_MAX {
+        return wanted;
+    }
+    Path::new("/tmp").join(format!("pg_lanes-{}", short_name(cluster)))
+}
+
+/// A new folder for a test, owned by the account: `<temporary folder>/lanes-tests-<our process id>/<name>`.
+/// Folders of test runs that have ended without cleaning up are removed, and their postmasters ended.
+pub fn test_folder(name: &str, account: &Account) -> Result<PathBuf> {
+    let parent = reachable(&std::env::temp_dir(), account);
+    make_folder(&parent)?;
+    remove_left_behind(&parent);
+    let ours = parent.join(format!("{TEST_FOLDER_PREFIX}{}", std::process::id()));
+    make_folder(&ours)?;
+    let folder = ours.join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(Error::file("empty", &folder))?;
+    }
+    make_folder(&folder)?;
+    account.give(&folder)?;
+    Ok(folder)
+}
+
+const TEST_FOLDER_PREFIX: &str = "lanes-tests-";
+
+fn remove_left_behind(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner: Option<u32> = name
+            .strip_prefix(TEST_FOLDER_PREFIX)
+            .and_then(|id| id.parse().ok());
+        if owner.is_none_or(is_alive) {
+            continue;
+        }
+        for cluster in std::fs::read_dir(entry.path())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if let Some(postmaster) = running_postmaster(&cluster.path().join("data")) {
+                send(postmaster, Signal::QUIT);
+            }
+        }
+        // Best effort: another test program may be removing it at the same time.
+        let _ = std::fs::remove_dir_all(entry.path());
+    }
+}
+
+/// The process id of the postmaster that runs on a data folder, if one does.
+pub fn running_postmaster(data: &Path) -> Option<u32> {
+    let file = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
+    let id: u32 = file.lines().next()?.trim().parse().ok()?;
+    // The number may have been given to another program since: a postmaster works in its data folder.
+    let working_folder = std::fs::read_link(format!("/proc/{id}/cwd")).ok()?;
+    (working_folder == data.canonicalize().ok()?).then_some(id)
+}
+
+/// Makes a folder that everyone can enter, and its parents.
+pub fn make_folder(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder).map_err(Error::file("make", folder))?;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
+        .map_err(Error::file("open", folder))
+}
+
+/// Writes a file that only its owner can read.
+pub fn write_private(path: &Path, text: &str) -> Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    // A new file and a rename: the text is never in a file with wider permissions, nor half there.
+    let draft = path.with_extension("new");
+    let _ = std::fs::remove_file(&draft);
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&draft)
+        .map_err(Error::file("create", &draft))?;
+    file.write_all(text.as_bytes())
+        .map_err(Error::file("write", &draft))?;
+    std::fs::rename(&draft, path).map_err(Error::file("write", path))
+}
+
+fn short_name(path: &Path) -> String {
+    // Stable for one build of the standard library, which is all a name for a private folder needs together with the
+    // link that `.lanes` keeps to it.
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn socket_paths_stay_below_the_kernels_limit() {
+        let short = Path::new("/tmp/x");
+        assert_eq!(socket_folder(short), short.join("socket"));
+        let long = PathBuf::from(format!("/tmp/{}", "x".repeat(100)));
+        assert!(
+            socket_folder(&long)
+                .join(".s.PGSQL.65535")
+                .as_os_str()
+                .len()
+                <= 107
+        );
+    }
+
+    #[test]
+    fn private_files_are_private_and_replaced_whole() {
+        let path = std::env::temp_dir().join(format!("lanes-private-{}", std::process::id()));
+        write_private(&path, "first").unwrap();
+        write_private(&path, "second").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "second");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_a_dead_test_run_left_behind_is_removed() {
+        let parent = std::env::temp_dir().join(format!("lanes-left-{}", std::process::id()));
+        let dead = parent.join(format!("{TEST_FOLDER_PREFIX}{}", u32::MAX - 1));
+        let alive = parent.join(format!("{TEST_FOLDER_PREFIX}{}", std::process::id()));
+        std::fs::create_dir_all(dead.join("cluster/data")).unwrap();
+        std::fs::create_dir_all(&alive).unwrap();
+        remove_left_behind(&parent);
+        assert!(!dead.exists() && alive.exists());
+        std::fs::remove_dir_all(&parent).unwrap();
+    }
+}

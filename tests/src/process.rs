@@ -1,0 +1,299 @@
+//! Child processes: run one to its end, or keep one with a log.
+
+use crate::error::{Error, Result};
+use rustix::process::{Pid, kill_process};
+use std::fs::{File, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub use rustix::process::Signal;
+
+/// How often a state that cannot be waited for is looked at.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// A log that has grown past this is moved aside when its process starts, so that it does not grow for ever.
+const LOG_BYTES_MAX: u64 = 16 << 20;
+/// How much of a log's end is shown when its process fails.
+const TAIL_LINES: usize = 30;
+
+/// Runs a program to its end and gives its standard output; a failure carries what it wrote.
+pub fn run(command: &mut Command) -> Result<String> {
+    let output = run_to_output(command)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let written = [output.stdout, output.stderr].concat();
+    Err(Error::Command {
+        program: describe(command),
+        status: output.status.to_string(),
+        output: last_lines(&String::from_utf8_lossy(&written), TAIL_LINES),
+    })
+}
+
+/// Runs a program to its end, whatever that is.
+pub fn run_to_output(command: &mut Command) -> Result<Output> {
+    command.output().map_err(|source| Error::Spawn {
+        program: describe(command),
+        source,
+    })
+}
+
+/// Runs a program with our terminal as its own, for output that the user should see as it comes.
+pub fn run_visibly(command: &mut Command) -> Result<()> {
+    let status = command.status().map_err(|source| Error::Spawn {
+        program: describe(command),
+        source,
+    })?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Error::Command {
+        program: describe(command),
+        status: status.to_string(),
+        output: "its output is above".to_owned(),
+    })
+}
+
+/// A child process that writes to a log file and never outlives its owner.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    log: PathBuf,
+    child: Child,
+}
+
+impl Process {
+    /// Starts the command, its output going to the end of the log.
+    ///
+    /// It gets a process group of its own: Ctrl-C in the terminal reaches only us, and we stop our children in order.
+    pub fn start(name: &str, command: &mut Command, log: &Path) -> Result<Process> {
+        if log
+            .metadata()
+            .is_ok_and(|metadata| metadata.len() > LOG_BYTES_MAX)
+        {
+            std::fs::rename(log, log.with_extension("log.1"))
+                .map_err(Error::file("rename", log))?;
+        }
+        let open = || -> Result<File> {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(log)
+                .map_err(Error::file("open", log))
+        };
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(open()?)
+            .stderr(open()?)
+            .process_group(0)
+            .spawn()
+            .map_err(|source| Error::Spawn {
+                program: describe(command),
+                source,
+            })?;
+        Ok(Process {
+            name: name.to_owned(),
+            log: log.to_owned(),
+            child,
+        })
+    }
+
+    /// The operating system's number for it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its log file.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Fails with the log's end when the process has ended on its own.
+    pub fn check(&mut self) -> Result<()> {
+        match self.ended() {
+            None => Ok(()),
+            Some(status) => Err(Error::Died {
+                name: self.name.clone(),
+                status: status.to_string(),
+                log: self.log.clone(),
+                tail: tail(&self.log),
+            }),
+        }
+    }
+
+    /// Sends a signal; sending one to a process that has ended is no error.
+    pub fn signal(&mut self, signal: Signal) {
+        // As long as the child is not waited for, its number cannot belong to another process.
+        if self.ended().is_none() {
+            send(self.id(), signal);
+        }
+    }
+
+    /// Sends the signal and waits for the end; fails if that takes longer.
+    pub fn stop(&mut self, signal: Signal, timeout: Duration) -> Result<ExitStatus> {
+        self.signal(signal);
+        self.wait(timeout)
+    }
+
+    /// Waits for the end.
+    pub fn wait(&mut self, timeout: Duration) -> Result<ExitStatus> {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.ended() {
+                return Ok(status);
+            }
+            if start.elapsed() > timeout {
+                return Err(self.late("the end", timeout));
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Calls `ready` until it says yes; fails when the process ends first, or in `timeout`.
+    pub fn wait_until(
+        &mut self,
+        what: &str,
+        timeout: Duration,
+        mut ready: impl FnMut() -> bool,
+    ) -> Result<()> {
+        let start = Instant::now();
+        while !ready() {
+            self.check()?;
+            if start.elapsed() > timeout {
+                return Err(self.late(what, timeout));
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        Ok(())
+    }
+
+    fn late(&self, what: &str, timeout: Duration) -> Error {
+        Error::Timeout {
+            what: format!("{}: {what}", self.name),
+            seconds: timeout.as_secs(),
+            log: self.log.clone(),
+            tail: tail(&self.log),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+        // Fails only if the child was already waited for.
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal by process number; false when there is no such process (or it is not ours to signal).
+pub fn send(id: u32, signal: Signal) -> bool {
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
+}
+
+/// Whether a process with this number exists and is not a zombie.
+pub fn is_alive(id: u32) -> bool {
+    stat(id).is_some_and(|(state, _)| state != 'Z')
+}
+
+/// The direct children of a process.
+pub fn children(parent: u32) -> Vec<u32> {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    processes
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|id| stat(*id).is_some_and(|(_, its_parent)| its_parent == parent))
+        .collect()
+}
+
+/// State and parent of a process.
+fn stat(id: u32) -> Option<(char, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The second field is the program's name in parentheses and may itself contain spaces and parentheses.
+    let mut fields = text[text.rfind(')')? + 1..].split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// The last lines of a log file, or why there are none.
+pub fn tail(log: &Path) -> String {
+    match std::fs::read(log) {
+        Ok(bytes) => last_lines(&String::from_utf8_lossy(&bytes), TAIL_LINES),
+        Err(error) => format!("({error})"),
+    }
+}
+
+fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+fn describe(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("lanes-process-{name}-{}.log", std::process::id()))
+    }
+
+    #[test]
+    fn a_child_that_dies_is_reported_with_the_end_of_its_log() {
+        let log = log("dies");
+        let mut child = Process::start(
+            "the child",
+            Command::new("sh").args(["-c", "echo last words; exit 3"]),
+            &log,
+        )
+        .unwrap();
+        let error = child
+            .wait_until("never", Duration::from_secs(20), || false)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("the child") && error.contains("last words") && error.contains('3'),
+            "{error}"
+        );
+        std::fs::remove_file(&log).unwrap();
+    }
+
+    #[test]
+    fn a_child_ends_with_its_owner() {
+        let log = log("owner");
+        let child = Process::start("sleeper", Command::new("sleep").arg("600"), &log).unwrap();
+        let id = child.id();
+        assert!(is_alive(id) && children(std::process::id()).contains(&id));
+        drop(child);
+        assert!(!is_alive(id));
+        std::fs::remove_file(&log).unwrap();
+    }
+
+    #[test]
+    fn a_failed_command_tells_what_it_wrote() {
+        let error = run(Command::new("sh").args(["-c", "echo out; echo err >&2; exit 7"]))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("out\nerr") && error.contains('7'), "{error}");
+    }
+
+    #[test]
+    fn last_lines_are_the_last() {
+        assert_eq!(last_lines("a\nb\nc\n", 2), "b\nc");
+        assert_eq!(last_lines("a", 2), "a");
+        assert_eq!(last_lines("", 2), "");
+    }
+}
