@@ -1,0 +1,153 @@
+//! Text or bytes being collected: dictionary-coded while that pays, else plain.
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+
+use crate::ItemsSource;
+use crate::limits::DICTIONARY_ITEMS_FLOOR;
+
+/// Items of a column, one a row.
+///
+/// It begins as a dictionary. When the dictionary holds more than [`DICTIONARY_ITEMS_FLOOR`] items and more than half as many as
+/// there are rows, hashing has stopped paying and the column goes on plain; and what is still a dictionary at the end is sent in the
+/// smaller of the two forms.
+#[derive(Debug, Default)]
+pub(crate) struct ItemBuffer {
+    hasher: DefaultHashBuilder,
+    /// Codes by the hash of their items.
+    codes_by_item: HashTable<u32>,
+    item_ends: Vec<u32>,
+    item_bytes: Vec<u8>,
+    /// One code a row, while a dictionary.
+    codes: Vec<u32>,
+    is_plain: bool,
+    /// One end a row, once plain.
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+    /// Bytes of all rows' items.
+    bytes_total: u64,
+}
+
+fn item_at<'b>(ends: &[u32], bytes: &'b [u8], item: usize) -> &'b [u8] {
+    let start = if item == 0 { 0 } else { ends[item - 1] };
+    &bytes[start as usize..ends[item] as usize]
+}
+
+impl ItemBuffer {
+    pub(crate) fn rows(&self) -> usize {
+        if self.is_plain {
+            self.ends.len()
+        } else {
+            self.codes.len()
+        }
+    }
+
+    /// Bytes of all rows' items; the caller keeps them below [`crate::limits::BATCH_BYTES_MAX`], so that ends fit `u32`.
+    pub(crate) fn bytes_total(&self) -> u64 {
+        self.bytes_total
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.codes_by_item.clear();
+        self.item_ends.clear();
+        self.item_bytes.clear();
+        self.codes.clear();
+        self.is_plain = false;
+        self.ends.clear();
+        self.bytes.clear();
+        self.bytes_total = 0;
+    }
+
+    pub(crate) fn push(&mut self, item: &[u8]) {
+        self.bytes_total += item.len() as u64;
+        if self.is_plain {
+            self.bytes.extend_from_slice(item);
+            self.ends.push(self.bytes.len() as u32);
+            return;
+        }
+        let code = self.code_of(item);
+        self.codes.push(code);
+        let items = self.item_ends.len();
+        if items > DICTIONARY_ITEMS_FLOOR && items > self.codes.len() / 2 {
+            self.expand();
+            self.is_plain = true;
+        }
+    }
+
+    /// A row without an item. Its code must exist all the same: the reader checks the codes of NULL rows too.
+    pub(crate) fn push_null(&mut self) {
+        self.push(&[]);
+    }
+
+    fn code_of(&mut self, item: &[u8]) -> u32 {
+        let ItemBuffer {
+            hasher,
+            codes_by_item,
+            item_ends,
+            item_bytes,
+            ..
+        } = self;
+        let found = codes_by_item.entry(
+            hasher.hash_one(item),
+            |code| item_at(item_ends, item_bytes, *code as usize) == item,
+            |code| hasher.hash_one(item_at(item_ends, item_bytes, *code as usize)),
+        );
+        match found {
+            hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                let code = item_ends.len() as u32;
+                entry.insert(code);
+                item_bytes.extend_from_slice(item);
+                item_ends.push(item_bytes.len() as u32);
+                code
+            }
+        }
+    }
+
+    /// Fills `ends` and `bytes` from the dictionary.
+    fn expand(&mut self) {
+        self.ends.clear();
+        self.bytes.clear();
+        self.ends.reserve(self.codes.len());
+        self.bytes.reserve(self.bytes_total as usize);
+        for code in &self.codes {
+            let item = item_at(&self.item_ends, &self.item_bytes, *code as usize);
+            self.bytes.extend_from_slice(item);
+            self.ends.push(self.bytes.len() as u32);
+        }
+    }
+
+    /// Readies [`Self::source`]: chooses the smaller form.
+    pub(crate) fn prepare(&mut self) {
+        if !self.is_plain && !self.dictionary_pays() {
+            self.expand();
+        }
+    }
+
+    fn dictionary_pays(&self) -> bool {
+        let code_bytes = match self.item_ends.len() {
+            0..=0x100 => 1,
+            0x101..=0x1_0000 => 2,
+            _ => 4,
+        };
+        let dictionary =
+            self.codes.len() * code_bytes + self.item_ends.len() * 4 + self.item_bytes.len();
+        (dictionary as u64) < self.codes.len() as u64 * 4 + self.bytes_total
+    }
+
+    /// The items; [`Self::prepare`] comes first.
+    pub(crate) fn source(&self) -> ItemsSource<'_> {
+        if self.is_plain || !self.dictionary_pays() {
+            ItemsSource::Plain {
+                ends: &self.ends,
+                bytes: &self.bytes,
+            }
+        } else {
+            ItemsSource::Dictionary {
+                codes: &self.codes,
+                item_ends: &self.item_ends,
+                item_bytes: &self.item_bytes,
+            }
+        }
+    }
+}
