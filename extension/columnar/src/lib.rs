@@ -1,1 +1,33 @@
-//! Placeholder.
+//! The columnar engine of pg_lanes over memory that the caller gives.
+//!
+//! It knows nothing of PostgreSQL: it can be fuzzed, run under Miri and benchmarked alone.
+//!
+//! The cast, in the order in which data flows:
+//! - [`limits`]: row numbers, segments, sizes.
+//! - [`kind`]: how the values of one column lie in memory.
+//! - [`column`]: a column of one run in private memory, built from rows or from a batch.
+//!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
+//! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
+//! - [`lane`]: what a scan reads, whether of a column or of a segment.
+//! - [`error`]: what can go wrong on the way.
+#![warn(missing_docs)]
+
+mod bits;
+mod body;
+mod buffer;
+pub mod column;
+mod dictionary;
+pub mod error;
+pub mod image;
+mod items;
+pub mod kind;
+pub mod lane;
+pub mod limits;
+#[cfg(test)]
+mod test_support;
+
+pub use column::Column;
+pub use error::{Error, Result};
+pub use image::{Image, encode};
+pub use kind::{LaneKind, item_align};
+pub use lane::{Lane, LaneData};

@@ -1,0 +1,198 @@
+//! A growable array whose storage begins at a multiple of 64 bytes, so that it can serve as a lane.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::limits::LANE_ALIGN;
+
+/// Element types of a buffer.
+///
+/// # Safety
+/// The type is an integer without padding; all bit patterns are values and zero is one of them.
+pub(crate) unsafe trait Plain: Copy {}
+// SAFETY: plain integers.
+unsafe impl Plain for u8 {}
+// SAFETY: plain integers.
+unsafe impl Plain for u32 {}
+// SAFETY: plain integers.
+unsafe impl Plain for u64 {}
+
+#[repr(align(64))]
+struct AlignMark;
+
+/// Like `Vec`, but aligned to [`LANE_ALIGN`].
+///
+/// Invariants: `elements` points to `capacity` elements (or dangles, aligned, when that is 0), of
+/// which the first `len` are initialised; `len <= capacity`.
+pub(crate) struct Buffer<T: Plain> {
+    elements: NonNull<T>,
+    len: usize,
+    capacity: usize,
+}
+
+// SAFETY: the buffer owns its elements, which are plain integers.
+unsafe impl<T: Plain> Send for Buffer<T> {}
+// SAFETY: as above; shared access only reads.
+unsafe impl<T: Plain> Sync for Buffer<T> {}
+
+impl<T: Plain> Buffer<T> {
+    pub(crate) const fn new() -> Self {
+        Buffer {
+            elements: NonNull::<AlignMark>::dangling().cast(),
+            len: 0,
+            capacity: 0,
+        }
+    }
+
+    /// Makes room for `more` elements past the present ones.
+    #[inline]
+    pub(crate) fn reserve(&mut self, more: usize) {
+        if more > self.capacity - self.len {
+            self.grow(more);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) {
+        let wanted = self.len.checked_add(more).unwrap_or(usize::MAX);
+        let wanted = wanted
+            .max(self.capacity * 2)
+            .saturating_mul(size_of::<T>())
+            .max(LANE_ALIGN);
+        let layout = Layout::from_size_align(wanted, LANE_ALIGN)
+            .unwrap_or_else(|_| handle_alloc_error(Layout::new::<T>()));
+        let bytes = if self.capacity == 0 {
+            // SAFETY: the layout is not of zero size.
+            unsafe { alloc(layout) }
+        } else {
+            // SAFETY: the elements were allocated with the old layout; the new size is valid.
+            unsafe { realloc(self.elements.as_ptr().cast(), self.layout(), layout.size()) }
+        };
+        let Some(elements) = NonNull::new(bytes.cast::<T>()) else {
+            handle_alloc_error(layout)
+        };
+        self.elements = elements;
+        self.capacity = layout.size() / size_of::<T>();
+        debug_assert_eq!(layout.size() % size_of::<T>(), 0);
+    }
+
+    fn layout(&self) -> Layout {
+        // SAFETY: this very layout was valid when the elements were allocated.
+        unsafe { Layout::from_size_align_unchecked(self.capacity * size_of::<T>(), LANE_ALIGN) }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, element: T) {
+        self.reserve(1);
+        // SAFETY: there is room for one more.
+        unsafe { self.elements.add(self.len).write(element) };
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(crate) fn extend_from_slice(&mut self, elements: &[T]) {
+        self.reserve(elements.len());
+        // SAFETY: there is room, and a slice borrowed elsewhere cannot overlap the spare room.
+        unsafe {
+            self.elements
+                .add(self.len)
+                .as_ptr()
+                .copy_from_nonoverlapping(elements.as_ptr(), elements.len());
+        }
+        self.len += elements.len();
+    }
+
+    /// Appends `count` copies of `element`.
+    pub(crate) fn extend_repeated(&mut self, element: T, count: usize) {
+        self.reserve(count);
+        for index in self.len..self.len + count {
+            // SAFETY: room for `count` elements was made.
+            unsafe { self.elements.add(index).write(element) };
+        }
+        self.len += count;
+    }
+
+    /// Appends `count` elements of zero.
+    #[inline]
+    pub(crate) fn extend_zeros(&mut self, count: usize) {
+        self.reserve(count);
+        // SAFETY: room for `count` elements was made, and zero is a value.
+        unsafe { self.elements.add(self.len).write_bytes(0, count) };
+        self.len += count;
+    }
+
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Where the elements begin, for a lane: reading through it does not borrow the buffer.
+    #[inline]
+    pub(crate) fn pointer(&self) -> *const T {
+        self.elements.as_ptr()
+    }
+
+    /// Bytes of the elements in use.
+    pub(crate) fn byte_len(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+}
+
+impl<T: Plain> Deref for Buffer<T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the first `len` elements are initialised.
+        unsafe { std::slice::from_raw_parts(self.elements.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> DerefMut for Buffer<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: the first `len` elements are initialised, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.elements.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> Drop for Buffer<T> {
+    fn drop(&mut self) {
+        if self.capacity > 0 {
+            // SAFETY: allocated with this layout.
+            unsafe { dealloc(self.elements.as_ptr().cast(), self.layout()) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_aligned_and_keeps_its_elements() {
+        let mut buffer = Buffer::<u32>::new();
+        assert!(buffer.is_empty());
+        for value in 0..1_000 {
+            buffer.push(value);
+            assert_eq!(buffer.as_ptr() as usize % LANE_ALIGN, 0);
+        }
+        buffer.extend_from_slice(&[7, 8]);
+        buffer.extend_zeros(3);
+        buffer.extend_repeated(9, 2);
+        assert_eq!(buffer.len(), 1_007);
+        assert_eq!(buffer[999], 999);
+        assert_eq!(buffer[1_000..], [7, 8, 0, 0, 0, 9, 9]);
+        buffer.truncate(2);
+        assert_eq!(*buffer, [0, 1]);
+        assert_eq!(buffer.byte_len(), 8);
+    }
+
+    #[test]
+    fn an_empty_buffer_is_aligned_too() {
+        assert_eq!(Buffer::<u64>::new().as_ptr() as usize % LANE_ALIGN, 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! The dictionary of one column: distinct items and the code of each.
+//!
+//! Codes count up from 0 in the order in which items first came. Lookup is an open-addressing table
+//! with linear probing whose entries hold 32 bits of the item's hash above its code plus one, so
+//! that 0 means empty and most mismatches cost no look at the items.
+//!
+//! When a dictionary pays: a coded row costs 4 bytes, a plain one 12 bytes and its item; an entry of
+//! the dictionary costs about 32 bytes and its item. So it pays when an item comes twice on average.
+//! [`Dictionary::pays`] asks that question only once there are [`JUDGED_ITEMS_MIN`] items, because
+//! the first rows of a batch are mostly new ones.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::buffer::Buffer;
+use crate::items::Items;
+
+/// Distinct items from which on a dictionary has to pay.
+pub(crate) const JUDGED_ITEMS_MIN: usize = 256;
+
+/// Rows an item must stand for, on average, for a dictionary to pay.
+pub(crate) const ROWS_PER_ITEM_MIN: usize = 2;
+
+const TABLE_ENTRIES_MIN: usize = 16;
+
+/// The hash under which every dictionary of this crate, private or shared, keeps an item.
+#[inline]
+pub(crate) fn item_hash(item: &[u8]) -> u32 {
+    xxh3_64(item) as u32
+}
+
+/// The entry of a table for the item of `code`.
+#[inline]
+pub(crate) fn table_entry(hash: u32, code: u32) -> u64 {
+    u64::from(hash) << 32 | (u64::from(code) + 1)
+}
+
+/// Distinct items. Invariants: `hashes` has one entry an item; `table` holds each item's entry once
+/// and has a power of two of entries (or none), at most half of them in use.
+pub(crate) struct Dictionary {
+    items: Items,
+    hashes: Buffer<u32>,
+    table: Vec<u64>,
+}
+
+impl Dictionary {
+    pub(crate) fn new(packed: bool) -> Self {
+        Dictionary {
+            items: Items::new(packed),
+            hashes: Buffer::new(),
+            table: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn items(&self) -> &Items {
+        &self.items
+    }
+
+    pub(crate) fn into_items(self) -> Items {
+        self.items
+    }
+
+    #[inline]
+    pub(crate) fn hash(&self, code: usize) -> u32 {
+        self.hashes[code]
+    }
+
+    /// The code of `item`, which is added if it is new.
+    #[inline]
+    pub(crate) fn intern(&mut self, item: &[u8]) -> u32 {
+        if (self.items.len() + 1) * 2 > self.table.len() {
+            self.grow();
+        }
+        let hash = item_hash(item);
+        let mask = self.table.len() - 1;
+        let mut index = hash as usize & mask;
+        loop {
+            let entry = self.table[index];
+            if entry == 0 {
+                let code = self.items.len() as u32;
+                self.items.push(item);
+                self.hashes.push(hash);
+                self.table[index] = table_entry(hash, code);
+                return code;
+            }
+            if (entry >> 32) as u32 == hash {
+                let code = entry as u32 - 1;
+                if self.items.item(code as usize) == item {
+                    return code;
+                }
+            }
+            index = (index + 1) & mask;
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let entries = (self.table.len() * 2).max(TABLE_ENTRIES_MIN);
+        self.table.clear();
+        self.table.resize(entries, 0);
+        for (code, &hash) in self.hashes.iter().enumerate() {
+            let mut index = hash as usize & (entries - 1);
+            while self.table[index] != 0 {
+                index = (index + 1) & (entries - 1);
+            }
+            self.table[index] = table_entry(hash, code as u32);
+        }
+    }
+
+    /// Whether the dictionary is worth its memory for `rows` rows that are not NULL.
+    #[inline]
+    pub(crate) fn pays(&self, rows: usize) -> bool {
+        self.items.len() < JUDGED_ITEMS_MIN || rows >= self.items.len() * ROWS_PER_ITEM_MIN
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.items.truncate(0);
+        self.hashes.clear();
+        self.table.fill(0);
+    }
+
+    pub(crate) fn byte_len(&self) -> usize {
+        self.items.byte_len() + self.hashes.byte_len() + self.table.len() * size_of::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_items_share_a_code_and_codes_are_dense() {
+        let mut dictionary = Dictionary::new(true);
+        for round in 0..3 {
+            for number in 0..1_000_u32 {
+                let item = format!("item {number}");
+                assert_eq!(
+                    dictionary.intern(item.as_bytes()),
+                    number,
+                    "in round {round}"
+                );
+            }
+        }
+        assert_eq!(dictionary.items().len(), 1_000);
+        assert_eq!(dictionary.items().item(77), b"item 77");
+        dictionary.clear();
+        assert_eq!(dictionary.intern(b"item 5"), 0);
+    }
+
+    #[test]
+    fn the_table_never_fills_up() {
+        let mut dictionary = Dictionary::new(true);
+        for number in 0..10_000_u32 {
+            dictionary.intern(&number.to_le_bytes());
+            assert!(dictionary.items().len() * 2 <= dictionary.table.len());
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The durable byte form of one run: [`encode`] writes it, [`Image`] reads it.
+//!
+//! All integers are little-endian; a *varint* is LEB128, at most 5 bytes. Nothing is aligned.
+//!
+//! | bytes | image |
+//! |---|---|
+//! | 1 | version, 1 |
+//! | 4 | checksum: low half of XXH3-64 of all bytes after it |
+//! | varint | rows, at most 65,536 |
+//! | varint | columns, at most 1,600 |
+//! | for each column | encoding byte, then varint: bytes of its body |
+//! | the rest | the bodies, in the order of the columns |
+//!
+//! | bits | encoding byte |
+//! |---|---|
+//! | 0-4 | encoding, see below; 8 to 31 are free (bit packing and its kin come with sealing) |
+//! | 5-6 | width of item lengths: 0 = 1 byte, 1 = 2 bytes, 2 = 4 bytes; 0 where there are none |
+//! | 7 | the body begins with a validity bitmap: one bit a row, 1 = not NULL, whole bytes, rest 0 |
+//!
+//! | | encoding | body after the bitmap |
+//! |---|---|---|
+//! | 0 | all NULL | nothing |
+//! | 1 | one bool | 1 byte, 0 or 1 |
+//! | 2 | bools | one bit a row, whole bytes |
+//! | 3 | one value | its `width` bytes |
+//! | 4 | values | `width` bytes a row, without padding, anything under a NULL |
+//! | 5 | one item | its bytes |
+//! | 6 | items | a length for each row that is not NULL, then their bytes |
+//! | 7 | dictionary | varint: items, at least 1; a length an item; their bytes; a code a row |
+//!
+//! Codes take 1 byte in a dictionary of up to 256 items, 2 of up to 65,536, else 4. Under a NULL lies
+//! code 0 when written and anything when read.
+//!
+//! The reader trusts nothing. What a decoded column takes is bounded by the input and by the rows:
+//! the bytes of its body, at most 64 bytes for each item in it, and at most `rows * (stride + 16)`
+//! bytes: a constant is a legal way to say much with few bytes, and an item it repeats is stored once.
+
+use crate::bits;
+use crate::column::Column;
+use crate::error::{Error, Result};
+use crate::kind::LaneKind;
+use crate::limits::{COLUMNS_MAX, IMAGE_ROWS_MAX};
+
+mod read;
+mod write;
+
+pub use write::encode;
+
+use read::Reader;
+
+const VERSION: u8 = 1;
+const CHECKSUM_OFFSET: usize = 1;
+const CHECKED_OFFSET: usize = CHECKSUM_OFFSET + size_of::<u32>();
+
+const ALL_NULL: u8 = 0;
+const ONE_BOOL: u8 = 1;
+const BOOLS: u8 = 2;
+const ONE_VALUE: u8 = 3;
+const VALUES: u8 = 4;
+const ONE_ITEM: u8 = 5;
+const ITEMS: u8 = 6;
+const DICTIONARY: u8 = 7;
+
+const ENCODING_MASK: u8 = 0b0001_1111;
+const WIDTH_SHIFT: u32 = 5;
+const WIDTH_MASK: u8 = 0b11;
+const HAS_VALIDITY: u8 = 0b1000_0000;
+
+/// Bytes of a code into a dictionary of `items` items.
+fn code_width(items: usize) -> usize {
+    match items {
+        0..=0x100 => 1,
+        0..=0x1_0000 => 2,
+        _ => 4,
+    }
+}
+
+fn checksum(checked: &[u8]) -> u32 {
+    xxhash_rust::xxh3::xxh3_64(checked) as u32
+}
+
+/// An image whose checksum and outline have been verified. Bodies are verified as they are decoded.
+#[derive(Debug, Clone)]
+pub struct Image<'a> {
+    rows: usize,
+    columns: Vec<Part<'a>>,
+}
+
+/// One column of an image.
+#[derive(Debug, Clone, Copy)]
+struct Part<'a> {
+    encoding: u8,
+    body: &'a [u8],
+}
+
+impl<'a> Image<'a> {
+    /// Verifies the outline of an image, which must fill `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not an image, are damaged, or are of another version.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        let mut reader = Reader::new(bytes);
+        let [version] = reader.array()?;
+        if version != VERSION {
+            return Err(Error::Version { version });
+        }
+        let found = u32::from_le_bytes(reader.array()?);
+        let computed = checksum(&bytes[CHECKED_OFFSET..]);
+        if found != computed {
+            return Err(Error::Checksum { found, computed });
+        }
+        let rows = reader.varint()?;
+        if rows as usize > IMAGE_ROWS_MAX {
+            return Err(Error::TooManyRows { rows: rows.into() });
+        }
+        let columns = reader.varint()?;
+        if columns as usize > COLUMNS_MAX {
+            return Err(Error::TooManyColumns {
+                columns: columns.into(),
+            });
+        }
+        let mut outline = reader.clone();
+        for _ in 0..columns {
+            reader.array::<1>()?;
+            reader.varint()?;
+        }
+        let mut parts = Vec::with_capacity(columns as usize);
+        for _ in 0..columns {
+            let [encoding] = outline.array()?;
+            let body = reader.bytes(outline.varint()? as usize)?;
+            parts.push(Part { encoding, body });
+        }
+        if !reader.is_empty() {
+            return Err(Error::Malformed("bytes after the last column"));
+        }
+        Ok(Image {
+            rows: rows as usize,
+            columns: parts,
+        })
+    }
+
+    /// Rows in the run.
+    #[inline]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns that the table had when the run was written, dropped ones included.
+    #[inline]
+    pub fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Appends all rows of one column to `into`, whose kind must be `kind`. A column that the image
+    /// does not have yet gives `missing` for every row. A column of kind [`LaneKind::Absent`] gives
+    /// NULLs, whatever the image has.
+    ///
+    /// # Errors
+    /// If the column is stored as another kind, or its body is malformed. `into` is then unchanged.
+    pub fn decode(
+        &self,
+        column: usize,
+        kind: LaneKind,
+        missing: Option<&[u8]>,
+        into: &mut Column,
+    ) -> Result<()> {
+        if into.kind() != kind {
+            return Err(Error::KindDiffers {
+                kind: into.kind(),
+                found: "the kind that was asked for",
+            });
+        }
+        let Some(part) = self.columns.get(column) else {
+            return into.try_push_repeated(missing, self.rows);
+        };
+        if kind == LaneKind::Absent {
+            return into.try_push_repeated(None, self.rows);
+        }
+        self.decode_part(part, kind, into)
+    }
+
+    fn decode_part(&self, part: &Part<'_>, kind: LaneKind, into: &mut Column) -> Result<()> {
+        let rows = self.rows;
+        let mut reader = Reader::new(part.body);
+        let validity = match part.encoding & HAS_VALIDITY {
+            0 => None,
+            _ => Some(reader.bitmap(rows)?),
+        };
+        let validity = validity.as_deref();
+        let encoding = part.encoding & ENCODING_MASK;
+        let length_width = match part.encoding >> WIDTH_SHIFT & WIDTH_MASK {
+            0 => 1,
+            1 => 2,
+            2 => 4,
+            _ => return Err(unknown(part)),
+        };
+        match (encoding, kind) {
+            (ALL_NULL, _) => {
+                reader.end()?;
+                into.try_push_repeated(None, rows)
+            }
+            (ONE_BOOL, LaneKind::Bool) => {
+                let value = reader.rest();
+                if !matches!(value, [0] | [1]) {
+                    return Err(Error::Malformed("a bool is neither 0 nor 1"));
+                }
+                into.extend_constant(value, validity, rows)
+            }
+            (BOOLS, LaneKind::Bool) => {
+                let values = reader.bitmap(rows)?;
+                reader.end()?;
+                into.extend_bools(&values, validity, rows);
+                Ok(())
+            }
+            (ONE_VALUE, LaneKind::Fixed { .. }) | (ONE_ITEM, LaneKind::Varlena { .. }) => {
+                into.extend_constant(reader.rest(), validity, rows)
+            }
+            (VALUES, LaneKind::Fixed { width, .. }) => {
+                let (values, width) = (reader.rest(), usize::from(width));
+                if values.len() != rows * width {
+                    return Err(Error::WidthDiffers {
+                        width,
+                        bytes: values.len() / rows.max(1),
+                    });
+                }
+                into.extend_fixed(values, validity, rows);
+                Ok(())
+            }
+            (ITEMS, LaneKind::Varlena { .. }) => {
+                let valid = validity.map_or(rows, |bits| bits::count_ones(bits, 0, rows));
+                let mut items = reader.items(valid, length_width)?;
+                reader.end()?;
+                for row in 0..rows {
+                    if validity.is_none_or(|validity| bits::get(validity, row)) {
+                        into.push_item(items.next().unwrap_or_default());
+                    } else {
+                        into.push_null();
+                    }
+                }
+                Ok(())
+            }
+            (DICTIONARY, LaneKind::Varlena { .. }) => {
+                let count = reader.varint()? as usize;
+                let items = reader.items(count, length_width)?.collect::<Vec<_>>();
+                let codes = reader.integers(rows, code_width(count))?;
+                reader.end()?;
+                into.extend_codes(&codes.collect::<Vec<_>>(), &items, validity)
+            }
+            (ONE_BOOL | BOOLS, _) => Err(differs(kind, "bools")),
+            (ONE_VALUE | VALUES, _) => Err(differs(kind, "values of fixed width")),
+            (ONE_ITEM | ITEMS | DICTIONARY, _) => Err(differs(kind, "items")),
+            _ => Err(unknown(part)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
+
+fn unknown(part: &Part<'_>) -> Error {
+    Error::Encoding {
+        encoding: part.encoding,
+    }
+}
+
+fn differs(kind: LaneKind, found: &'static str) -> Error {
+    Error::KindDiffers { kind, found }
+}

@@ -1,0 +1,355 @@
+//! Images: what is written is read again, small ones are small, and damaged ones do no harm.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::limits::IMAGE_BYTES_MAX;
+use crate::test_support::{Value, any_kind, any_value, assert_column, build, cases, value};
+
+const INT4: LaneKind = LaneKind::Fixed {
+    width: 4,
+    stride: 4,
+};
+const INT8: LaneKind = LaneKind::Fixed {
+    width: 8,
+    stride: 8,
+};
+const TEXT: LaneKind = LaneKind::Varlena {
+    dictionary: true,
+    packed: true,
+};
+const NUMERIC: LaneKind = LaneKind::Varlena {
+    dictionary: false,
+    packed: true,
+};
+
+fn image_of(columns: &[Column]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let rows = columns.first().map_or(0, Column::rows);
+    encode(columns, rows, &mut bytes).unwrap();
+    bytes
+}
+
+/// Makes bytes pass the checksum, so that tests reach what lies behind it.
+fn vouch_for(bytes: &mut [u8]) {
+    if bytes.len() >= CHECKED_OFFSET {
+        let sum = checksum(&bytes[CHECKED_OFFSET..]);
+        bytes[CHECKSUM_OFFSET..CHECKED_OFFSET].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+fn any_columns() -> impl Strategy<Value = Vec<(LaneKind, Vec<Value>)>> {
+    let rows = prop_oneof![Just(0_usize), Just(1), 0..10_usize, 200..700_usize];
+    rows.prop_flat_map(|rows| {
+        let column = (any_kind(), prop_oneof![Just(1_u32), Just(4), Just(3_000)]).prop_flat_map(
+            move |(kind, variety)| {
+                let values = prop::collection::vec(any_value(kind, variety), rows);
+                (Just(kind), values)
+            },
+        );
+        prop::collection::vec(column, 0..6)
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    #[test]
+    fn what_is_written_is_read_again(columns in any_columns()) {
+        let built = columns
+            .iter()
+            .map(|(kind, values)| build(*kind, values))
+            .collect::<Vec<_>>();
+        let mut bytes = b"before".to_vec();
+        encode(&built, built.first().map_or(0, Column::rows), &mut bytes).unwrap();
+        let image = Image::parse(&bytes[6..]).unwrap();
+        prop_assert_eq!(image.columns(), columns.len());
+        for (index, (kind, values)) in columns.iter().enumerate() {
+            prop_assert_eq!(image.rows(), values.len());
+            // Twice: decoding appends.
+            let mut column = Column::new(*kind);
+            image.decode(index, *kind, None, &mut column).unwrap();
+            assert_column(&column, values);
+            image.decode(index, *kind, None, &mut column).unwrap();
+            assert_column(&column, &[values.as_slice(), values].concat());
+        }
+    }
+
+    #[test]
+    fn damage_is_noticed(columns in any_columns(), at in any::<prop::sample::Index>(), flip in 1..=255_u8) {
+        let built = columns.iter().map(|(kind, values)| build(*kind, values)).collect::<Vec<_>>();
+        let mut bytes = image_of(&built);
+        let at = at.index(bytes.len());
+        prop_assert!(Image::parse(&bytes[..at]).is_err());
+        bytes[at] ^= flip;
+        prop_assert!(Image::parse(&bytes).is_err());
+    }
+
+    #[test]
+    fn hostile_bytes_do_no_harm(
+        columns in any_columns(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in any::<prop::sample::Index>(),
+        kind in any_kind(),
+    ) {
+        let built = columns.iter().map(|(kind, values)| build(*kind, values)).collect::<Vec<_>>();
+        let mut bytes = image_of(&built);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if cut.index(4) == 0 {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        vouch_for(&mut bytes);
+        if let Ok(image) = Image::parse(&bytes) {
+            for (index, (own, _)) in columns.iter().enumerate() {
+                for kind in [*own, kind] {
+                    let before = [value(kind, 3)];
+                    let mut column = build(kind, &before);
+                    match image.decode(index, kind, None, &mut column) {
+                        Ok(()) => {
+                            prop_assert_eq!(column.rows(), 1 + image.rows());
+                            read_all(&column);
+                        }
+                        Err(_) => assert_column(&column, &before),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Touches every row, for Miri.
+fn read_all(column: &Column) {
+    let lane = column.lane();
+    for row in 0..column.rows() {
+        // SAFETY: the row exists and the column is borrowed.
+        unsafe {
+            if !lane.is_null(row) {
+                lane.bool(row);
+                std::hint::black_box(lane.pointer(row));
+            }
+        }
+    }
+}
+
+#[test]
+fn one_row_is_small() {
+    let columns = [
+        build(INT8, &[value(INT8, 1)]),
+        build(TEXT, &[Some(b"\x09abc".to_vec())]),
+        build(LaneKind::Bool, &[Some(vec![1])]),
+        build(INT4, &[None]),
+        build(LaneKind::Absent, &[None]),
+    ];
+    let payload = 8 + 4 + 1;
+    assert_eq!(image_of(&columns).len(), 7 + 2 * columns.len() + payload);
+}
+
+#[test]
+fn constants_and_dictionaries_are_small() {
+    let rows = 60_000;
+    let mut constant = Column::new(INT8);
+    constant.push_repeated(Some(&[7; 8]), rows);
+    assert!(image_of(&[constant]).len() < 32);
+
+    let mut few = Column::new(TEXT);
+    for row in 0..rows {
+        few.push_item([b"north".as_slice(), b"south", b"east"][row % 3]);
+    }
+    assert!(image_of(&[few]).len() < rows + 64);
+}
+
+#[test]
+fn padding_is_not_stored() {
+    let kind = LaneKind::Fixed {
+        width: 12,
+        stride: 16,
+    };
+    let values = (0..1_000).map(|n| value(kind, n)).collect::<Vec<_>>();
+    assert!(image_of(&[build(kind, &values)]).len() < 12 * 1_000 + 32);
+}
+
+#[test]
+fn large_dictionaries_take_wider_codes() {
+    for distinct in [300_u32, 30_000] {
+        let mut column = Column::new(TEXT);
+        let item = |number: u32| number.to_le_bytes();
+        for number in (0..distinct).chain(0..distinct) {
+            column.push_item(&item(number / 2 * 2));
+        }
+        let bytes = image_of(&[column]);
+        let mut decoded = Column::new(TEXT);
+        let image = Image::parse(&bytes).unwrap();
+        image.decode(0, TEXT, None, &mut decoded).unwrap();
+        let expected = (0..distinct)
+            .chain(0..distinct)
+            .map(|number| Some(item(number / 2 * 2).to_vec()))
+            .collect::<Vec<_>>();
+        assert_column(&decoded, &expected);
+    }
+}
+
+#[test]
+fn columns_added_later_take_the_missing_value() {
+    let bytes = image_of(&[build(INT4, &[value(INT4, 1), value(INT4, 2)])]);
+    let image = Image::parse(&bytes).unwrap();
+    let mut column = Column::new(TEXT);
+    image.decode(1, TEXT, Some(b"new"), &mut column).unwrap();
+    image.decode(1, TEXT, None, &mut column).unwrap();
+    let new = Some(b"new".to_vec());
+    assert_column(&column, &[new.clone(), new, None, None]);
+    let mut number = Column::new(INT8);
+    let wrong = image.decode(1, INT8, Some(&[1]), &mut number);
+    assert_eq!(wrong, Err(Error::WidthDiffers { width: 8, bytes: 1 }));
+}
+
+#[test]
+fn a_dropped_column_reads_as_null() {
+    let bytes = image_of(&[build(INT4, &[value(INT4, 1), value(INT4, 2)])]);
+    let image = Image::parse(&bytes).unwrap();
+    let mut column = Column::new(LaneKind::Absent);
+    image
+        .decode(0, LaneKind::Absent, None, &mut column)
+        .unwrap();
+    assert_column(&column, &[None, None]);
+}
+
+#[test]
+fn another_kind_is_refused() {
+    let numbers = |count| (0..count).map(|n| value(INT4, n)).collect::<Vec<_>>();
+    for count in [1, 5] {
+        let bytes = image_of(&[build(INT4, &numbers(count))]);
+        let image = Image::parse(&bytes).unwrap();
+        let wider = image.decode(0, INT8, None, &mut Column::new(INT8));
+        assert_eq!(wider, Err(Error::WidthDiffers { width: 8, bytes: 4 }));
+        for kind in [TEXT, NUMERIC, LaneKind::Bool] {
+            let refused = image.decode(0, kind, None, &mut Column::new(kind));
+            assert!(
+                matches!(refused, Err(Error::KindDiffers { .. })),
+                "{kind:?}"
+            );
+        }
+    }
+    let bytes = image_of(&[build(INT4, &numbers(1))]);
+    let refused = Image::parse(&bytes)
+        .unwrap()
+        .decode(0, INT4, None, &mut Column::new(INT8));
+    assert!(matches!(refused, Err(Error::KindDiffers { .. })));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_nothing_written() {
+    let mut out = b"kept".to_vec();
+    let one = |rows| {
+        let mut column = Column::new(LaneKind::Absent);
+        column.push_repeated(None, rows);
+        column
+    };
+    let rows = IMAGE_ROWS_MAX + 1;
+    assert_eq!(
+        encode(&[one(rows)], rows, &mut out),
+        Err(Error::TooManyRows { rows: rows as u64 })
+    );
+    assert_eq!(
+        encode(&[one(2), one(3)], 2, &mut out),
+        Err(Error::RowsDiffer {
+            column: 1,
+            rows: 3,
+            expected: 2
+        })
+    );
+    let many = (0..=COLUMNS_MAX).map(|_| one(0)).collect::<Vec<_>>();
+    assert!(matches!(
+        encode(&many, 0, &mut out),
+        Err(Error::TooManyColumns { .. })
+    ));
+    assert_eq!(out, b"kept");
+}
+
+#[test]
+fn an_image_past_the_limit_is_refused() {
+    // One item of 64 KiB, repeated beside a different one so that it is no constant: stored once in
+    // memory, once a row in the image.
+    let mut column = Column::new(NUMERIC);
+    column.push_item(b"other");
+    column.push_repeated(Some(&[7; 65_536]), 20_000);
+    let rows = column.rows();
+    let mut out = Vec::new();
+    assert!(matches!(
+        encode(&[column], rows, &mut out),
+        Err(Error::ImageTooLarge { bytes }) if bytes > IMAGE_BYTES_MAX
+    ));
+    assert!(out.is_empty());
+}
+
+#[test]
+fn hostile_outlines_are_refused() {
+    let parse = |body: &[u8]| {
+        let mut bytes = [&[VERSION, 0, 0, 0, 0], body].concat();
+        vouch_for(&mut bytes);
+        Image::parse(&bytes).map(|_| ())
+    };
+    assert_eq!(parse(&[]), Err(Error::Truncated));
+    assert!(parse(&[0, 0]).is_ok());
+    assert!(matches!(
+        parse(&[0x81, 0x80, 0x04, 0]),
+        Err(Error::TooManyRows { rows: 65_537 })
+    ));
+    assert!(matches!(
+        parse(&[1, 0xc1, 0x0c]),
+        Err(Error::TooManyColumns { columns: 1_601 })
+    ));
+    assert_eq!(parse(&[1, 1, VALUES, 5, 1]), Err(Error::Truncated));
+    assert!(matches!(
+        parse(&[1, 1, VALUES, 0, 1]),
+        Err(Error::Malformed(_))
+    ));
+    assert!(matches!(
+        parse(&[0xff, 0xff, 0xff, 0xff, 0xff, 0]),
+        Err(Error::Malformed(_))
+    ));
+    assert_eq!(
+        Image::parse(&[9, 0, 0, 0, 0]).map(|_| ()),
+        Err(Error::Version { version: 9 })
+    );
+}
+
+#[test]
+fn hostile_bodies_are_refused() {
+    let decode = |rows: u8, encoding: u8, body: &[u8], kind| {
+        let head = [VERSION, 0, 0, 0, 0, rows, 1, encoding, body.len() as u8];
+        let mut bytes = [&head, body].concat();
+        vouch_for(&mut bytes);
+        let image = Image::parse(&bytes).unwrap();
+        image.decode(0, kind, None, &mut Column::new(kind))
+    };
+    let malformed = |result| matches!(result, Err(Error::Malformed(_)));
+    // A code outside, more items than bytes, a bool of 2, stray bits, an unknown encoding.
+    assert!(matches!(
+        decode(2, DICTIONARY, &[1, 1, b'a', 0, 1], TEXT),
+        Err(Error::CodeOutside { code: 1, items: 1 })
+    ));
+    assert_eq!(
+        decode(1, DICTIONARY, &[0xff, 0xff, 0xff, 0xff, 0x0f, 1], TEXT),
+        Err(Error::Truncated)
+    );
+    assert_eq!(decode(2, ITEMS, &[1, 9, b'a'], TEXT), Err(Error::Truncated));
+    assert!(malformed(decode(2, ITEMS, &[1, 0, b'a', b'b'], TEXT)));
+    assert!(malformed(decode(1, ONE_BOOL, &[2], LaneKind::Bool)));
+    assert!(malformed(decode(1, BOOLS, &[2], LaneKind::Bool)));
+    assert!(malformed(decode(1, ALL_NULL, &[2], INT4)));
+    assert!(malformed(decode(
+        3,
+        VALUES | HAS_VALIDITY,
+        &[0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        INT4
+    )));
+    for encoding in [8, 31, ITEMS | 3 << WIDTH_SHIFT] {
+        assert_eq!(
+            decode(0, encoding, &[], TEXT),
+            Err(Error::Encoding { encoding })
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! Writing an image: the smallest form of each column is chosen first, then all is written once.
+
+use super::{
+    ALL_NULL, BOOLS, CHECKED_OFFSET, CHECKSUM_OFFSET, DICTIONARY, HAS_VALIDITY, ITEMS, ONE_BOOL,
+    ONE_ITEM, ONE_VALUE, VALUES, VERSION, WIDTH_SHIFT, checksum, code_width,
+};
+use crate::bits;
+use crate::body::Body;
+use crate::column::Column;
+use crate::error::{Error, Result};
+use crate::items::Items;
+use crate::limits::{COLUMNS_MAX, IMAGE_BYTES_MAX, IMAGE_ROWS_MAX};
+
+const VARINT_BYTES_MAX: usize = 5;
+
+/// How one column will be written.
+#[derive(Clone, Copy)]
+struct Plan {
+    /// The encoding byte, without the width of lengths.
+    encoding: u8,
+    /// Bytes of an item's length, where there are items.
+    length_width: usize,
+    /// Bytes of the body.
+    bytes: usize,
+}
+
+/// Appends the image of `rows` rows to `out`.
+///
+/// # Errors
+/// If a column has another number of rows, or there is too much for one image. `out` is then
+/// unchanged.
+pub fn encode(columns: &[Column], rows: usize, out: &mut Vec<u8>) -> Result<()> {
+    if rows > IMAGE_ROWS_MAX {
+        return Err(Error::TooManyRows { rows: rows as u64 });
+    }
+    if columns.len() > COLUMNS_MAX {
+        return Err(Error::TooManyColumns {
+            columns: columns.len() as u64,
+        });
+    }
+    let mut plans = Vec::with_capacity(columns.len());
+    let mut bytes_max = CHECKED_OFFSET + 2 * VARINT_BYTES_MAX;
+    for (index, column) in columns.iter().enumerate() {
+        if column.rows() != rows {
+            return Err(Error::RowsDiffer {
+                column: index,
+                rows: column.rows(),
+                expected: rows,
+            });
+        }
+        let plan = plan(column);
+        bytes_max += 1 + VARINT_BYTES_MAX + plan.bytes;
+        if bytes_max > IMAGE_BYTES_MAX {
+            return Err(Error::ImageTooLarge { bytes: bytes_max });
+        }
+        plans.push(plan);
+    }
+
+    let start = out.len();
+    out.reserve(bytes_max);
+    out.push(VERSION);
+    out.extend_from_slice(&[0; size_of::<u32>()]);
+    write_varint(rows, out);
+    write_varint(columns.len(), out);
+    for plan in &plans {
+        let width = (plan.length_width.trailing_zeros() as u8) << WIDTH_SHIFT;
+        out.push(plan.encoding | width);
+        write_varint(plan.bytes, out);
+    }
+    for (column, plan) in columns.iter().zip(&plans) {
+        let body_start = out.len();
+        write_body(column, plan, out);
+        debug_assert_eq!(out.len() - body_start, plan.bytes);
+    }
+    let checksum = checksum(&out[start + CHECKED_OFFSET..]);
+    out[start + CHECKSUM_OFFSET..start + CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
+    Ok(())
+}
+
+/// The rows of `column` that are not NULL.
+fn valid_rows(column: &Column) -> impl Iterator<Item = usize> + Clone {
+    let validity = column.validity();
+    (0..column.rows()).filter(move |&row| validity.is_none_or(|words| bits::get(words, row)))
+}
+
+/// Whether all rows that are not NULL are like the first of them.
+fn is_constant(column: &Column, mut is_same: impl FnMut(usize, usize) -> bool) -> bool {
+    let mut rows = valid_rows(column);
+    match rows.next() {
+        None => true,
+        Some(first) => rows.all(|row| is_same(first, row)),
+    }
+}
+
+fn plan(column: &Column) -> Plan {
+    let rows = column.rows();
+    if column.null_count() == rows {
+        return Plan {
+            encoding: ALL_NULL,
+            length_width: 1,
+            bytes: 0,
+        };
+    }
+    let (encoding, length_width, bytes) = match column.body() {
+        // All NULL, so it has been dealt with.
+        Body::Absent => (ALL_NULL, 1, 0),
+        Body::Bool(bitmap) => {
+            let words = bitmap.words();
+            if is_constant(column, |a, b| bits::get(words, a) == bits::get(words, b)) {
+                (ONE_BOOL, 1, 1)
+            } else {
+                (BOOLS, 1, rows.div_ceil(8))
+            }
+        }
+        Body::Fixed {
+            width,
+            stride,
+            values,
+        } => {
+            let value = |row: usize| &values[row * stride..row * stride + width];
+            if is_constant(column, |a, b| value(a) == value(b)) {
+                (ONE_VALUE, 1, *width)
+            } else {
+                (VALUES, 1, rows * width)
+            }
+        }
+        Body::Plain(items) => {
+            let is_same = |a, b| {
+                items.slot(a) == items.slot(b) && items.length(a) == items.length(b)
+                    || items.item(a) == items.item(b)
+            };
+            if is_constant(column, is_same) {
+                let first = valid_rows(column).next().unwrap_or(0);
+                (ONE_ITEM, 1, items.length(first))
+            } else {
+                let (width, bytes) = lengths(items, valid_rows(column));
+                (ITEMS, width, bytes)
+            }
+        }
+        Body::Coded { codes, dictionary } => {
+            let items = dictionary.items();
+            if is_constant(column, |a, b| codes[a] == codes[b]) {
+                let first = valid_rows(column).next().unwrap_or(0);
+                (ONE_ITEM, 1, items.length(codes[first] as usize))
+            } else {
+                let (plain_width, plain_bytes) =
+                    lengths(items, valid_rows(column).map(|row| codes[row] as usize));
+                let (width, item_bytes) = lengths(items, 0..items.len());
+                let bytes = varint_len(items.len()) + item_bytes + rows * code_width(items.len());
+                if bytes <= plain_bytes {
+                    (DICTIONARY, width, bytes)
+                } else {
+                    (ITEMS, plain_width, plain_bytes)
+                }
+            }
+        }
+    };
+    match column.validity() {
+        None => Plan {
+            encoding,
+            length_width,
+            bytes,
+        },
+        Some(_) => Plan {
+            encoding: encoding | HAS_VALIDITY,
+            length_width,
+            bytes: bytes + rows.div_ceil(8),
+        },
+    }
+}
+
+/// The width that the lengths of these items need, and the bytes of lengths and items together.
+fn lengths(items: &Items, entries: impl Iterator<Item = usize>) -> (usize, usize) {
+    let (mut count, mut longest, mut total) = (0_usize, 0, 0);
+    for entry in entries {
+        let length = items.length(entry);
+        count += 1;
+        longest = longest.max(length);
+        total += length;
+    }
+    let width = match longest {
+        0..=0xff => 1,
+        0..=0xffff => 2,
+        _ => 4,
+    };
+    (width, count * width + total)
+}
+
+fn write_body(column: &Column, plan: &Plan, out: &mut Vec<u8>) {
+    if plan.encoding & HAS_VALIDITY != 0
+        && let Some(validity) = column.validity()
+    {
+        write_bitmap(validity, column.rows(), out);
+    }
+    let encoding = plan.encoding & !HAS_VALIDITY;
+    let first = || valid_rows(column).next().unwrap_or(0);
+    match (encoding, column.body()) {
+        (ALL_NULL, _) | (_, Body::Absent) => {}
+        (ONE_BOOL, Body::Bool(bitmap)) => out.push(bits::get(bitmap.words(), first()).into()),
+        (_, Body::Bool(bitmap)) => write_bitmap(bitmap.words(), column.rows(), out),
+        (
+            ONE_VALUE,
+            Body::Fixed {
+                width,
+                stride,
+                values,
+            },
+        ) => {
+            let start = first() * stride;
+            out.extend_from_slice(&values[start..start + width]);
+        }
+        (
+            _,
+            Body::Fixed {
+                width,
+                stride,
+                values,
+            },
+        ) if width == stride => {
+            out.extend_from_slice(values);
+        }
+        (
+            _,
+            Body::Fixed {
+                width,
+                stride,
+                values,
+            },
+        ) => {
+            for value in values.chunks_exact(*stride) {
+                out.extend_from_slice(&value[..*width]);
+            }
+        }
+        (ONE_ITEM, Body::Plain(items)) => out.extend_from_slice(items.item(first())),
+        (_, Body::Plain(items)) => write_items(items, plan, valid_rows(column), out),
+        (ONE_ITEM, Body::Coded { codes, dictionary }) => {
+            out.extend_from_slice(dictionary.items().item(codes[first()] as usize));
+        }
+        (ITEMS, Body::Coded { codes, dictionary }) => {
+            let entries = valid_rows(column).map(|row| codes[row] as usize);
+            write_items(dictionary.items(), plan, entries, out);
+        }
+        (_, Body::Coded { codes, dictionary }) => {
+            let items = dictionary.items();
+            write_varint(items.len(), out);
+            write_items(items, plan, 0..items.len(), out);
+            match code_width(items.len()) {
+                1 => out.extend(codes.iter().map(|&code| code as u8)),
+                2 => out.extend(codes.iter().flat_map(|&code| (code as u16).to_le_bytes())),
+                _ => out.extend(codes.iter().flat_map(|&code| code.to_le_bytes())),
+            }
+        }
+    }
+}
+
+fn write_items(
+    items: &Items,
+    plan: &Plan,
+    entries: impl Iterator<Item = usize> + Clone,
+    out: &mut Vec<u8>,
+) {
+    for entry in entries.clone() {
+        let length = (items.length(entry) as u32).to_le_bytes();
+        out.extend_from_slice(&length[..plan.length_width]);
+    }
+    for entry in entries {
+        out.extend_from_slice(items.item(entry));
+    }
+}
+
+fn write_bitmap(words: &[u64], rows: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    for word in &words[..bits::words(rows)] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    out.truncate(start + rows.div_ceil(8));
+}
+
+fn varint_len(value: usize) -> usize {
+    match value {
+        0..0x80 => 1,
+        0..0x4000 => 2,
+        0..0x20_0000 => 3,
+        0..0x1000_0000 => 4,
+        _ => VARINT_BYTES_MAX,
+    }
+}
+
+/// Values here are below 2^32: rows, columns and bytes of an image.
+fn write_varint(mut value: usize, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}

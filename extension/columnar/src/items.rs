@@ -1,0 +1,109 @@
+//! Items of any length in one heap: where each lies and how long it is.
+
+use crate::buffer::Buffer;
+use crate::kind::item_align;
+
+/// A list of items. Invariants: `slots` and `lengths` are equally long; every slot and length name
+/// bytes within `heap`; every slot is aligned as [`item_align`] asks. Several entries may share the
+/// same bytes.
+pub(crate) struct Items {
+    packed: bool,
+    slots: Buffer<u64>,
+    lengths: Buffer<u32>,
+    heap: Buffer<u8>,
+}
+
+impl Items {
+    pub(crate) fn new(packed: bool) -> Self {
+        Items {
+            packed,
+            slots: Buffer::new(),
+            lengths: Buffer::new(),
+            heap: Buffer::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    #[inline]
+    pub(crate) fn item(&self, index: usize) -> &[u8] {
+        let slot = self.slots[index] as usize;
+        &self.heap[slot..slot + self.lengths[index] as usize]
+    }
+
+    #[inline]
+    pub(crate) fn length(&self, index: usize) -> usize {
+        self.lengths[index] as usize
+    }
+
+    #[inline]
+    pub(crate) fn slot(&self, index: usize) -> u64 {
+        self.slots[index]
+    }
+
+    #[inline]
+    pub(crate) fn slots(&self) -> &Buffer<u64> {
+        &self.slots
+    }
+
+    #[inline]
+    pub(crate) fn heap(&self) -> &Buffer<u8> {
+        &self.heap
+    }
+
+    /// Appends an item, whose length the caller has checked against the limit.
+    #[inline]
+    pub(crate) fn push(&mut self, item: &[u8]) {
+        let align = item_align(self.packed, item.len());
+        let padding = self.heap.len().next_multiple_of(align) - self.heap.len();
+        self.heap.extend_zeros(padding);
+        self.slots.push(self.heap.len() as u64);
+        self.lengths.push(item.len() as u32);
+        self.heap.extend_from_slice(item);
+    }
+
+    /// Appends entries that stand for no item, as NULLs do.
+    pub(crate) fn push_empty(&mut self, count: usize) {
+        self.slots.extend_zeros(count);
+        self.lengths.extend_zeros(count);
+    }
+
+    /// Appends `count` entries that share the bytes of entry `index`.
+    #[inline]
+    pub(crate) fn push_shared(&mut self, index: usize, count: usize) {
+        let (slot, length) = (self.slots[index], self.lengths[index]);
+        self.slots.extend_repeated(slot, count);
+        self.lengths.extend_repeated(length, count);
+    }
+
+    /// The entries that `indices` name, over the same heap.
+    pub(crate) fn select(self, indices: impl ExactSizeIterator<Item = Option<usize>>) -> Self {
+        let (mut slots, mut lengths) = (Buffer::new(), Buffer::new());
+        slots.reserve(indices.len());
+        lengths.reserve(indices.len());
+        for index in indices {
+            slots.push(index.map_or(0, |index| self.slots[index]));
+            lengths.push(index.map_or(0, |index| self.lengths[index]));
+        }
+        Items {
+            slots,
+            lengths,
+            ..self
+        }
+    }
+
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.slots.truncate(len);
+        self.lengths.truncate(len);
+        if len == 0 {
+            self.heap.clear();
+        }
+    }
+
+    pub(crate) fn byte_len(&self) -> usize {
+        self.slots.byte_len() + self.lengths.byte_len() + self.heap.byte_len()
+    }
+}

@@ -1,0 +1,70 @@
+//! How the values of one column lie in memory.
+
+/// The physical kind of a column. It says nothing of the SQL type beyond what memory needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LaneKind {
+    /// A dropped attribute: stores nothing and reads as NULL.
+    Absent,
+    /// One bit a row.
+    Bool,
+    /// `width` bytes of value at a distance of `stride` bytes. `stride >= width >= 1`, and it is a
+    /// multiple of the type's alignment, which is 8 at most.
+    Fixed {
+        /// Bytes of one value.
+        width: u16,
+        /// Bytes from one value to the next.
+        stride: u16,
+    },
+    /// Byte strings of any length, opaque here: the caller's own header is part of them.
+    Varlena {
+        /// Equal items are worth looking for: store codes into a dictionary while it pays.
+        dictionary: bool,
+        /// Items of 127 bytes or less carry a short header and need no alignment.
+        packed: bool,
+    },
+}
+
+/// Longest item, in bytes, that a packed lane may lay down at any address.
+pub const PACKED_ITEM_BYTES_MAX: usize = 127;
+
+/// The alignment, in bytes, that an item of `len` bytes needs: 1 or 8.
+#[inline]
+pub const fn item_align(packed: bool, len: usize) -> usize {
+    if packed && len <= PACKED_ITEM_BYTES_MAX {
+        1
+    } else {
+        8
+    }
+}
+
+impl LaneKind {
+    /// Whether the documented relations between the fields hold.
+    #[inline]
+    pub const fn is_valid(self) -> bool {
+        match self {
+            LaneKind::Fixed { width, stride } => width >= 1 && stride >= width,
+            LaneKind::Absent | LaneKind::Bool | LaneKind::Varlena { .. } => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_short_packed_items_go_unaligned() {
+        assert_eq!(item_align(true, 127), 1);
+        assert_eq!(item_align(true, 128), 8);
+        assert_eq!(item_align(false, 1), 8);
+    }
+
+    #[test]
+    fn a_stride_covers_its_width() {
+        let kind = |width, stride| LaneKind::Fixed { width, stride };
+        assert!(kind(4, 4).is_valid());
+        assert!(kind(6, 8).is_valid());
+        assert!(!kind(8, 4).is_valid());
+        assert!(!kind(0, 4).is_valid());
+    }
+}

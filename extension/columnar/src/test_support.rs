@@ -1,0 +1,116 @@
+//! What several tests share: columns of any kind, and their model, a list of optional values.
+
+use proptest::prelude::*;
+use proptest::test_runner::Config;
+
+use crate::column::Column;
+use crate::kind::{LaneKind, item_align};
+use crate::lane::{Lane, LaneData};
+
+/// The model of a value: the bytes that the column's functions take, `None` for NULL.
+pub(crate) type Value = Option<Vec<u8>>;
+
+/// A number of cases that is cut down under Miri, which is a few hundred times slower.
+pub(crate) fn cases(count: u32) -> Config {
+    Config {
+        cases: if cfg!(miri) { 4 } else { count },
+        failure_persistence: None,
+        ..Config::default()
+    }
+}
+
+/// Any kind of column.
+pub(crate) fn any_kind() -> impl Strategy<Value = LaneKind> {
+    let fixed = |width, stride| Just(LaneKind::Fixed { width, stride });
+    prop_oneof![
+        Just(LaneKind::Absent),
+        Just(LaneKind::Bool),
+        fixed(4, 4),
+        fixed(8, 8),
+        fixed(6, 8),
+        fixed(16, 16),
+        (any::<bool>(), any::<bool>())
+            .prop_map(|(dictionary, packed)| LaneKind::Varlena { dictionary, packed }),
+    ]
+}
+
+/// Any value of a column of this kind; `variety` bounds how many distinct ones there are.
+pub(crate) fn any_value(kind: LaneKind, variety: u32) -> impl Strategy<Value = Value> {
+    prop::option::weighted(0.8, 0..variety).prop_map(move |number| value(kind, number?))
+}
+
+/// The value of this kind that goes by a number.
+pub(crate) fn value(kind: LaneKind, number: u32) -> Value {
+    match kind {
+        LaneKind::Absent => None,
+        LaneKind::Bool => Some(vec![(number % 2) as u8]),
+        LaneKind::Fixed { width, .. } => {
+            let bytes = number.to_le_bytes();
+            Some(bytes.iter().copied().cycle().take(width.into()).collect())
+        }
+        LaneKind::Varlena { .. } => {
+            // Every 17th item is long, so that both alignments occur.
+            let length = if number % 17 == 16 { 140 } else { number % 11 };
+            let mut item = number.to_le_bytes()[..2].to_vec();
+            item.resize(2 + length as usize, b'x');
+            Some(item)
+        }
+    }
+}
+
+/// Appends one value the slow way.
+pub(crate) fn push(column: &mut Column, value: &Value) {
+    match (value, column.kind()) {
+        (None, _) | (_, LaneKind::Absent) => column.push_null(),
+        (Some(value), LaneKind::Bool) => column.push_bool(value[0] == 1),
+        (Some(value), LaneKind::Fixed { .. }) => column.push_fixed(value),
+        (Some(value), LaneKind::Varlena { .. }) => column.push_item(value),
+    }
+}
+
+/// A column of these values.
+pub(crate) fn build(kind: LaneKind, values: &[Value]) -> Column {
+    let mut column = Column::new(kind);
+    for value in values {
+        push(&mut column, value);
+    }
+    column
+}
+
+/// Checks that rows of a lane, from `first` on, are these values.
+///
+/// # Safety
+/// The lane is alive and has that many rows.
+pub(crate) unsafe fn assert_lane(lane: Lane, kind: LaneKind, first: usize, values: &[Value]) {
+    for (row, value) in (first..).zip(values) {
+        // SAFETY: as the caller says; a value that is not NULL has the bytes of its model.
+        unsafe {
+            assert_eq!(lane.is_null(row), value.is_none(), "NULL of row {row}");
+            let Some(value) = value else {
+                continue;
+            };
+            if kind == LaneKind::Bool {
+                assert_eq!(lane.bool(row), value[0] == 1, "bool of row {row}");
+                continue;
+            }
+            let pointer = lane.pointer(row);
+            let found = std::slice::from_raw_parts(pointer, value.len());
+            assert_eq!(found, value, "bytes of row {row}");
+            let align = match (kind, lane.data) {
+                (LaneKind::Varlena { packed, .. }, _) => item_align(packed, value.len()),
+                (_, LaneData::Fixed { stride, .. }) => 1 << stride.trailing_zeros().min(3),
+                _ => 1,
+            };
+            assert_eq!(pointer as usize % align, 0, "alignment of row {row}");
+        }
+    }
+}
+
+/// Checks a whole column.
+pub(crate) fn assert_column(column: &Column, values: &[Value]) {
+    assert_eq!(column.rows(), values.len());
+    let nulls = values.iter().filter(|value| value.is_none()).count();
+    assert_eq!(column.null_count(), nulls);
+    // SAFETY: the column is borrowed meanwhile and has as many rows as values.
+    unsafe { assert_lane(column.lane(), column.kind(), 0, values) };
+}
