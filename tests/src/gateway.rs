@@ -1,1 +1,254 @@
-//! Placeholder.
+//! The `lanes-gateway` program: configure, start, ask, stop, kill -9.
+
+use crate::cluster::Cluster;
+use crate::error::{Error, Result};
+use crate::process::{Process, Signal};
+use crate::provision::{DATABASE, GATEWAY, Passwords};
+use crate::{place, port};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Draining waits for Postgres, which may be slow to answer.
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+/// One HTTP request; longer than the gateway's own limits, so that its answer is seen.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What a gateway is asked to be.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// A folder for its configuration and log; kept.
+    pub folder: PathBuf,
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    /// Postgres's port on 127.0.0.1.
+    pub postgres_port: u16,
+    /// The password of the role `lanes_gateway`.
+    pub password: String,
+    /// More environment variables `LANES_GATEWAY_…`, which win over the configuration file.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// A gateway for a test cluster: a free port, files below the cluster's folder.
+    pub fn for_test(name: &str, cluster: &Cluster, passwords: &Passwords) -> Result<Settings> {
+        Ok(Settings {
+            folder: cluster.folder().join(name),
+            port: port::free()?,
+            postgres_port: cluster.port(),
+            password: passwords.gateway.clone(),
+            environment: Vec::new(),
+        })
+    }
+
+    /// Sets an environment variable of the gateway.
+    pub fn environment(mut self, name: &str, value: &str) -> Settings {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// An answer over HTTP.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Answer {
+    /// The first header of a name (given in lower case).
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(header, _)| header == name)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// A gateway; its process ends with the value.
+#[derive(Debug)]
+pub struct Gateway {
+    settings: Settings,
+    process: Option<Process>,
+    agent: ureq::Agent,
+}
+
+impl Gateway {
+    /// Starts a gateway and waits until it is ready to take samples.
+    pub fn start(settings: Settings) -> Result<Gateway> {
+        let mut gateway = Gateway::new(settings);
+        gateway.start_again()?;
+        gateway.wait_ready()?;
+        Ok(gateway)
+    }
+
+    /// A gateway that is not started yet: see [`Gateway::start_again`].
+    pub fn new(settings: Settings) -> Gateway {
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(REQUEST_TIMEOUT))
+            .build()
+            .new_agent();
+        Gateway {
+            settings,
+            process: None,
+            agent,
+        }
+    }
+
+    /// Starts the process (again), without waiting: Postgres may be away.
+    pub fn start_again(&mut self) -> Result<()> {
+        let program = place::gateway_program()?;
+        place::make_folder(&self.settings.folder)?;
+        let configuration = self.settings.folder.join("gateway.toml");
+        let password_file = self.settings.folder.join("password");
+        place::write_private(&password_file, &self.settings.password)?;
+        let text = configuration_text(&self.settings, &password_file);
+        std::fs::write(&configuration, text).map_err(Error::file("write", &configuration))?;
+        let mut command = Command::new(program);
+        command.arg("--config").arg(&configuration);
+        command.envs(
+            self.settings
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        );
+        self.process = Some(Process::start("the gateway", &mut command, &self.log())?);
+        Ok(())
+    }
+
+    /// Waits until `/-/ready` says yes.
+    pub fn wait_ready(&mut self) -> Result<()> {
+        let url = self.url("/-/ready");
+        let agent = self.agent.clone();
+        let process = self
+            .process
+            .as_mut()
+            .ok_or_else(|| Error::Other("the gateway is stopped".to_owned()))?;
+        process.wait_until("ready", START_TIMEOUT, || {
+            agent
+                .get(&url)
+                .call()
+                .is_ok_and(|response| response.status().is_success())
+        })
+    }
+
+    /// The address of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.settings.port)
+    }
+
+    /// `GET path`; an error only when there is no HTTP answer at all.
+    pub fn get(&self, path: &str) -> Result<Answer> {
+        let url = self.url(path);
+        answer(&url, self.agent.get(&url).call())
+    }
+
+    /// `POST path`; an error only when there is no HTTP answer at all.
+    pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Result<Answer> {
+        let url = self.url(path);
+        let mut request = self.agent.post(&url);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        answer(&url, request.send(body))
+    }
+
+    /// A remote write 1.0 request with a body that is already compressed; `acknowledge` is `X-Lanes-Ack`.
+    pub fn remote_write(&self, body: &[u8], acknowledge: Option<&str>) -> Result<Answer> {
+        let mut headers = vec![
+            ("content-type", "application/x-protobuf"),
+            ("content-encoding", "snappy"),
+            ("x-prometheus-remote-write-version", "0.1.0"),
+        ];
+        headers.extend(acknowledge.map(|level| ("x-lanes-ack", level)));
+        self.post("/api/v1/write", &headers, body)
+    }
+
+    /// `/api/v1/status`.
+    pub fn status(&self) -> Result<serde_json::Value> {
+        let answer = self.get("/api/v1/status")?;
+        serde_json::from_str(&answer.body).map_err(|error| Error::Http {
+            url: self.url("/api/v1/status"),
+            reason: error.to_string(),
+        })
+    }
+
+    /// Stops in order: what was taken is delivered and answered first.
+    pub fn stop(&mut self) -> Result<Option<ExitStatus>> {
+        let Some(mut process) = self.process.take() else {
+            return Ok(None);
+        };
+        Ok(Some(process.stop(Signal::TERM, STOP_TIMEOUT)?))
+    }
+
+    /// Kills the process with SIGKILL.
+    pub fn kill9(&mut self) -> Result<()> {
+        if let Some(mut process) = self.process.take() {
+            process.stop(Signal::KILL, STOP_TIMEOUT)?;
+        }
+        Ok(())
+    }
+
+    /// Fails with the end of the log when the gateway has been started and has ended on its own.
+    pub fn check(&mut self) -> Result<()> {
+        self.process.as_mut().map_or(Ok(()), Process::check)
+    }
+
+    /// Its log.
+    pub fn log(&self) -> PathBuf {
+        log_of(&self.settings.folder)
+    }
+
+    /// Its port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.settings.port
+    }
+}
+
+/// The log of a gateway with this folder.
+pub fn log_of(folder: &Path) -> PathBuf {
+    folder.join("gateway.log")
+}
+
+type Response = std::result::Result<ureq::http::Response<ureq::Body>, ureq::Error>;
+
+fn answer(url: &str, response: Response) -> Result<Answer> {
+    let bad = |error: ureq::Error| Error::Http {
+        url: url.to_owned(),
+        reason: error.to_string(),
+    };
+    let mut response = response.map_err(bad)?;
+    let headers = response
+        .headers()
+        .iter()
+        .map(|(name, value)| {
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        })
+        .collect();
+    let status = response.status().as_u16();
+    let body = response.body_mut().read_to_string().map_err(bad)?;
+    Ok(Answer {
+        status,
+        headers,
+        body,
+    })
+}
+
+fn configuration_text(settings: &Settings, password_file: &Path) -> String {
+    format!(
+        "listen = \"127.0.0.1:{}\"\n\n[postgres]\nhost = \"127.0.0.1\"\nport = {}\ndatabase = \"{DATABASE}\"\n\
+         user = \"{GATEWAY}\"\npassword_file = \"{}\"\n",
+        settings.port,
+        settings.postgres_port,
+        password_file.display()
+    )
+}

@@ -12,6 +12,8 @@ pub use rustix::process::Signal;
 
 /// How often a state that cannot be waited for is looked at.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How long a process that was left behind may take to end in order.
+const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(30);
 /// A log that has grown past this is moved aside when its process starts, so that it does not grow for ever.
 const LOG_BYTES_MAX: u64 = 16 << 20;
 /// How much of a log's end is shown when its process fails.
@@ -55,7 +57,10 @@ pub fn run_visibly(command: &mut Command) -> Result<()> {
     })
 }
 
-/// A child process that writes to a log file and never outlives its owner.
+/// A child process that writes to a log file and ends with its owner.
+///
+/// Only an owner that is itself killed with SIGKILL leaves its child running. For that case the child's identity is kept
+/// beside the log, and the next start with the same log ends what was left behind.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -68,6 +73,7 @@ impl Process {
     ///
     /// It gets a process group of its own: Ctrl-C in the terminal reaches only us, and we stop our children in order.
     pub fn start(name: &str, command: &mut Command, log: &Path) -> Result<Process> {
+        end_leftover(name, log)?;
         if log
             .metadata()
             .is_ok_and(|metadata| metadata.len() > LOG_BYTES_MAX)
@@ -92,11 +98,15 @@ impl Process {
                 program: describe(command),
                 source,
             })?;
-        Ok(Process {
+        let process = Process {
             name: name.to_owned(),
             log: log.to_owned(),
             child,
-        })
+        };
+        let identity_file = identity_file(log);
+        std::fs::write(&identity_file, identity(process.id()).unwrap_or_default())
+            .map_err(Error::file("write", &identity_file))?;
+        Ok(process)
     }
 
     /// The operating system's number for it.
@@ -188,6 +198,8 @@ impl Drop for Process {
         self.signal(Signal::KILL);
         // Fails only if the child was already waited for.
         let _ = self.child.wait();
+        // A file that stays names a process that is gone, which does no harm.
+        let _ = std::fs::remove_file(identity_file(&self.log));
     }
 }
 
@@ -216,10 +228,59 @@ pub fn children(parent: u32) -> Vec<u32> {
 
 /// State and parent of a process.
 fn stat(id: u32) -> Option<(char, u32)> {
+    let fields = stat_fields(id)?;
+    Some((
+        fields.first()?.chars().next()?,
+        fields.get(1)?.parse().ok()?,
+    ))
+}
+
+/// The fields of `/proc/<id>/stat` from the third on: state, parent, …
+fn stat_fields(id: u32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The second field is the program's name in parentheses and may itself contain spaces and parentheses.
-    let mut fields = text[text.rfind(')')? + 1..].split_whitespace();
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+    Some(
+        text[text.rfind(')')? + 1..]
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect(),
+    )
+}
+
+/// What tells a process from a later one with the same number: the number and the time of its start.
+fn identity(id: u32) -> Option<String> {
+    const START_TIME: usize = 22 - 3;
+    Some(format!("{id} {}", stat_fields(id)?.get(START_TIME)?))
+}
+
+fn identity_file(log: &Path) -> PathBuf {
+    log.with_extension("process")
+}
+
+/// Ends the process that an owner who was killed left running with this log.
+pub fn end_leftover(name: &str, log: &Path) -> Result<()> {
+    let kept = std::fs::read_to_string(identity_file(log)).unwrap_or_default();
+    let Some(id) = kept
+        .split_whitespace()
+        .next()
+        .and_then(|id| id.parse().ok())
+    else {
+        return Ok(());
+    };
+    let still_there = || is_alive(id) && identity(id).is_some_and(|identity| identity == kept);
+    if !still_there() {
+        return Ok(());
+    }
+    println!("ending {name} (process {id}), which an earlier run left behind");
+    let start = Instant::now();
+    send(id, Signal::TERM);
+    while still_there() {
+        if start.elapsed() > LEFTOVER_TIMEOUT {
+            send(id, Signal::KILL);
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
 }
 
 /// The last lines of a log file, or why there are none.
@@ -279,6 +340,35 @@ mod tests {
         assert!(is_alive(id) && children(std::process::id()).contains(&id));
         drop(child);
         assert!(!is_alive(id));
+        std::fs::remove_file(&log).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_owner_left_running_is_ended_by_the_next_start() {
+        let log = log("leftover");
+        let mut left = Command::new("sleep")
+            .arg("600")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::fs::write(identity_file(&log), identity(left.id()).unwrap()).unwrap();
+        drop(Process::start("sleeper", Command::new("sleep").arg("600"), &log).unwrap());
+        assert!(!is_alive(left.id()));
+        left.wait().unwrap();
+
+        // The same number with another start time is another program.
+        let mut stranger = Command::new("sleep")
+            .arg("600")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::fs::write(identity_file(&log), format!("{} 1", stranger.id())).unwrap();
+        drop(Process::start("sleeper", Command::new("sleep").arg("600"), &log).unwrap());
+        assert!(is_alive(stranger.id()));
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
         std::fs::remove_file(&log).unwrap();
     }
 

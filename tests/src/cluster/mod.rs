@@ -21,4 +21,4 @@ mod standby;
 mod tests;
 
 pub use builder::Builder;
-pub use running::{Cluster, Stop};
+pub use running::{Cluster, Stop, end_leftover};

@@ -109,7 +109,7 @@ impl Cluster {
         if self.is_running() {
             return Ok(());
         }
-        self.end_leftover()?;
+        end_leftover(&self.layout.data)?;
         self.layout
             .write_settings(self.port, &self.settings, &self.account)?;
         let log = &self.layout.log;
@@ -323,16 +323,6 @@ impl Cluster {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Stops a postmaster that a killed owner of this folder left running.
-    fn end_leftover(&self) -> Result<()> {
-        let Some(leftover) = place::running_postmaster(&self.layout.data) else {
-            return Ok(());
-        };
-        println!("stopping Postgres (process {leftover}), which an earlier run left behind");
-        send(leftover, Signal::INT);
-        wait_for_end(&[leftover])
-    }
-
     /// Gives back the shared memory of a cluster that was killed and will not be started again.
     fn release_shared_memory(&self) {
         let Ok(file) = std::fs::read_to_string(self.layout.data.join("postmaster.pid")) else {
@@ -373,6 +363,16 @@ impl Drop for Cluster {
             let _ = self.layout.folder.parent().map(std::fs::remove_dir);
         }
     }
+}
+
+/// Stops the postmaster that runs on a data folder, if one does.
+pub fn end_leftover(data: &Path) -> Result<()> {
+    let Some(leftover) = place::running_postmaster(data) else {
+        return Ok(());
+    };
+    println!("stopping Postgres (process {leftover}), which an earlier run left behind");
+    send(leftover, Signal::INT);
+    wait_for_end(&[leftover])
 }
 
 fn wait_for_end(processes: &[u32]) -> Result<()> {

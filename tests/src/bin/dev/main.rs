@@ -1,2 +1,75 @@
-//! The developer tool.
-fn main() {}
+//! The developer tool: `cargo dev <command>`, which the Makefile's targets call.
+//!
+//! | module | one thing |
+//! |---|---|
+//! | `packages` | Debian packages, installed without leaving a daemon or a system cluster behind |
+//! | `product` | cargo-pgrx, the extension built and installed, the gateway built |
+//! | `home` | the folder `.lanes`: cluster, passwords, connection files; one run at a time |
+//! | `session` | `dev run` and `dev demo`: start, watch, stop |
+//! | `status` | the status line |
+//! | `checks` | `dev test`: each check, its count, the summary |
+//!
+//! Every command may be repeated: what is there already is left alone, quickly.
+
+mod checks;
+mod home;
+mod packages;
+mod product;
+mod session;
+mod status;
+
+use lanes_tests::error::{Error, Result};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Usage: cargo dev <command>
+
+  run             install what is missing, build, start Postgres and the gateway, show what happens until Ctrl-C
+  demo            the same with Debian's Prometheus and node_exporter, which write to the gateway
+  psql [args]     psql in the running database
+  test [check …]  everything that CI runs, or only the named checks
+  setup           install what is missing, build, install the extension
+  fmt             format all code
+  help            this text
+
+Environment: LANES_PG_PORT (5433), LANES_HTTP_PORT (9201), LANES_HOME (.lanes), LANES_ARENA_SIZE (256MB);
+for demo also LANES_PROMETHEUS_PORT (9290), LANES_NODE_EXPORTER_PORT (9291).";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", [].as_slice()),
+    };
+    match dispatch(command, rest) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
+    if !rest.is_empty() && !["psql", "test"].contains(&command) {
+        return Err(Error::Other(format!(
+            "`{command}` takes no arguments; see `cargo dev help`"
+        )));
+    }
+    match command {
+        "run" => session::run(session::Kind::Run),
+        "demo" => session::run(session::Kind::Demo),
+        "psql" => home::Home::from_environment()?.psql(rest),
+        "test" => checks::run(rest),
+        "setup" => product::set_up(packages::Purpose::Run),
+        "fmt" => product::format(),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(())
+        }
+        other => Err(Error::Other(format!(
+            "there is no command `{other}`; see `cargo dev help`"
+        ))),
+    }
+    .map(|()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,185 @@
+//! The folder `.lanes`: everything that a run keeps.
+//!
+//! ```text
+//! .lanes/postgres/         the cluster: data, socket, log (a link, when the cluster's account cannot enter here)
+//!        lanes.password    of the role `lanes` (0600)
+//!        gateway.password  of the role `lanes_gateway` (0600)
+//!        pg_service.conf   `psql service=lanes`, with PGSERVICEFILE pointing here
+//!        pgpass            what the service file points to (0600)
+//!        gateway/          the gateway's configuration and log
+//!        demo/             Prometheus's configuration, data and log
+//!        lock              held while a run goes on
+//! ```
+
+use lanes_tests::account::Account;
+use lanes_tests::cluster::Cluster;
+use lanes_tests::error::{Error, Result};
+use lanes_tests::place;
+use lanes_tests::port;
+use lanes_tests::provision::{DATABASE, OWNER, Passwords};
+use std::fs::{File, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The ports' variables, which messages about them name.
+pub const PG_PORT: &str = "LANES_PG_PORT";
+pub const HTTP_PORT: &str = "LANES_HTTP_PORT";
+/// The shared memory for columns, unless `LANES_ARENA_SIZE` says otherwise.
+const ARENA_SIZE: &str = "256MB";
+
+/// Where a run keeps things, and on which ports it listens.
+pub struct Home {
+    pub folder: PathBuf,
+    pub postgres_port: u16,
+    pub http_port: u16,
+}
+
+impl Home {
+    pub fn from_environment() -> Result<Home> {
+        let folder = match std::env::var_os("LANES_HOME") {
+            Some(folder) if !folder.is_empty() => {
+                std::path::absolute(&folder).map_err(Error::file("find", PathBuf::from(&folder)))?
+            }
+            _ => place::workspace().join(".lanes"),
+        };
+        Ok(Home {
+            folder,
+            postgres_port: port::from_environment(PG_PORT, 5433)?,
+            http_port: port::from_environment(HTTP_PORT, 9201)?,
+        })
+    }
+
+    /// Makes the folder and takes its lock, which the returned file holds: two runs would fight over the cluster.
+    pub fn lock(&self) -> Result<File> {
+        place::make_folder(&self.folder)?;
+        let path = self.folder.join("lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(Error::file("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) => Err(Error::Other(format!(
+                "another run is using {}; end it, or choose another folder and other ports: LANES_HOME=<folder> \
+                 {PG_PORT}=<port> {HTTP_PORT}=<port>",
+                self.folder.display()
+            ))),
+            Err(std::fs::TryLockError::Error(source)) => Err(Error::File {
+                action: "lock",
+                path,
+                source,
+            }),
+        }
+    }
+
+    /// The cluster of this home, made at the first call, not started.
+    pub fn cluster(&self) -> Result<Cluster> {
+        let arena = std::env::var("LANES_ARENA_SIZE").unwrap_or_else(|_| ARENA_SIZE.to_owned());
+        Cluster::builder("the private cluster")
+            .folder(&self.cluster_folder()?)
+            .port(self.postgres_port)
+            .durable()
+            .setting("lanes.arena_size", &arena)
+            .create()
+    }
+
+    /// The cluster's folder: in the home, or where the cluster's account can reach it, with a link in the home.
+    fn cluster_folder(&self) -> Result<PathBuf> {
+        let wanted = self.folder.join("postgres");
+        if let Ok(linked) = std::fs::read_link(&wanted) {
+            return Ok(linked);
+        }
+        let account = Account::for_postgres()?;
+        let folder = place::reachable(&wanted, &account);
+        if folder != wanted {
+            println!(
+                "the account {} cannot enter {}: the data is in {}",
+                account.name,
+                self.folder.display(),
+                folder.display()
+            );
+            place::make_folder(&folder)?;
+            std::os::unix::fs::symlink(&folder, &wanted).map_err(Error::file("link", &wanted))?;
+        }
+        Ok(folder)
+    }
+
+    /// The passwords, made at the first call.
+    pub fn passwords(&self) -> Result<Passwords> {
+        let fresh = Passwords::generate();
+        Ok(Passwords {
+            owner: self.password("lanes.password", fresh.owner)?,
+            gateway: self.password("gateway.password", fresh.gateway)?,
+        })
+    }
+
+    fn password(&self, name: &str, fresh: String) -> Result<String> {
+        let path = self.folder.join(name);
+        match std::fs::read_to_string(&path) {
+            Ok(password) => Ok(password.trim().to_owned()),
+            Err(_) => {
+                place::write_private(&path, &fresh)?;
+                Ok(fresh)
+            }
+        }
+    }
+
+    /// Writes the files with which `psql service=lanes` works; the path of the service file.
+    pub fn write_connection_files(&self, passwords: &Passwords) -> Result<PathBuf> {
+        let (port, pgpass) = (self.postgres_port, self.folder.join("pgpass"));
+        place::write_private(
+            &pgpass,
+            &format!("127.0.0.1:{port}:*:{OWNER}:{}\n", passwords.owner),
+        )?;
+        let service = self.service_file();
+        let text = format!(
+            "[lanes]\nhost=127.0.0.1\nport={port}\ndbname={DATABASE}\nuser={OWNER}\npassfile={}\n",
+            pgpass.display()
+        );
+        std::fs::write(&service, text).map_err(Error::file("write", &service))?;
+        Ok(service)
+    }
+
+    pub fn service_file(&self) -> PathBuf {
+        self.folder.join("pg_service.conf")
+    }
+
+    /// Becomes `psql` in the running database.
+    pub fn psql(&self, arguments: &[String]) -> Result<()> {
+        let service = self.service_file();
+        if !service.exists() {
+            return Err(Error::Missing {
+                what: service.display().to_string(),
+                remedy: "start with `make run`",
+            });
+        }
+        let mut command = Command::new("psql");
+        command
+            .env("PGSERVICEFILE", service)
+            .env("PGSERVICE", "lanes")
+            .args(arguments);
+        Err(Error::Spawn {
+            program: "psql".to_owned(),
+            source: command.exec(),
+        })
+    }
+
+    /// A folder for one of the programs of a run.
+    pub fn subfolder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.folder.join(name);
+        place::make_folder(&folder)?;
+        Ok(folder)
+    }
+}
+
+/// The path as a person would type it: relative when it is below the working folder.
+pub fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
