@@ -1,0 +1,55 @@
+//! `lanes.append(target, batch)`: one batch of the wire format becomes rows, with every check of an INSERT.
+//!
+//! ```text
+//! bytea ── lanes_wire verifies ──► BatchView
+//!            │
+//!          target    opens the table, checks the privilege, matches columns to attributes, decides the way
+//!            ├── direct    lanes table, no per-row work asked for: vectors are copied into lanes, one run each 65,536 rows
+//!            └── copy      anything else (triggers, CHECK, partitions, foreign keys, indexes, domains, heap tables, …):
+//!                          the rows go through Postgres's own COPY, which does all of it
+//! ```
+//!
+//! `convert` says which batch type goes into which SQL type; `refusal` maps every reason to its SQLSTATE. Both ways are part of the
+//! calling transaction, see the same command id, and leave nothing behind on an error. The way taken is logged at DEBUG1.
+
+mod convert;
+mod copy;
+mod direct;
+mod refusal;
+mod target;
+
+use lanes_wire::BatchView;
+use pgrx::prelude::*;
+
+use refusal::Refusal;
+use target::{Target, Way};
+
+/// Appends a batch; returns the rows inserted, which a BEFORE ROW trigger may make fewer than the batch holds.
+#[pg_extern(sql = r#"
+CREATE FUNCTION lanes.append(target regclass, batch bytea) RETURNS bigint
+VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
+COMMENT ON FUNCTION lanes.append(regclass, bytea) IS
+    'inserts one batch in the wire format (a columnar FlatBuffer) and returns the number of rows inserted';
+"#)]
+fn append(target: pg_sys::Oid, batch: &[u8]) -> i64 {
+    append_batch(target, batch).unwrap_or_else(|refusal| refusal.report()) as i64
+}
+
+fn append_batch(table: pg_sys::Oid, batch: &[u8]) -> Result<u64, Refusal> {
+    let batch = BatchView::verify(batch)?;
+    let target = Target::open(table)?;
+    let sources = target.sources(&batch)?;
+    if batch.rows() == 0 {
+        return Ok(0);
+    }
+    match target.way(&batch, &sources)? {
+        Way::Direct(columns) => direct::append(&target, &batch, &columns),
+        Way::Copy { because } => {
+            debug1!(
+                "lanes.append into \"{}\" goes through COPY: {because}",
+                target.name()
+            );
+            copy::append(&target, &batch, &sources)
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Straight into lanes: vectors are copied, dictionaries stay dictionaries.
+
+use lanes_columnar::column::Column;
+use lanes_columnar::kind::LaneKind;
+use lanes_wire::{BatchView, ColumnView, Values};
+use pgrx::pg_sys;
+
+use super::convert::{self, Conversion};
+use super::refusal::Refusal;
+use super::target::{Filling, Target};
+use crate::pg::{datum, ports};
+use crate::storage::append::RUN_ROWS_MAX;
+use crate::table_am::insert;
+
+// Chunks of a batch begin at whole words of its bitmaps.
+const _: () = assert!(RUN_ROWS_MAX.is_multiple_of(64));
+
+/// Appends the batch as one run for each [`RUN_ROWS_MAX`] rows, all of the current command.
+pub fn append(
+    target: &Target,
+    batch: &BatchView<'_>,
+    fillings: &[Filling],
+) -> Result<u64, Refusal> {
+    let relation = target.relation();
+    // SAFETY: the target is open, and locked for writing; an assigned command id makes this command's rows its own.
+    let (kinds, command) = unsafe {
+        (
+            datum::kinds((*relation).rd_att),
+            pg_sys::GetCurrentCommandId(true),
+        )
+    };
+    let mut feeds: Vec<Feed<'_>> = fillings
+        .iter()
+        .zip(&kinds)
+        .map(|(filling, kind)| match filling {
+            Filling::Constant(value) => Feed::Constant(value.as_deref()),
+            Filling::Column { index, conversion } => Feed::Column(ColumnFeed::new(
+                &batch.columns()[*index],
+                *conversion,
+                *kind,
+            )),
+        })
+        .collect();
+    let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
+    for first in (0..batch.rows()).step_by(RUN_ROWS_MAX) {
+        ports::CHECK_FOR_INTERRUPTS();
+        let rows = RUN_ROWS_MAX.min(batch.rows() - first);
+        for (column, feed) in columns.iter_mut().zip(&mut feeds) {
+            column.clear();
+            match feed {
+                Feed::Constant(value) => column.push_repeated(*value, rows),
+                Feed::Column(feed) => feed.pour(column, first, rows)?,
+            }
+        }
+        // SAFETY: the columns were made from the table's kinds and hold `rows` rows each.
+        unsafe { insert::insert_columns(relation, &kinds, &columns, rows, command, 0) };
+    }
+    Ok(batch.rows() as u64)
+}
+
+enum Feed<'a> {
+    Constant(Option<&'a [u8]>),
+    Column(ColumnFeed<'a>),
+}
+
+/// A batch column on its way into an attribute, with what is worked out once for all chunks.
+struct ColumnFeed<'a> {
+    view: &'a ColumnView<'a>,
+    conversion: Conversion,
+    validity: Option<Vec<u64>>,
+    bits: Vec<u64>,
+    codes: Vec<u32>,
+    items: Items,
+    packed: bool,
+    scratch: Vec<u8>,
+}
+
+/// Dictionary items as varlenas, one after another.
+#[derive(Default)]
+struct Items {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Items {
+    fn slices(&self) -> Vec<&[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .map(|(start, end)| &self.bytes[start..*end])
+            .collect()
+    }
+}
+
+impl<'a> ColumnFeed<'a> {
+    fn new(view: &'a ColumnView<'a>, conversion: Conversion, kind: LaneKind) -> Self {
+        let packed = matches!(kind, LaneKind::Varlena { packed: true, .. });
+        let mut feed = ColumnFeed {
+            view,
+            conversion,
+            validity: view.validity().map(|bits| bits.words().collect()),
+            bits: Vec::new(),
+            codes: Vec::new(),
+            items: Items::default(),
+            packed,
+            scratch: Vec::new(),
+        };
+        match view.values() {
+            Values::Bool(bits) => bits.words_into(&mut feed.bits),
+            Values::Codes { codes, items } => {
+                codes.widen_into(&mut feed.codes);
+                let mut item = Vec::new();
+                for payload in items.iter() {
+                    datum::item_from_payload(&feed.payload(payload), packed, &mut item);
+                    feed.items.bytes.extend_from_slice(&item);
+                    feed.items.ends.push(feed.items.bytes.len());
+                }
+            }
+            Values::Fixed { .. } | Values::Items(_) => {}
+        }
+        feed
+    }
+
+    /// An item as the server keeps it.
+    fn payload<'b>(&self, payload: &'b [u8]) -> std::borrow::Cow<'b, [u8]> {
+        match self.conversion {
+            Conversion::Text => convert::server_text(payload),
+            _ => std::borrow::Cow::Borrowed(payload),
+        }
+    }
+
+    /// Fills an empty column with `rows` rows from `first` on.
+    fn pour(&mut self, column: &mut Column, first: usize, rows: usize) -> Result<(), Refusal> {
+        let words = first / 64..(first + rows).div_ceil(64);
+        let view = self.view;
+        let validity = self
+            .validity
+            .as_ref()
+            .map(|validity| &validity[words.clone()]);
+        match view.values() {
+            Values::Bool(_) => column.extend_bools(&self.bits[words], validity, rows),
+            Values::Fixed { width, bytes } => {
+                if self.conversion.is_identity(view.column_type()) {
+                    column.extend_fixed(&bytes[first * width..][..rows * width], validity, rows);
+                } else {
+                    self.scratch.clear();
+                    converted(view, self.conversion, first, rows, &mut self.scratch)?;
+                    column.extend_fixed(&self.scratch, validity, rows);
+                }
+            }
+            Values::Codes { .. } => {
+                let codes = &self.codes[first..][..rows];
+                if let Err(error) = column.extend_codes(codes, &self.items.slices(), validity) {
+                    // Verified codes cannot be out of range, so this is a bug, but the transaction is what it may cost.
+                    pgrx::error!("column \"{}\": {error}", view.name());
+                }
+            }
+            Values::Items(items) => {
+                let mut item = std::mem::take(&mut self.scratch);
+                for row in first..first + rows {
+                    if view.is_null(row) {
+                        column.push_null();
+                    } else {
+                        datum::item_from_payload(
+                            &self.payload(items.get(row)),
+                            self.packed,
+                            &mut item,
+                        );
+                        column.push_item(&item);
+                    }
+                }
+                self.scratch = item;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Values in the attribute's bytes; zeros under NULLs.
+fn converted(
+    view: &ColumnView<'_>,
+    conversion: Conversion,
+    first: usize,
+    rows: usize,
+    out: &mut Vec<u8>,
+) -> Result<(), Refusal> {
+    match (
+        conversion,
+        view.values().arrays::<8>(),
+        view.values().arrays::<4>(),
+    ) {
+        // The hot ones, whole vectors at a time; NULL rows are converted too, for no branch.
+        (Conversion::Timestamp, Some(values), _) => {
+            out.resize(rows * 8, 0);
+            for (slot, value) in out
+                .as_chunks_mut::<8>()
+                .0
+                .iter_mut()
+                .zip(&values[first..][..rows])
+            {
+                *slot = convert::timestamp(i64::from_le_bytes(*value)).to_ne_bytes();
+            }
+        }
+        (Conversion::Date, _, Some(values)) => {
+            out.resize(rows * 4, 0);
+            for (slot, value) in out
+                .as_chunks_mut::<4>()
+                .0
+                .iter_mut()
+                .zip(&values[first..][..rows])
+            {
+                *slot = convert::date(i32::from_le_bytes(*value)).to_ne_bytes();
+            }
+        }
+        _ => {
+            let width = conversion.width().unwrap_or(0);
+            for row in first..first + rows {
+                let value = if view.is_null(row) {
+                    0
+                } else {
+                    convert::fixed(view, conversion, row)?
+                };
+                out.extend_from_slice(&value.to_le_bytes()[..width]);
+            }
+        }
+    }
+    Ok(())
+}
