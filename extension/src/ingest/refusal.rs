@@ -113,7 +113,7 @@ impl Refusal {
                     "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
                 ),
                 Some(match row {
-                    Some(row) => format!("Row {} of the batch.", row + 1),
+                    Some(row) => format!("Row {row} of the batch, counted from 0."),
                     None => "The batch lacks the column and it has no default.".to_owned(),
                 }),
                 None,
@@ -125,7 +125,7 @@ impl Refusal {
             } => (
                 Code::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
                 format!("value for column \"{column}\" is out of range for type {column_type}"),
-                Some(format!("Row {} of the batch.", row + 1)),
+                Some(format!("Row {row} of the batch, counted from 0.")),
                 None,
             ),
         };
