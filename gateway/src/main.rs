@@ -1,2 +1,117 @@
-//! Gateway.
-fn main() {}
+//! The binary `lanes-gateway`: settings, logs, signals; all else is in the library.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use lanes_gateway::app::App;
+use lanes_gateway::batch::SeriesCache;
+use lanes_gateway::config::{Settings, Sources, source};
+use lanes_gateway::deliver::PostgresSink;
+use lanes_gateway::observe::Metrics;
+
+fn main() -> ExitCode {
+    let matches = source::command().get_matches();
+    let sources = match Sources::gather(&matches) {
+        Ok(sources) => sources,
+        Err(error) => return wrong_settings(&error.to_string()),
+    };
+    let settings = match Settings::read(&sources) {
+        Ok(settings) => settings,
+        Err(error) => return wrong_settings(&error.to_string()),
+    };
+    if is_check(&matches) {
+        print!("{}", sources.text());
+        return ExitCode::SUCCESS;
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("lanes-gateway: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    runtime.block_on(run(settings))
+}
+
+fn is_check(matches: &ArgMatches) -> bool {
+    matches.get_flag("check-config")
+}
+
+/// Status 2: nothing was started.
+fn wrong_settings(message: &str) -> ExitCode {
+    eprintln!("lanes-gateway: {message}");
+    ExitCode::from(2)
+}
+
+async fn run(settings: Settings) -> ExitCode {
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(settings.log_filter)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    if settings.is_log_json {
+        logs.json().init()
+    } else {
+        logs.with_ansi(false).init()
+    }
+
+    let listener = match TcpListener::bind(settings.address).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(address = %settings.address, "cannot listen: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let stop = match stop_on_signal() {
+        Ok(stop) => stop,
+        Err(error) => {
+            tracing::error!("cannot watch for signals: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let metrics = Arc::new(Metrics::new());
+    let cache = Arc::new(SeriesCache::new(settings.cache_bytes_max, cache_seed()));
+    let sink = Arc::new(PostgresSink::new(
+        settings.postgres,
+        Arc::clone(&cache),
+        Arc::clone(&metrics),
+    ));
+    let app = App::start(settings.app, sink, cache, metrics);
+    tracing::info!(address = %settings.address, version = env!("CARGO_PKG_VERSION"), "lanes-gateway listens");
+    if app.serve(listener, stop).await {
+        tracing::info!("lanes-gateway has stopped");
+    } else {
+        tracing::warn!(
+            "requests were still on their way at the end of listen.shutdown_timeout; none of them was acknowledged"
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+/// Random, so that no sender knows the places of cached series.
+fn cache_seed() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().0
+}
+
+fn stop_on_signal() -> std::io::Result<watch::Receiver<bool>> {
+    let (stop, stopped) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+            _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+        }
+        let _ = stop.send(true);
+    });
+    Ok(stopped)
+}

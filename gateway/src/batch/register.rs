@@ -1,0 +1,185 @@
+//! New series, registered in bulk: one task, one call at a time, so requests that bring the same new series at once cost one call.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::pending::Fault;
+use super::series_cache::{SeriesCache, SeriesId};
+use crate::clock::{self, Instant};
+use crate::deliver::{Backoff, Sink, SinkError};
+use crate::observe::Metrics;
+use crate::receive::{LabelSet, UnknownSeries};
+
+/// Label sets of one call: enough to spread the cost of a transaction, few enough that their views do not use up PostgreSQL's lock table.
+const CALL_LABEL_SETS_MAX: usize = 1000;
+/// Label sets taken together from waiting jobs.
+const ROUND_LABEL_SETS_MAX: usize = 20_000;
+
+/// The unknown series of one request.
+#[derive(Debug)]
+pub struct RegisterJob {
+    /// What to register.
+    pub series: Vec<UnknownSeries>,
+    /// The cache generation of the request.
+    pub generation: u64,
+    /// After this nobody waits any more.
+    pub deadline: Instant,
+    /// Where the ids go, in the order of `series`.
+    pub reply: oneshot::Sender<Result<Vec<SeriesId>, Fault>>,
+}
+
+/// Serves jobs until all senders are gone.
+pub async fn run<S: Sink>(
+    mut jobs: mpsc::Receiver<RegisterJob>,
+    sink: Arc<S>,
+    cache: Arc<SeriesCache>,
+    metrics: Arc<Metrics>,
+) {
+    while let Some(job) = jobs.recv().await {
+        let mut label_sets = job.series.len();
+        let mut round = vec![job];
+        while label_sets < ROUND_LABEL_SETS_MAX
+            && let Ok(job) = jobs.try_recv()
+        {
+            label_sets += job.series.len();
+            round.push(job);
+        }
+        serve(round, &*sink, &cache, &metrics).await;
+    }
+}
+
+async fn serve<S: Sink>(
+    mut round: Vec<RegisterJob>,
+    sink: &S,
+    cache: &SeriesCache,
+    metrics: &Metrics,
+) {
+    match register_round(&round, sink, cache, metrics).await {
+        Ok(ids) => {
+            for (job, ids) in round.into_iter().zip(ids) {
+                // A request that is gone needs no ids.
+                let _ = job.reply.send(ids);
+            }
+        }
+        // One job's label sets are refused: which one's, each alone will tell.
+        Err(Fault::Refused(_)) if round.len() > 1 => {
+            for job in round {
+                let alone = vec![job];
+                match register_round(&alone, sink, cache, metrics).await {
+                    Ok(ids) => {
+                        for (job, ids) in alone.into_iter().zip(ids) {
+                            let _ = job.reply.send(ids);
+                        }
+                    }
+                    Err(fault) => alone
+                        .into_iter()
+                        .for_each(|job| drop(job.reply.send(Err(fault.clone())))),
+                }
+            }
+        }
+        Err(fault) => round
+            .drain(..)
+            .for_each(|job| drop(job.reply.send(Err(fault.clone())))),
+    }
+}
+
+type JobAnswer = Result<Vec<SeriesId>, Fault>;
+
+/// Registers the label sets of all jobs; an answer for each job, or the fault of the whole.
+async fn register_round<S: Sink>(
+    round: &[RegisterJob],
+    sink: &S,
+    cache: &SeriesCache,
+    metrics: &Metrics,
+) -> Result<Vec<JobAnswer>, Fault> {
+    let generation = cache.generation();
+    let mut places: HashMap<&[u8], usize> = HashMap::new();
+    let mut wanted: Vec<&LabelSet> = Vec::new();
+    for series in round.iter().flat_map(|job| &job.series) {
+        // A job before this one may have brought it.
+        if cache.find(generation, &series.label_set.bytes).is_none() {
+            places.entry(&series.label_set.bytes).or_insert_with(|| {
+                wanted.push(&series.label_set);
+                wanted.len() - 1
+            });
+        }
+    }
+    let deadline = round
+        .iter()
+        .map(|job| job.deadline)
+        .max()
+        .unwrap_or_else(clock::now);
+    let mut ids: Vec<SeriesId> = Vec::with_capacity(wanted.len());
+    for call in wanted.chunks(CALL_LABEL_SETS_MAX) {
+        let registered = call_until(call, sink, deadline).await?;
+        if registered.generation != generation {
+            return Err(Fault::Unavailable(
+                "the series registry has changed; send the request again".to_owned(),
+            ));
+        }
+        metrics.series_registered.inc_by(call.len() as u64);
+        for (label_set, id) in call.iter().zip(&registered.ids) {
+            cache.insert(generation, &label_set.bytes, *id);
+        }
+        ids.extend(registered.ids);
+    }
+    Ok(round
+        .iter()
+        .map(|job| answer(job, generation, cache, &places, &ids))
+        .collect())
+}
+
+fn answer(
+    job: &RegisterJob,
+    generation: u64,
+    cache: &SeriesCache,
+    places: &HashMap<&[u8], usize>,
+    ids: &[SeriesId],
+) -> JobAnswer {
+    let changed =
+        || Fault::Unavailable("the series registry has changed; send the request again".to_owned());
+    if job.generation != generation {
+        return Err(changed());
+    }
+    let mut answer = Vec::with_capacity(job.series.len());
+    for series in &job.series {
+        let bytes = &*series.label_set.bytes;
+        let id = match places.get(bytes) {
+            Some(place) => ids[*place],
+            // It was in the cache a moment ago; should it have been pushed out since, the sender's next attempt registers it.
+            None => cache.find(generation, bytes).ok_or_else(changed)?,
+        };
+        if let Some(alias) = &series.alias {
+            cache.insert(generation, alias, id);
+        }
+        answer.push(id);
+    }
+    Ok(answer)
+}
+
+async fn call_until<S: Sink>(
+    call: &[&LabelSet],
+    sink: &S,
+    deadline: Instant,
+) -> Result<crate::deliver::Registered, Fault> {
+    let mut backoff = Backoff::new(deadline);
+    loop {
+        match sink.register(call).await {
+            Ok(registered) if registered.ids.len() == call.len() => return Ok(registered),
+            Ok(registered) => {
+                let (asked, given) = (call.len(), registered.ids.len());
+                return Err(Fault::Unavailable(format!(
+                    "asked for {asked} series ids, got {given}"
+                )));
+            }
+            Err(SinkError::Refused(reason)) => return Err(Fault::Refused(reason)),
+            Err(error) => {
+                if !backoff.wait().await {
+                    return Err(Fault::Unavailable(error.to_string()));
+                }
+            }
+        }
+    }
+}

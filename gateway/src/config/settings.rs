@@ -1,0 +1,326 @@
+//! Settings with their types, each checked, and checked against each other.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio_postgres::config::Host;
+
+use super::source::{Origin, Sources};
+use super::value;
+use crate::app::{AppSettings, SelfScrape};
+use crate::batch::Rows;
+use crate::batch::accumulate::BatchLimits;
+use crate::deliver::AckLevel;
+use crate::deliver::password::{self, Server};
+use crate::deliver::postgres::PostgresSettings;
+use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
+use crate::server::ServerLimits;
+
+/// A setting that is not legal.
+#[derive(Debug, Error)]
+#[error("{name} ({origin}): {reason}")]
+pub struct SettingError {
+    name: String,
+    origin: Origin,
+    reason: String,
+}
+
+/// All settings of a gateway.
+pub struct Settings {
+    /// Where HTTP is served.
+    pub address: SocketAddr,
+    /// Requests, batches, levels.
+    pub app: AppSettings,
+    /// The database.
+    pub postgres: PostgresSettings,
+    /// Memory for known series.
+    pub cache_bytes_max: usize,
+    /// Which log lines are written.
+    pub log_filter: tracing_subscriber::EnvFilter,
+    /// Whether log lines are JSON.
+    pub is_log_json: bool,
+}
+
+/// Reads settings out of sources, naming each in its error.
+struct Reader<'a> {
+    sources: &'a Sources,
+}
+
+impl Reader<'_> {
+    fn get<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<T, SettingError> {
+        let (text, origin) = self.sources.value(name);
+        read(text).map_err(|reason| SettingError {
+            name: name.to_owned(),
+            origin,
+            reason,
+        })
+    }
+
+    fn size(&self, name: &str, least: usize, most: usize) -> Result<usize, SettingError> {
+        self.get(name, |text| within(value::size(text)?, least, most))
+    }
+
+    fn count(&self, name: &str, least: usize, most: usize) -> Result<usize, SettingError> {
+        self.get(name, |text| within(value::count(text)?, least, most))
+    }
+
+    fn duration(&self, name: &str, least: Duration) -> Result<Duration, SettingError> {
+        self.get(name, |text| match value::duration(text)? {
+            duration if duration < least => Err(format!("shorter than {least:?}")),
+            duration => Ok(duration),
+        })
+    }
+
+    fn wrong(&self, name: &str, reason: String) -> SettingError {
+        SettingError {
+            name: name.to_owned(),
+            origin: self.sources.value(name).1,
+            reason,
+        }
+    }
+}
+
+fn within(number: usize, least: usize, most: usize) -> Result<usize, String> {
+    if number < least {
+        Err(format!("less than {least}"))
+    } else if number > most {
+        Err(format!("more than {most}"))
+    } else {
+        Ok(number)
+    }
+}
+
+impl Settings {
+    /// Reads and checks all settings; a password file is read too.
+    ///
+    /// # Errors
+    /// The first setting that is not legal. The message never holds a connection string.
+    pub fn read(sources: &Sources) -> Result<Self, SettingError> {
+        let reader = Reader { sources };
+        let address: SocketAddr = reader.get("listen.address", |text| {
+            text.parse()
+                .map_err(|_| format!("{text:?} is not an address like 127.0.0.1:9201"))
+        })?;
+        let app = app(&reader, address)?;
+        let is_log_json = reader.get("log.format", |text| match text {
+            "text" => Ok(false),
+            "json" => Ok(true),
+            other => Err(format!("{other:?} is not text or json")),
+        })?;
+        Ok(Self {
+            address,
+            app,
+            postgres: postgres(&reader)?,
+            cache_bytes_max: reader.size("series.cache_bytes_max", 1 << 20, 1 << 40)?,
+            log_filter: reader.get("log.level", |text| {
+                text.parse().map_err(|error| format!("{error}"))
+            })?,
+            is_log_json,
+        })
+    }
+}
+
+fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingError> {
+    let second = Duration::from_secs(1);
+    let server = ServerLimits {
+        connections_max: reader.count("listen.connections_max", 1, 1 << 20)?,
+        header_timeout: reader.duration("listen.header_timeout", second)?,
+        shutdown_timeout: reader.duration("listen.shutdown_timeout", Duration::ZERO)?,
+    };
+    let label = LabelLimits {
+        labels_max: reader.count("receive.labels_max", 1, 10_000)?,
+        name_bytes_max: reader.size("receive.label_name_bytes_max", 8, 1 << 20)?,
+        value_bytes_max: reader.size("receive.label_value_bytes_max", 1, 1 << 20)?,
+        order: reader.get("receive.label_order", |text| match text {
+            "refuse" => Ok(LabelOrder::Refuse),
+            "sort" => Ok(LabelOrder::Sort),
+            other => Err(format!("{other:?} is not refuse or sort")),
+        })?,
+    };
+    let receive = ReceiveLimits {
+        body_bytes_max: reader.size("receive.body_bytes_max", 1 << 10, 1 << 30)?,
+        decompressed_bytes_max: reader.size("receive.decompressed_bytes_max", 1 << 10, 1 << 30)?,
+        body_timeout: reader.duration("listen.body_timeout", second)?,
+        ack_timeout: reader.duration("ack.timeout", second)?,
+        request: RequestLimits {
+            samples_max: reader.count("receive.samples_max", 1, lanes_wire::limits::ROWS_MAX)?,
+            label,
+        },
+    };
+    let batch = BatchLimits {
+        rows_max: reader.count("batch.rows_max", 1, lanes_wire::limits::ROWS_MAX / 2)?,
+        age_max: reader.duration("batch.age_max", Duration::ZERO)?,
+        in_flight_max: reader.count("postgres.sessions", 1, 64)?,
+    };
+    if batch.rows_max + receive.request.samples_max > lanes_wire::limits::ROWS_MAX {
+        let reason = format!(
+            "with batch.rows_max a batch could have more than {} rows",
+            lanes_wire::limits::ROWS_MAX
+        );
+        return Err(reader.wrong("receive.samples_max", reason));
+    }
+    let pending_bytes_max = reader.size("receive.pending_bytes_max", 1 << 20, 1 << 40)?;
+    let largest_request_bytes = receive
+        .body_bytes_max
+        .max(receive.request.samples_max * Rows::ROW_BYTES);
+    if pending_bytes_max < largest_request_bytes {
+        let reason = format!(
+            "less than one request of the largest kind may take ({largest_request_bytes} bytes)"
+        );
+        return Err(reader.wrong("receive.pending_bytes_max", reason));
+    }
+    Ok(AppSettings {
+        server,
+        receive,
+        pending_bytes_max,
+        pending_wait: reader.duration("receive.pending_wait", Duration::ZERO)?,
+        batch,
+        default_level: reader.get("ack.level", |text| text.parse::<AckLevel>())?,
+        request_window: reader.duration("requests.window", Duration::from_secs(60))?,
+        self_scrape: self_scrape(reader, address)?,
+    })
+}
+
+fn self_scrape(
+    reader: &Reader<'_>,
+    address: SocketAddr,
+) -> Result<Option<SelfScrape>, SettingError> {
+    let interval = reader.duration("self_scrape.interval", Duration::ZERO)?;
+    if interval.is_zero() {
+        return Ok(None);
+    }
+    if interval < Duration::from_millis(100) {
+        return Err(reader.wrong("self_scrape.interval", "shorter than 100ms".to_owned()));
+    }
+    let (instance, _) = reader.sources.value("self_scrape.instance");
+    let instance = if instance.is_empty() {
+        address.to_string()
+    } else {
+        instance.to_owned()
+    };
+    Ok(Some(SelfScrape { interval, instance }))
+}
+
+fn postgres(reader: &Reader<'_>) -> Result<PostgresSettings, SettingError> {
+    let connection: tokio_postgres::Config = reader.get("postgres.connection", |text| {
+        // The parser's own message may repeat what it read.
+        text.parse()
+            .map_err(|_| "not a PostgreSQL connection string or URL".to_owned())
+    })?;
+    let connection = with_password(reader, connection)?;
+    let table = reader.get("postgres.table", |text| match text.split_once('.') {
+        Some((schema, table)) if !schema.is_empty() && !table.is_empty() => Ok(text.to_owned()),
+        _ => Err(format!("{text:?} is not schema.table")),
+    })?;
+    Ok(PostgresSettings {
+        connection,
+        table,
+        connect_timeout: reader.duration("postgres.connect_timeout", Duration::from_millis(100))?,
+        statement_timeout: reader
+            .duration("postgres.statement_timeout", Duration::from_millis(100))?,
+    })
+}
+
+fn with_password(
+    reader: &Reader<'_>,
+    mut connection: tokio_postgres::Config,
+) -> Result<tokio_postgres::Config, SettingError> {
+    if connection.get_application_name().is_none() {
+        connection.application_name("lanes-gateway");
+    }
+    let (file, _) = reader.sources.value("postgres.password_file");
+    if !file.is_empty() {
+        let password = password::read_file(Path::new(file))
+            .map_err(|error| reader.wrong("postgres.password_file", error.to_string()))?;
+        connection.password(password);
+    } else if connection.get_password().is_none() {
+        let user = connection.get_user().unwrap_or_default().to_owned();
+        let host = match connection.get_hosts().first() {
+            Some(Host::Tcp(host)) => host.clone(),
+            _ => "localhost".to_owned(),
+        };
+        let server = Server {
+            host: &host,
+            port: connection.get_ports().first().copied().unwrap_or(5432),
+            database: connection.get_dbname().unwrap_or(&user),
+            user: &user,
+        };
+        if let Some(password) = password::from_environment(server) {
+            connection.password(password);
+        }
+    }
+    Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::source::command;
+
+    fn read(flags: &[&str]) -> Result<Settings, String> {
+        let matches = command()
+            .try_get_matches_from(["lanes-gateway"].iter().chain(flags))
+            .unwrap();
+        Settings::read(&Sources::gather(&matches).unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn defaults_are_legal_and_bind_loopback() {
+        let settings = read(&[]).unwrap();
+        assert!(settings.address.ip().is_loopback());
+        assert_eq!(settings.app.default_level, AckLevel::Wal);
+        assert_eq!(settings.app.self_scrape.unwrap().instance, "127.0.0.1:9201");
+        assert_eq!(
+            settings.postgres.connection.get_application_name(),
+            Some("lanes-gateway")
+        );
+    }
+
+    #[test]
+    fn values_out_of_bounds_are_named() {
+        for (flags, told) in [
+            (
+                &["--batch-rows-max", "0"][..],
+                "batch.rows_max (flag): less than 1",
+            ),
+            (&["--ack-level", "object"], "not available yet"),
+            (&["--postgres-table", "samples"], "not schema.table"),
+            (&["--receive-pending-bytes-max", "2MiB"], "largest kind"),
+            (&["--receive-samples-max", "16777216"], "batch.rows_max"),
+            (&["--requests-window", "5s"], "shorter than 60s"),
+            (&["--listen-address", "localhost"], "is not an address"),
+            (&["--log-format", "xml"], "log.format"),
+            (&["--receive-label-order", "any"], "receive.label_order"),
+        ] {
+            let error = read(flags)
+                .err()
+                .unwrap_or_else(|| panic!("{flags:?} is taken"));
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_bad_connection_string_is_not_repeated() {
+        let error = read(&["--postgres-connection", "password=secret port=x"])
+            .err()
+            .unwrap();
+        assert!(!error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn self_scrape_may_be_off() {
+        assert!(
+            read(&["--self-scrape-interval", "0"])
+                .unwrap()
+                .app
+                .self_scrape
+                .is_none()
+        );
+    }
+}

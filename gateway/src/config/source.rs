@@ -1,0 +1,303 @@
+//! Values as text, gathered from flags, environment, file and defaults, in this order of precedence.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use thiserror::Error;
+
+use super::setting::{SETTINGS, Setting};
+
+/// Why settings cannot be gathered. Messages never hold values of the file: it may hold a password.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// The file cannot be read.
+    #[error("configuration file {path:?}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Not TOML.
+    #[error("configuration file {path:?}, line {line}: {message}")]
+    Syntax {
+        /// Which.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// What.
+        message: String,
+    },
+    /// A key that does not exist.
+    #[error("configuration file {path:?}: there is no setting {key}")]
+    UnknownKey {
+        /// Which file.
+        path: PathBuf,
+        /// `section.key` as written.
+        key: String,
+    },
+    /// A value that is neither text nor a whole number.
+    #[error("configuration file {path:?}: {key} must be a string or a whole number")]
+    Type {
+        /// Which file.
+        path: PathBuf,
+        /// `section.key`.
+        key: String,
+    },
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Command line.
+    Flag,
+    /// Environment variable.
+    Environment,
+    /// Configuration file.
+    File,
+    /// Nowhere: the default.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::File => "file",
+            Self::Default => "default",
+        })
+    }
+}
+
+/// A value for every setting.
+#[derive(Debug)]
+pub struct Sources {
+    values: BTreeMap<String, (String, Origin)>,
+}
+
+/// The command line.
+pub fn command() -> Command {
+    let file = Arg::new("config")
+        .long("config")
+        .env("LANES_GATEWAY_CONFIG")
+        .hide_env_values(true)
+        .value_name("FILE")
+        .help("TOML file with settings, [section] and key as in --section-key");
+    let check = Arg::new("check-config")
+        .long("check-config")
+        .action(ArgAction::SetTrue)
+        .help("Check and print the settings, then stop: status 0 if they are legal");
+    let settings = SETTINGS.iter().map(|setting| {
+        let default = if setting.default.is_empty() {
+            String::new()
+        } else {
+            format!(" [default: {}]", setting.default)
+        };
+        Arg::new(setting.name())
+            .long(setting.flag())
+            .env(setting.variable())
+            // Printed help must not show what the environment holds: it may be a password.
+            .hide_env_values(true)
+            .value_name(setting.kind)
+            .help(format!("{}{default}", setting.help))
+    });
+    Command::new("lanes-gateway")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Takes Prometheus remote write and stores it in PostgreSQL tables of the lanes access method")
+        .after_help(
+            "Each setting may be given as a flag, an environment variable, or a key of the TOML file, in this order of precedence.\n\
+             Sizes: 10, 10KiB, 10MiB, 10GiB. Durations: 5ms, 10s, 1m, 24h, 7d.",
+        )
+        // As in other servers, a flag given again replaces the earlier one: wrappers can add to a command line.
+        .args_override_self(true)
+        .arg(file)
+        .arg(check)
+        .args(settings)
+}
+
+impl Sources {
+    /// Gathers all values.
+    ///
+    /// # Errors
+    /// [`SourceError`] for the file.
+    pub fn gather(matches: &ArgMatches) -> Result<Self, SourceError> {
+        let file = match matches.get_one::<String>("config") {
+            Some(path) if !path.is_empty() => read_file(Path::new(path))?,
+            _ => BTreeMap::new(),
+        };
+        let values = SETTINGS.iter().map(|setting| {
+            let name = setting.name();
+            let value = given(matches, setting)
+                .or_else(|| file.get(&name).map(|value| (value.clone(), Origin::File)))
+                .unwrap_or_else(|| (setting.default.to_owned(), Origin::Default));
+            (name, value)
+        });
+        Ok(Self {
+            values: values.collect(),
+        })
+    }
+
+    /// The value of `section.key` and where it is from.
+    ///
+    /// # Panics
+    /// If there is no such setting, which is a mistake in the program.
+    pub fn value(&self, name: &str) -> (&str, Origin) {
+        let (value, origin) = self
+            .values
+            .get(name)
+            .unwrap_or_else(|| panic!("no setting {name}"));
+        (value, *origin)
+    }
+
+    /// All values for people, one a line; the connection string is hidden.
+    pub fn text(&self) -> String {
+        let line = |(name, (value, origin)): (&String, &(String, Origin))| {
+            let value = if name == "postgres.connection" && *origin != Origin::Default {
+                "(not shown)"
+            } else {
+                value
+            };
+            format!("{name} = {value:?} ({origin})\n")
+        };
+        self.values.iter().map(line).collect()
+    }
+}
+
+fn given(matches: &ArgMatches, setting: &Setting) -> Option<(String, Origin)> {
+    let name = setting.name();
+    let value = matches.get_one::<String>(&name)?;
+    match matches.value_source(&name)? {
+        // A variable that is set to nothing counts as not set, as in compose files.
+        ValueSource::EnvVariable if value.is_empty() => None,
+        ValueSource::EnvVariable => Some((value.clone(), Origin::Environment)),
+        _ => Some((value.clone(), Origin::Flag)),
+    }
+}
+
+fn read_file(path: &Path) -> Result<BTreeMap<String, String>, SourceError> {
+    let text = std::fs::read_to_string(path).map_err(|source| SourceError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    parse_file(path, &text)
+}
+
+fn parse_file(path: &Path, text: &str) -> Result<BTreeMap<String, String>, SourceError> {
+    let table: toml::Table = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| {
+            text[..span.start.min(text.len())].lines().count().max(1)
+        });
+        SourceError::Syntax {
+            path: path.to_owned(),
+            line,
+            message: error.message().to_owned(),
+        }
+    })?;
+    let mut values = BTreeMap::new();
+    for (section, content) in &table {
+        let toml::Value::Table(keys) = content else {
+            return Err(SourceError::UnknownKey {
+                path: path.to_owned(),
+                key: section.clone(),
+            });
+        };
+        if !SETTINGS.iter().any(|setting| setting.section == section) {
+            return Err(SourceError::UnknownKey {
+                path: path.to_owned(),
+                key: section.clone(),
+            });
+        }
+        for (key, value) in keys {
+            let name = format!("{section}.{key}");
+            if !SETTINGS.iter().any(|setting| setting.name() == name) {
+                return Err(SourceError::UnknownKey {
+                    path: path.to_owned(),
+                    key: name,
+                });
+            }
+            let value = match value {
+                toml::Value::String(text) => text.clone(),
+                toml::Value::Integer(number) => number.to_string(),
+                _ => {
+                    return Err(SourceError::Type {
+                        path: path.to_owned(),
+                        key: name,
+                    });
+                }
+            };
+            values.insert(name, value);
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
+        parse_file(Path::new("x.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn keys_of_the_file_are_settings() {
+        let values = parse("[batch]\nrows_max = 10\nage_max = \"1ms\"\n").unwrap();
+        assert_eq!(values["batch.rows_max"], "10");
+        assert_eq!(values["batch.age_max"], "1ms");
+    }
+
+    #[test]
+    fn unknown_keys_and_types_are_errors() {
+        assert!(
+            parse("[batch]\nrow_max = 10")
+                .unwrap_err()
+                .contains("no setting batch.row_max")
+        );
+        assert!(parse("[bach]\n").unwrap_err().contains("no setting bach"));
+        assert!(
+            parse("rows_max = 10")
+                .unwrap_err()
+                .contains("no setting rows_max")
+        );
+        assert!(
+            parse("[batch]\nrows_max = 1.5")
+                .unwrap_err()
+                .contains("must be a string or a whole number")
+        );
+    }
+
+    #[test]
+    fn syntax_errors_name_the_line_and_show_no_value() {
+        let error = parse("[postgres]\n\nconnection = \"password=secret\" x\n").unwrap_err();
+        assert!(error.contains("line 3"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn flags_come_before_defaults_and_the_connection_is_hidden() {
+        let matches = command()
+            .try_get_matches_from([
+                "lanes-gateway",
+                "--batch-rows-max",
+                "7",
+                "--postgres-connection",
+                "password=secret",
+            ])
+            .unwrap();
+        let sources = Sources::gather(&matches).unwrap();
+        assert_eq!(sources.value("batch.rows_max"), ("7", Origin::Flag));
+        assert_eq!(sources.value("batch.age_max"), ("5ms", Origin::Default));
+        let text = sources.text();
+        assert!(text.contains("batch.rows_max = \"7\" (flag)"));
+        assert!(!text.contains("secret"));
+    }
+
+    #[test]
+    fn the_command_is_well_formed() {
+        command().debug_assert();
+    }
+}

@@ -1,0 +1,110 @@
+//! Sizes and durations as people write them.
+
+use std::time::Duration;
+
+/// `10`, `10KiB`, `2MiB`, `1GiB`: bytes.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn size(text: &str) -> Result<usize, String> {
+    let (number, unit) = split(text)?;
+    let factor: usize = match unit {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        other => return Err(format!("unit {other:?} is not B, KiB, MiB or GiB")),
+    };
+    usize::try_from(number)
+        .ok()
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| "too large".to_owned())
+}
+
+/// `5ms`, `2s`, `1m`, `24h`, `7d`, or `0`.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split(text)?;
+    let milliseconds: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        "" if number == 0 => 1,
+        "" => return Err("a unit is missing: ms, s, m, h or d".to_owned()),
+        other => return Err(format!("unit {other:?} is not ms, s, m, h or d")),
+    };
+    // Bounded so that deadlines and server-side milliseconds never overflow.
+    const MILLISECONDS_MAX: u64 = 365 * 86_400_000;
+    match number.checked_mul(milliseconds) {
+        Some(total) if total <= MILLISECONDS_MAX => Ok(Duration::from_millis(total)),
+        _ => Err("longer than a year".to_owned()),
+    }
+}
+
+/// A number, digits only.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn count(text: &str) -> Result<usize, String> {
+    match split(text)? {
+        (number, "") => usize::try_from(number).map_err(|_| "too large".to_owned()),
+        (_, unit) => Err(format!("{unit:?} after the number")),
+    }
+}
+
+fn split(text: &str) -> Result<(u64, &str), String> {
+    let text = text.trim();
+    let digits_end = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    if digits.is_empty() {
+        return Err("a number is missing".to_owned());
+    }
+    let number = digits.parse().map_err(|_| "too large".to_owned())?;
+    Ok((number, unit.trim_start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(
+            (size("17"), size("1 KiB"), size("32MiB"), size("1GiB")),
+            (Ok(17), Ok(1024), Ok(32 << 20), Ok(1 << 30))
+        );
+        for bad in [
+            "",
+            "MiB",
+            "-1",
+            "1MB",
+            "1.5MiB",
+            "99999999999999999999",
+            "99999999999GiB",
+        ] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("5ms"), Ok(Duration::from_millis(5)));
+        assert_eq!(duration("24h"), Ok(Duration::from_secs(86_400)));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
+        for bad in ["5", "s", "1w", "-1s", "400d", "99999999999999999d"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn counts() {
+        assert_eq!(count("12"), Ok(12));
+        assert!(count("12s").is_err() && count("").is_err());
+    }
+}

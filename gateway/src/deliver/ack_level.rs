@@ -1,0 +1,88 @@
+//! What an acknowledgement promises.
+
+use std::str::FromStr;
+
+/// Levels, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AckLevel {
+    /// Committed and visible; the log is flushed within three times `wal_writer_delay` (0.6 s by default), and what was acknowledged
+    /// in that time is lost if the server dies.
+    Memory,
+    /// Flushed to the server's disk.
+    Wal,
+    /// Flushed to the disks of the synchronous standbys too.
+    Replica,
+}
+
+impl AckLevel {
+    /// All levels, weakest first.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::Wal, Self::Replica];
+
+    /// As written in configuration, headers and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Wal => "wal",
+            Self::Replica => "replica",
+        }
+    }
+
+    /// Place in [`AckLevel::ALL`].
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// PostgreSQL's `synchronous_commit` that keeps the promise.
+    pub fn synchronous_commit(self) -> &'static str {
+        match self {
+            Self::Memory => "off",
+            Self::Wal => "local",
+            Self::Replica => "on",
+        }
+    }
+}
+
+impl FromStr for AckLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.eq_ignore_ascii_case("object") {
+            return Err(
+                "acknowledgement level \"object\" is not available yet; use memory, wal or replica"
+                    .to_owned(),
+            );
+        }
+        Self::ALL
+            .into_iter()
+            .find(|level| text.eq_ignore_ascii_case(level.name()))
+            .ok_or_else(|| {
+                format!("acknowledgement level {text:?} is unknown; use memory, wal or replica")
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_back_and_others_are_named() {
+        for level in AckLevel::ALL {
+            assert_eq!(level.name().parse(), Ok(level));
+            assert_eq!(AckLevel::ALL[level.index()], level);
+        }
+        assert_eq!("WAL".parse(), Ok(AckLevel::Wal));
+        assert!(
+            "object"
+                .parse::<AckLevel>()
+                .unwrap_err()
+                .contains("not available yet")
+        );
+        assert!(
+            "disk"
+                .parse::<AckLevel>()
+                .unwrap_err()
+                .contains("\"disk\" is unknown")
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! Batches into PostgreSQL, exactly once.
+//!
+//! | step | module | noun |
+//! |---|---|---|
+//! | how sure | [`ack_level`] | what an answer promises |
+//! | send until known | [`send`] | one batch: repeated, split, reduced, until each request has its outcome |
+//! | how often | [`backoff`] | pauses between attempts |
+//! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
+//! | over what | [`postgres`], [`connection`] | a few connections for each level |
+//! | which registry | [`registry`] | whether series ids learned earlier still hold |
+//! | as whom | [`password`] | where a password comes from |
+//!
+//! Why it is exactly once: the digests of the requests commit in the transaction that appends their rows, so an attempt whose outcome is
+//! unknown (connection lost while committing) is simply repeated: either the digests are there, and the requests are acknowledged
+//! without being applied, or they are not, and nothing was applied. The window is as long as digests are kept.
+
+pub mod ack_level;
+pub mod backoff;
+pub mod connection;
+pub mod password;
+pub mod postgres;
+pub mod registry;
+pub mod send;
+pub mod sink;
+
+pub use ack_level::AckLevel;
+pub use backoff::Backoff;
+pub use postgres::PostgresSink;
+pub use send::Sender;
+pub use sink::{Append, Health, Registered, Sink, SinkError};

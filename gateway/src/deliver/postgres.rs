@@ -1,0 +1,188 @@
+//! PostgreSQL as a [`Sink`]: a few sessions for each level of acknowledgement, opened when first needed and again when lost.
+//!
+//! How many sessions there are is decided by who calls: each level has as many as batches on their way, registration and supervision
+//! have one each. Sessions that are not in use lie here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::ack_level::AckLevel;
+use super::connection::{CallError, Connection};
+use super::registry::Registry;
+use super::sink::{Append, Health, Registered, Sink, SinkError};
+use crate::batch::SeriesCache;
+use crate::clock::{self, Instant};
+use crate::observe::Metrics;
+use crate::receive::LabelSet;
+
+/// How to reach the database.
+#[derive(Clone)]
+pub struct PostgresSettings {
+    /// Where, as whom, with what password.
+    pub connection: tokio_postgres::Config,
+    /// The table of samples, with its schema.
+    pub table: String,
+    /// For opening a session.
+    pub connect_timeout: Duration,
+    /// For each call.
+    pub statement_timeout: Duration,
+}
+
+/// The database behind the gateway.
+pub struct PostgresSink {
+    settings: PostgresSettings,
+    registry: Registry,
+    metrics: Arc<Metrics>,
+    idle: [Mutex<Vec<Connection>>; AckLevel::ALL.len()],
+    supervision: Mutex<Vec<Connection>>,
+    is_reachable: AtomicBool,
+    last_warning: Mutex<Option<(String, Instant)>>,
+}
+
+/// The same trouble is logged once in this time.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+impl PostgresSink {
+    /// No session is opened yet.
+    pub fn new(settings: PostgresSettings, cache: Arc<SeriesCache>, metrics: Arc<Metrics>) -> Self {
+        Self {
+            settings,
+            registry: Registry::new(cache),
+            metrics,
+            idle: Default::default(),
+            supervision: Mutex::default(),
+            is_reachable: AtomicBool::new(true),
+            last_warning: Mutex::default(),
+        }
+    }
+
+    async fn session(
+        &self,
+        place: &Mutex<Vec<Connection>>,
+        level: AckLevel,
+    ) -> Result<Connection, SinkError> {
+        loop {
+            // Taken out of the lock before anything is awaited.
+            let idle = place.lock().pop();
+            match idle {
+                Some(connection) if !connection.is_closed() => return Ok(connection),
+                Some(lost) => drop(lost),
+                None => break,
+            }
+        }
+        let Self {
+            settings, registry, ..
+        } = self;
+        let opened = Connection::open(
+            &settings.connection,
+            level,
+            registry,
+            settings.connect_timeout,
+            settings.statement_timeout,
+        )
+        .await;
+        match opened {
+            Ok(connection) => {
+                self.metrics.postgres_sessions_opened.inc();
+                if !self.is_reachable.swap(true, Ordering::AcqRel) {
+                    tracing::info!("PostgreSQL is back");
+                }
+                Ok(connection)
+            }
+            Err(error) => Err(self.note(error)),
+        }
+    }
+
+    /// Puts a session back if it is still good, and gives the error on.
+    fn settle<T>(
+        &self,
+        place: &Mutex<Vec<Connection>>,
+        session: Connection,
+        result: Result<T, CallError>,
+    ) -> Result<T, SinkError> {
+        let is_good = match &result {
+            Ok(_) => true,
+            Err(error) => error.is_session_good,
+        };
+        if is_good && !session.is_closed() {
+            place.lock().push(session);
+        }
+        result.map_err(|error| self.note(error))
+    }
+
+    fn note(&self, error: CallError) -> SinkError {
+        if matches!(error.error, SinkError::Duplicates(_)) {
+            return error.error;
+        }
+        self.metrics
+            .postgres_errors
+            .with_label_values(&[error.kind.as_str()])
+            .inc();
+        let is_news = !error.is_session_good && self.is_reachable.swap(false, Ordering::AcqRel);
+        let mut last = self.last_warning.lock();
+        let now = clock::now();
+        let is_repeated = last
+            .as_ref()
+            .is_some_and(|(kind, at)| *kind == error.kind && now - *at < WARNING_INTERVAL);
+        if is_news || !is_repeated {
+            tracing::warn!(kind = error.kind, "{}", error.error);
+            *last = Some((error.kind, now));
+        } else {
+            tracing::debug!(kind = error.kind, "{}", error.error);
+        }
+        error.error
+    }
+}
+
+impl Sink for PostgresSink {
+    async fn register(&self, label_sets: &[&LabelSet]) -> Result<Registered, SinkError> {
+        // An id must not be lost after it has been used: never at level memory.
+        let place = &self.idle[AckLevel::Wal.index()];
+        let session = self.session(place, AckLevel::Wal).await?;
+        let generation = session.generation();
+        let result = session.register(label_sets).await;
+        self.settle(place, session, result)
+            .map(|ids| Registered { ids, generation })
+    }
+
+    async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
+        let place = &self.idle[append.level.index()];
+        let session = self.session(place, append.level).await?;
+        if session.generation() != append.generation {
+            // Either the request or the session is of the past; a session that is goes.
+            if session.generation() == self.registry.generation() {
+                place.lock().push(session);
+            }
+            return Err(SinkError::OtherRegistry);
+        }
+        let result = session
+            .append(&self.settings.table, append.batch, append.digests)
+            .await;
+        self.settle(place, session, result)
+    }
+
+    async fn confirm(&self, level: AckLevel) -> Result<(), SinkError> {
+        if level == AckLevel::Memory {
+            return Ok(());
+        }
+        let place = &self.idle[level.index()];
+        let session = self.session(place, level).await?;
+        let result = session.confirm().await;
+        self.settle(place, session, result)
+    }
+
+    async fn health(&self) -> Result<Health, SinkError> {
+        let session = self.session(&self.supervision, AckLevel::Memory).await?;
+        let result = session.health(&self.registry).await;
+        self.settle(&self.supervision, session, result)
+    }
+
+    async fn forget(&self, window: Duration) -> Result<u64, SinkError> {
+        let session = self.session(&self.supervision, AckLevel::Memory).await?;
+        let result = session.forget(window).await;
+        self.settle(&self.supervision, session, result)
+    }
+}

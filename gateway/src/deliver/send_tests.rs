@@ -1,0 +1,249 @@
+//! Outcomes of batches against a database that misbehaves on purpose.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use lanes_wire::BatchView;
+use parking_lot::Mutex;
+
+use super::*;
+use crate::batch::SeriesId;
+use crate::deliver::{Health, Registered};
+use crate::receive::LabelSet;
+
+/// What the next append does.
+#[derive(Clone, Debug)]
+enum Act {
+    /// Commits and says so.
+    Commit,
+    /// Commits, and the answer is lost.
+    CommitAndLose,
+    /// Fails before anything is done.
+    Fail,
+    /// Never answers.
+    Hang,
+}
+
+#[derive(Default)]
+struct Database {
+    script: Mutex<VecDeque<Act>>,
+    /// Digest to rows.
+    committed: Mutex<HashMap<Digest, ()>>,
+    rows: Mutex<Vec<SeriesId>>,
+    /// A series that is refused as data.
+    poison: Option<SeriesId>,
+    confirmed: Mutex<Vec<AckLevel>>,
+    calls: Mutex<usize>,
+}
+
+impl Sink for Database {
+    async fn register(&self, _: &[&LabelSet]) -> Result<Registered, SinkError> {
+        unreachable!("senders do not register")
+    }
+
+    async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
+        *self.calls.lock() += 1;
+        let act = self.script.lock().pop_front().unwrap_or(Act::Commit);
+        match act {
+            Act::Fail => return Err(SinkError::Unavailable("away".to_owned())),
+            Act::Hang => std::future::pending().await,
+            Act::Commit | Act::CommitAndLose => {}
+        }
+        let view = BatchView::verify(append.batch).expect("batches are legal");
+        let series = view.columns()[1].values().arrays::<4>();
+        let series: Vec<SeriesId> = series
+            .expect("series is int4")
+            .iter()
+            .map(|bytes| SeriesId::from_le_bytes(*bytes))
+            .collect();
+        let mut committed = self.committed.lock();
+        let duplicates: Vec<usize> = (0..append.digests.len())
+            .filter(|place| committed.contains_key(&append.digests[*place]))
+            .collect();
+        if !duplicates.is_empty() {
+            return Err(SinkError::Duplicates(duplicates));
+        }
+        if self.poison.is_some_and(|poison| series.contains(&poison)) {
+            return Err(SinkError::Refused("poison".to_owned()));
+        }
+        committed.extend(append.digests.iter().map(|digest| (*digest, ())));
+        self.rows.lock().extend(series);
+        match act {
+            Act::CommitAndLose => Err(SinkError::Unavailable("connection lost".to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    async fn confirm(&self, level: AckLevel) -> Result<(), SinkError> {
+        self.confirmed.lock().push(level);
+        Ok(())
+    }
+
+    async fn health(&self) -> Result<Health, SinkError> {
+        unreachable!("senders do not supervise")
+    }
+
+    async fn forget(&self, _: Duration) -> Result<u64, SinkError> {
+        unreachable!("senders do not supervise")
+    }
+}
+
+fn request(number: u8) -> (Pending, oneshot::Receiver<Outcome>) {
+    let (reply, answer) = oneshot::channel();
+    let mut rows = Rows::default();
+    rows.push(i64::from(number), SeriesId::from(number), 0.0);
+    let deadline = clock::now() + Duration::from_secs(10);
+    let digest = Digest([number; 16]);
+    (
+        Pending {
+            rows,
+            digest,
+            generation: 0,
+            deadline,
+            reservation: Reservation::default(),
+            reply,
+        },
+        answer,
+    )
+}
+
+/// Sends requests of these numbers in one batch; their outcomes in order.
+async fn send(database: &Arc<Database>, numbers: &[u8]) -> Vec<Outcome> {
+    let (requests, answers): (Vec<_>, Vec<_>) =
+        numbers.iter().map(|number| request(*number)).unzip();
+    let sender = Sender::new(
+        Arc::clone(database),
+        AckLevel::Wal,
+        Arc::new(Metrics::new()),
+    );
+    sender.send(requests).await;
+    let mut outcomes = Vec::new();
+    for answer in answers {
+        outcomes.push(answer.await.expect("every request is answered"));
+    }
+    outcomes
+}
+
+fn scripted(acts: &[Act]) -> Arc<Database> {
+    Arc::new(Database {
+        script: Mutex::new(acts.iter().cloned().collect()),
+        ..Database::default()
+    })
+}
+
+fn sorted_rows(database: &Database) -> Vec<SeriesId> {
+    let mut rows = database.rows.lock().clone();
+    rows.sort_unstable();
+    rows
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_travel_together() {
+    let database = scripted(&[]);
+    assert_eq!(send(&database, &[1, 2, 3]).await, vec![Ok(Stored::Now); 3]);
+    assert_eq!(
+        (sorted_rows(&database), *database.calls.lock()),
+        (vec![1, 2, 3], 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_whose_answer_is_lost_is_applied_once() {
+    let database = scripted(&[Act::Fail, Act::CommitAndLose]);
+    assert_eq!(send(&database, &[1, 2]).await, vec![Ok(Stored::Before); 2]);
+    assert_eq!(sorted_rows(&database), [1, 2]);
+    assert_eq!(
+        *database.confirmed.lock(),
+        [AckLevel::Wal],
+        "what is found is made sure before it is acknowledged"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_repeated_by_their_sender_are_applied_once() {
+    let database = scripted(&[]);
+    send(&database, &[1, 2]).await;
+    let outcomes = send(&database, &[3, 2, 4, 1]).await;
+    assert_eq!(
+        outcomes,
+        [
+            Ok(Stored::Now),
+            Ok(Stored::Before),
+            Ok(Stored::Now),
+            Ok(Stored::Before)
+        ]
+    );
+    assert_eq!(sorted_rows(&database), [1, 2, 3, 4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_request_twice_in_a_batch_is_applied_once_and_answered_twice() {
+    let database = scripted(&[]);
+    assert_eq!(send(&database, &[5, 5, 6]).await, vec![Ok(Stored::Now); 3]);
+    assert_eq!(sorted_rows(&database), [5, 6]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_request_that_is_refused_suffers() {
+    let database = Arc::new(Database {
+        poison: Some(2),
+        ..Database::default()
+    });
+    let outcomes = send(&database, &[1, 2, 3]).await;
+    assert_eq!(
+        outcomes,
+        [
+            Ok(Stored::Now),
+            Err(Fault::Refused("poison".to_owned())),
+            Ok(Stored::Now)
+        ]
+    );
+    assert_eq!(sorted_rows(&database), [1, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_stays_away_is_told_at_the_deadline() {
+    let database = scripted(&vec![Act::Fail; 100]);
+    let started = clock::now();
+    assert_eq!(
+        send(&database, &[1]).await,
+        [Err(Fault::Unavailable("away".to_owned()))]
+    );
+    assert_eq!(clock::now() - started, Duration::from_secs(10));
+    assert!(sorted_rows(&database).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_nobody_awaits_is_not_sent() {
+    let database = scripted(&[]);
+    let (gone, answer) = request(1);
+    drop(answer);
+    let (here, answer) = request(2);
+    Sender::new(
+        Arc::clone(&database),
+        AckLevel::Wal,
+        Arc::new(Metrics::new()),
+    )
+    .send(vec![gone, here])
+    .await;
+    assert_eq!(answer.await.unwrap(), Ok(Stored::Now));
+    assert_eq!(sorted_rows(&database), [2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_one_call_hangs_nothing_is_acknowledged() {
+    let database = scripted(&[Act::Hang]);
+    let (pending, answer) = request(1);
+    let sender = Sender::new(
+        Arc::clone(&database),
+        AckLevel::Wal,
+        Arc::new(Metrics::new()),
+    );
+    let sending = tokio::spawn(async move { sender.send(vec![pending]).await });
+    assert!(
+        tokio::time::timeout(Duration::from_secs(60), answer)
+            .await
+            .is_err()
+    );
+    sending.abort();
+}

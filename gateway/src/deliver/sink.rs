@@ -1,0 +1,79 @@
+//! What the gateway asks of a database.
+
+use std::future::Future;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::ack_level::AckLevel;
+use crate::batch::{Digest, SeriesId};
+use crate::receive::LabelSet;
+
+/// One batch to append.
+#[derive(Debug, Clone, Copy)]
+pub struct Append<'a> {
+    /// What must be true when it returns.
+    pub level: AckLevel,
+    /// The registry generation that the series ids belong to.
+    pub generation: u64,
+    /// The encoded batch.
+    pub batch: &'a [u8],
+    /// The digests of the requests in it; distinct.
+    pub digests: &'a [Digest],
+}
+
+/// Ids of label sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// In the order asked for.
+    pub ids: Vec<SeriesId>,
+    /// The registry generation that they belong to.
+    pub generation: u64,
+}
+
+/// What a database says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Health {
+    /// Whether there are synchronous standbys to wait for, so that level `replica` can be kept.
+    pub has_standbys: bool,
+    /// Series registered.
+    pub series: i64,
+}
+
+/// Why a call did not do what it should.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum SinkError {
+    /// Try again: the database is away, or busy, or wants an operator. What became of the call may be unknown.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Do not try again: the data is refused. Nothing was applied.
+    #[error("{0}")]
+    Refused(String),
+    /// The digests at these places are there already. Nothing was applied.
+    #[error("requests at {0:?} were applied before")]
+    Duplicates(Vec<usize>),
+    /// The ids belong to another registry. Nothing was applied.
+    #[error("the series registry has changed; send the request again")]
+    OtherRegistry,
+}
+
+/// A database.
+pub trait Sink: Send + Sync + 'static {
+    /// Ids of `label_sets`; those not known yet are registered, durably.
+    fn register(
+        &self,
+        label_sets: &[&LabelSet],
+    ) -> impl Future<Output = Result<Registered, SinkError>> + Send;
+
+    /// Appends one batch and its digests in one transaction, at its level.
+    fn append(&self, append: Append<'_>) -> impl Future<Output = Result<(), SinkError>> + Send;
+
+    /// Makes what is committed by now as sure as `level`: for requests whose digest was found, committed by who knows whom.
+    fn confirm(&self, level: AckLevel) -> impl Future<Output = Result<(), SinkError>> + Send;
+
+    /// Whether it would take a batch now.
+    fn health(&self) -> impl Future<Output = Result<Health, SinkError>> + Send;
+
+    /// Forgets some digests older than `window`; returns how many, 0 when none are left.
+    fn forget(&self, window: Duration) -> impl Future<Output = Result<u64, SinkError>> + Send;
+}

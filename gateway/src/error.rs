@@ -1,0 +1,54 @@
+//! The answers other than success: three kinds, each with its status, mapped here and nowhere else.
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use thiserror::Error;
+
+/// Seconds after which a sender is asked to come again.
+const RETRY_AFTER_SECONDS: u16 = 2;
+
+/// Why a request is not answered with 204.
+///
+/// | kind | status | what senders do with it |
+/// |---|---|---|
+/// | `BadRequest` | 400 | drop the request and log the reason |
+/// | `UnsupportedMedia` | 415 | fall back to another protocol, or drop |
+/// | `Busy` | 503 with Retry-After | repeat the same request |
+///
+/// Not used on purpose: 413, which vmagent repeats for ever; 429 and 408, after which Prometheus drops the data by default.
+#[derive(Debug, Error, PartialEq, Eq, Clone)]
+pub enum Refusal {
+    /// Repeating this request is of no use.
+    #[error("{0}")]
+    BadRequest(String),
+    /// Another protocol or encoding is spoken here.
+    #[error("{0}")]
+    UnsupportedMedia(String),
+    /// Repeating this request is right.
+    #[error("{0}")]
+    Busy(String),
+}
+
+impl Refusal {
+    /// The status of the answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::UnsupportedMedia(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status(), format!("{self}\n")).into_response();
+        if matches!(self, Self::Busy(_)) {
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        }
+        response
+    }
+}

@@ -1,0 +1,54 @@
+//! The gateway: Prometheus remote write in, batches for `lanes.append` out. An ordinary PostgreSQL client; it can die at any moment
+//! without losing what it acknowledged, because it acknowledges only what is committed.
+//!
+//! ```text
+//! HTTP -> server -> router -> receive            -> batch                 -> deliver            -> PostgreSQL
+//!         limits    routes    body, snappy,         series ids, memory      sessions, retries,
+//!                             protobuf, labels      budget, coalescing      exactly once
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`config`] | every setting once: flag, environment, TOML, default, help |
+//! | [`server`], [`router`], [`error`] | connections and their bounds; routes; the answers other than success |
+//! | [`receive`] | a request from bytes to rows |
+//! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
+//! | [`deliver`] | batches into PostgreSQL until their outcome is known |
+//! | [`observe`] | metrics, status, readiness, self-scrape |
+//! | [`app`] | all of it put together, started and stopped |
+//! | [`clock`] | the one source of time |
+//!
+//! # Invariants
+//! - An answer 204 means: the samples and the request's digest are committed, at the level asked for.
+//! - A request is applied at most once while its digest is kept (`requests.window`), however often it is repeated.
+//! - A series id is used only for the registry that gave it.
+//! - Whatever clients send, memory stays within `receive.pending_bytes_max`, `series.cache_bytes_max`, and one decompressed body a
+//!   worker thread.
+//!
+//! # Failure cases
+//! | what | then |
+//! |---|---|
+//! | PostgreSQL away | requests wait until `ack.timeout`, then 503 with Retry-After; not ready; sessions are reopened |
+//! | session lost while committing | the batch is repeated; digests decide whether it had been applied |
+//! | gateway killed | nothing acknowledged is lost; senders repeat what was not |
+//! | database replaced or failed over | cached series ids are forgotten; requests on their way get 503 and are resolved anew |
+//! | overload | back-pressure, then 503 |
+
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod config;
+
+pub mod error;
+pub mod router;
+pub mod server;
+
+pub mod receive;
+
+pub mod batch;
+
+pub mod deliver;
+
+pub mod observe;
+
+pub mod app;

@@ -1,0 +1,143 @@
+//! The state of the gateway as a person asks for it, and the moving rate of stored samples.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::metrics::Metrics;
+use crate::clock::{self, Instant};
+
+/// The rate is taken over this many observations, one a second.
+const RATE_OBSERVATIONS: usize = 6;
+
+/// What supervision last found.
+#[derive(Default)]
+pub struct Status {
+    /// PostgreSQL takes batches.
+    is_postgres_up: AtomicBool,
+    /// There are synchronous standbys.
+    has_standbys: AtomicBool,
+    /// Shutdown has begun.
+    is_stopping: AtomicBool,
+    /// Series in the database, -1 before the first look.
+    series: AtomicI64,
+    /// Samples stored so far, at times past.
+    stored: Mutex<VecDeque<(Instant, u64)>>,
+}
+
+impl Status {
+    /// Takes note of a look at PostgreSQL.
+    pub fn set_postgres(&self, health: Option<crate::deliver::Health>) {
+        self.is_postgres_up
+            .store(health.is_some(), Ordering::Release);
+        if let Some(health) = health {
+            self.has_standbys
+                .store(health.has_standbys, Ordering::Release);
+            self.series.store(health.series, Ordering::Release);
+        }
+    }
+
+    /// Shutdown begins.
+    pub fn set_stopping(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+    }
+
+    /// Whether requests should be sent here.
+    pub fn is_ready(&self) -> bool {
+        self.is_postgres_up.load(Ordering::Acquire) && !self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Whether level `replica` is known to be impossible.
+    pub fn lacks_standbys(&self) -> bool {
+        self.is_postgres_up.load(Ordering::Acquire) && !self.has_standbys.load(Ordering::Acquire)
+    }
+
+    /// Takes note of the samples stored so far.
+    pub fn observe_stored(&self, samples: u64) {
+        let mut stored = self.stored.lock();
+        stored.push_back((clock::now(), samples));
+        if stored.len() > RATE_OBSERVATIONS {
+            stored.pop_front();
+        }
+    }
+
+    /// Samples a second over the last few seconds.
+    pub fn samples_per_second(&self) -> f64 {
+        let stored = self.stored.lock();
+        match (stored.front(), stored.back()) {
+            (Some((since, before)), Some((until, now))) if until > since => {
+                now.saturating_sub(*before) as f64 / (*until - *since).as_secs_f64()
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The body of `/api/v1/status`.
+    pub fn json(&self, metrics: &Metrics, cached: usize, pending_bytes: usize) -> Value {
+        let requests_refused: u64 = ["400", "415", "503"]
+            .iter()
+            .map(|status| {
+                metrics
+                    .requests
+                    .with_label_values(&["/api/v1/write", status])
+                    .get()
+            })
+            .sum();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "ready": self.is_ready(),
+            "postgres_up": self.is_postgres_up.load(Ordering::Acquire),
+            "samples_per_second": (self.samples_per_second() * 10.0).round() / 10.0,
+            "rows": metrics.samples_stored.get(),
+            "series": self.series.load(Ordering::Acquire).max(0),
+            "series_cached": cached,
+            "pending_bytes": pending_bytes,
+            "requests_stored": metrics.requests.with_label_values(&["/api/v1/write", "204"]).get(),
+            "requests_refused": requests_refused,
+            "requests_repeated": metrics.requests_repeated.get(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rate_is_that_of_the_last_seconds() {
+        let status = Status::default();
+        assert_eq!(status.samples_per_second(), 0.0);
+        for second in 0..20u64 {
+            status.observe_stored(second.min(10) * 100);
+            if second == 10 {
+                assert_eq!(status.samples_per_second(), 100.0);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(status.samples_per_second(), 0.0);
+    }
+
+    #[test]
+    fn ready_needs_postgres_and_no_shutdown() {
+        let status = Status::default();
+        assert!(!status.is_ready());
+        status.set_postgres(Some(crate::deliver::Health {
+            has_standbys: false,
+            series: 3,
+        }));
+        assert!(status.is_ready() && status.lacks_standbys());
+        assert_eq!(status.json(&Metrics::new(), 0, 7)["series"], 3);
+        status.set_postgres(None);
+        assert!(!status.is_ready() && !status.lacks_standbys());
+        status.set_postgres(Some(crate::deliver::Health {
+            has_standbys: true,
+            series: 3,
+        }));
+        status.set_stopping();
+        assert!(!status.is_ready());
+    }
+}

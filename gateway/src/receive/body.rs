@@ -1,0 +1,174 @@
+//! A request's body, read with its length, its time and the memory budget watched.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+use thiserror::Error;
+use tokio::time::timeout;
+
+use crate::batch::{Budget, Overloaded, Reservation};
+
+/// The budget is asked for this much at once, not for every frame.
+const STEP_BYTES: usize = 64 << 10;
+
+/// Why there is no body.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BodyError {
+    /// Longer than allowed; answered 400, as senders repeat a 413 for ever.
+    #[error("body is longer than {bytes_max} bytes (receive.body_bytes_max)")]
+    TooLong {
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// It did not come in time; the sender may try again.
+    #[error("body did not arrive within {0:?} (listen.body_timeout)")]
+    TooSlow(Duration),
+    /// The connection broke, or chunks were malformed.
+    #[error("body cannot be read: {0}")]
+    Broken(String),
+    /// No memory.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+}
+
+/// Reads `body`; the reservation covers what is held.
+///
+/// # Errors
+/// [`BodyError`]; a declared length over the bound is refused without reading.
+pub async fn read(
+    body: Body,
+    bytes_max: usize,
+    time_max: Duration,
+    budget: &Budget,
+) -> Result<(Bytes, Reservation), BodyError> {
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(BodyError::TooLong { bytes_max });
+    }
+    match timeout(time_max, read_frames(body, bytes_max, budget)).await {
+        Ok(result) => result,
+        Err(_) => Err(BodyError::TooSlow(time_max)),
+    }
+}
+
+async fn read_frames(
+    mut body: Body,
+    bytes_max: usize,
+    budget: &Budget,
+) -> Result<(Bytes, Reservation), BodyError> {
+    let mut reservation = Reservation::default();
+    let mut reserved_bytes = 0;
+    let mut first = Bytes::new();
+    let mut joined = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
+        // Trailers are of no interest.
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        let held_bytes = first.len() + joined.len() + data.len();
+        if held_bytes > bytes_max {
+            return Err(BodyError::TooLong { bytes_max });
+        }
+        if held_bytes > reserved_bytes {
+            // Not the declared length at once: memory is taken as bytes come, so declaring costs others nothing.
+            reserved_bytes = held_bytes.next_multiple_of(STEP_BYTES);
+            reservation.resize(budget, reserved_bytes).await?;
+        }
+        if first.is_empty() && joined.is_empty() {
+            first = data;
+        } else {
+            if joined.is_empty() {
+                joined.extend_from_slice(&std::mem::take(&mut first));
+            }
+            joined.extend_from_slice(&data);
+        }
+    }
+    let bytes = if joined.is_empty() {
+        first
+    } else {
+        joined.freeze()
+    };
+    Ok((bytes, reservation))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream;
+
+    use super::*;
+
+    fn chunked(chunks: &[&'static str]) -> Body {
+        Body::from_stream(stream::iter(chunks.to_vec()).map_ok_bytes())
+    }
+
+    trait MapOkBytes: Sized {
+        fn map_ok_bytes(
+            self,
+        ) -> impl stream::Stream<Item = Result<Bytes, Infallible>> + Send + 'static;
+    }
+
+    impl MapOkBytes for stream::Iter<std::vec::IntoIter<&'static str>> {
+        fn map_ok_bytes(
+            self,
+        ) -> impl stream::Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
+            use futures_util::StreamExt;
+            self.map(|chunk| Ok(Bytes::from(chunk)))
+        }
+    }
+
+    fn budget() -> Budget {
+        Budget::new(1 << 20, Duration::from_secs(1))
+    }
+
+    const TIME: Duration = Duration::from_secs(1);
+
+    #[tokio::test]
+    async fn chunks_are_joined_and_paid_for() {
+        let budget = budget();
+        let (bytes, reservation) = read(chunked(&["ab", "", "c", "def"]), 6, TIME, &budget)
+            .await
+            .unwrap();
+        assert_eq!(bytes, "abcdef");
+        assert_eq!(budget.pending_bytes(), STEP_BYTES);
+        drop(reservation);
+        assert_eq!(budget.pending_bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn length_is_bounded_declared_or_not() {
+        let too_long = BodyError::TooLong { bytes_max: 5 };
+        assert_eq!(
+            read(chunked(&["abc", "def"]), 5, TIME, &budget())
+                .await
+                .unwrap_err(),
+            too_long
+        );
+        assert_eq!(
+            read(Body::from("abcdef"), 5, TIME, &budget())
+                .await
+                .unwrap_err(),
+            too_long
+        );
+        assert_eq!(
+            read(Body::from("abcde"), 5, TIME, &budget())
+                .await
+                .unwrap()
+                .0,
+            "abcde"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_bodies_end() {
+        let never = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+        assert_eq!(
+            read(never, 5, TIME, &budget()).await.unwrap_err(),
+            BodyError::TooSlow(TIME)
+        );
+    }
+}

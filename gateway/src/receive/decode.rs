@@ -1,0 +1,216 @@
+//! Remote write 1.0's `WriteRequest`, read in place.
+//!
+//! ```text
+//! WriteRequest { 1: repeated TimeSeries, 3: repeated MetricMetadata }
+//! TimeSeries   { 1: repeated Label, 2: repeated Sample, 3: repeated Exemplar, 4: repeated Histogram }
+//! Label        { 1: string name, 2: string value }
+//! Sample       { 1: double value, 2: int64 timestamp in ms }
+//! ```
+//! A series' labels are handed on as the raw bytes of its Label messages, keys and lengths included. Senders write them side by side,
+//! so these are one slice of the body and serve as the cache key of a known series; only unknown ones are ever looked into. Labels that
+//! lie apart (legal protobuf, seen from no known sender) are brought together in the scratch.
+
+use thiserror::Error;
+
+use super::protobuf::{DELIMITED, FIXED64, ProtobufError, Reader, VARINT};
+
+/// Why a body is not a write request that is taken.
+#[derive(Debug, Error, PartialEq, Eq, Clone, Copy)]
+pub enum DecodeError {
+    /// Not protobuf.
+    #[error(transparent)]
+    Protobuf(#[from] ProtobufError),
+    /// More samples than one request may hold; the bound keeps memory in proportion to what is sent.
+    #[error("request holds more than {samples_max} samples (receive.samples_max)")]
+    TooManySamples {
+        /// The bound.
+        samples_max: usize,
+    },
+}
+
+/// One sample as sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Milliseconds since the Unix epoch.
+    pub timestamp_ms: i64,
+    /// The bits of the float: a stale marker is a NaN of particular bits, which must survive.
+    pub value_bits: u64,
+}
+
+/// Buffers that outlive a series, so that a request allocates at most once.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    samples: Vec<Sample>,
+    labels: Vec<u8>,
+}
+
+/// One series of a request.
+#[derive(Debug)]
+pub struct Series<'a> {
+    /// Its Label messages, field keys and lengths included, in the order sent; not looked into yet.
+    pub label_bytes: &'a [u8],
+    /// Its samples in the order sent.
+    pub samples: &'a [Sample],
+    /// Exemplars, counted and left.
+    pub exemplars: usize,
+    /// Native histograms, counted and left.
+    pub histograms: usize,
+}
+
+/// A request being read; [`WriteRequest::next_series`] goes through it once.
+#[derive(Debug)]
+pub struct WriteRequest<'a> {
+    reader: Reader<'a>,
+    samples_max: usize,
+    samples_left: usize,
+    metadata: usize,
+}
+
+impl<'a> WriteRequest<'a> {
+    /// Reads `body`, which is already decompressed, and refuses more than `samples_max` samples.
+    pub fn new(body: &'a [u8], samples_max: usize) -> Self {
+        Self {
+            reader: Reader::new(body),
+            samples_max,
+            samples_left: samples_max,
+            metadata: 0,
+        }
+    }
+
+    /// Metadata entries met so far.
+    pub fn metadata(&self) -> usize {
+        self.metadata
+    }
+
+    /// The next series, or `None` at the end.
+    ///
+    /// # Errors
+    /// [`DecodeError`]; the rest of the body cannot be read then.
+    pub fn next_series<'s>(
+        &mut self,
+        scratch: &'s mut Scratch,
+    ) -> Result<Option<Series<'s>>, DecodeError>
+    where
+        'a: 's,
+    {
+        while let Some(key) = self.reader.key()? {
+            match (key.field, key.wire_type) {
+                (1, DELIMITED) => {
+                    let message = self.reader.delimited()?;
+                    return self.series(message, scratch).map(Some);
+                }
+                (3, DELIMITED) => {
+                    self.reader.delimited()?;
+                    self.metadata += 1;
+                }
+                (1 | 3, _) => return Err(key.mismatch().into()),
+                (_, wire_type) => self.reader.skip(wire_type)?,
+            }
+        }
+        Ok(None)
+    }
+
+    fn series<'s>(
+        &mut self,
+        message: &'a [u8],
+        scratch: &'s mut Scratch,
+    ) -> Result<Series<'s>, DecodeError>
+    where
+        'a: 's,
+    {
+        let Scratch { samples, labels } = scratch;
+        samples.clear();
+        labels.clear();
+        let mut reader = Reader::new(message);
+        // [start, end) of the first stretch of labels; later stretches go to `labels`, after a copy of the first.
+        let mut stretch: Option<(usize, usize)> = None;
+        let (mut exemplars, mut histograms) = (0, 0);
+        loop {
+            let field_start = message.len() - reader.rest().len();
+            let Some(key) = reader.key()? else { break };
+            match (key.field, key.wire_type) {
+                (1, DELIMITED) => {
+                    reader.delimited()?;
+                    let field_end = message.len() - reader.rest().len();
+                    match &mut stretch {
+                        None => stretch = Some((field_start, field_end)),
+                        Some((_, end)) if *end == field_start && labels.is_empty() => {
+                            *end = field_end
+                        }
+                        Some((start, end)) => {
+                            if labels.is_empty() {
+                                labels.extend_from_slice(&message[*start..*end]);
+                            }
+                            labels.extend_from_slice(&message[field_start..field_end]);
+                        }
+                    }
+                }
+                (2, DELIMITED) => {
+                    let sample = sample(reader.delimited()?)?;
+                    if self.samples_left == 0 {
+                        return Err(DecodeError::TooManySamples {
+                            samples_max: self.samples_max,
+                        });
+                    }
+                    self.samples_left -= 1;
+                    samples.push(sample);
+                }
+                (3, DELIMITED) => {
+                    reader.delimited()?;
+                    exemplars += 1;
+                }
+                (4, DELIMITED) => {
+                    reader.delimited()?;
+                    histograms += 1;
+                }
+                (1..=4, _) => return Err(key.mismatch().into()),
+                (_, wire_type) => reader.skip(wire_type)?,
+            }
+        }
+        let label_bytes = match stretch {
+            _ if !labels.is_empty() => labels.as_slice(),
+            Some((start, end)) => &message[start..end],
+            None => &[],
+        };
+        Ok(Series {
+            label_bytes,
+            samples,
+            exemplars,
+            histograms,
+        })
+    }
+}
+
+#[inline]
+fn sample(message: &[u8]) -> Result<Sample, ProtobufError> {
+    // What every sender writes: value, then timestamp.
+    if let [0x09, b0, b1, b2, b3, b4, b5, b6, b7, 0x10, rest @ ..] = message {
+        let mut reader = Reader::new(rest);
+        let timestamp = reader.varint()?;
+        if reader.is_empty() {
+            let value_bits = u64::from_le_bytes([*b0, *b1, *b2, *b3, *b4, *b5, *b6, *b7]);
+            return Ok(Sample {
+                timestamp_ms: timestamp as i64,
+                value_bits,
+            });
+        }
+    }
+    sample_any_order(message)
+}
+
+fn sample_any_order(message: &[u8]) -> Result<Sample, ProtobufError> {
+    let mut sample = Sample {
+        timestamp_ms: 0,
+        value_bits: 0,
+    };
+    let mut reader = Reader::new(message);
+    while let Some(key) = reader.key()? {
+        match (key.field, key.wire_type) {
+            (1, FIXED64) => sample.value_bits = reader.fixed64()?,
+            (2, VARINT) => sample.timestamp_ms = reader.varint()? as i64,
+            (1 | 2, _) => return Err(key.mismatch()),
+            (_, wire_type) => reader.skip(wire_type)?,
+        }
+    }
+    Ok(sample)
+}

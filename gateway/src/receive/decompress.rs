@@ -1,0 +1,147 @@
+//! Snappy's block format, with the length it declares judged before a byte is allocated for it.
+
+use thiserror::Error;
+
+/// Most bytes one byte of snappy can stand for: its longest copy, 64 bytes, takes an element of three.
+const EXPANSION_MAX: usize = 22;
+
+/// Why a body is not decompressed.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum DecompressError {
+    /// Not even an empty block, which has one byte.
+    #[error("body is empty; snappy's block format has at least one byte")]
+    Empty,
+    /// Not snappy's block format.
+    #[error("body is not in snappy's block format: {0}")]
+    Snappy(snap::Error),
+    /// Declared length over the limit.
+    #[error(
+        "body declares {declared_bytes} bytes once decompressed, {bytes_max} are allowed (receive.decompressed_bytes_max)"
+    )]
+    TooLong {
+        /// Declared.
+        declared_bytes: usize,
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// Declared length that so few bytes cannot hold.
+    #[error(
+        "body of {body_bytes} bytes declares {declared_bytes} bytes once decompressed, which snappy cannot reach"
+    )]
+    Impossible {
+        /// Sent.
+        body_bytes: usize,
+        /// Declared.
+        declared_bytes: usize,
+    },
+}
+
+/// A buffer used again and again by one thread.
+#[derive(Debug, Default)]
+pub struct Decompressor {
+    buffer: Vec<u8>,
+}
+
+impl Decompressor {
+    /// Kept between requests; a rare large body does not hold its memory for ever.
+    const KEPT_BYTES_MAX: usize = 4 << 20;
+
+    /// Decompresses one block of at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// [`DecompressError`]; nothing is allocated for a length that is refused.
+    pub fn decompress(&mut self, body: &[u8], bytes_max: usize) -> Result<&[u8], DecompressError> {
+        if body.is_empty() {
+            return Err(DecompressError::Empty);
+        }
+        let declared_bytes = snap::raw::decompress_len(body).map_err(DecompressError::Snappy)?;
+        if declared_bytes > bytes_max {
+            return Err(DecompressError::TooLong {
+                declared_bytes,
+                bytes_max,
+            });
+        }
+        if declared_bytes > body.len().saturating_mul(EXPANSION_MAX) {
+            return Err(DecompressError::Impossible {
+                body_bytes: body.len(),
+                declared_bytes,
+            });
+        }
+        if self.buffer.capacity() > Self::KEPT_BYTES_MAX && declared_bytes <= Self::KEPT_BYTES_MAX {
+            self.buffer = Vec::new();
+        }
+        if self.buffer.len() < declared_bytes {
+            self.buffer.resize(declared_bytes, 0);
+        }
+        let written = snap::raw::Decoder::new()
+            .decompress(body, &mut self.buffer[..declared_bytes])
+            .map_err(DecompressError::Snappy)?;
+        Ok(&self.buffer[..written])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compress(bytes: &[u8]) -> Vec<u8> {
+        snap::raw::Encoder::new().compress_vec(bytes).unwrap()
+    }
+
+    #[test]
+    fn round_trips_reuse_the_buffer() {
+        let mut decompressor = Decompressor::default();
+        for bytes in [b"a rather longer text".as_slice(), b"", b"short"] {
+            assert_eq!(
+                decompressor.decompress(&compress(bytes), 100).unwrap(),
+                bytes
+            );
+        }
+    }
+
+    #[test]
+    fn the_best_compression_is_possible() {
+        let zeros = vec![0; 10 << 20];
+        let mut decompressor = Decompressor::default();
+        assert_eq!(
+            decompressor
+                .decompress(&compress(&zeros), zeros.len())
+                .unwrap()
+                .len(),
+            zeros.len()
+        );
+    }
+
+    #[test]
+    fn bombs_allocate_nothing() {
+        let mut decompressor = Decompressor::default();
+        let four_gib = [0xff, 0xff, 0xff, 0xff, 0x0f, 0x00];
+        assert!(matches!(
+            decompressor.decompress(&four_gib, 1 << 20),
+            Err(DecompressError::TooLong { .. })
+        ));
+        assert!(matches!(
+            decompressor.decompress(&four_gib, usize::MAX),
+            Err(DecompressError::Impossible { .. })
+        ));
+        assert!(matches!(
+            decompressor.decompress(&[0xff; 12], 1 << 20),
+            Err(DecompressError::Snappy(_))
+        ));
+        assert_eq!(
+            decompressor.decompress(&[], 1 << 20),
+            Err(DecompressError::Empty)
+        );
+        assert_eq!(decompressor.buffer.capacity(), 0);
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let mut body = compress(b"some text that is some text that is some text");
+        body.truncate(body.len() - 3);
+        assert!(matches!(
+            Decompressor::default().decompress(&body, 1000),
+            Err(DecompressError::Snappy(_))
+        ));
+    }
+}

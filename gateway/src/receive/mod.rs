@@ -1,0 +1,28 @@
+//! Remote write requests, from bytes to rows.
+//!
+//! | step | module | noun |
+//! |---|---|---|
+//! | is it meant for us | [`media_type`] | 415 for encodings and versions not understood |
+//! | take it in | [`body`] | bounded while it is read |
+//! | unpack | [`decompress`] | the declared length is judged before it is believed |
+//! | read | [`protobuf`], [`decode`] | series and samples, in place |
+//! | judge labels | [`label_set`] | only those of series not seen before |
+//! | to rows | [`resolve`] | ids where known, label sets to register where not |
+//! | all together | [`write`] | one request from body to answer |
+//!
+//! Decompressing and decoding do not pause, so at most as many decompressed bodies exist as there are worker threads; all else that a
+//! request holds is taken from the memory budget.
+
+pub mod body;
+pub mod decode;
+pub mod decompress;
+pub mod fuzz;
+pub mod label_set;
+pub mod media_type;
+pub mod protobuf;
+pub mod resolve;
+pub mod write;
+
+pub use label_set::{LabelLimits, LabelOrder, LabelSet};
+pub use resolve::{RequestLimits, Resolved, TIMESTAMP_MS_RANGE, UnknownSeries, resolve};
+pub use write::{ReceiveLimits, WritePath};

@@ -1,0 +1,245 @@
+//! A decompressed request to rows: each sample with the id of its series, where the id is known; label sets to register, where not.
+//!
+//! What is refused: broken protobuf and text that is not UTF-8 refuse the request, as nothing in it can be trusted. A series or sample
+//! that is well-formed but not legal is refused alone, the rest is stored, and the answer is 400 with the first reason: senders do not
+//! repeat a request answered with 400, so refusing good series together with a bad one would lose them.
+
+use hashbrown::HashTable;
+use thiserror::Error;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::decode::{DecodeError, Sample, Scratch, WriteRequest};
+use super::label_set::{LabelError, LabelFault, LabelLimits, LabelSet};
+use crate::batch::{Rows, SeriesCache, SeriesId};
+
+/// First and last millisecond that both PostgreSQL's timestamptz (from 4714 BC) and microseconds in 64 bits can hold.
+pub const TIMESTAMP_MS_RANGE: std::ops::RangeInclusive<i64> =
+    -210_866_803_200_000..=i64::MAX / 1000;
+
+/// Why nothing of a request is taken.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum MalformedRequest {
+    /// Not a write request.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// Labels are not protobuf or not text.
+    #[error(transparent)]
+    Label(LabelError),
+}
+
+/// Bounds of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestLimits {
+    /// Samples.
+    pub samples_max: usize,
+    /// Label sets.
+    pub label: LabelLimits,
+}
+
+/// What of a request is not stored, and why.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Series refused for their labels.
+    pub series: usize,
+    /// Samples refused, those of refused series included.
+    pub samples: usize,
+    /// Native histogram samples, which are not supported.
+    pub histograms: usize,
+    /// The first reason.
+    pub reason: Option<String>,
+}
+
+impl Refused {
+    fn because(&mut self, reason: impl FnOnce() -> String) {
+        if self.reason.is_none() {
+            self.reason = Some(reason());
+        }
+    }
+
+    /// Whether all was taken.
+    pub fn is_nothing(&self) -> bool {
+        self.series == 0 && self.samples == 0 && self.histograms == 0
+    }
+}
+
+/// A series that the cache does not know.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UnknownSeries {
+    /// What to register.
+    pub label_set: LabelSet,
+    /// Its label bytes as sent, where they are not the canonical ones: a second cache key.
+    pub alias: Option<Box<[u8]>>,
+}
+
+/// A request after decoding.
+#[derive(Debug)]
+pub struct Resolved {
+    /// Rows to append. Until [`Resolved::fill_in`], a row of unknown series `n` has the id `-1 - n`.
+    pub rows: Rows,
+    /// Series to register first.
+    pub unknown: Vec<UnknownSeries>,
+    /// The cache generation that the ids belong to.
+    pub generation: u64,
+    /// What is not stored.
+    pub refused: Refused,
+    /// Exemplars, which are not stored and of which senders expect nothing.
+    pub exemplars: usize,
+    /// Metadata entries, likewise.
+    pub metadata: usize,
+}
+
+impl Resolved {
+    /// Bytes held until the request is answered.
+    pub fn heap_bytes(&self) -> usize {
+        let unknown: usize = self
+            .unknown
+            .iter()
+            .map(|series| {
+                series.label_set.heap_bytes() + series.alias.as_ref().map_or(0, |alias| alias.len())
+            })
+            .sum();
+        self.rows.heap_bytes() + unknown
+    }
+
+    /// Puts the ids of the unknown series, now registered, into the rows.
+    pub fn fill_in(&mut self, ids: &[SeriesId]) {
+        for series in &mut self.rows.series {
+            if *series < 0 {
+                *series = ids[(-1 - *series) as usize];
+            }
+        }
+    }
+}
+
+/// Decodes `body` and looks its series up.
+///
+/// # Errors
+/// [`MalformedRequest`]: nothing of it may be stored.
+pub fn resolve(
+    body: &[u8],
+    limits: &RequestLimits,
+    cache: &SeriesCache,
+) -> Result<Resolved, MalformedRequest> {
+    let mut resolved = Resolved {
+        rows: Rows::default(),
+        unknown: Vec::new(),
+        generation: cache.generation(),
+        refused: Refused::default(),
+        exemplars: 0,
+        metadata: 0,
+    };
+    let mut unknown_places = UnknownPlaces::default();
+    let mut scratch = Scratch::default();
+    let mut request = WriteRequest::new(body, limits.samples_max);
+    while let Some(series) = request.next_series(&mut scratch)? {
+        resolved.exemplars += series.exemplars;
+        let id = match cache.find(resolved.generation, series.label_bytes) {
+            Some(id) => id,
+            None => match look_into(
+                series.label_bytes,
+                has_legal_sample(series.samples),
+                limits,
+                cache,
+                &mut resolved,
+                &mut unknown_places,
+            ) {
+                Ok(id) => id,
+                Err(LabelError::Refused(fault)) => {
+                    refuse_series(
+                        &mut resolved.refused,
+                        series.samples.len() + series.histograms,
+                        &fault,
+                    );
+                    continue;
+                }
+                Err(malformed) => return Err(MalformedRequest::Label(malformed)),
+            },
+        };
+        if series.histograms > 0 {
+            resolved.refused.histograms += series.histograms;
+            resolved
+                .refused
+                .because(|| "native histograms are not supported".to_owned());
+        }
+        push_samples(&mut resolved, id, series.samples);
+    }
+    resolved.metadata = request.metadata();
+    Ok(resolved)
+}
+
+/// Label bytes met in this request that the cache does not know, to their place in `Resolved::unknown`: Prometheus repeats the labels
+/// for each sample of a series.
+#[derive(Default)]
+struct UnknownPlaces {
+    table: HashTable<(u64, Box<[u8]>, SeriesId)>,
+}
+
+fn look_into(
+    label_bytes: &[u8],
+    is_of_consequence: bool,
+    limits: &RequestLimits,
+    cache: &SeriesCache,
+    resolved: &mut Resolved,
+    places: &mut UnknownPlaces,
+) -> Result<SeriesId, LabelError> {
+    let hash = xxh3_64(label_bytes);
+    if let Some((_, _, id)) = places.table.find(hash, |(_, key, _)| **key == *label_bytes) {
+        return Ok(*id);
+    }
+    let label_set = LabelSet::parse(label_bytes, &limits.label)?;
+    let is_canonical = *label_set.bytes == *label_bytes;
+    if !is_canonical && let Some(id) = cache.find(resolved.generation, &label_set.bytes) {
+        cache.insert(resolved.generation, label_bytes, id);
+        return Ok(id);
+    }
+    if !is_of_consequence {
+        // Legal and of no consequence: nothing is registered for it.
+        return Ok(0);
+    }
+    // At most one unknown series a sample, and samples are bounded far below this.
+    let id = -1 - SeriesId::try_from(resolved.unknown.len()).unwrap_or(SeriesId::MAX - 1);
+    resolved.unknown.push(UnknownSeries {
+        label_set,
+        alias: (!is_canonical).then(|| label_bytes.into()),
+    });
+    places
+        .table
+        .insert_unique(hash, (hash, label_bytes.into(), id), |(hash, _, _)| *hash);
+    Ok(id)
+}
+
+fn refuse_series(refused: &mut Refused, samples: usize, fault: &LabelFault) {
+    refused.series += 1;
+    refused.samples += samples;
+    refused.because(|| fault.to_string());
+}
+
+fn has_legal_sample(samples: &[Sample]) -> bool {
+    samples
+        .iter()
+        .any(|sample| TIMESTAMP_MS_RANGE.contains(&sample.timestamp_ms))
+}
+
+fn push_samples(resolved: &mut Resolved, id: SeriesId, samples: &[Sample]) {
+    for sample in samples {
+        if TIMESTAMP_MS_RANGE.contains(&sample.timestamp_ms) {
+            resolved.rows.push(
+                sample.timestamp_ms * 1000,
+                id,
+                f64::from_bits(sample.value_bits),
+            );
+        } else {
+            resolved.refused.samples += 1;
+            resolved.refused.because(|| {
+                format!(
+                    "timestamp {} ms is outside of what PostgreSQL's timestamptz holds",
+                    sample.timestamp_ms
+                )
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

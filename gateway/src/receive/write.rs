@@ -1,0 +1,215 @@
+//! One remote write request, from its body to its answer. The self-scrape comes this way too.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout_at;
+
+use super::decompress::Decompressor;
+use super::resolve::{Refused, RequestLimits, Resolved, resolve};
+use crate::batch::pending::Outcome;
+use crate::batch::register::RegisterJob;
+use crate::batch::{Budget, Digest, Fault, Pending, Reservation, SeriesCache};
+use crate::clock::{self, Instant};
+use crate::deliver::AckLevel;
+use crate::error::Refusal;
+use crate::observe::Metrics;
+
+/// The write route; part of each request's digest.
+pub const ROUTE: &str = "/api/v1/write";
+
+/// Bounds of what is received.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceiveLimits {
+    /// Bytes of a body as sent.
+    pub body_bytes_max: usize,
+    /// Bytes of a body once decompressed.
+    pub decompressed_bytes_max: usize,
+    /// How long a body may take to arrive.
+    pub body_timeout: Duration,
+    /// How long a sender waits for its answer.
+    pub ack_timeout: Duration,
+    /// Samples and labels.
+    pub request: RequestLimits,
+}
+
+/// The path that requests take; shared by all.
+pub struct WritePath {
+    /// Bounds.
+    pub limits: ReceiveLimits,
+    /// Memory of all requests.
+    pub budget: Budget,
+    /// Known series.
+    pub cache: Arc<SeriesCache>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// To the registration of new series.
+    pub register: mpsc::Sender<RegisterJob>,
+    /// To the batches, by level.
+    pub levels: [mpsc::Sender<Pending>; AckLevel::ALL.len()],
+}
+
+thread_local! {
+    static DECOMPRESSOR: RefCell<Decompressor> = RefCell::default();
+}
+
+impl WritePath {
+    /// Stores a request. `reservation` is what the body holds of the budget.
+    ///
+    /// # Errors
+    /// The answer to give instead of 204. After `Refusal::Busy` nothing is known, and repeating the request is right; with
+    /// `Refusal::BadRequest` all of it that is legal has been stored, unless it is malformed.
+    pub async fn receive(
+        &self,
+        body: &[u8],
+        mut reservation: Reservation,
+        level: AckLevel,
+        started: Instant,
+    ) -> Result<(), Refusal> {
+        let deadline = started + self.limits.ack_timeout;
+        self.metrics.body_bytes.inc_by(body.len() as u64);
+        let digest = Digest::of(ROUTE, body);
+        let mut resolved = self.resolve(body)?;
+        self.count(&resolved);
+        reservation
+            .resize(&self.budget, resolved.heap_bytes())
+            .await
+            .map_err(|error| Refusal::Busy(error.to_string()))?;
+        if !resolved.unknown.is_empty() {
+            self.register(&mut resolved, deadline).await?;
+        }
+        let Resolved {
+            rows,
+            refused,
+            generation,
+            ..
+        } = resolved;
+        let stored = rows.len();
+        if stored > 0 {
+            let (reply, answer) = oneshot::channel::<Outcome>();
+            let pending = Pending {
+                rows,
+                digest,
+                generation,
+                deadline,
+                reservation,
+                reply,
+            };
+            hand_over(&self.levels[level.index()], pending, answer, deadline)
+                .await?
+                .map_err(refusal_of_fault)?;
+            self.metrics.ack_seconds[level.index()].observe((clock::now() - started).as_secs_f64());
+        }
+        if refused.is_nothing() {
+            Ok(())
+        } else {
+            Err(Refusal::BadRequest(refusal_text(&refused, stored)))
+        }
+    }
+
+    fn resolve(&self, body: &[u8]) -> Result<Resolved, Refusal> {
+        DECOMPRESSOR.with_borrow_mut(|decompressor| {
+            let decompressed = decompressor
+                .decompress(body, self.limits.decompressed_bytes_max)
+                .map_err(|error| Refusal::BadRequest(error.to_string()))?;
+            self.metrics
+                .decompressed_bytes
+                .inc_by(decompressed.len() as u64);
+            resolve(decompressed, &self.limits.request, &self.cache)
+                .map_err(|error| Refusal::BadRequest(error.to_string()))
+        })
+    }
+
+    fn count(&self, resolved: &Resolved) {
+        self.metrics
+            .samples_received
+            .inc_by(resolved.rows.len() as u64);
+        self.metrics
+            .exemplars_ignored
+            .inc_by(resolved.exemplars as u64);
+        self.metrics
+            .metadata_ignored
+            .inc_by(resolved.metadata as u64);
+        let refused = &resolved.refused;
+        for (reason, samples) in [
+            ("invalid", refused.samples),
+            ("native_histogram", refused.histograms),
+        ] {
+            if samples > 0 {
+                self.metrics
+                    .samples_refused
+                    .with_label_values(&[reason])
+                    .inc_by(samples as u64);
+            }
+        }
+    }
+
+    async fn register(&self, resolved: &mut Resolved, deadline: Instant) -> Result<(), Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let series = std::mem::take(&mut resolved.unknown);
+        let job = RegisterJob {
+            series,
+            generation: resolved.generation,
+            deadline,
+            reply,
+        };
+        let ids = hand_over(&self.register, job, answer, deadline)
+            .await?
+            .map_err(refusal_of_fault)?;
+        resolved.fill_in(&ids);
+        Ok(())
+    }
+}
+
+/// Sends a job to its task and awaits the answer, until the deadline.
+async fn hand_over<J, A>(
+    queue: &mpsc::Sender<J>,
+    job: J,
+    answer: oneshot::Receiver<A>,
+    deadline: Instant,
+) -> Result<A, Refusal> {
+    let answered = timeout_at(deadline, async {
+        queue.send(job).await.ok()?;
+        answer.await.ok()
+    });
+    match answered.await {
+        Ok(Some(answer)) => Ok(answer),
+        Ok(None) => Err(Refusal::Busy("the gateway is stopping".to_owned())),
+        Err(_) => Err(Refusal::Busy(
+            "PostgreSQL has not confirmed the request in time (ack.timeout)".to_owned(),
+        )),
+    }
+}
+
+fn refusal_of_fault(fault: Fault) -> Refusal {
+    match fault {
+        Fault::Unavailable(reason) => Refusal::Busy(reason),
+        Fault::Refused(reason) => Refusal::BadRequest(reason),
+    }
+}
+
+fn refusal_text(refused: &Refused, stored: usize) -> String {
+    let Refused {
+        series,
+        samples,
+        histograms,
+        reason,
+    } = refused;
+    let reason = reason.as_deref().unwrap_or("not told");
+    let mut parts = Vec::new();
+    for (number, noun) in [
+        (series, "series"),
+        (samples, "samples"),
+        (histograms, "native histogram samples"),
+    ] {
+        if *number > 0 {
+            parts.push(format!("{number} {noun}"));
+        }
+    }
+    format!(
+        "refused {}, stored {stored} samples; first reason: {reason}",
+        parts.join(", ")
+    )
+}

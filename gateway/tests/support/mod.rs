@@ -1,0 +1,206 @@
+//! A gateway over a database that is a few vectors in memory, and remote write requests to send to it.
+
+#![allow(dead_code, missing_docs, reason = "each test file uses its part")]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use lanes_gateway::app::{App, AppSettings};
+use lanes_gateway::batch::{Digest, SeriesCache, SeriesId};
+use lanes_gateway::config::{Settings, Sources, source};
+use lanes_gateway::deliver::{AckLevel, Append, Health, Registered, Sink, SinkError};
+use lanes_gateway::observe::Metrics;
+use lanes_gateway::receive::LabelSet;
+use lanes_gateway::receive::label_set::put_label;
+use lanes_gateway::receive::protobuf::put_delimited;
+use lanes_wire::BatchView;
+use parking_lot::Mutex;
+
+/// One stored sample: metric and labels, microseconds, bits.
+pub type Stored = (String, i64, u64);
+
+/// A database in memory.
+#[derive(Default)]
+pub struct Memory {
+    pub is_away: AtomicBool,
+    pub has_standbys: AtomicBool,
+    pub registry: AtomicU64,
+    pub series: Mutex<Vec<LabelSet>>,
+    pub samples: Mutex<Vec<Stored>>,
+    pub digests: Mutex<HashMap<Digest, AckLevel>>,
+    pub register_calls: Mutex<Vec<usize>>,
+    pub append_calls: Mutex<Vec<(AckLevel, usize)>>,
+    pub append_takes: Mutex<Duration>,
+}
+
+impl Memory {
+    fn check(&self) -> Result<(), SinkError> {
+        if self.is_away.load(Ordering::Acquire) {
+            Err(SinkError::Unavailable("PostgreSQL is away".to_owned()))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Values stored for a metric, in order of time.
+    pub fn values(&self, metric: &str) -> Vec<f64> {
+        let mut rows: Vec<(i64, f64)> = self
+            .samples
+            .lock()
+            .iter()
+            .filter(|(name, ..)| name.split('{').next() == Some(metric))
+            .map(|(_, time, bits)| (*time, f64::from_bits(*bits)))
+            .collect();
+        rows.sort_by_key(|(time, _)| *time);
+        rows.into_iter().map(|(_, value)| value).collect()
+    }
+}
+
+impl Sink for Memory {
+    async fn register(&self, label_sets: &[&LabelSet]) -> Result<Registered, SinkError> {
+        self.check()?;
+        self.register_calls.lock().push(label_sets.len());
+        let mut series = self.series.lock();
+        let ids = label_sets
+            .iter()
+            .map(|asked| {
+                let known = series.iter().position(|known| known.bytes == asked.bytes);
+                let place = known.unwrap_or_else(|| {
+                    series.push((*asked).clone());
+                    series.len() - 1
+                });
+                place as SeriesId + 1
+            })
+            .collect();
+        Ok(Registered {
+            ids,
+            generation: self.registry.load(Ordering::Acquire),
+        })
+    }
+
+    async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
+        let takes = *self.append_takes.lock();
+        tokio::time::sleep(takes).await;
+        self.check()?;
+        let view = BatchView::verify(append.batch).expect("batches are legal");
+        let mut digests = self.digests.lock();
+        let duplicates: Vec<usize> = (0..append.digests.len())
+            .filter(|place| digests.contains_key(&append.digests[*place]))
+            .collect();
+        if !duplicates.is_empty() {
+            return Err(SinkError::Duplicates(duplicates));
+        }
+        digests.extend(append.digests.iter().map(|digest| (*digest, append.level)));
+        self.append_calls.lock().push((append.level, view.rows()));
+        let times = view.column("ts").unwrap().values().arrays::<8>().unwrap();
+        let ids = view
+            .column("series")
+            .unwrap()
+            .values()
+            .arrays::<4>()
+            .unwrap();
+        let values = view
+            .column("value")
+            .unwrap()
+            .values()
+            .arrays::<8>()
+            .unwrap();
+        let series = self.series.lock();
+        for row in 0..view.rows() {
+            let set = &series[SeriesId::from_le_bytes(ids[row]) as usize - 1];
+            let name = format!("{}{}", set.metric, set.labels_json);
+            self.samples.lock().push((
+                name,
+                i64::from_le_bytes(times[row]),
+                u64::from_le_bytes(values[row]),
+            ));
+        }
+        Ok(())
+    }
+
+    async fn confirm(&self, _: AckLevel) -> Result<(), SinkError> {
+        self.check()
+    }
+
+    async fn health(&self) -> Result<Health, SinkError> {
+        self.check()?;
+        let has_standbys = self.has_standbys.load(Ordering::Acquire);
+        Ok(Health {
+            has_standbys,
+            series: self.series.lock().len() as i64,
+        })
+    }
+
+    async fn forget(&self, _: Duration) -> Result<u64, SinkError> {
+        Ok(0)
+    }
+}
+
+/// Settings from flags, as the binary reads them; self-scrape off.
+pub fn settings(flags: &[&str]) -> AppSettings {
+    let all = ["lanes-gateway", "--self-scrape-interval", "0"];
+    let matches = source::command()
+        .try_get_matches_from(all.iter().chain(flags))
+        .expect("flags exist");
+    match Settings::read(&Sources::gather(&matches).expect("no file")) {
+        Ok(settings) => settings.app,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A gateway and its database.
+pub fn start(flags: &[&str]) -> (App, Arc<Memory>) {
+    let database = Arc::new(Memory::default());
+    (start_on(flags, &database), database)
+}
+
+/// A gateway on a database.
+pub fn start_on(flags: &[&str], database: &Arc<Memory>) -> App {
+    let cache = Arc::new(SeriesCache::new(1 << 20, 1));
+    App::start(
+        settings(flags),
+        Arc::clone(database),
+        cache,
+        Arc::new(Metrics::new()),
+    )
+}
+
+/// One series: labels, then samples of (value, milliseconds).
+pub fn series(labels: &[(&str, &str)], samples: &[(f64, i64)]) -> Vec<u8> {
+    let mut message = Vec::new();
+    for (name, value) in labels {
+        put_label(&mut message, 1, name, value);
+    }
+    for (value, milliseconds) in samples {
+        let mut sample = vec![0x09];
+        sample.extend_from_slice(&value.to_bits().to_le_bytes());
+        sample.push(0x10);
+        lanes_gateway::receive::protobuf::put_varint(&mut sample, *milliseconds as u64);
+        put_delimited(&mut message, 2, &sample);
+    }
+    message
+}
+
+/// A request body of these series, compressed.
+pub fn body(series: &[Vec<u8>]) -> Vec<u8> {
+    let mut request = Vec::new();
+    for message in series {
+        put_delimited(&mut request, 1, message);
+    }
+    compress(&request)
+}
+
+/// Snappy's block format.
+pub fn compress(bytes: &[u8]) -> Vec<u8> {
+    snap::raw::Encoder::new().compress_vec(bytes).unwrap()
+}
+
+/// A body with one sample of one series without labels.
+pub fn simple(metric: &str, value: f64) -> Vec<u8> {
+    body(&[series(
+        &[("__name__", metric)],
+        &[(value, 1_700_000_000_000)],
+    )])
+}
