@@ -15,6 +15,7 @@
 //! | [`provision`] | database, roles and extension in a cluster, and what a client needs to connect |
 //! | [`gateway`] | the `lanes-gateway` program: configure, start, ask, stop, kill -9 |
 //! | [`prometheus`] | Debian's Prometheus and node_exporter, scraping and remote-writing to a gateway |
+//! | [`remote_write`] | remote write requests, encoded by hand |
 //!
 //! A test needs three lines:
 //! ```no_run
@@ -39,4 +40,5 @@ pub mod port;
 pub mod process;
 pub mod prometheus;
 pub mod provision;
+pub mod remote_write;
 pub mod seed;

@@ -1,0 +1,325 @@
+//! Sustained remote write through kills of Postgres and of the gateway.
+
+use super::{Victim, kill_a_backend};
+use lanes_tests::cluster::Cluster;
+use lanes_tests::gateway::{Gateway, Settings};
+use lanes_tests::provision::{DATABASE, Passwords, provision};
+use lanes_tests::remote_write::{Series, body};
+use lanes_tests::seed::seeded;
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Kills in the test of level `wal`.
+const ROUNDS: u32 = 20;
+/// Kills in the test of level `memory`.
+const MEMORY_ROUNDS: u32 = 5;
+/// Samples of a request.
+const REQUEST_SAMPLES: usize = 50;
+/// Level `memory` loses at most three times `wal_writer_delay` (200 ms by default). The rest is for the WAL writer of a busy
+/// machine to get its turn.
+const MEMORY_WINDOW: Duration = Duration::from_millis(3 * 200 + 1400);
+/// A sender that is not answered at all gives up waiting and repeats the request.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One request of a sender.
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    /// Its samples are numbered from here.
+    first: usize,
+    /// When it was answered with 204.
+    acked: Option<Instant>,
+}
+
+/// What a sender has done.
+type Record = Arc<Mutex<Vec<Request>>>;
+
+/// Time of sample number `n`, in milliseconds since 1970: each sample has its own.
+fn time_of(number: usize) -> i64 {
+    1_767_225_600_000 + number as i64
+}
+
+/// A sender with a metric of its own: request after request, each repeated until it is acked.
+fn sender(
+    metric: String,
+    url: String,
+    level: &'static str,
+    stop: Arc<AtomicBool>,
+) -> (Record, JoinHandle<()>) {
+    let record = Record::default();
+    let mine = record.clone();
+    let handle = std::thread::spawn(move || {
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(20)))
+            .build()
+            .new_agent();
+        let mut first = 0;
+        while !stop.load(Ordering::Relaxed) {
+            // A series more now and then, so that registration is under way at kills too.
+            let instance = (first / (REQUEST_SAMPLES * 40)).to_string();
+            let samples = (first..first + REQUEST_SAMPLES)
+                .map(|number| (time_of(number), number as f64))
+                .collect();
+            let bytes = body(&[Series::new(&metric, &[("instance", &instance)], samples)]);
+            mine.lock().unwrap().push(Request { first, acked: None });
+            let start = Instant::now();
+            loop {
+                let answer = agent
+                    .post(&url)
+                    .header("content-type", "application/x-protobuf")
+                    .header("content-encoding", "snappy")
+                    .header("x-lanes-ack", level)
+                    .send(&bytes[..]);
+                match answer.map(|answer| answer.status().as_u16()) {
+                    Ok(204) => break,
+                    Ok(503) | Err(_) => std::thread::sleep(Duration::from_millis(20)),
+                    Ok(status) => panic!("{metric}: a good request was answered with {status}"),
+                }
+                assert!(
+                    start.elapsed() < PATIENCE,
+                    "{metric}: not acked for {PATIENCE:?}"
+                );
+            }
+            mine.lock().unwrap().last_mut().unwrap().acked = Some(Instant::now());
+            first += REQUEST_SAMPLES;
+        }
+    });
+    (record, handle)
+}
+
+/// How often each sample number of a metric is stored; fails for a value that was never sent.
+fn stored(cluster: &Cluster, metric: &str) -> HashMap<usize, u32> {
+    let mut client = cluster.connect(DATABASE).unwrap();
+    let rows = client
+        .query(
+            "SELECT (extract(epoch FROM s.ts) * 1000)::int8, s.value FROM lanes.samples s \
+             JOIN lanes.series r ON r.id = s.series WHERE r.metric = $1",
+            &[&metric],
+        )
+        .unwrap();
+    let mut counts = HashMap::new();
+    for row in rows {
+        let (time, value): (i64, f64) = (row.get(0), row.get(1));
+        assert_eq!(
+            time,
+            time_of(value as usize),
+            "{metric}: a sample has another's time"
+        );
+        *counts.entry(value as usize).or_default() += 1;
+    }
+    counts
+}
+
+/// Every acked sample is there, none twice. Samples acked after `may_be_lost` may be missing; returns how many are.
+fn check(
+    cluster: &Cluster,
+    metric: &str,
+    requests: &[Request],
+    may_be_lost: Option<Instant>,
+) -> usize {
+    let counts = stored(cluster, metric);
+    if let Some((number, times)) = counts.iter().find(|(_, times)| **times > 1) {
+        panic!("{metric}: sample {number} is stored {times} times");
+    }
+    let mut lost = 0;
+    for request in requests {
+        let Some(acked) = request.acked else { continue };
+        for number in request.first..request.first + REQUEST_SAMPLES {
+            if counts.contains_key(&number) {
+                continue;
+            }
+            match may_be_lost {
+                Some(since) if acked > since => lost += 1,
+                Some(since) => panic!(
+                    "{metric}: sample {number} is lost, though acked {:?} before the window",
+                    since - acked
+                ),
+                None => panic!("{metric}: sample {number} was acked and is lost"),
+            }
+        }
+    }
+    lost
+}
+
+struct Rig {
+    cluster: Cluster,
+    gateway: Gateway,
+    stop: Arc<AtomicBool>,
+    senders: Vec<(String, Record, JoinHandle<()>)>,
+}
+
+impl Rig {
+    fn start(name: &str, level: &'static str) -> Rig {
+        let cluster = Cluster::builder(name).start().unwrap();
+        let passwords = Passwords::generate();
+        provision(&cluster, &passwords).unwrap();
+        let settings = Settings::for_test("gateway", &cluster, &passwords)
+            .unwrap()
+            .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+        let gateway = Gateway::start(settings).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let senders = (0..3)
+            .map(|number| {
+                let metric = format!("crash_{number}");
+                let url = gateway.url("/api/v1/write");
+                let (record, handle) = sender(metric.clone(), url, level, stop.clone());
+                (metric, record, handle)
+            })
+            .collect();
+        Rig {
+            cluster,
+            gateway,
+            stop,
+            senders,
+        }
+    }
+
+    /// What each sender has done up to now.
+    fn records(&self) -> Vec<(String, Vec<Request>)> {
+        self.senders
+            .iter()
+            .map(|(metric, record, _)| (metric.clone(), record.lock().unwrap().clone()))
+            .collect()
+    }
+
+    /// Waits until each sender has a request acked after now: all is well again.
+    fn wait_flowing(&mut self) {
+        let start = Instant::now();
+        for (metric, record, _) in &self.senders {
+            loop {
+                let last = record
+                    .lock()
+                    .unwrap()
+                    .iter()
+                    .rev()
+                    .find_map(|request| request.acked);
+                if last.is_some_and(|acked| acked > start) {
+                    break;
+                }
+                self.gateway.check().unwrap();
+                assert!(
+                    start.elapsed() < PATIENCE,
+                    "{metric}: nothing is acked any more"
+                );
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+
+    fn finish(mut self) -> (Cluster, Gateway, usize) {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut samples = 0;
+        for (metric, record, handle) in std::mem::take(&mut self.senders) {
+            handle.join().unwrap();
+            let requests = record.lock().unwrap().clone();
+            assert!(requests.iter().all(|request| request.acked.is_some()));
+            samples += requests.len() * REQUEST_SAMPLES;
+            println!("{metric}: {} requests acked", requests.len());
+        }
+        (self.cluster, self.gateway, samples)
+    }
+}
+
+#[test]
+fn acked_samples_are_there_exactly_once_after_any_kill() {
+    let (mut random, _) = seeded("crash_wal");
+    let mut rig = Rig::start("crash_wal", "wal");
+    for round in 0..ROUNDS {
+        rig.wait_flowing();
+        std::thread::sleep(Duration::from_millis(random.random_range(20..500)));
+        let victims = [
+            Victim::Backend,
+            Victim::Postmaster,
+            Victim::Cluster,
+            Victim::Gateway,
+        ];
+        // Each at least once, in the first four rounds.
+        let victim = match victims.get(round as usize) {
+            Some(victim) => *victim,
+            None => *victims.choose(&mut random).unwrap(),
+        };
+        println!("round {round}: {victim:?}");
+        match victim {
+            Victim::Backend => {
+                kill_a_backend(&mut rig.cluster, DATABASE, &mut random);
+            }
+            Victim::Postmaster => {
+                rig.cluster.kill9_postmaster().unwrap();
+                rig.cluster.start().unwrap();
+            }
+            Victim::Cluster => {
+                rig.cluster.kill9().unwrap();
+                rig.cluster.start().unwrap();
+            }
+            Victim::Gateway => {
+                rig.gateway.kill9().unwrap();
+                rig.gateway.start_again().unwrap();
+            }
+        }
+        for (metric, requests) in rig.records() {
+            check(&rig.cluster, &metric, &requests, None);
+        }
+    }
+    rig.wait_flowing();
+    let (cluster, mut gateway, samples) = rig.finish();
+    // Everything is acked now, so what is there is what was sent: nothing lost, nothing doubled, nothing more.
+    assert_eq!(
+        cluster
+            .scalar(DATABASE, "SELECT count(*) FROM lanes.samples")
+            .unwrap(),
+        samples.to_string()
+    );
+    assert_eq!(
+        cluster
+            .scalar(
+                DATABASE,
+                "SELECT count(*) FROM (SELECT DISTINCT label_bytes FROM lanes.series) s"
+            )
+            .unwrap(),
+        cluster
+            .scalar(DATABASE, "SELECT count(*) FROM lanes.series")
+            .unwrap(),
+        "no series is registered twice"
+    );
+    assert!(
+        gateway
+            .stop()
+            .unwrap()
+            .is_some_and(|status| status.success())
+    );
+}
+
+#[test]
+fn level_memory_loses_no_more_than_its_window() {
+    let (mut random, _) = seeded("crash_memory");
+    let mut rig = Rig::start("crash_memory", "memory");
+    let mut lost = 0;
+    // What was lost once stays lost, so each sample is judged at the first kill after its ack.
+    let mut judged: HashMap<String, usize> = HashMap::new();
+    for _ in 0..MEMORY_ROUNDS {
+        rig.wait_flowing();
+        std::thread::sleep(Duration::from_millis(random.random_range(500..3500)));
+        let before = rig.records();
+        let killed = Instant::now();
+        rig.cluster.kill9().unwrap();
+        rig.cluster.start().unwrap();
+        for (metric, requests) in before {
+            let acked = requests
+                .iter()
+                .take_while(|request| request.acked.is_some())
+                .count();
+            let new = &requests[judged.get(&metric).copied().unwrap_or(0)..acked];
+            lost += check(&rig.cluster, &metric, new, Some(killed - MEMORY_WINDOW));
+            judged.insert(metric, acked);
+        }
+    }
+    let (_cluster, _gateway, samples) = rig.finish();
+    println!(
+        "level memory: {lost} of {samples} acked samples lost in {MEMORY_ROUNDS} kills, all acked less than {MEMORY_WINDOW:?} before"
+    );
+}

@@ -1,0 +1,199 @@
+//! A lanes table and its heap twin, written in the same transactions: whatever is killed, they are equal afterwards.
+
+use super::{Victim, kill_a_backend};
+use lanes_tests::cluster::Cluster;
+use lanes_tests::seed::{Random, seeded};
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const ROUNDS: u32 = 10;
+const WORKERS: u64 = 2;
+
+/// A transaction's statements; `{t}` becomes the one table, then the other.
+fn statements(random: &mut Random, worker: u64, number: u64) -> Vec<String> {
+    let key = worker * 1_000_000_000 + number * 10_000;
+    (0..random.random_range(1..4))
+        .map(|_| match random.random_range(0..12) {
+            0..=4 => format!("INSERT INTO {{t}} SELECT {worker}, {key} + g, 'v' || g % 7, g / 4.0 FROM generate_series(1, {}) g", random.random_range(1..800)),
+            5 => format!("INSERT INTO {{t}} VALUES ({worker}, {key}, repeat('long', {}), NULL)", random.random_range(1..30_000)),
+            6 | 7 => format!("UPDATE {{t}} SET v = 'updated', f = f + 1 WHERE worker = {worker} AND k % {} = 0", random.random_range(3..40)),
+            8 | 9 => format!("DELETE FROM {{t}} WHERE worker = {worker} AND k % {} = 1", random.random_range(3..40)),
+            10 => format!("SAVEPOINT s; DELETE FROM {{t}} WHERE worker = {worker}; ROLLBACK TO s"),
+            _ => format!("DELETE FROM {{t}} WHERE worker = {worker} AND k < {key} - 300000"),
+        })
+        .collect()
+}
+
+/// Writes until told to stop; a lost connection is opened again.
+fn work(
+    config: postgres::Config,
+    worker: u64,
+    seed: u64,
+    stop: Arc<AtomicBool>,
+    committed: Arc<AtomicU64>,
+) {
+    let mut random = Random::seed_from_u64(seed);
+    let mut number = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let Ok(mut client) = config.connect(postgres::NoTls) else {
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        while !stop.load(Ordering::Relaxed) {
+            number += 1;
+            let mut script = "BEGIN;".to_owned();
+            for statement in statements(&mut random, worker, number) {
+                for table in ["heap_twin", "lanes_twin"] {
+                    script.push_str(&statement.replace("{t}", table));
+                    script.push(';');
+                }
+            }
+            script.push_str("INSERT INTO unlogged VALUES (1);");
+            script.push_str(if random.random_ratio(1, 6) {
+                "ROLLBACK"
+            } else {
+                "COMMIT"
+            });
+            match client.batch_execute(&script) {
+                Ok(()) => _ = committed.fetch_add(1, Ordering::Relaxed),
+                Err(error)
+                    if error.code().is_none_or(|code| {
+                        code.code().starts_with("57") || code.code().starts_with("08")
+                    }) =>
+                {
+                    break;
+                }
+                Err(error) => panic!("worker {worker}: {error:?}\n{script}"),
+            }
+        }
+    }
+}
+
+/// VACUUM and its kin, meanwhile.
+fn maintain(config: postgres::Config, seed: u64, stop: Arc<AtomicBool>) {
+    let mut random = Random::seed_from_u64(seed);
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(random.random_range(10..150)));
+        if let Ok(mut client) = config.connect(postgres::NoTls) {
+            let verb = [
+                "VACUUM",
+                "VACUUM (FREEZE)",
+                "ANALYZE",
+                "CHECKPOINT;--",
+                "VACUUM FULL",
+            ]
+            .choose(&mut random)
+            .unwrap();
+            let _ = client.batch_execute(&format!("{verb} lanes_twin"));
+        }
+    }
+}
+
+fn compare(cluster: &Cluster, moment: &str) {
+    let difference = "SELECT count(*) FROM ((SELECT * FROM heap_twin EXCEPT ALL SELECT * FROM lanes_twin) \
+                      UNION ALL (SELECT * FROM lanes_twin EXCEPT ALL SELECT * FROM heap_twin)) d";
+    // One statement, one snapshot: the workers may go on.
+    assert_eq!(
+        cluster.scalar("postgres", difference).unwrap(),
+        "0",
+        "{moment}: the twins differ"
+    );
+}
+
+#[test]
+fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
+    let (mut random, seed) = seeded("crash_sql");
+    let mut cluster = Cluster::builder("crash_sql")
+        // Checkpoints and full pages at all moments.
+        .setting("checkpoint_timeout", "30s")
+        .setting("max_wal_size", "64MB")
+        .start()
+        .unwrap();
+    cluster
+        .psql(
+            "postgres",
+            "CREATE EXTENSION lanes; \
+             CREATE TABLE heap_twin (worker int, k int8, v text, f float8) USING heap; \
+             CREATE TABLE lanes_twin (LIKE heap_twin) USING lanes; \
+             CREATE UNLOGGED TABLE unlogged (i int) USING lanes",
+        )
+        .unwrap();
+    let (stop, committed) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicU64::new(0)),
+    );
+    let mut threads = Vec::new();
+    for worker in 1..=WORKERS {
+        let (config, stop, committed) =
+            (cluster.config("postgres"), stop.clone(), committed.clone());
+        threads.push(std::thread::spawn(move || {
+            work(config, worker, seed ^ worker, stop, committed)
+        }));
+    }
+    let (config, maintainer_stop) = (cluster.config("postgres"), stop.clone());
+    threads.push(std::thread::spawn(move || {
+        maintain(config, seed, maintainer_stop)
+    }));
+
+    for round in 0..ROUNDS {
+        std::thread::sleep(Duration::from_millis(random.random_range(100..1200)));
+        let victim = *[Victim::Backend, Victim::Postmaster, Victim::Cluster]
+            .choose(&mut random)
+            .unwrap();
+        match victim {
+            Victim::Postmaster => {
+                cluster.kill9_postmaster().unwrap();
+                cluster.start().unwrap();
+            }
+            Victim::Cluster => {
+                cluster.kill9().unwrap();
+                cluster.start().unwrap();
+            }
+            _ => {
+                kill_a_backend(&mut cluster, "postgres", &mut random);
+            }
+        }
+        compare(&cluster, &format!("round {round} ({victim:?})"));
+    }
+    stop.store(true, Ordering::Relaxed);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert!(
+        committed.load(Ordering::Relaxed) > u64::from(ROUNDS),
+        "the workers worked"
+    );
+    compare(&cluster, "at the end");
+    cluster
+        .psql("postgres", "INSERT INTO unlogged VALUES (1)")
+        .unwrap();
+    cluster.kill9().unwrap();
+    cluster.start().unwrap();
+    assert_eq!(
+        cluster
+            .scalar("postgres", "SELECT count(*) FROM unlogged")
+            .unwrap(),
+        "0",
+        "an unlogged table is empty after a crash"
+    );
+    cluster
+        .psql("postgres", "INSERT INTO unlogged VALUES (1)")
+        .unwrap();
+    cluster.restart().unwrap();
+    assert_eq!(
+        cluster
+            .scalar("postgres", "SELECT count(*) FROM unlogged")
+            .unwrap(),
+        "1",
+        "and survives a clean restart"
+    );
+    for verb in ["VACUUM (FREEZE)", "VACUUM FULL"] {
+        cluster
+            .psql("postgres", &format!("{verb} lanes_twin"))
+            .unwrap();
+    }
+    compare(&cluster, "after VACUUM FULL");
+}

@@ -1,0 +1,44 @@
+//! The gateway against a hostile or failing world, over real HTTP and a real Postgres.
+//!
+//! | module | one thing |
+//! |---|---|
+//! | [`bombs`] | requests made to hurt: exact status codes, no memory growth, nothing stored that should not be |
+//! | [`outage`] | Postgres away, slow or restarted; two gateways on one database; the same request again |
+
+mod bombs;
+mod outage;
+
+use lanes_tests::cluster::Cluster;
+use lanes_tests::gateway::{Gateway, Settings};
+use lanes_tests::provision::{DATABASE, Passwords, provision};
+
+/// A cluster with the extension and its roles.
+fn cluster(name: &str) -> (Cluster, Passwords) {
+    let cluster = Cluster::builder(name).start().unwrap();
+    let passwords = Passwords::generate();
+    provision(&cluster, &passwords).unwrap();
+    (cluster, passwords)
+}
+
+/// A gateway that sends nothing of its own.
+fn settings(name: &str, cluster: &Cluster, passwords: &Passwords) -> Settings {
+    Settings::for_test(name, cluster, passwords)
+        .unwrap()
+        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0")
+}
+
+fn samples(cluster: &Cluster) -> u64 {
+    cluster
+        .scalar(DATABASE, "SELECT count(*) FROM lanes.samples")
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// The value of one of the gateway's own metrics without labels.
+fn metric(gateway: &Gateway, name: &str) -> f64 {
+    let text = gateway.get("/metrics").unwrap().body;
+    text.lines()
+        .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+        .unwrap_or_else(|| panic!("no metric {name} in\n{text}"))
+}

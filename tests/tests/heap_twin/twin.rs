@@ -1,0 +1,339 @@
+//! A pair of sessions, one a side, and the comparison of what they answer.
+
+use super::generate::{Counters, Scene, Session, Statement};
+use super::model;
+use super::queries::digest;
+use lanes_tests::cluster::Cluster;
+use lanes_tests::seed::Random;
+use postgres::error::SqlState;
+use postgres::{Client, SimpleQueryMessage};
+use rand::RngExt;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// Long enough for a lock that is free, short enough for one that is not.
+const LOCK_TIMEOUT_MS: u32 = 10;
+/// Rows of a difference that are shown.
+const SHOWN_ROWS: usize = 20;
+
+/// What a client sees of a statement: lines in an order of their own, or an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Answer {
+    /// Rows as text and command tags' counts, sorted.
+    Lines(Vec<String>),
+    Bytes(Vec<u8>),
+    Error(String),
+    /// The server is gone.
+    Lost(String),
+}
+
+/// The two sides in two sessions each, and the script so far.
+pub struct Twin {
+    random: Random,
+    sides: [String; 2],
+    clients: [[Client; 2]; 2],
+    sessions: [Session; 2],
+    counters: Counters,
+    script: Vec<String>,
+    /// What a `COPY … FROM` reads: a file of the server, because a `COPY … FROM STDIN` that fails at once leaves the
+    /// client's protocol out of step.
+    file: PathBuf,
+}
+
+impl Twin {
+    /// New schemas and sessions for one script.
+    pub fn new(cluster: &Cluster, number: u64, random: Random) -> Twin {
+        let sides = ["heap", "lanes"].map(|method| format!("{method}_{number}"));
+        let connect = |side: &str| {
+            let method = side.split('_').next().unwrap_or_default();
+            let mut client = cluster.connect("postgres").unwrap();
+            client
+                .batch_execute(&format!(
+                    "SET search_path = {side}, public; SET default_table_access_method = {method}; \
+                     SET lock_timeout = {LOCK_TIMEOUT_MS}; SET client_min_messages = error; SET timezone = 'UTC'; \
+                     SET extra_float_digits = 3"
+                ))
+                .unwrap();
+            client
+        };
+        let mut administrator = cluster.connect("postgres").unwrap();
+        administrator
+            .batch_execute(
+                "DO $$ BEGIN CREATE TYPE public.mood AS ENUM ('sad', 'ok', 'happy'); CREATE TYPE public.pair AS (x int, y text); \
+                 EXCEPTION WHEN duplicate_object THEN NULL; END $$",
+            )
+            .unwrap();
+        for side in &sides {
+            administrator
+                .batch_execute(&format!("CREATE SCHEMA {side}"))
+                .unwrap();
+        }
+        let clients = [0, 1].map(|_| [0, 1].map(|side: usize| connect(&sides[side])));
+        Twin {
+            random,
+            sides,
+            clients,
+            sessions: Default::default(),
+            counters: Counters::default(),
+            script: Vec::new(),
+            file: cluster.folder().join("copy"),
+        }
+    }
+
+    /// Generates a statement, runs it on both sides, and compares.
+    pub fn step(&mut self) {
+        // The second session is a guest: it reads old snapshots and gets in the way.
+        let who = usize::from(self.random.random_ratio(1, 5));
+        let session = &self.sessions[who];
+        let tables = if session.aborted {
+            Vec::new()
+        } else {
+            match model::read(&mut self.clients[who][0]) {
+                Ok(tables) => tables,
+                Err(error) => self.fail(&format!("the catalog cannot be read: {error}")),
+            }
+        };
+        let statement = Scene {
+            random: &mut self.random,
+            session: &self.sessions[who],
+            counters: &mut self.counters,
+            tables: &tables,
+        }
+        .next();
+        let succeeded = self.run(who, &statement);
+        self.follow(who, &statement, succeeded);
+        if !self.sessions[who].aborted {
+            for table in tables.iter().map(|table| table.name.clone()) {
+                if self.random.random_ratio(1, 4) {
+                    // Fails alike when the statement dropped the table; a failure would abort the transaction.
+                    let exists = format!("to_regclass('{table}') IS NOT NULL");
+                    if self.ask(who, &format!("SELECT {exists}")) == Some(true) {
+                        let check = Statement::Sql(digest(&table));
+                        let succeeded = self.run(who, &check);
+                        self.follow(who, &check, succeeded);
+                        if self.sessions[who].aborted {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends what is open and compares the tables whole.
+    pub fn finish(&mut self) {
+        for who in [0, 1] {
+            if self.sessions[who].in_transaction {
+                let end = if self.random.random_bool(0.5) {
+                    "COMMIT"
+                } else {
+                    "ROLLBACK"
+                };
+                self.run(who, &Statement::Sql(end.to_owned()));
+            }
+        }
+        for name in self
+            .sessions
+            .iter_mut()
+            .flat_map(|session| std::mem::take(&mut session.prepared))
+            .collect::<Vec<_>>()
+        {
+            self.run(0, &Statement::Sql(format!("COMMIT PREPARED '{name}'")));
+        }
+        for table in model::TABLES {
+            if self.ask(0, &format!("SELECT to_regclass('{table}') IS NOT NULL")) == Some(true) {
+                self.run(0, &Statement::Sql(format!("SELECT x FROM {table} x")));
+                self.run(0, &Statement::Sql(format!("SELECT count(*) FROM {table}")));
+            }
+        }
+        let mut drop = String::new();
+        for side in &self.sides {
+            drop.push_str(&format!("DROP SCHEMA {side} CASCADE;"));
+        }
+        self.clients[0][0]
+            .batch_execute(&format!("SET lock_timeout = 0; {drop}"))
+            .unwrap();
+    }
+
+    /// A yes-or-no question to the heap side, beside the script.
+    fn ask(&mut self, who: usize, sql: &str) -> Option<bool> {
+        let messages = self.clients[who][0].simple_query(sql).ok()?;
+        messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(|text| text == "t"),
+            _ => None,
+        })
+    }
+
+    /// Runs a statement on both sides; whether it succeeded, or a failed test.
+    fn run(&mut self, who: usize, statement: &Statement) -> bool {
+        let text = match statement {
+            Statement::Sql(sql) | Statement::CopyOut(sql) => sql.clone(),
+            Statement::CopyIn(sql, lines) => {
+                std::fs::write(&self.file, lines).unwrap();
+                format!("{sql}\n{lines}\\.")
+            }
+        };
+        self.script.push(format!("/* session {who} */ {text};"));
+        let file = self.file.to_string_lossy().into_owned();
+        let clients = &mut self.clients[who];
+        let [heap, lanes] = [0, 1].map(|side: usize| {
+            let place = |sql: &str| {
+                sql.replace("{side}", &self.sides[side])
+                    .replace("{file}", &file)
+            };
+            answer(&mut clients[side], statement, place)
+        });
+        if heap == lanes || both_serve(&heap, &lanes) {
+            return !matches!(heap, Answer::Error(_));
+        }
+        self.fail(&difference(&heap, &lanes))
+    }
+
+    /// Keeps account of the session's transaction.
+    fn follow(&mut self, who: usize, statement: &Statement, succeeded: bool) {
+        let session = &mut self.sessions[who];
+        let text = match statement {
+            Statement::Sql(sql) => sql.as_str(),
+            _ => "",
+        };
+        if !succeeded {
+            session.aborted = session.in_transaction;
+            if text.starts_with("PREPARE TRANSACTION") {
+                *session = Session {
+                    prepared: std::mem::take(&mut session.prepared),
+                    ..Session::default()
+                };
+            }
+            return;
+        }
+        let number = |prefix: &str| {
+            text.strip_prefix(prefix)
+                .and_then(|rest| rest.parse::<u32>().ok())
+        };
+        if text.starts_with("BEGIN") {
+            session.in_transaction = true;
+        } else if let Some(savepoint) = number("SAVEPOINT s") {
+            session.savepoints = savepoint;
+        } else if let Some(savepoint) = number("RELEASE s") {
+            session.savepoints = savepoint - 1;
+        } else if let Some(savepoint) = number("ROLLBACK TO s") {
+            (session.savepoints, session.aborted) = (savepoint, false);
+        } else if let Some(name) = text.strip_prefix("PREPARE TRANSACTION '") {
+            session
+                .prepared
+                .push(name.trim_end_matches('\'').to_owned());
+            (session.in_transaction, session.savepoints) = (false, 0);
+        } else if text.contains(" PREPARED '") {
+            session.prepared.clear();
+        } else if text == "COMMIT" || text == "ROLLBACK" {
+            (session.in_transaction, session.aborted, session.savepoints) = (false, false, 0);
+        }
+    }
+
+    fn fail(&self, reason: &str) -> ! {
+        println!("-- the script, for a schema of its own on each side:");
+        for line in &self.script {
+            println!("{line}");
+        }
+        panic!("heap and lanes differ at the last statement of the script above\n{reason}");
+    }
+}
+
+/// Which of several errors a statement meets first depends on the order of rows; here a row that is locked by, or was
+/// changed under, another transaction.
+fn both_serve(heap: &Answer, lanes: &Answer) -> bool {
+    let concurrent = |answer: &Answer| matches!(answer, Answer::Error(state) if state == SqlState::LOCK_NOT_AVAILABLE.code() || state == SqlState::T_R_SERIALIZATION_FAILURE.code());
+    let error = |answer: &Answer| matches!(answer, Answer::Error(_));
+    error(heap) && error(lanes) && (concurrent(heap) || concurrent(lanes))
+}
+
+fn answer(client: &mut Client, statement: &Statement, place: impl Fn(&str) -> String) -> Answer {
+    let outcome = match statement {
+        Statement::Sql(sql) | Statement::CopyIn(sql, _) => {
+            client.simple_query(&place(sql)).map(|messages| {
+                let mut lines: Vec<String> = messages.iter().filter_map(line).collect();
+                lines.sort();
+                Answer::Lines(lines)
+            })
+        }
+        Statement::CopyOut(sql) => copy_out(client, sql),
+    };
+    outcome.unwrap_or_else(|error| match error.code() {
+        Some(state) => Answer::Error(state.code().to_owned()),
+        None => Answer::Lost(format!("{error:?}")),
+    })
+}
+
+fn line(message: &SimpleQueryMessage) -> Option<String> {
+    match message {
+        SimpleQueryMessage::Row(row) => {
+            let fields: Vec<&str> = (0..row.len())
+                .map(|column| row.get(column).unwrap_or("<NULL>"))
+                .collect();
+            Some(fields.join("|"))
+        }
+        SimpleQueryMessage::CommandComplete(rows) => Some(format!("<{rows} rows>")),
+        _ => None,
+    }
+}
+
+fn copy_out(client: &mut Client, sql: &str) -> Result<Answer, postgres::Error> {
+    let mut bytes = Vec::new();
+    let mut reader = client.copy_out(sql)?;
+    match reader.read_to_end(&mut bytes) {
+        Ok(_) => Ok(Answer::Bytes(bytes)),
+        Err(error) => Err(inner(error)),
+    }
+}
+
+/// The Postgres error that an I/O error of COPY carries.
+fn inner(error: std::io::Error) -> postgres::Error {
+    match error
+        .into_inner()
+        .map(|inner| inner.downcast::<postgres::Error>())
+    {
+        Some(Ok(error)) => *error,
+        other => panic!("COPY failed without an error of Postgres: {other:?}"),
+    }
+}
+
+fn difference(heap: &Answer, lanes: &Answer) -> String {
+    let (Answer::Lines(heap), Answer::Lines(lanes)) = (heap, lanes) else {
+        return format!("heap:  {}\nlanes: {}", brief(heap), brief(lanes));
+    };
+    let only = |of: &[String], not_in: &[String]| -> String {
+        let mut rest = not_in.to_vec();
+        let mut only = of.to_vec();
+        only.retain(|line| match rest.iter().position(|other| other == line) {
+            Some(place) => {
+                rest.swap_remove(place);
+                false
+            }
+            None => true,
+        });
+        only.truncate(SHOWN_ROWS);
+        only.join("\n  ")
+    };
+    format!(
+        "only heap:\n  {}\nonly lanes:\n  {}",
+        only(heap, lanes),
+        only(lanes, heap)
+    )
+}
+
+fn brief(answer: &Answer) -> String {
+    match answer {
+        Answer::Lines(lines) => format!(
+            "{} lines: {:?}",
+            lines.len(),
+            &lines[..lines.len().min(SHOWN_ROWS)]
+        ),
+        Answer::Bytes(bytes) => format!(
+            "{} bytes: {}",
+            bytes.len(),
+            String::from_utf8_lossy(&bytes[..bytes.len().min(2000)])
+        ),
+        Answer::Error(state) => format!("error {state}"),
+        Answer::Lost(reason) => format!("connection lost: {reason}"),
+    }
+}
