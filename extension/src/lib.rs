@@ -1,5 +1,34 @@
-//! lanes
+//! `lanes`: telemetry and ticks as columns in memory, inside PostgreSQL.
+//!
+//! A sample's way in: a slot or a batch ([`ingest`]) → columns (`lanes_columnar`) → a run in the table's pages
+//! ([`storage::append`]) → the arena. Its way out: runs and tombstones under a snapshot ([`table_am::scan`]) → a
+//! window on lanes, in the arena or decoded from pages → a slot ([`pg::slot`]).
+//!
+//! This file loads and registers, nothing else.
+
 use pgrx::prelude::*;
+
+mod error;
+mod gucs;
+mod ingest;
+mod pg;
+mod storage;
+mod table_am;
+mod table_options;
+mod utility_hook;
+
 pgrx::pg_module_magic!();
+
+pgrx::extension_sql_file!("../../sql/bootstrap.sql", name = "bootstrap", bootstrap);
+
+/// Called when Postgres loads the library.
 #[pg_guard]
-pub extern "C-unwind" fn _PG_init() {}
+pub extern "C-unwind" fn _PG_init() {
+    // Errors of Postgres's own pass through Rust on their way; with RUST_BACKTRACE set in the server's environment each
+    // would carry a backtrace in its DETAIL. SAFETY: single-threaded, like every Postgres process.
+    unsafe { std::env::set_var("RUST_LIB_BACKTRACE", "0") };
+    gucs::register();
+    pg::slot::register();
+    pg::shmem::register();
+    utility_hook::register();
+}

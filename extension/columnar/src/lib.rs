@@ -9,9 +9,11 @@
 //!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
+//! - [`arena`]: the cache of tables in shared memory, extended from columns and read as lanes.
 //! - [`error`]: what can go wrong on the way.
 #![warn(missing_docs)]
 
+pub mod arena;
 mod bits;
 mod body;
 mod buffer;
@@ -26,6 +28,7 @@ pub mod limits;
 #[cfg(test)]
 mod test_support;
 
+pub use arena::{Arena, ArenaStats, Locks, Position, Relation, RelationKey, RunEntry, Segment};
 pub use column::Column;
 pub use error::{Error, Result};
 pub use image::{Image, encode};

@@ -1,0 +1,317 @@
+//! What all parts of the arena share: the area, and room in it by allocation and eviction.
+//!
+//! When the region is full, room is made in this order, a step at a time until the allocation fits:
+//! 1. retired segments and relations that nobody has pinned any more;
+//! 2. the coldest segment that nobody has pinned, by the clock algorithm: a hand goes round the ring
+//!    of resident segments, passes over one that was pinned since it last came by, and takes the next;
+//! 3. a whole relation that nobody has pinned, with its list of runs, by a hand of its own.
+//!
+//! Functions marked *locked* need the allocator's lock.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use super::header::{Header, MAGIC, REGION_STATE_OFFSET, SLOTS_OFFSET};
+use super::memory::{Memory, Shared};
+use super::region::{LINE_BYTES, Region};
+use super::segment_head::{self, SegmentHead};
+use super::slot::{EMPTY, FREE, LIVE, RETIRED, RelationSlot};
+use super::{ArenaStats, RelationKey};
+
+/// Slots of relations take at most this part of the area.
+const SLOTS_SHARE: u64 = 8;
+
+/// The smallest area: room for the header, a few relations and a few small segments.
+pub(super) const BYTES_MIN: usize = 256 << 10;
+
+const _: () = assert!(size_of::<Header>() * 8 < BYTES_MIN);
+
+/// An area with its parts, as seen by one process.
+#[derive(Clone, Copy)]
+pub(super) struct Core {
+    pub(super) memory: Memory,
+    region: Region,
+}
+
+impl Core {
+    /// Lays down an empty arena.
+    ///
+    /// # Safety
+    /// As for [`Memory::new`]; the area has `bytes`, at least [`BYTES_MIN`], and nobody else uses it.
+    pub(super) unsafe fn initialise(memory: Memory, bytes: u64, relations_max: u32) {
+        let slot_bytes = size_of::<RelationSlot>() as u64;
+        let slots_max = bytes / SLOTS_SHARE / slot_bytes;
+        let slots = u64::from(relations_max).clamp(1, slots_max);
+        let first = (SLOTS_OFFSET + slots * slot_bytes).next_multiple_of(LINE_BYTES);
+        // SAFETY: header and slots lie within the area; zero is a valid state of both, and the
+        // region gets the rest.
+        unsafe {
+            memory.bytes(0).write_bytes(0, first as usize);
+            let header = memory.head::<Header>(0);
+            header.bytes.store(bytes, Relaxed);
+            header.relations_max.store(slots as u32, Relaxed);
+            Region::new(memory, REGION_STATE_OFFSET).initialise(first, bytes);
+            header.magic.store(MAGIC, Release);
+        }
+    }
+
+    /// # Safety
+    /// As for [`Memory::new`], over an area that was initialised.
+    ///
+    /// # Panics
+    /// If it was not.
+    pub(super) unsafe fn attach(memory: Memory) -> Self {
+        // SAFETY: the area is initialised, as the caller says.
+        let region = unsafe { Region::new(memory, REGION_STATE_OFFSET) };
+        let core = Core { memory, region };
+        assert_eq!(core.header().magic.load(Acquire), MAGIC, "not an arena");
+        core
+    }
+
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: the header is at 0 and never freed.
+        unsafe { self.memory.head(0) }
+    }
+
+    /// A structure of atomics that is known to be at `offset`.
+    ///
+    /// # Safety
+    /// As for [`Memory::head`].
+    #[inline]
+    pub(super) unsafe fn head<T: Shared>(&self, offset: u64) -> &T {
+        // SAFETY: as the caller says.
+        unsafe { self.memory.head(offset) }
+    }
+
+    pub(super) fn slots(&self) -> u32 {
+        self.header().relations_max.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, index: u32) -> &RelationSlot {
+        debug_assert!(index < self.slots());
+        let offset = SLOTS_OFFSET + u64::from(index) * size_of::<RelationSlot>() as u64;
+        // SAFETY: there is a slot at each index, and slots are never freed.
+        unsafe { self.memory.head(offset) }
+    }
+
+    /// *Locked.* A payload of `bytes`, for which colder data may be evicted.
+    pub(super) fn allocate(&self, bytes: u64) -> Option<u64> {
+        if bytes > self.region.bytes() {
+            return self.refuse();
+        }
+        loop {
+            if let Some(payload) = self.region.allocate(bytes) {
+                return Some(payload);
+            }
+            if !self.reclaim() && !self.evict_segment() && !self.evict_relation() {
+                return self.refuse();
+            }
+        }
+    }
+
+    fn refuse(&self) -> Option<u64> {
+        self.header().refusals.fetch_add(1, Relaxed);
+        None
+    }
+
+    /// *Locked.* A payload that belongs to a segment and is freed with it.
+    pub(super) fn allocate_for(&self, head: &SegmentHead, bytes: u64) -> Option<u64> {
+        let payload = self.allocate(bytes)?;
+        self.region.set_link(payload, head.blocks.load(Relaxed));
+        head.blocks.store(payload, Relaxed);
+        Some(payload)
+    }
+
+    /// *Locked.* Frees a segment that is in no list and that nobody uses.
+    pub(super) fn free_segment(&self, segment: u64) {
+        // SAFETY: the caller has a segment there, which is freed last.
+        let mut block = unsafe { self.head::<SegmentHead>(segment) }
+            .blocks
+            .load(Relaxed);
+        while block != 0 {
+            let next = self.region.link(block);
+            self.region.free(block);
+            block = next;
+        }
+        self.region.free(segment);
+    }
+
+    /// *Locked.* Frees what was retired and is not pinned any more. Whether there was any.
+    fn reclaim(&self) -> bool {
+        let before = self.region.used();
+        let header = self.header();
+        let mut segment = header.retired.swap(0, Relaxed);
+        while segment != 0 {
+            // SAFETY: the list holds segments that were not freed.
+            let head = unsafe { self.head::<SegmentHead>(segment) };
+            let next = head.next.load(Relaxed);
+            if head.retired_pins.load(Acquire) == 0 {
+                self.free_segment(segment);
+            } else {
+                head.next.store(header.retired.load(Relaxed), Relaxed);
+                header.retired.store(segment, Relaxed);
+            }
+            segment = next;
+        }
+        for index in 0..self.slots() {
+            let slot = self.slot(index);
+            if slot.phase() == RETIRED && slot.seize(RETIRED) {
+                self.release(slot);
+            }
+        }
+        self.region.used() < before
+    }
+
+    /// *Locked.* Evicts the coldest segment. Whether there was one to evict.
+    fn evict_segment(&self) -> bool {
+        let header = self.header();
+        // Twice round: the first may only take away second chances.
+        for _ in 0..=2 * header.segments.load(Relaxed) {
+            let segment = header.segment_hand.load(Relaxed);
+            if segment == 0 {
+                return false;
+            }
+            // SAFETY: the ring holds resident segments.
+            let head = unsafe { self.head::<SegmentHead>(segment) };
+            header.segment_hand.store(head.next.load(Relaxed), Relaxed);
+            // SAFETY: a resident segment's entry lives as long as its relation's table.
+            let entry = unsafe { self.memory.head(head.entry.load(Relaxed)) };
+            if segment_head::try_evict(entry) {
+                segment_head::leave_ring(self, segment);
+                self.free_segment(segment);
+                header.segment_evictions.fetch_add(1, Relaxed);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// *Locked.* Evicts a whole relation. Whether there was one to evict.
+    fn evict_relation(&self) -> bool {
+        let (header, slots) = (self.header(), self.slots());
+        for _ in 0..2 * slots {
+            let hand = header.relation_hand.load(Relaxed);
+            header.relation_hand.store((hand + 1) % slots, Relaxed);
+            let slot = self.slot(hand);
+            if slot.phase() == LIVE && !slot.take_touched() && slot.seize(LIVE) {
+                self.release(slot);
+                header.relation_evictions.fetch_add(1, Relaxed);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// *Locked.* Frees all that hangs off a busy slot, and the slot.
+    fn release(&self, slot: &RelationSlot) {
+        let free = |payload| self.region.free(payload);
+        slot.runs.release(self.memory, free);
+        let visit = |entry| {
+            // SAFETY: the table's elements are such words.
+            let segment = segment_head::take_unpinned(unsafe { self.memory.head(entry) });
+            if segment != 0 {
+                segment_head::leave_ring(self, segment);
+                self.free_segment(segment);
+            }
+        };
+        slot.segments
+            .release(self.memory, segment_head::SHAPE, visit, free);
+        slot.set_free();
+        self.header().relations.fetch_sub(1, Relaxed);
+    }
+
+    /// Pins the slot of this relation without a lock.
+    pub(super) fn find(&self, key: RelationKey, generation: u64) -> Option<u32> {
+        self.probe(key)
+            .find(|&index| self.slot(index).pin(key, generation))
+    }
+
+    /// *Locked.* Pins the slot of this relation, which is filled if need be; other generations of it
+    /// are retired.
+    pub(super) fn find_or_fill(&self, key: RelationKey, generation: u64) -> Option<u32> {
+        let mut found = None;
+        for index in self.probe(key) {
+            let slot = self.slot(index);
+            if slot.phase() == LIVE && slot.key() == key {
+                if slot.pin(key, generation) {
+                    found = Some(index);
+                } else {
+                    slot.retire();
+                }
+            }
+        }
+        if found.is_some() {
+            return found;
+        }
+        let index = self.vacant(key).or_else(|| {
+            self.reclaim();
+            self.vacant(key)
+        });
+        let index = index.or_else(|| {
+            self.evict_relation();
+            self.vacant(key)
+        });
+        let Some(index) = index else {
+            self.header().refusals.fetch_add(1, Relaxed);
+            return None;
+        };
+        self.slot(index).fill(key, generation);
+        self.header().relations.fetch_add(1, Relaxed);
+        Some(index)
+    }
+
+    /// *Locked.* Retires every relation that `is_meant`, and frees those that are not pinned.
+    pub(super) fn purge(&self, is_meant: impl Fn(RelationKey) -> bool) {
+        for index in 0..self.slots() {
+            let slot = self.slot(index);
+            if slot.phase() == LIVE && is_meant(slot.key()) {
+                slot.retire();
+                if slot.seize(RETIRED) {
+                    self.release(slot);
+                }
+            }
+        }
+    }
+
+    /// The slots where a relation may be, in order of search.
+    fn probe(&self, key: RelationKey) -> impl Iterator<Item = u32> {
+        let slots = u64::from(self.slots());
+        let start = key.hash() % slots;
+        (start..slots)
+            .chain(0..start)
+            .map(|index| index as u32)
+            .take_while(|&index| self.slot(index).phase() != EMPTY)
+    }
+
+    /// *Locked.* The first slot in order of search that can be filled.
+    fn vacant(&self, key: RelationKey) -> Option<u32> {
+        let slots = u64::from(self.slots());
+        let start = key.hash() % slots;
+        (start..slots)
+            .chain(0..start)
+            .map(|index| index as u32)
+            .find(|&index| matches!(self.slot(index).phase(), EMPTY | FREE))
+    }
+
+    /// *Locked.*
+    pub(super) fn stats(&self) -> ArenaStats {
+        let header = self.header();
+        ArenaStats {
+            bytes_total: header.bytes.load(Relaxed),
+            bytes_usable: self.region.bytes(),
+            bytes_used: self.region.used(),
+            bytes_largest_free: self.region.largest(),
+            relations_max: u64::from(self.slots()),
+            relations: header.relations.load(Relaxed),
+            segments: header.segments.load(Relaxed),
+            segment_evictions: header.segment_evictions.load(Relaxed),
+            relation_evictions: header.relation_evictions.load(Relaxed),
+            refusals: header.refusals.load(Relaxed),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn assert_invariants(&self) {
+        self.region.assert_invariants();
+    }
+}

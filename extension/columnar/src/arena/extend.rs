@@ -1,0 +1,263 @@
+//! How rows get into a segment.
+//!
+//! ```text
+//! find or make the segment, pinned; check that these are its next rows
+//! prepare every column:  all that needs memory: validity bitmaps, room for items, dictionary entries
+//! write every column:    cannot fail, touches only what lies past the resident rows
+//! publish the new number of resident rows
+//! ```
+//!
+//! So a failure leaves nothing behind but room for the next attempt, and dictionary entries that it
+//! will find there.
+//!
+//! Whether a column that may have a dictionary gets one in a new segment: not if the incoming rows
+//! are in plain form; not if the dictionary of the segment before did not pay; and if that segment
+//! was plain already, only once the incoming rows make a good case of their own.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use super::Locks;
+use super::core::Core;
+use super::items_write;
+use super::lane_write;
+use super::layout::Layout;
+use super::segment::SegmentPin;
+use super::segment_head::{self, ColumnHead, SHAPE, SegmentHead};
+use super::slot::SEGMENT_TOPS;
+use super::table::Table;
+use crate::bits;
+use crate::column::Column;
+use crate::dictionary::{JUDGED_ITEMS_MIN, ROWS_PER_ITEM_MIN};
+use crate::kind::LaneKind;
+use crate::limits::{COLUMNS_MAX, segment_rows_max};
+
+/// What it takes to return to a dictionary after a plain segment: rows, and rows an item.
+const RETURN_ROWS_MIN: usize = 1_024;
+const RETURN_ROWS_PER_ITEM_MIN: usize = 4;
+
+/// Rows to be copied into a segment.
+pub(super) struct Batch<'a> {
+    pub(super) kinds: &'a [LaneKind],
+    pub(super) from: u32,
+    pub(super) columns: &'a [Column],
+    pub(super) first: usize,
+    pub(super) rows: usize,
+    pub(super) gap_ok: bool,
+}
+
+impl Batch<'_> {
+    /// Whether the columns are of the kinds, have the rows, and the rows fit the segment.
+    pub(super) fn is_sound(&self, segment: u32) -> bool {
+        let rows_max = segment_rows_max(segment) as usize;
+        let Some(end) = self.first.checked_add(self.rows) else {
+            return false;
+        };
+        self.columns.len() == self.kinds.len()
+            && self.columns.len() <= COLUMNS_MAX
+            && self.rows <= rows_max
+            && self.from as usize + self.rows <= rows_max
+            && self
+                .columns
+                .iter()
+                .zip(self.kinds)
+                .all(|(column, &kind)| column.kind() == kind && column.rows() >= end)
+    }
+
+    /// The bitmap of a column if any of these rows is NULL there.
+    pub(super) fn validity<'c>(&self, column: &'c Column) -> Option<&'c [u64]> {
+        column
+            .validity()
+            .filter(|words| bits::count_ones(words, self.first, self.rows) < self.rows)
+    }
+}
+
+/// Allocates what hangs off a segment.
+pub(super) struct Room<'a, L> {
+    pub(super) core: Core,
+    pub(super) locks: &'a L,
+    pub(super) pin: &'a SegmentPin,
+}
+
+impl<L: Locks> Room<'_, L> {
+    pub(super) fn allocate(&self, bytes: u64) -> Option<u64> {
+        self.locks
+            .with_allocator(|| self.core.allocate_for(self.pin.head(), bytes))
+    }
+}
+
+/// Extends a segment by a sound batch. Under the relation's lock. Whether the rows are resident now.
+pub(super) fn extend<L: Locks>(
+    core: Core,
+    locks: &L,
+    segments: &Table<SEGMENT_TOPS>,
+    segment: u32,
+    batch: &Batch<'_>,
+) -> bool {
+    let Some(pin) = find_or_make(core, locks, segments, segment, batch) else {
+        return false;
+    };
+    if !has_kinds(&pin, batch.kinds) {
+        locks.with_allocator(|| segment_head::retire(&core, pin.entry(), pin.segment()));
+        return false;
+    }
+    let resident = pin.rows();
+    if batch.from < resident || (batch.from > resident && !batch.gap_ok) {
+        return false;
+    }
+    let room = Room {
+        core,
+        locks,
+        pin: &pin,
+    };
+    let Some(prepared) = prepare(&room, batch) else {
+        if resident == 0 {
+            // Nobody gains by an empty segment.
+            locks.with_allocator(|| segment_head::retire(&core, pin.entry(), pin.segment()));
+        }
+        return false;
+    };
+    for (index, (column, prepared)) in batch.columns.iter().zip(&prepared).enumerate() {
+        let (head, layout) = (pin.column(index), pin.layout(index));
+        lane_write::clear_gap(core, head, layout, resident, batch.from);
+        if let Some(validity) = batch.validity(column) {
+            lane_write::write_validity(core, head, validity, batch);
+        }
+        if matches!(layout.kind, LaneKind::Varlena { .. }) {
+            items_write::write(core, head, layout, column, prepared, batch);
+        } else {
+            lane_write::write_values(core, head, column, batch);
+        }
+    }
+    let rows = batch.from + batch.rows as u32;
+    pin.head().rows.store(rows.max(resident), Release);
+    true
+}
+
+/// Everything that may fail. For each column of items of a coded segment: the codes of its items.
+fn prepare<L: Locks>(room: &Room<'_, L>, batch: &Batch<'_>) -> Option<Vec<Vec<u32>>> {
+    let mut prepared = Vec::with_capacity(batch.columns.len());
+    for (index, column) in batch.columns.iter().enumerate() {
+        let (head, layout) = (room.pin.column(index), room.pin.layout(index));
+        if layout.kind != LaneKind::Absent && batch.validity(column).is_some() {
+            lane_write::prepare_validity(room, head)?;
+        }
+        prepared.push(match layout.kind {
+            LaneKind::Varlena { .. } => items_write::prepare(room, head, layout, column, batch)?,
+            _ => Vec::new(),
+        });
+    }
+    Some(prepared)
+}
+
+fn has_kinds(pin: &SegmentPin, kinds: &[LaneKind]) -> bool {
+    pin.columns() == kinds.len()
+        && kinds
+            .iter()
+            .enumerate()
+            .all(|(index, &kind)| pin.layout(index).kind == kind)
+}
+
+fn find_or_make<L: Locks>(
+    core: Core,
+    locks: &L,
+    segments: &Table<SEGMENT_TOPS>,
+    segment: u32,
+    batch: &Batch<'_>,
+) -> Option<SegmentPin> {
+    let find = |segment: u32| segments.get(core.memory, SHAPE, segment.into());
+    if let Some(entry) = find(segment)
+        && let Some(pin) = SegmentPin::new(core, entry)
+    {
+        return Some(pin);
+    }
+    if batch.from > 0 && !batch.gap_ok {
+        return None;
+    }
+    let entry = segments.ensure(core.memory, SHAPE, segment.into(), |bytes| {
+        locks.with_allocator(|| core.allocate(bytes))
+    })?;
+    let before = segment
+        .checked_sub(1)
+        .and_then(find)
+        .and_then(|entry| SegmentPin::new(core, entry));
+    let layouts = batch
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| Layout {
+            kind: column.kind(),
+            coded: is_to_be_coded(column, before.as_ref(), index),
+        })
+        .collect::<Vec<_>>();
+    drop(before);
+    let made = locks.with_allocator(|| make(core, entry, &layouts, segment_rows_max(segment)))?;
+    Some(SegmentPin::adopt(core, entry, made))
+}
+
+/// See the head of this file.
+fn is_to_be_coded(column: &Column, before: Option<&SegmentPin>, index: usize) -> bool {
+    let Some(items) = column.dictionary_items() else {
+        return false;
+    };
+    let Some(before) = before
+        .filter(|before| index < before.columns() && before.layout(index).kind == column.kind())
+    else {
+        return true;
+    };
+    if before.layout(index).coded {
+        let items = before.column(index).items.load(Relaxed) as usize;
+        items < JUDGED_ITEMS_MIN || before.rows() as usize >= items * ROWS_PER_ITEM_MIN
+    } else {
+        let rows = column.rows() - column.null_count();
+        rows >= RETURN_ROWS_MIN && rows >= items * RETURN_ROWS_PER_ITEM_MIN
+    }
+}
+
+/// Makes a segment without rows and puts it into its entry, pinned. Under both locks.
+fn make(core: Core, entry: u64, layouts: &[Layout], rows_max: u32) -> Option<u64> {
+    let bytes = SegmentHead::bytes(layouts.len());
+    let segment = core.allocate(bytes)?;
+    // SAFETY: a fresh payload of that many bytes; zero is a valid state of all heads in it.
+    let head = unsafe {
+        core.memory.bytes(segment).write_bytes(0, bytes as usize);
+        core.memory.head::<SegmentHead>(segment)
+    };
+    head.entry.store(entry, Relaxed);
+    head.rows_max.store(rows_max, Relaxed);
+    head.columns.store(layouts.len() as u32, Relaxed);
+    for (index, layout) in layouts.iter().enumerate() {
+        let offset = segment_head::column_offset(segment, index);
+        // SAFETY: the heads of the columns follow that of the segment.
+        let column = unsafe { core.memory.head::<ColumnHead>(offset) };
+        if make_column(core, head, column, *layout, rows_max).is_none() {
+            core.free_segment(segment);
+            return None;
+        }
+    }
+    // SAFETY: the table's elements are such words.
+    let entry = unsafe { core.memory.head::<AtomicU64>(entry) };
+    segment_head::publish(entry, segment);
+    segment_head::join_ring(&core, segment);
+    Some(segment)
+}
+
+fn make_column(
+    core: Core,
+    head: &SegmentHead,
+    column: &ColumnHead,
+    layout: Layout,
+    rows_max: u32,
+) -> Option<()> {
+    column.layout.store(layout.word(), Relaxed);
+    let lane_bytes = layout.lane_bytes(rows_max);
+    if lane_bytes > 0 {
+        column
+            .lane
+            .store(core.allocate_for(head, lane_bytes)?, Relaxed);
+    }
+    if layout.coded {
+        items_write::make_dictionary(core, head, column)?;
+    }
+    Some(())
+}

@@ -1,0 +1,372 @@
+//! Writing items past a segment's resident rows: into chunks, and the codes or offsets of rows.
+//!
+//! Items are laid one after the other into chunks that grow with what the column has so far. In a
+//! plain segment each row has the offset of its item in the area; equal neighbours and rows that
+//! share a code of their column's dictionary share the item too. In a coded segment each row has a
+//! code, and the segment's dictionary has the offsets:
+//!
+//! | words | dictionary of room for `n` items, all in one payload |
+//! |---|---|
+//! | n | slots: offset of each item. Readers know only these |
+//! | 2n | hash table, as in [`crate::dictionary`]; n is a power of two |
+//! | n / 2 | length of each item, 32 bits |
+//!
+//! A dictionary that is full is copied into one of twice the room. Readers may still use the old
+//! one, so it stays until the segment is freed.
+
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::Locks;
+use super::core::Core;
+use super::extend::{Batch, Room};
+use super::layout::Layout;
+use super::segment_head::{ColumnHead, SegmentHead};
+use crate::bits;
+use crate::body::Body;
+use crate::column::Column;
+use crate::dictionary::{Dictionary, item_hash, table_entry};
+use crate::items::Items;
+use crate::kind::{LaneKind, item_align};
+
+const ITEMS_MIN: u32 = 16;
+const CHUNK_BYTES_MIN: u64 = 1 << 10;
+const CHUNK_BYTES_GROWN_MAX: u64 = 256 << 10;
+
+/// The items of a column of a batch.
+struct Source<'a> {
+    items: &'a Items,
+    /// Present if rows name items by code; otherwise row and item have the same index.
+    coded: Option<(&'a [u32], &'a Dictionary)>,
+    validity: Option<&'a [u64]>,
+    first: usize,
+    rows: usize,
+}
+
+impl<'a> Source<'a> {
+    fn new(column: &'a Column, batch: &Batch<'_>) -> Option<Self> {
+        let (items, coded) = match column.body() {
+            Body::Plain(items) => (items, None),
+            Body::Coded { codes, dictionary } => (dictionary.items(), Some((&**codes, dictionary))),
+            Body::Absent | Body::Bool(_) | Body::Fixed { .. } => return None,
+        };
+        Some(Source {
+            items,
+            coded,
+            validity: batch.validity(column),
+            first: batch.first,
+            rows: batch.rows,
+        })
+    }
+
+    /// The item of each row of the batch, as an index; `None` where it is NULL.
+    fn entries(&self) -> impl Iterator<Item = Option<usize>> {
+        (self.first..self.first + self.rows).map(|row| {
+            if self.validity.is_some_and(|words| !bits::get(words, row)) {
+                return None;
+            }
+            Some(self.coded.map_or(row, |(codes, _)| codes[row] as usize))
+        })
+    }
+
+    /// Whether two items are known to be the same bytes.
+    fn is_shared(&self, a: usize, b: usize) -> bool {
+        self.items.slot(a) == self.items.slot(b) && self.items.length(a) == self.items.length(b)
+    }
+
+    fn hash(&self, entry: usize) -> u32 {
+        match self.coded {
+            Some((_, dictionary)) => dictionary.hash(entry),
+            None => item_hash(self.items.item(entry)),
+        }
+    }
+
+    /// Walks the rows: `lay` answers for an item when it is first met, `each` gets the answer for
+    /// every row, by its index in the batch. Answers of items met before are remembered.
+    fn walk<T: Copy>(
+        &self,
+        mut lay: impl FnMut(usize) -> Option<T>,
+        mut each: impl FnMut(usize, Option<T>),
+    ) -> Option<()> {
+        let mut known = vec![None; self.coded.map_or(0, |_| self.items.len())];
+        let mut last: Option<(usize, T)> = None;
+        for (row, entry) in self.entries().enumerate() {
+            let Some(entry) = entry else {
+                each(row, None);
+                continue;
+            };
+            let answer = if self.coded.is_some() {
+                match known[entry] {
+                    Some(answer) => answer,
+                    None => {
+                        let answer = lay(entry)?;
+                        known[entry] = Some(answer);
+                        answer
+                    }
+                }
+            } else {
+                match last {
+                    Some((before, answer)) if self.is_shared(before, entry) => answer,
+                    _ => lay(entry)?,
+                }
+            };
+            last = Some((entry, answer));
+            each(row, Some(answer));
+        }
+        Some(())
+    }
+}
+
+fn is_packed(layout: Layout) -> bool {
+    matches!(layout.kind, LaneKind::Varlena { packed: true, .. })
+}
+
+/// Makes sure that `bytes` bytes can be laid. `None`: no room.
+fn reserve<L: Locks>(room: &Room<'_, L>, head: &ColumnHead, bytes: u64) -> Option<()> {
+    let left = head.chunk_end.load(Relaxed) - head.chunk_next.load(Relaxed);
+    if bytes <= left {
+        return Some(());
+    }
+    let so_far = head.chunk_bytes.load(Relaxed);
+    let bytes = bytes.max(so_far.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_GROWN_MAX));
+    let chunk = room.allocate(bytes)?;
+    head.chunk_next.store(chunk, Relaxed);
+    head.chunk_end.store(chunk + bytes, Relaxed);
+    head.chunk_bytes.store(so_far + bytes, Relaxed);
+    Some(())
+}
+
+/// Bytes that an item may take with its alignment.
+fn laid_bytes(packed: bool, item: &[u8]) -> u64 {
+    (item.len() + item_align(packed, item.len()) - 1) as u64
+}
+
+/// Lays an item into the room that was reserved, and answers its offset.
+fn lay(core: Core, head: &ColumnHead, packed: bool, item: &[u8]) -> u64 {
+    let align = item_align(packed, item.len()) as u64;
+    let offset = head.chunk_next.load(Relaxed).next_multiple_of(align);
+    let next = offset + item.len() as u64;
+    debug_assert!(next <= head.chunk_end.load(Relaxed) || item.is_empty());
+    // SAFETY: room in the chunk was reserved for this item, and nobody knows of it yet.
+    unsafe {
+        core.memory
+            .bytes(offset)
+            .copy_from_nonoverlapping(item.as_ptr(), item.len());
+    }
+    head.chunk_next.store(next, Relaxed);
+    offset
+}
+
+/// Does all that needs memory. For a coded segment, gives the codes of the batch's rows, 0 where
+/// they are NULL. `None`: no room.
+pub(super) fn prepare<L: Locks>(
+    room: &Room<'_, L>,
+    head: &ColumnHead,
+    layout: Layout,
+    column: &Column,
+    batch: &Batch<'_>,
+) -> Option<Vec<u32>> {
+    let source = Source::new(column, batch)?;
+    let packed = is_packed(layout);
+    if !layout.coded {
+        let mut bytes = 0;
+        let count = |entry| {
+            bytes += laid_bytes(packed, source.items.item(entry));
+            Some(())
+        };
+        source.walk(count, |_, _| {})?;
+        reserve(room, head, bytes)?;
+        return Some(Vec::new());
+    }
+    let intern = |entry| {
+        intern(
+            room,
+            head,
+            packed,
+            source.items.item(entry),
+            source.hash(entry),
+        )
+    };
+    let mut answers = vec![0; source.rows];
+    source.walk(intern, |row, code| answers[row] = code.unwrap_or(0))?;
+    Some(answers)
+}
+
+/// Writes a batch's codes or offsets. The batch was prepared.
+pub(super) fn write(
+    core: Core,
+    head: &ColumnHead,
+    layout: Layout,
+    column: &Column,
+    codes: &[u32],
+    batch: &Batch<'_>,
+) {
+    let lane = head.lane.load(Relaxed);
+    let start = lane + layout.lane_bytes(batch.from);
+    if layout.coded {
+        // SAFETY: the lane covers all rows of the segment; nobody reads these yet.
+        unsafe {
+            core.memory
+                .bytes(start)
+                .cast::<u32>()
+                .copy_from_nonoverlapping(codes.as_ptr(), codes.len());
+        }
+        return;
+    }
+    let Some(source) = Source::new(column, batch) else {
+        return;
+    };
+    let packed = is_packed(layout);
+    let lay = |entry| Some(lay(core, head, packed, source.items.item(entry)));
+    source.walk(lay, |row, offset| {
+        // SAFETY: as above.
+        unsafe {
+            let slots = core.memory.bytes(start).cast::<u64>();
+            slots.add(row).write(offset.unwrap_or(0));
+        }
+    });
+}
+
+fn dictionary_bytes(items_max: u32) -> u64 {
+    u64::from(items_max) * 28
+}
+
+/// A dictionary's payload: where its parts lie.
+#[derive(Clone, Copy)]
+struct Parts {
+    core: Core,
+    offset: u64,
+    items_max: u64,
+}
+
+impl Parts {
+    fn of(core: Core, head: &ColumnHead) -> Self {
+        Parts {
+            core,
+            offset: head.dictionary.load(Relaxed),
+            items_max: head.items_max.load(Relaxed).into(),
+        }
+    }
+
+    fn slot(&self, code: u32) -> *mut u64 {
+        // SAFETY: codes are below `items_max`, so the slot is within the payload.
+        unsafe { self.core.memory.bytes(self.offset + u64::from(code) * 8) }.cast()
+    }
+
+    fn table(&self, index: u64) -> &AtomicU64 {
+        // SAFETY: the table has twice `items_max` words, after the slots.
+        unsafe { self.core.head(self.offset + (self.items_max + index) * 8) }
+    }
+
+    fn table_mask(&self) -> u64 {
+        self.items_max * 2 - 1
+    }
+
+    fn length(&self, code: u32) -> &AtomicU32 {
+        // SAFETY: there are `items_max` lengths after slots and table.
+        unsafe {
+            self.core
+                .head(self.offset + self.items_max * 24 + u64::from(code) * 4)
+        }
+    }
+
+    fn item(&self, code: u32) -> &[u8] {
+        // SAFETY: the code was given out, so its slot and length name bytes that were laid and do not
+        // change until the segment, which is pinned, is freed.
+        unsafe {
+            let item = self.core.memory.bytes(*self.slot(code));
+            std::slice::from_raw_parts(item, self.length(code).load(Relaxed) as usize)
+        }
+    }
+
+    /// The index of the first table entry for which `stop` holds, from the hash's place on. The
+    /// table is never full.
+    fn probe(&self, hash: u32, mut stop: impl FnMut(u64) -> bool) -> u64 {
+        let mut index = u64::from(hash) & self.table_mask();
+        while !stop(self.table(index).load(Relaxed)) {
+            index = (index + 1) & self.table_mask();
+        }
+        index
+    }
+}
+
+/// Gives a new column its first dictionary. Under the allocator's lock. `None`: no room.
+pub(super) fn make_dictionary(core: Core, owner: &SegmentHead, head: &ColumnHead) -> Option<()> {
+    let bytes = dictionary_bytes(ITEMS_MIN);
+    let offset = core.allocate_for(owner, bytes)?;
+    // SAFETY: a fresh payload of that many bytes.
+    unsafe { core.memory.bytes(offset).write_bytes(0, bytes as usize) };
+    head.items_max.store(ITEMS_MIN, Relaxed);
+    head.dictionary.store(offset, Release);
+    Some(())
+}
+
+/// The code of an item in the segment's dictionary, to which it is added if it is new. `None`: no
+/// room.
+fn intern<L: Locks>(
+    room: &Room<'_, L>,
+    head: &ColumnHead,
+    packed: bool,
+    item: &[u8],
+    hash: u32,
+) -> Option<u32> {
+    let find = |parts: &Parts| {
+        let index = parts.probe(hash, |entry| {
+            entry == 0 || (entry >> 32) as u32 == hash && parts.item(entry as u32 - 1) == item
+        });
+        (index, parts.table(index).load(Relaxed))
+    };
+    let mut parts = Parts::of(room.core, head);
+    let (mut index, entry) = find(&parts);
+    if entry != 0 {
+        return Some(entry as u32 - 1);
+    }
+    let code = head.items.load(Relaxed);
+    if u64::from(code) == parts.items_max {
+        grow(room, head)?;
+        parts = Parts::of(room.core, head);
+        index = find(&parts).0;
+    }
+    reserve(room, head, laid_bytes(packed, item))?;
+    let offset = lay(room.core, head, packed, item);
+    // SAFETY: the code is below `items_max`, and nobody reads its slot before a row has the code.
+    unsafe { parts.slot(code).write(offset) };
+    parts.length(code).store(item.len() as u32, Relaxed);
+    parts.table(index).store(table_entry(hash, code), Relaxed);
+    head.items.store(code + 1, Relaxed);
+    Some(code)
+}
+
+/// Copies the dictionary into one of twice the room. `None`: no room.
+fn grow<L: Locks>(room: &Room<'_, L>, head: &ColumnHead) -> Option<()> {
+    let old = Parts::of(room.core, head);
+    let items = head.items.load(Relaxed);
+    let items_max = u32::try_from(old.items_max * 2).ok()?;
+    let bytes = dictionary_bytes(items_max);
+    let new = Parts {
+        core: room.core,
+        offset: room.allocate(bytes)?,
+        items_max: items_max.into(),
+    };
+    // SAFETY: a fresh payload of that many bytes, into which the old slots fit.
+    unsafe {
+        let payload = room.core.memory.bytes(new.offset);
+        payload.write_bytes(0, bytes as usize);
+        new.slot(0)
+            .copy_from_nonoverlapping(old.slot(0), items as usize);
+    }
+    for code in 0..items {
+        let length = old.length(code).load(Relaxed);
+        new.length(code).store(length, Relaxed);
+    }
+    for index in 0..=old.table_mask() {
+        let entry = old.table(index).load(Relaxed);
+        if entry != 0 {
+            let place = new.probe((entry >> 32) as u32, |entry| entry == 0);
+            new.table(place).store(entry, Relaxed);
+        }
+    }
+    head.items_max.store(items_max, Relaxed);
+    head.dictionary.store(new.offset, Release);
+    Some(())
+}

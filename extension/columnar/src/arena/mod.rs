@@ -1,0 +1,226 @@
+//! The cache of tables in one shared-memory area that every process maps where it likes.
+//!
+//! A table's truth is in PostgreSQL's pages. What is here was copied from them, may be evicted at
+//! any time that nobody looks, and is gone after a restart.
+//!
+//! ```text
+//! header ─ slots ─ relation ─┬─ runs: list of (rows, xid, place in the pages)
+//!    │                       └─ entries ─ segment ─┬─ column ─ lane, validity, dictionary, items
+//!    └─ region: allocator         └───── ring ─────┘         (payloads that hang off the segment)
+//! ```
+//!
+//! The cast, from the bytes upwards:
+//! - `memory`: offsets to pointers. `header`: the fixed part. `region`: the allocator.
+//! - `table`: arrays that grow without moving.
+//! - `slot`, `runs`: a relation and its list of runs. `relation`: the handle on them.
+//! - `layout`, `segment_head`: a segment in shared memory and its pins. `segment`: the handle.
+//! - `extend`, `lane_write`, `items_write`: how rows get into a segment.
+//! - `core`: allocation with eviction, and the search for relations.
+//!
+//! Who may do what:
+//! - *Reading takes no lock.* A relation is pinned, then a segment of it, then its published rows
+//!   are read. Rows are written first and counted after (release, acquire); what is published never
+//!   changes but for hint bits.
+//! - *One writer a relation*: under the relation's lock.
+//! - *Allocation, eviction and the set of relations*: under the allocator's lock, which is taken
+//!   within a relation's lock and never the other way round.
+//! - *Eviction* frees only what has no pins, and takes the pin word in the same atomic step.
+//! - A pin is a value; dropping it takes no lock and frees nothing. What was retired while pinned
+//!   is freed when room is next needed.
+//!
+//! When it is full: calls answer `None` or `false`, nothing half-written is visible, and the caller
+//! reads from the pages instead. Nothing here panics on a full or busy arena.
+
+mod core;
+mod extend;
+mod header;
+mod items_write;
+mod lane_write;
+mod layout;
+mod memory;
+mod region;
+mod relation;
+mod runs;
+mod segment;
+mod segment_head;
+mod slot;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use self::core::{BYTES_MIN, Core};
+use memory::Memory;
+use region::LINE_BYTES;
+
+pub use relation::Relation;
+pub use runs::{Position, RunEntry};
+pub use segment::Segment;
+
+/// The locks between the processes that share an arena. Each call runs the closure while the lock is
+/// held and gives back what it gives; different hashes may share a lock. The closures never panic,
+/// never take the same lock again, and take the allocator's lock within a relation's at most.
+pub trait Locks {
+    /// Runs `f` under the arena's only allocator lock.
+    fn with_allocator<R>(&self, f: impl FnOnce() -> R) -> R;
+    /// Runs `f` under the lock of the relation with this hash.
+    fn with_relation<R>(&self, hash: u64, f: impl FnOnce() -> R) -> R;
+}
+
+/// What a table's data are cached under.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RelationKey {
+    /// Tablespace.
+    pub space: u32,
+    /// Database.
+    pub database: u32,
+    /// File number.
+    pub file: u32,
+    /// Random id of the file's contents, from its metapage.
+    pub storage_id: u64,
+}
+
+impl RelationKey {
+    fn hash(self) -> u64 {
+        let mut bytes = [0; 20];
+        bytes[..4].copy_from_slice(&self.space.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.database.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.file.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.storage_id.to_le_bytes());
+        xxhash_rust::xxh3::xxh3_64(&bytes)
+    }
+}
+
+/// How full an arena is, and how it fares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct ArenaStats {
+    /// Bytes of the whole area.
+    pub bytes_total: u64,
+    /// Bytes of it that can be allocated.
+    pub bytes_usable: u64,
+    /// Bytes allocated, the allocator's own heads included.
+    pub bytes_used: u64,
+    /// Bytes of the largest allocation that would succeed without eviction.
+    pub bytes_largest_free: u64,
+    /// Relations that can be cached at once.
+    pub relations_max: u64,
+    /// Relations cached.
+    pub relations: u64,
+    /// Segments resident, those retired but still pinned not included.
+    pub segments: u64,
+    /// Segments evicted so far to make room.
+    pub segment_evictions: u64,
+    /// Relations evicted so far to make room.
+    pub relation_evictions: u64,
+    /// Allocations and openings refused so far for want of room.
+    pub refusals: u64,
+}
+
+/// A handle on an arena, as mapped in this process.
+pub struct Arena<L: Locks> {
+    core: Core,
+    locks: Arc<L>,
+}
+
+// SAFETY: the area is shared by processes, so threads may share it too: heads are atomics, and lanes
+// are written by one writer beyond what others read, under the locks, which are shared here.
+unsafe impl<L: Locks + Send + Sync> Send for Arena<L> {}
+// SAFETY: as above.
+unsafe impl<L: Locks + Send + Sync> Sync for Arena<L> {}
+// SAFETY: a segment is an arena handle and offsets; its pins are atomics.
+unsafe impl<L: Locks + Send + Sync> Send for Segment<L> {}
+// SAFETY: as above.
+unsafe impl<L: Locks + Send + Sync> Sync for Segment<L> {}
+
+impl<L: Locks> Clone for Arena<L> {
+    fn clone(&self) -> Self {
+        Arena {
+            core: self.core,
+            locks: Arc::clone(&self.locks),
+        }
+    }
+}
+
+/// The first address from `memory` on that is a multiple of a line. Processes agree on it, since
+/// pages are larger than lines.
+fn align(memory: *mut u8) -> (*mut u8, usize) {
+    let skipped = (memory as usize).next_multiple_of(LINE_BYTES as usize) - memory as usize;
+    (memory.wrapping_add(skipped), skipped)
+}
+
+impl<L: Locks> Arena<L> {
+    /// The smallest area that [`initialise`](Self::initialise) takes.
+    pub const fn bytes_min() -> usize {
+        BYTES_MIN
+    }
+
+    /// Makes an empty arena. At most an eighth of the area goes to relations' slots, so very small
+    /// ones hold fewer than `relations_max`.
+    ///
+    /// # Safety
+    /// `memory` points to `bytes` bytes that nobody else uses now, and only arenas later.
+    ///
+    /// # Panics
+    /// If there are fewer than [`bytes_min`](Self::bytes_min).
+    pub unsafe fn initialise(memory: *mut u8, bytes: usize, relations_max: u32) {
+        assert!(bytes >= BYTES_MIN, "{bytes} bytes are too few for an arena");
+        let (base, skipped) = align(memory);
+        // SAFETY: as the caller says; the base is aligned.
+        unsafe {
+            let memory = Memory::new(base);
+            Core::initialise(memory, (bytes - skipped) as u64, relations_max);
+        }
+    }
+
+    /// A handle on an arena that was initialised, perhaps by another process at another address.
+    ///
+    /// # Safety
+    /// `memory` points to such an arena, mapped at the same distance from a page's start, and it
+    /// stays mapped while the handle, any clone, or any relation or segment got from it lives.
+    /// `locks` are those of everyone who attaches to it.
+    ///
+    /// # Panics
+    /// If there is no arena.
+    pub unsafe fn attach(memory: *mut u8, locks: L) -> Self {
+        let (base, _) = align(memory);
+        // SAFETY: as the caller says; the base is aligned.
+        let core = unsafe { Core::attach(Memory::new(base)) };
+        Arena {
+            core,
+            locks: Arc::new(locks),
+        }
+    }
+
+    /// Looks a relation up, or makes it, empty. Other generations of it are retired: whoever has
+    /// them pinned keeps them. `None`: as many relations as there may be are pinned.
+    pub fn open(&self, key: RelationKey, generation: u64) -> Option<Relation<L>> {
+        let core = self.core;
+        let slot = core.find(key, generation).or_else(|| {
+            self.locks
+                .with_allocator(|| core.find_or_fill(key, generation))
+        })?;
+        Some(Relation::new(self.clone(), slot))
+    }
+
+    /// Retires whatever is cached of a file (tablespace, database, file number), whatever its
+    /// storage id.
+    pub fn purge(&self, key_file: (u32, u32, u32)) {
+        self.locks.with_allocator(|| {
+            self.core
+                .purge(|key| (key.space, key.database, key.file) == key_file);
+        });
+    }
+
+    /// Retires all that is cached of a database.
+    pub fn purge_database(&self, database: u32) {
+        self.locks
+            .with_allocator(|| self.core.purge(|key| key.database == database));
+    }
+
+    /// How full the arena is.
+    pub fn stats(&self) -> ArenaStats {
+        self.locks.with_allocator(|| self.core.stats())
+    }
+}

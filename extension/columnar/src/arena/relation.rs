@@ -1,0 +1,195 @@
+//! A pinned relation: its list of runs and its segments.
+
+use super::extend::{Batch, extend};
+use super::runs::{Position, RunEntry};
+use super::segment::{Segment, SegmentPin};
+use super::segment_head;
+use super::slot::RelationSlot;
+use super::{Arena, Locks, RelationKey};
+use crate::column::Column;
+use crate::kind::LaneKind;
+use crate::limits::{ROWS_MAX, segment_first_row, segment_of};
+
+/// A handle on a cached relation, which is not evicted while the handle lives. Dropping it touches
+/// one atomic and takes no lock.
+///
+/// Reading takes no lock either. [`publish`](Self::publish) and
+/// [`extend_segment`](Self::extend_segment) take the relation's lock, and within it the allocator's.
+pub struct Relation<L: Locks> {
+    arena: Arena<L>,
+    slot: u32,
+}
+
+impl<L: Locks> Clone for Relation<L> {
+    fn clone(&self) -> Self {
+        self.slot().pin_again();
+        Relation {
+            arena: self.arena.clone(),
+            slot: self.slot,
+        }
+    }
+}
+
+impl<L: Locks> Drop for Relation<L> {
+    fn drop(&mut self) {
+        self.slot().unpin();
+    }
+}
+
+impl<L: Locks> Relation<L> {
+    /// Takes over a pin that the caller has.
+    pub(super) fn new(arena: Arena<L>, slot: u32) -> Self {
+        Relation { arena, slot }
+    }
+
+    fn slot(&self) -> &RelationSlot {
+        self.arena.core.slot(self.slot)
+    }
+
+    /// What the relation was opened by.
+    pub fn key(&self) -> RelationKey {
+        self.slot().key()
+    }
+
+    /// The generation that it was opened with.
+    pub fn generation(&self) -> u64 {
+        self.slot().generation()
+    }
+
+    /// Says that what is cached holds for a later generation too: only flags of runs changed, and they
+    /// were set here as well. False, with nothing changed, if the generation is not `from`.
+    pub fn advance_generation(&self, from: u64, to: u64) -> bool {
+        self.slot().advance_generation(from, to)
+    }
+
+    /// How many runs were published.
+    #[inline]
+    pub fn runs(&self) -> u32 {
+        self.slot().runs.len()
+    }
+
+    /// Where in the durable directory the entry after the published ones will be.
+    pub fn position(&self) -> Position {
+        self.published().1
+    }
+
+    /// [`runs`](Self::runs) and the [`position`](Self::position) that belongs to them.
+    pub fn published(&self) -> (u32, Position) {
+        self.slot().runs.published()
+    }
+
+    /// One of the published runs; an empty one at row 0 if there is no such run.
+    #[inline]
+    pub fn run(&self, index: u32) -> RunEntry {
+        if index >= self.runs() {
+            return RunEntry::default();
+        }
+        self.slot().runs.get(self.arena.core.memory, index)
+    }
+
+    /// Sets hint bits of a published run.
+    pub fn set_flags(&self, index: u32, bits: u32) {
+        if index < self.runs() {
+            let memory = self.arena.core.memory;
+            self.slot().runs.set_flags(memory, index, bits);
+        }
+    }
+
+    /// Appends runs and moves the position, which may also move alone.
+    ///
+    /// False, with nothing changed, if there are not `expected_runs` now, if there is no room, or if
+    /// the rows do not ascend without overlap.
+    pub fn publish(&self, expected_runs: u32, entries: &[RunEntry], position: Position) -> bool {
+        let core = self.arena.core;
+        let locks = &self.arena.locks;
+        locks.with_relation(self.key().hash(), || {
+            let runs = &self.slot().runs;
+            runs.append(core.memory, expected_runs, entries, position, |bytes| {
+                locks.with_allocator(|| core.allocate(bytes))
+            })
+        })
+    }
+
+    /// The run that holds `row`, if any does.
+    pub fn find_run(&self, row: u64) -> Option<u32> {
+        self.slot().runs.find(self.arena.core.memory, row)
+    }
+
+    /// The first run that ends after the segment's first row; [`runs`](Self::runs) if none does.
+    pub fn first_run_of_segment(&self, segment: u32) -> u32 {
+        let row = segment_first_row(segment);
+        let runs = &self.slot().runs;
+        runs.first_ending_after(self.arena.core.memory, row)
+    }
+
+    /// Copies rows `first..first + rows` of the columns into a segment, at row `from` of it, and
+    /// makes them resident. A segment that is not resident is made, where `from` is 0.
+    ///
+    /// False, with nothing made resident, if `from` is not the number of rows resident now, there is
+    /// no room even after eviction, or the columns do not fit: then load what is missing, or read it
+    /// from elsewhere. If the segment is resident with other `kinds`, it is retired besides, and is
+    /// to be loaded again from row 0.
+    pub fn extend_segment(
+        &self,
+        segment: u32,
+        kinds: &[LaneKind],
+        from: u32,
+        columns: &[Column],
+        first: usize,
+        rows: usize,
+    ) -> bool {
+        let batch = Batch {
+            kinds,
+            from,
+            columns,
+            first,
+            rows,
+            gap_ok: false,
+        };
+        self.extend(segment, &batch)
+    }
+
+    /// As [`extend_segment`](Self::extend_segment), but rows between those resident and `from`, which
+    /// no run holds, may be skipped. What their lanes hold is unspecified, though within bounds.
+    pub fn extend_segment_past_gap(
+        &self,
+        segment: u32,
+        kinds: &[LaneKind],
+        from: u32,
+        columns: &[Column],
+        first: usize,
+        rows: usize,
+    ) -> bool {
+        let batch = Batch {
+            kinds,
+            from,
+            columns,
+            first,
+            rows,
+            gap_ok: true,
+        };
+        self.extend(segment, &batch)
+    }
+
+    fn extend(&self, segment: u32, batch: &Batch<'_>) -> bool {
+        if segment > segment_of(ROWS_MAX - 1) || !batch.is_sound(segment) {
+            return false;
+        }
+        let core = self.arena.core;
+        let locks = &self.arena.locks;
+        locks.with_relation(self.key().hash(), || {
+            extend(core, &**locks, &self.slot().segments, segment, batch)
+        })
+    }
+
+    /// Pins a segment for reading, if it is resident.
+    pub fn pin_segment(&self, segment: u32) -> Option<Segment<L>> {
+        let core = self.arena.core;
+        let entry = self
+            .slot()
+            .segments
+            .get(core.memory, segment_head::SHAPE, segment.into())?;
+        let pin = SegmentPin::new(core, entry)?;
+        Some(Segment::new(pin, self.clone()))
+    }
+}

@@ -1,0 +1,157 @@
+//! A resident segment, pinned for reading.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Acquire;
+
+use super::layout::Layout;
+use super::relation::Relation;
+use super::segment_head::{self, ColumnHead, SegmentHead};
+use super::{Locks, core::Core};
+use crate::kind::LaneKind;
+use crate::lane::{Lane, LaneData};
+
+/// A pinned segment: it is neither evicted nor freed while this value lives, and its rows up to
+/// [`rows_resident`](Self::rows_resident) do not change. Dropping it touches two atomics and takes no
+/// lock, so it may happen anywhere, also while an error unwinds.
+pub struct Segment<L: Locks> {
+    pin: SegmentPin,
+    // After the pin, so that it is dropped after it: the entry lies in the relation's table.
+    _relation: Relation<L>,
+}
+
+/// The pin itself. Whoever has it also has the relation pinned.
+pub(super) struct SegmentPin {
+    core: Core,
+    entry: u64,
+    segment: u64,
+}
+
+impl SegmentPin {
+    /// Pins the segment of the entry at this offset, if it is resident.
+    pub(super) fn new(core: Core, entry: u64) -> Option<Self> {
+        // SAFETY: the table's elements are such words.
+        let segment = segment_head::pin(unsafe { core.memory.head(entry) })?;
+        Some(Self::adopt(core, entry, segment))
+    }
+
+    /// Takes over a pin that the caller has.
+    pub(super) fn adopt(core: Core, entry: u64, segment: u64) -> Self {
+        SegmentPin {
+            core,
+            entry,
+            segment,
+        }
+    }
+
+    pub(super) fn segment(&self) -> u64 {
+        self.segment
+    }
+
+    pub(super) fn entry(&self) -> &AtomicU64 {
+        // SAFETY: the entry lives as long as the relation is pinned.
+        unsafe { self.core.head(self.entry) }
+    }
+
+    #[inline]
+    pub(super) fn head(&self) -> &SegmentHead {
+        // SAFETY: a pinned segment is not freed.
+        unsafe { self.core.head(self.segment) }
+    }
+
+    /// The head of a column below the segment's number of columns.
+    #[inline]
+    pub(super) fn column(&self, column: usize) -> &ColumnHead {
+        // SAFETY: as above; the heads of all columns follow the segment's.
+        unsafe {
+            self.core
+                .head(segment_head::column_offset(self.segment, column))
+        }
+    }
+
+    #[inline]
+    pub(super) fn columns(&self) -> usize {
+        self.head().columns.load(Acquire) as usize
+    }
+
+    #[inline]
+    pub(super) fn rows(&self) -> u32 {
+        self.head().rows.load(Acquire)
+    }
+
+    #[inline]
+    pub(super) fn layout(&self, column: usize) -> Layout {
+        Layout::of_word(self.column(column).layout.load(Acquire))
+    }
+}
+
+impl Drop for SegmentPin {
+    fn drop(&mut self) {
+        segment_head::unpin(&self.core, self.entry(), self.segment);
+    }
+}
+
+impl<L: Locks> Segment<L> {
+    pub(super) fn new(pin: SegmentPin, relation: Relation<L>) -> Self {
+        Segment {
+            pin,
+            _relation: relation,
+        }
+    }
+
+    /// Rows that may be read now, gaps between runs included. Ask this first and
+    /// [`lane`](Self::lane) after: a lane holds at least the rows that were resident when it was
+    /// asked for, and a NULL's mark may come into being together with its row.
+    #[inline]
+    pub fn rows_resident(&self) -> u32 {
+        self.pin.rows()
+    }
+
+    /// Columns that the segment was made with.
+    #[inline]
+    pub fn columns(&self) -> usize {
+        self.pin.columns()
+    }
+
+    /// How a column lies in memory; `None` past the last.
+    #[inline]
+    pub fn kind(&self, column: usize) -> Option<LaneKind> {
+        (column < self.columns()).then(|| self.pin.layout(column).kind)
+    }
+
+    /// One column, good for the rows that were resident before the call, as long as the segment is
+    /// pinned. All NULL past the last column.
+    #[inline]
+    pub fn lane(&self, column: usize) -> Lane {
+        if column >= self.columns() {
+            return Lane::NULL;
+        }
+        let (head, layout) = (self.pin.column(column), self.pin.layout(column));
+        let memory = self.pin.core.memory;
+        // SAFETY: offsets in a column's head name bytes of the area, freed with the segment.
+        let bytes = |offset: &AtomicU64| unsafe { memory.bytes(offset.load(Acquire)) }.cast_const();
+        let lane = bytes(&head.lane);
+        let heap = memory.base().cast_const();
+        let data = match layout.kind {
+            LaneKind::Absent => return Lane::NULL,
+            LaneKind::Bool => LaneData::Bool(lane.cast()),
+            LaneKind::Fixed { stride, .. } => LaneData::Fixed {
+                values: lane,
+                stride: stride.into(),
+            },
+            LaneKind::Varlena { .. } if layout.coded => LaneData::Codes {
+                codes: lane.cast(),
+                slots: bytes(&head.dictionary).cast(),
+                heap,
+            },
+            LaneKind::Varlena { .. } => LaneData::Offsets {
+                slots: lane.cast(),
+                heap,
+            },
+        };
+        let validity = match head.validity.load(Acquire) {
+            0 => std::ptr::null(),
+            _ => bytes(&head.validity).cast(),
+        };
+        Lane { data, validity }
+    }
+}

@@ -1,0 +1,204 @@
+//! A resident segment as it lies in shared memory, and who uses it.
+//!
+//! A relation's table has a word for each segment: the *entry*.
+//!
+//! | bits of an entry | meaning |
+//! |---|---|
+//! | 0-39 | offset of the segment in lines of 64 bytes; 0 = not resident |
+//! | 40-61 | pins |
+//! | 62 | pinned since the clock's hand last came by |
+//!
+//! Offset and pins share a word so that one compare-and-swap finds a segment and keeps it: nobody
+//! can evict in between. Eviction needs a word without pins. A segment that must go while others
+//! read it (its columns have changed) is *retired*: the word is emptied, its pins move to
+//! `retired_pins` of the segment itself, and readers that find their segment gone from the word let
+//! go there. It is freed when an allocation next needs room and the count is zero.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::core::Core;
+use super::memory::Shared;
+use super::region::LINE_BYTES;
+use super::table::Shape;
+
+/// Elements of the table of segments.
+pub(super) const SHAPE: Shape = Shape {
+    element_bytes: size_of::<AtomicU64>() as u64,
+    leaf_elements: 512,
+};
+
+const PIN: u64 = 1 << 40;
+const LINES_MASK: u64 = PIN - 1;
+const TOUCHED: u64 = 1 << 62;
+const PINS_MASK: u64 = (TOUCHED - 1) & !LINES_MASK;
+
+/// What a segment begins with; its [`ColumnHead`]s follow.
+#[repr(C, align(64))]
+pub(super) struct SegmentHead {
+    /// Offset of the entry.
+    pub(super) entry: AtomicU64,
+    /// Neighbours in the ring of resident segments; `next` also links retired ones.
+    pub(super) previous: AtomicU64,
+    pub(super) next: AtomicU64,
+    /// Pins of a retired segment. Wraps below zero while pins are being moved here.
+    pub(super) retired_pins: AtomicU64,
+    /// The first payload that belongs to the segment, linked by the region.
+    pub(super) blocks: AtomicU64,
+    /// Rows that may be read: stored last, after all that belongs to them.
+    pub(super) rows: AtomicU32,
+    pub(super) rows_max: AtomicU32,
+    pub(super) columns: AtomicU32,
+}
+
+/// One column of a segment.
+#[repr(C, align(64))]
+pub(super) struct ColumnHead {
+    /// The kind, and whether items are coded: see `layout`.
+    pub(super) layout: AtomicU64,
+    /// Offset of values, bits, slots or codes; 0 if absent.
+    pub(super) lane: AtomicU64,
+    /// Offset of the validity bitmap; 0 while there are no NULLs.
+    pub(super) validity: AtomicU64,
+    /// Offset of the dictionary; 0 if not coded.
+    pub(super) dictionary: AtomicU64,
+    /// The dictionary's items and room for them.
+    pub(super) items: AtomicU32,
+    pub(super) items_max: AtomicU32,
+    /// What is left of the chunk that items are being laid into, as offsets.
+    pub(super) chunk_next: AtomicU64,
+    pub(super) chunk_end: AtomicU64,
+    /// Bytes of all chunks so far.
+    pub(super) chunk_bytes: AtomicU64,
+}
+
+// SAFETY: atomics only.
+unsafe impl Shared for SegmentHead {}
+// SAFETY: atomics only.
+unsafe impl Shared for ColumnHead {}
+
+const _: () = assert!(size_of::<SegmentHead>() == 64 && size_of::<ColumnHead>() == 64);
+
+impl SegmentHead {
+    /// Bytes of a segment's head with its columns' heads.
+    pub(super) fn bytes(columns: usize) -> u64 {
+        (size_of::<SegmentHead>() + columns * size_of::<ColumnHead>()) as u64
+    }
+}
+
+/// The offset of a column's head.
+#[inline]
+pub(super) fn column_offset(segment: u64, column: usize) -> u64 {
+    segment + SegmentHead::bytes(column)
+}
+
+/// The segment that an entry names; 0 = none.
+#[inline]
+pub(super) fn segment_of(word: u64) -> u64 {
+    (word & LINES_MASK) * LINE_BYTES
+}
+
+/// Pins the segment of an entry, and answers its offset.
+#[inline]
+pub(super) fn pin(entry: &AtomicU64) -> Option<u64> {
+    let word = entry
+        .fetch_update(Acquire, Acquire, |word| {
+            (segment_of(word) != 0).then_some((word + PIN) | TOUCHED)
+        })
+        .ok()?;
+    Some(segment_of(word))
+}
+
+/// Lets go of a pinned segment.
+#[inline]
+pub(super) fn unpin(core: &Core, entry: &AtomicU64, segment: u64) {
+    let unpinned = entry.fetch_update(Release, Relaxed, |word| {
+        (segment_of(word) == segment).then(|| word - PIN)
+    });
+    if unpinned.is_err() {
+        // SAFETY: the pin moved here when the segment was retired, and still keeps it.
+        let head = unsafe { core.head::<SegmentHead>(segment) };
+        head.retired_pins.fetch_sub(1, Release);
+    }
+}
+
+/// Puts a new segment into its entry, pinned once.
+pub(super) fn publish(entry: &AtomicU64, segment: u64) {
+    entry.store((segment / LINE_BYTES + PIN) | TOUCHED, Release);
+}
+
+/// Takes the segment out of its entry if it is not pinned; if it was pinned since it was last asked,
+/// takes away that mark instead.
+pub(super) fn try_evict(entry: &AtomicU64) -> bool {
+    let word = entry.load(Relaxed);
+    if word & PINS_MASK != 0 {
+        return false;
+    }
+    if word & TOUCHED != 0 {
+        entry.fetch_and(!TOUCHED, Relaxed);
+        return false;
+    }
+    entry.compare_exchange(word, 0, Acquire, Relaxed).is_ok()
+}
+
+/// Takes the segment out of an entry of a relation that nobody uses.
+pub(super) fn take_unpinned(entry: &AtomicU64) -> u64 {
+    let word = entry.swap(0, Acquire);
+    debug_assert_eq!(word & PINS_MASK, 0, "a pin outlived its relation");
+    segment_of(word)
+}
+
+/// Adds a segment to the ring, where the hand comes by last. Under the allocator's lock.
+pub(super) fn join_ring(core: &Core, segment: u64) {
+    let header = core.header();
+    // SAFETY: the ring holds resident segments, and so is this one.
+    let head = |segment| unsafe { core.memory.head::<SegmentHead>(segment) };
+    let next = match header.segment_hand.load(Relaxed) {
+        0 => segment,
+        hand => hand,
+    };
+    if next == segment {
+        head(segment).next.store(segment, Relaxed);
+        head(segment).previous.store(segment, Relaxed);
+        header.segment_hand.store(segment, Relaxed);
+    } else {
+        let previous = head(next).previous.load(Relaxed);
+        head(segment).next.store(next, Relaxed);
+        head(segment).previous.store(previous, Relaxed);
+        head(previous).next.store(segment, Relaxed);
+        head(next).previous.store(segment, Relaxed);
+    }
+    header.segments.fetch_add(1, Relaxed);
+}
+
+/// Takes a segment out of the ring. Under the allocator's lock.
+pub(super) fn leave_ring(core: &Core, segment: u64) {
+    let header = core.header();
+    // SAFETY: as in `join_ring`.
+    let head = |segment| unsafe { core.memory.head::<SegmentHead>(segment) };
+    let next = head(segment).next.load(Relaxed);
+    let previous = head(segment).previous.load(Relaxed);
+    if next == segment {
+        header.segment_hand.store(0, Relaxed);
+    } else {
+        head(previous).next.store(next, Relaxed);
+        head(next).previous.store(previous, Relaxed);
+        if header.segment_hand.load(Relaxed) == segment {
+            header.segment_hand.store(next, Relaxed);
+        }
+    }
+    header.segments.fetch_sub(1, Relaxed);
+}
+
+/// Takes a segment away from new readers; those that have it pinned keep it. Under the relation's
+/// and the allocator's lock.
+pub(super) fn retire(core: &Core, entry: &AtomicU64, segment: u64) {
+    let header = core.header();
+    let pins = (entry.swap(0, AcqRel) & PINS_MASK) / PIN;
+    // SAFETY: the caller has the segment pinned.
+    let head = unsafe { core.memory.head::<SegmentHead>(segment) };
+    leave_ring(core, segment);
+    head.retired_pins.fetch_add(pins, Relaxed);
+    head.next.store(header.retired.load(Relaxed), Relaxed);
+    header.retired.store(segment, Relaxed);
+}

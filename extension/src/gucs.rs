@@ -1,0 +1,25 @@
+//! Server settings.
+
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
+
+/// Megabytes of shared memory for the arena.
+static ARENA_SIZE: GucSetting<i32> = GucSetting::<i32>::new(256);
+
+/// The arena's size in bytes.
+pub fn arena_bytes() -> usize {
+    ARENA_SIZE.get() as usize * 1024 * 1024
+}
+
+/// Defines the settings. Called from `_PG_init`.
+pub fn register() {
+    GucRegistry::define_int_guc(
+        c"lanes.arena_size",
+        c"Shared memory that holds the columns of lanes tables.",
+        c"The arena is a cache of what lies in the tables' pages: when it is full, cold segments are read from pages instead.",
+        &ARENA_SIZE,
+        16,
+        1024 * 1024,
+        GucContext::Postmaster,
+        GucFlags::UNIT_MB,
+    );
+}

@@ -1,0 +1,288 @@
+//! Values between Postgres's datums and lanes.
+//!
+//! | attribute | lane |
+//! |---|---|
+//! | dropped | absent |
+//! | bool | bitmap |
+//! | any type of fixed length | its bytes, at a stride that keeps the type's alignment |
+//! | text, varchar, bpchar and domains over them | items, dictionary-coded while that pays |
+//! | any other type of variable length | items |
+//!
+//! An item is a complete varlena: one-byte header where the value is short and the column's storage allows it, four-
+//! byte header else; never compressed, never out of line. So reading a lane hands out pointers and copies nothing.
+
+use lanes_columnar::column::Column;
+use lanes_columnar::kind::LaneKind;
+use lanes_columnar::lane::Lane;
+use pgrx::pg_sys;
+
+use super::ports;
+use crate::error;
+
+/// A varlena with a one-byte header is at most this long, header included.
+const SHORT_BYTES_MAX: usize = 0x7f;
+const HEADER_BYTES: usize = 4;
+
+/// The lane kinds of a table's attributes.
+///
+/// # Safety
+/// `descriptor` is a live tuple descriptor.
+pub unsafe fn kinds(descriptor: pg_sys::TupleDesc) -> Vec<LaneKind> {
+    // SAFETY: the caller's promise.
+    unsafe { (0..(*descriptor).natts as usize).map(|i| kind(ports::TupleDescAttr(descriptor, i))).collect() }
+}
+
+fn kind(attribute: &pg_sys::FormData_pg_attribute) -> LaneKind {
+    if attribute.attisdropped {
+        return LaneKind::Absent;
+    }
+    match attribute.attlen {
+        -1 => {
+            // SAFETY: a catalog look-up of an existing type; plain types skip it.
+            let base = match attribute.atttypid {
+                pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => attribute.atttypid,
+                other => unsafe { pg_sys::getBaseType(other) },
+            };
+            LaneKind::Varlena {
+                dictionary: matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID),
+                packed: attribute.attstorage != pg_sys::TYPSTORAGE_PLAIN as std::ffi::c_char,
+            }
+        }
+        1 if attribute.atttypid == pg_sys::BOOLOID => LaneKind::Bool,
+        length if length > 0 => {
+            let width = length as u16;
+            let align = match attribute.attalign as u8 {
+                b'd' => 8,
+                b'i' => 4,
+                b's' => 2,
+                _ => 1,
+            };
+            LaneKind::Fixed { width, stride: width.next_multiple_of(align) }
+        }
+        length => error::refuse(
+            &format!("lanes tables hold no columns of type length {length}"),
+            "Use a type of fixed or variable length, such as text.",
+        ),
+    }
+}
+
+/// How a column takes datums in.
+#[derive(Clone, Copy)]
+enum Intake {
+    Absent,
+    Bool,
+    /// By value, of so many bytes.
+    Value(usize),
+    /// By reference, of so many bytes.
+    Reference(usize),
+    Item {
+        packed: bool,
+    },
+}
+
+/// Takes rows of datums into columns.
+pub struct RowIntake {
+    intakes: Vec<Intake>,
+    scratch: Vec<u8>,
+}
+
+impl RowIntake {
+    /// # Safety
+    /// `descriptor` is a live tuple descriptor whose attributes are of `kinds`.
+    pub unsafe fn new(descriptor: pg_sys::TupleDesc, kinds: &[LaneKind]) -> RowIntake {
+        // SAFETY: the caller's promise.
+        let intakes = kinds.iter().enumerate().map(|(i, kind)| unsafe {
+            intake(ports::TupleDescAttr(descriptor, i), *kind)
+        });
+        RowIntake { intakes: intakes.collect(), scratch: Vec::new() }
+    }
+
+    /// Appends one row.
+    ///
+    /// # Safety
+    /// `values` and `nulls` have an element an attribute, valid for the attribute's type.
+    pub unsafe fn push(&mut self, columns: &mut [Column], values: *const pg_sys::Datum, nulls: *const bool) {
+        for (i, column) in columns.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                if *nulls.add(i) {
+                    column.push_null();
+                } else {
+                    push_value(column, self.intakes[i], *values.add(i), &mut self.scratch);
+                }
+            }
+        }
+    }
+}
+
+fn intake(attribute: &pg_sys::FormData_pg_attribute, kind: LaneKind) -> Intake {
+    match kind {
+        LaneKind::Absent => Intake::Absent,
+        LaneKind::Bool => Intake::Bool,
+        LaneKind::Fixed { width, .. } if attribute.attbyval => Intake::Value(width as usize),
+        LaneKind::Fixed { width, .. } => Intake::Reference(width as usize),
+        LaneKind::Varlena { packed, .. } => Intake::Item { packed },
+    }
+}
+
+unsafe fn push_value(column: &mut Column, intake: Intake, value: pg_sys::Datum, scratch: &mut Vec<u8>) {
+    // SAFETY: the caller vouches for the datum's type.
+    unsafe {
+        match intake {
+            Intake::Absent => column.push_null(),
+            Intake::Bool => column.push_bool(value.value() != 0),
+            Intake::Value(width) => column.push_fixed(&value.value().to_ne_bytes()[..width]),
+            Intake::Reference(width) => {
+                column.push_fixed(std::slice::from_raw_parts(value.cast_mut_ptr::<u8>(), width))
+            }
+            Intake::Item { packed } => with_item(value, packed, scratch, |item| column.push_item(item)),
+        }
+    }
+}
+
+/// Calls `take` with the varlena in the form that lanes hold.
+unsafe fn with_item(value: pg_sys::Datum, packed: bool, scratch: &mut Vec<u8>, take: impl FnOnce(&[u8])) {
+    // SAFETY: the caller vouches for a varlena datum; detoasting gives a plain one of either header.
+    unsafe {
+        let original = value.cast_mut_ptr::<pg_sys::varlena>();
+        let plain = pg_sys::pg_detoast_datum_packed(original);
+        let start = plain.cast::<u8>();
+        let short = *start & 1 == 1;
+        let (header, length) = if short {
+            (1, (*start >> 1) as usize)
+        } else {
+            (HEADER_BYTES, (start.cast::<u32>().read_unaligned() >> 2) as usize)
+        };
+        let payload = std::slice::from_raw_parts(start.add(header), length - header);
+        let wants_short = packed && payload.len() + 1 <= SHORT_BYTES_MAX;
+        if short == wants_short {
+            take(std::slice::from_raw_parts(start, length));
+        } else {
+            scratch.clear();
+            if wants_short {
+                scratch.push(((payload.len() + 1) << 1) as u8 | 1);
+            } else {
+                scratch.extend_from_slice(&(((payload.len() + HEADER_BYTES) << 2) as u32).to_ne_bytes());
+            }
+            scratch.extend_from_slice(payload);
+            take(scratch);
+        }
+        if plain != original {
+            pg_sys::pfree(plain.cast());
+        }
+    }
+}
+
+/// A plain payload (the bytes of a text or bytea) as the item that a lane of this packing holds.
+pub fn item_from_payload(payload: &[u8], packed: bool, item: &mut Vec<u8>) {
+    item.clear();
+    if packed && payload.len() + 1 <= SHORT_BYTES_MAX {
+        item.push(((payload.len() + 1) << 1) as u8 | 1);
+    } else {
+        item.extend_from_slice(&(((payload.len() + HEADER_BYTES) << 2) as u32).to_ne_bytes());
+    }
+    item.extend_from_slice(payload);
+}
+
+/// One datum as the bytes that a column of `kind` repeats.
+///
+/// # Safety
+/// `value` is a datum of the attribute's type.
+pub unsafe fn to_bytes(value: pg_sys::Datum, attribute: &pg_sys::FormData_pg_attribute, kind: LaneKind) -> Vec<u8> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match intake(attribute, kind) {
+            Intake::Absent => Vec::new(),
+            Intake::Bool => vec![(value.value() != 0) as u8],
+            Intake::Value(width) => value.value().to_ne_bytes()[..width].to_vec(),
+            Intake::Reference(width) => {
+                std::slice::from_raw_parts(value.cast_mut_ptr::<u8>(), width).to_vec()
+            }
+            Intake::Item { packed } => {
+                let mut bytes = Vec::new();
+                with_item(value, packed, &mut Vec::new(), |item| bytes.extend_from_slice(item));
+                bytes
+            }
+        }
+    }
+}
+
+/// How a lane's values become datums.
+#[derive(Clone, Copy)]
+pub enum Outlet {
+    /// Always NULL: a dropped attribute.
+    Null,
+    Bool,
+    /// By value, of so many bytes.
+    Value(usize),
+    /// By reference: the value's place.
+    Pointer,
+}
+
+/// How each attribute of a row is handed out.
+///
+/// # Safety
+/// `descriptor` is a live tuple descriptor whose attributes are of `kinds`.
+pub unsafe fn outlets(descriptor: pg_sys::TupleDesc, kinds: &[LaneKind]) -> Vec<Outlet> {
+    let outlet = |(i, kind): (usize, &LaneKind)| {
+        // SAFETY: the caller's promise.
+        let attribute = unsafe { ports::TupleDescAttr(descriptor, i) };
+        match kind {
+            LaneKind::Absent => Outlet::Null,
+            LaneKind::Bool => Outlet::Bool,
+            LaneKind::Fixed { width, .. } if attribute.attbyval => Outlet::Value(*width as usize),
+            LaneKind::Fixed { .. } | LaneKind::Varlena { .. } => Outlet::Pointer,
+        }
+    };
+    kinds.iter().enumerate().map(outlet).collect()
+}
+
+/// Lanes of some rows, ready to hand out datums.
+pub struct RowOutlet {
+    lanes: Vec<(Lane, Outlet)>,
+}
+
+impl RowOutlet {
+    /// Pairs lanes with the way each is handed out. The lanes must outlive every use.
+    pub fn new(outlets: &[Outlet], lanes: impl Iterator<Item = Lane>) -> Self {
+        RowOutlet { lanes: lanes.zip(outlets.iter().copied()).collect() }
+    }
+
+    /// Writes attributes `from..to` of a row (counted from the lanes' first) into a slot's arrays.
+    ///
+    /// # Safety
+    /// The lanes hold the row and are still alive; the arrays have `to` elements.
+    pub unsafe fn read(&self, row: usize, from: usize, to: usize, values: *mut pg_sys::Datum, nulls: *mut bool) {
+        for i in from..to {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let (lane, outlet) = self.lanes.get(i).copied().unwrap_or((Lane::NULL, Outlet::Null));
+                let is_null = matches!(outlet, Outlet::Null) || lane.is_null(row);
+                *nulls.add(i) = is_null;
+                *values.add(i) = if is_null {
+                    pg_sys::Datum::null()
+                } else {
+                    match outlet {
+                        Outlet::Null => pg_sys::Datum::null(),
+                        Outlet::Bool => pg_sys::Datum::from(lane.bool(row)),
+                        Outlet::Value(width) => by_value(lane.pointer(row), width),
+                        Outlet::Pointer => pg_sys::Datum::from(lane.pointer(row).cast_mut()),
+                    }
+                };
+            }
+        }
+    }
+}
+
+/// A by-value datum of `width` bytes, sign-extended as Postgres's `…GetDatum` macros do.
+unsafe fn by_value(at: *const u8, width: usize) -> pg_sys::Datum {
+    // SAFETY: the caller vouches for `width` readable bytes.
+    unsafe {
+        match width {
+            1 => pg_sys::Datum::from(at.cast::<i8>().read_unaligned()),
+            2 => pg_sys::Datum::from(at.cast::<i16>().read_unaligned()),
+            4 => pg_sys::Datum::from(at.cast::<i32>().read_unaligned()),
+            _ => pg_sys::Datum::from(at.cast::<i64>().read_unaligned()),
+        }
+    }
+}

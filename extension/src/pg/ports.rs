@@ -1,0 +1,337 @@
+//! C macros under their C names, declarations that the bindings lack, and every difference between Postgres
+//! versions. Nothing else in the crate mentions a version.
+
+#![allow(non_snake_case)]
+
+use pgrx::pg_sys;
+
+/// Bytes of a page.
+pub const BLCKSZ: usize = pg_sys::BLCKSZ as usize;
+/// Bytes of the standard page header, before anything of ours.
+pub const PAGE_HEADER_BYTES: usize = std::mem::offset_of!(pg_sys::PageHeaderData, pd_linp);
+/// Asks `ReadBufferExtended` for a new block at the end of the relation.
+pub const P_NEW: pg_sys::BlockNumber = pg_sys::InvalidBlockNumber;
+/// No subtransaction.
+const INVALID_SUBXID: pg_sys::SubTransactionId = 0;
+/// The largest block number; one more means "none".
+pub const MAX_BLOCK: u32 = 0xFFFF_FFFE;
+
+/// Where a relation's file lies: (tablespace, database, file), the physical part of a relation's identity.
+pub type Locator = (u32, u32, u32);
+
+#[cfg(feature = "pg15")]
+pub type RelFileLocator = pg_sys::RelFileNode;
+#[cfg(not(feature = "pg15"))]
+pub type RelFileLocator = pg_sys::RelFileLocator;
+
+/// The parts of a relation file's locator.
+pub fn locator_parts(locator: &RelFileLocator) -> Locator {
+    #[cfg(feature = "pg15")]
+    return (locator.spcNode.to_u32(), locator.dbNode.to_u32(), locator.relNode.to_u32());
+    #[cfg(not(feature = "pg15"))]
+    return (locator.spcOid.to_u32(), locator.dbOid.to_u32(), locator.relNumber.to_u32());
+}
+
+/// # Safety
+/// `relation` is an open relation.
+pub unsafe fn relation_locator(relation: pg_sys::Relation) -> RelFileLocator {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*relation).rd_node;
+        #[cfg(not(feature = "pg15"))]
+        return (*relation).rd_locator;
+    }
+}
+
+/// `RelationGetSmgr`: the relation's storage manager handle, opened if need be.
+///
+/// # Safety
+/// `relation` is an open relation.
+pub unsafe fn RelationGetSmgr(relation: pg_sys::Relation) -> pg_sys::SMgrRelation {
+    // SAFETY: the caller's promise; the relcache entry owns the handle once it is set.
+    unsafe {
+        if (*relation).rd_smgr.is_null() {
+            let smgr = pg_sys::smgropen(relation_locator(relation), (*relation).rd_backend);
+            #[cfg(any(feature = "pg15", feature = "pg16"))]
+            pg_sys::smgrsetowner(&raw mut (*relation).rd_smgr, smgr);
+            #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+            {
+                (*relation).rd_smgr = smgr;
+                pg_sys::smgrpin(smgr);
+            }
+        }
+        (*relation).rd_smgr
+    }
+}
+
+/// # Safety
+/// `relation` is an open relation.
+pub unsafe fn RelationUsesLocalBuffers(relation: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char }
+}
+
+/// # Safety
+/// `relation` is an open relation.
+pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*(*relation).rd_rel).relpersistence != pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char {
+            return false;
+        }
+        #[cfg(feature = "pg15")]
+        let (created, renewed) = ((*relation).rd_createSubid, (*relation).rd_firstRelfilenodeSubid);
+        #[cfg(not(feature = "pg15"))]
+        let (created, renewed) = ((*relation).rd_createSubid, (*relation).rd_firstRelfilelocatorSubid);
+        pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32
+            || (created == INVALID_SUBXID && renewed == INVALID_SUBXID)
+    }
+}
+
+/// The relation's name, for messages.
+///
+/// # Safety
+/// `relation` is an open relation.
+pub unsafe fn RelationGetRelationName(relation: pg_sys::Relation) -> String {
+    // SAFETY: the caller's promise; relname is a NUL-terminated NameData.
+    unsafe {
+        std::ffi::CStr::from_ptr((*(*relation).rd_rel).relname.data.as_ptr())
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+/// One attribute of a tuple descriptor, counted from 0.
+///
+/// # Safety
+/// `descriptor` is a live descriptor of more than `index` attributes.
+pub unsafe fn TupleDescAttr<'a>(descriptor: pg_sys::TupleDesc, index: usize) -> &'a pg_sys::FormData_pg_attribute {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return &*(*descriptor).attrs.as_ptr().add(index);
+        #[cfg(feature = "pg18")]
+        return &*pg_sys::TupleDescAttr(descriptor, index as i32);
+    }
+}
+
+/// The value that rows from before `ALTER TABLE … ADD COLUMN … DEFAULT` have in attribute `index` (from 0).
+///
+/// # Safety
+/// `descriptor` is a relation's live descriptor of more than `index` attributes.
+pub unsafe fn missing_value(descriptor: pg_sys::TupleDesc, index: usize) -> Option<pg_sys::Datum> {
+    let mut is_null = true;
+    // SAFETY: the caller's promise.
+    let value = unsafe { pg_sys::getmissingattr(descriptor, index as i32 + 1, &mut is_null) };
+    (!is_null).then_some(value)
+}
+
+unsafe extern "C-unwind" {
+    fn CheckForSerializableConflictOutNeeded(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool;
+    #[link_name = "CheckForSerializableConflictOut"]
+    fn check_conflict_out(relation: pg_sys::Relation, xid: pg_sys::TransactionId, snapshot: pg_sys::Snapshot);
+    #[link_name = "CheckForSerializableConflictIn"]
+    fn check_conflict_in(relation: pg_sys::Relation, tid: pg_sys::ItemPointer, block: pg_sys::BlockNumber);
+    #[link_name = "PredicateLockRelation"]
+    fn predicate_lock_relation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
+    #[link_name = "log_smgrcreate"]
+    fn log_create(locator: *const RelFileLocator, fork: pg_sys::ForkNumber::Type);
+}
+
+/// Serializable isolation: this scan reads the whole relation.
+///
+/// # Safety
+/// Open relation, live snapshot.
+pub unsafe fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) {
+    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| predicate_lock_relation(relation, snapshot)) }
+}
+
+/// Serializable isolation: whether scans under this snapshot must report the writers they do not see.
+///
+/// # Safety
+/// Open relation, live snapshot.
+pub unsafe fn serializable_check_needed(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool {
+    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| CheckForSerializableConflictOutNeeded(relation, snapshot)) }
+}
+
+/// Serializable isolation: this transaction read around a row that `xid` wrote.
+///
+/// # Safety
+/// Open relation, live snapshot.
+pub unsafe fn CheckForSerializableConflictOut(relation: pg_sys::Relation, xid: u32, snapshot: pg_sys::Snapshot) {
+    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| check_conflict_out(relation, xid.into(), snapshot)) }
+}
+
+/// Serializable isolation: this transaction is about to write the relation.
+///
+/// # Safety
+/// Open relation.
+pub unsafe fn CheckForSerializableConflictIn(relation: pg_sys::Relation) {
+    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            check_conflict_in(relation, std::ptr::null_mut(), pg_sys::InvalidBlockNumber)
+        })
+    }
+}
+
+/// WAL-logs the creation of a fork's file.
+///
+/// # Safety
+/// The file of `locator` was created.
+pub unsafe fn log_smgrcreate(locator: &RelFileLocator, fork: pg_sys::ForkNumber::Type) {
+    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| log_create(locator, fork)) }
+}
+
+/// nbtxlog.h; the same in every supported version.
+const XLOG_BTREE_REUSE_PAGE: u8 = 0xD0;
+
+/// Makes every standby cancel queries whose snapshot still needs what transactions up to `horizon` removed or
+/// froze. Core writes such a record when a B-tree page is recycled; its replay touches no page, only conflicts,
+/// which is exactly what a VACUUM of ours must announce and cannot by generic WAL records.
+///
+/// # Safety
+/// `relation` is an open, WAL-logged relation; `horizon` is a normal transaction id.
+pub unsafe fn log_snapshot_conflict(relation: pg_sys::Relation, horizon: u32) {
+    // SAFETY: the record lives on this stack until XLogInsert has copied it.
+    unsafe {
+        let next = pg_sys::ReadNextFullTransactionId();
+        let age = (next.value as u32).wrapping_sub(horizon) as u64;
+        // xl_btree_reuse_page: locator, block, full transaction id and, from version 16 on, whether it is a catalogue.
+        let mut record = Vec::with_capacity(32);
+        let (space, database, file) = locator_parts(&relation_locator(relation));
+        for part in [space, database, file, pg_sys::InvalidBlockNumber] {
+            record.extend_from_slice(&part.to_ne_bytes());
+        }
+        record.extend_from_slice(&next.value.saturating_sub(age).to_ne_bytes());
+        #[cfg(not(feature = "pg15"))]
+        record.push(0u8);
+        pg_sys::XLogBeginInsert();
+        pg_sys::XLogRegisterData(record.as_mut_ptr().cast(), record.len() as _);
+        pg_sys::XLogInsert(pg_sys::RmgrIds::RM_BTREE_ID as u8, XLOG_BTREE_REUSE_PAGE);
+    }
+}
+
+/// Lets a long loop be cancelled.
+pub fn CHECK_FOR_INTERRUPTS() {
+    pgrx::check_for_interrupts!();
+}
+
+/// `vac_update_relstats` for a table without indexes, multixacts or an all-visible map.
+///
+/// # Safety
+/// `relation` is an open table that this VACUUM holds.
+pub unsafe fn update_relation_stats(relation: pg_sys::Relation, blocks: u32, rows: f64, frozen: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let multi = pg_sys::GetOldestMultiXactId();
+        let (mut frozen_updated, mut multi_updated) = (false, false);
+        pg_sys::vac_update_relstats(
+            relation,
+            blocks,
+            rows,
+            0,
+            #[cfg(feature = "pg18")]
+            0,
+            (*(*relation).rd_rel).relhasindex,
+            frozen.into(),
+            multi,
+            &mut frozen_updated,
+            &mut multi_updated,
+            false,
+        );
+    }
+}
+
+/// Counts a scan that begins, for `pg_stat_*_tables`.
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn pgstat_count_heap_scan(relation: pg_sys::Relation) {
+    // SAFETY: the caller's promise; the counters belong to this backend.
+    unsafe {
+        if (*relation).pgstat_info.is_null() && (*relation).pgstat_enabled {
+            pg_sys::pgstat_assoc_relation(relation);
+        }
+        if let Some(info) = (*relation).pgstat_info.as_mut() {
+            #[cfg(feature = "pg15")]
+            {
+                info.t_counts.t_numscans += 1;
+            }
+            #[cfg(not(feature = "pg15"))]
+            {
+                info.counts.numscans += 1;
+            }
+        }
+    }
+}
+
+/// Counts rows that a scan returned.
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn pgstat_count_heap_rows(relation: pg_sys::Relation, rows: i64) {
+    // SAFETY: the caller's promise; the counters belong to this backend.
+    unsafe {
+        if let Some(info) = (*relation).pgstat_info.as_mut() {
+            #[cfg(feature = "pg15")]
+            {
+                info.t_counts.t_tuples_returned += rows;
+            }
+            #[cfg(not(feature = "pg15"))]
+            {
+                info.counts.tuples_returned += rows;
+            }
+        }
+    }
+}
+
+/// Elements of a list; a null list is empty.
+///
+/// # Safety
+/// `list` is null or live.
+pub unsafe fn list_length(list: *const pg_sys::List) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { list.as_ref().map_or(0, |list| list.length) }
+}
+
+/// Whether the current user owns a relation.
+///
+/// # Safety
+/// Runs inside a transaction.
+pub unsafe fn owns_relation(relation: pg_sys::Oid) -> bool {
+    // SAFETY: catalogue look-ups.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_class_ownercheck(relation, pg_sys::GetUserId());
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, pg_sys::GetUserId());
+    }
+}
+
+/// An element of a list of pointers.
+///
+/// # Safety
+/// `list` is a live list of pointers with more than `index` elements.
+pub unsafe fn list_nth<T>(list: *const pg_sys::List, index: i32) -> *mut T {
+    // SAFETY: the caller's promise.
+    unsafe { (*(*list).elements.add(index as usize)).ptr_value.cast() }
+}
+
+/// Empties a slot.
+///
+/// # Safety
+/// `slot` is live.
+pub unsafe fn ExecClearTuple(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: every slot has routines, and every routine table this callback.
+    unsafe {
+        if let Some(clear) = (*(*slot).tts_ops).clear {
+            clear(slot);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The arena's shared memory: requested at postmaster start, mapped by every backend, guarded by lightweight locks.
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use lanes_columnar::arena::{Arena, Locks};
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::gucs;
+
+/// Relation locks are striped: a relation's lock is the one its hash picks.
+const RELATION_LOCKS: usize = 64;
+/// Relations that the arena can know at a time; further ones push out the coldest.
+const RELATIONS_MAX: u32 = 4096;
+const TRANCHE: &std::ffi::CStr = c"lanes";
+
+static MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static LOCKS: AtomicPtr<pg_sys::LWLockPadded> = AtomicPtr::new(std::ptr::null_mut());
+
+static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
+static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
+
+/// Lightweight locks of the arena: number 0 is the allocator's, the others are relations'. Order: a relation's, then
+/// the allocator's.
+#[derive(Clone, Copy)]
+pub struct ArenaLocks;
+
+impl ArenaLocks {
+    fn with<R>(index: usize, body: impl FnOnce() -> R) -> R {
+        // SAFETY: the tranche has RELATION_LOCKS + 1 locks; the bodies are pure memory work that cannot raise.
+        unsafe {
+            let lock = &raw mut (*LOCKS.load(Ordering::Relaxed).add(index)).lock;
+            pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+            let result = body();
+            pg_sys::LWLockRelease(lock);
+            result
+        }
+    }
+}
+
+impl Locks for ArenaLocks {
+    fn with_allocator<R>(&self, body: impl FnOnce() -> R) -> R {
+        Self::with(0, body)
+    }
+
+    fn with_relation<R>(&self, hash: u64, body: impl FnOnce() -> R) -> R {
+        Self::with(1 + (hash % RELATION_LOCKS as u64) as usize, body)
+    }
+}
+
+/// The arena, where there is one: the library was preloaded by the postmaster.
+pub fn arena() -> Option<Arena<ArenaLocks>> {
+    let memory = MEMORY.load(Ordering::Relaxed);
+    if memory.is_null() {
+        return None;
+    }
+    // SAFETY: set once by `startup` to initialised memory that stays mapped for the life of the process.
+    Some(unsafe { Arena::attach(memory, ArenaLocks) })
+}
+
+/// Registers the shared-memory hooks. Called from `_PG_init`; does nothing outside the postmaster's preload.
+pub fn register() {
+    // SAFETY: hooks are installed once, single-threaded, while libraries are loaded.
+    unsafe {
+        if !pg_sys::process_shared_preload_libraries_in_progress {
+            return;
+        }
+        PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
+        pg_sys::shmem_request_hook = Some(request);
+        PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
+        pg_sys::shmem_startup_hook = Some(startup);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn request() {
+    // SAFETY: called by the postmaster at the one moment when requests are legal.
+    unsafe {
+        if let Some(previous) = PREVIOUS_REQUEST {
+            previous();
+        }
+        pg_sys::RequestAddinShmemSpace(gucs::arena_bytes());
+        pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), RELATION_LOCKS as i32 + 1);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn startup() {
+    // SAFETY: called once per postmaster life (again after a crash, with fresh memory) before any backend runs.
+    unsafe {
+        if let Some(previous) = PREVIOUS_STARTUP {
+            previous();
+        }
+        let bytes = gucs::arena_bytes();
+        let mut found = false;
+        let lock = &raw mut (*pg_sys::MainLWLockArray.add(ADDIN_SHMEM_INIT_LOCK)).lock;
+        pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
+        let memory: *mut u8 = pg_sys::ShmemInitStruct(c"lanes arena".as_ptr(), bytes, &mut found).cast();
+        if !found {
+            Arena::<ArenaLocks>::initialise(memory, bytes, RELATIONS_MAX);
+        }
+        LOCKS.store(pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()), Ordering::Relaxed);
+        MEMORY.store(memory, Ordering::Relaxed);
+        pg_sys::LWLockRelease(lock);
+    }
+}
+
+/// `AddinShmemInitLock`'s place in the main array (lwlocknames.h; the same in every supported version).
+const ADDIN_SHMEM_INIT_LOCK: usize = 21;

@@ -1,0 +1,81 @@
+//! Data pages: one run's image as a byte stream over consecutive blocks.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 24 | 4 | magic `LDAT` |
+//! | 28 | 4 | first block of the run |
+//! | 32 | 4 | this page's place in the run, from 0 |
+//! | 36 | 4 | unused |
+//! | 40 | ≤ 8152 | the image's next bytes, up to `pd_lower` |
+
+use pgrx::pg_sys;
+
+use crate::error;
+use crate::pg::page::{self, LockedPage, get_u32, log_fresh, put_u32};
+use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"LDAT");
+const AT_MAGIC: usize = 24;
+const AT_RUN: usize = 28;
+const AT_SEQUENCE: usize = 32;
+const AT_STREAM: usize = 40;
+/// Bytes of an image that one page holds.
+pub const STREAM_BYTES: usize = BLCKSZ - AT_STREAM;
+
+/// Blocks that an image of so many bytes takes.
+pub fn blocks_for(bytes: usize) -> u32 {
+    bytes.div_ceil(STREAM_BYTES) as u32
+}
+
+/// Writes an image to the blocks from `first` on and WAL-logs them.
+///
+/// # Safety
+/// `relation` is open; the blocks exist and belong to the caller alone.
+pub unsafe fn write(relation: pg_sys::Relation, first: u32, image: &[u8]) {
+    for (sequence, stream) in image.chunks(STREAM_BYTES).enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut page = LockedPage::zeroed(relation, first + sequence as u32);
+            page.overwrite(|bytes| {
+                put_u32(bytes, AT_MAGIC, MAGIC);
+                put_u32(bytes, AT_RUN, first);
+                put_u32(bytes, AT_SEQUENCE, sequence as u32);
+                bytes[AT_STREAM..AT_STREAM + stream.len()].copy_from_slice(stream);
+                page::set_lower(bytes, AT_STREAM + stream.len());
+            });
+        }
+        CHECK_FOR_INTERRUPTS();
+    }
+    // SAFETY: the caller's promise.
+    unsafe { log_fresh(relation, first, blocks_for(image.len())) }
+}
+
+/// Appends an image of `length` bytes from the blocks from `first` on to `image`.
+///
+/// # Safety
+/// `relation` is open; `strategy` is null or live.
+pub unsafe fn read(
+    relation: pg_sys::Relation,
+    first: u32,
+    length: usize,
+    strategy: pg_sys::BufferAccessStrategy,
+    image: &mut Vec<u8>,
+) {
+    let mut left = length;
+    for sequence in 0..blocks_for(length) {
+        // SAFETY: the caller's promise; the blocks are named by a directory entry, so they exist.
+        let page = unsafe { LockedPage::share_in_ring(relation, first + sequence, strategy) };
+        let bytes = page.bytes();
+        if get_u32(bytes, AT_MAGIC) != MAGIC
+            || get_u32(bytes, AT_RUN) != first
+            || get_u32(bytes, AT_SEQUENCE) != sequence
+        {
+            error::corrupt(&format!("block {} is not part {sequence} of the run at {first}", first + sequence));
+        }
+        let here = left.min(STREAM_BYTES);
+        image.extend_from_slice(&bytes[AT_STREAM..AT_STREAM + here]);
+        left -= here;
+        drop(page);
+        CHECK_FOR_INTERRUPTS();
+    }
+}

@@ -1,0 +1,177 @@
+//! The directory: a chain of pages with one entry a run, ascending by row. Its last page's exclusive lock is the
+//! relation's append lock.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 24 | 4 | magic `LDIR` |
+//! | 28 | 4 | next page of the chain, 0 on the last |
+//! | 32 | 8 | row that the page's first entry starts at |
+//! | 40 | 40 each | entries, up to `pd_lower` |
+//! | `pd_upper` | | images of tiny runs, newest first |
+//!
+//! An entry is a [`RunEntry`] in native byte order: first row, rows, xmin, cmin, flags, block, bytes, place, extra.
+//! With `FLAG_INLINE` the image lies in the same page at `place`; else over data pages from `block` on. Transaction
+//! ids stand here and in tombstones, nowhere else, so freezing never rewrites data.
+
+use lanes_columnar::arena::{Position, RunEntry};
+use pgrx::pg_sys;
+
+use crate::error;
+use crate::pg::page::{self, LockedPage, get_u32, get_u64, put_u32, put_u64};
+
+/// Counts for everybody, whatever its xmin says.
+pub const FLAG_FROZEN: u32 = 1;
+/// Counts for nobody: its transaction aborted, or all its rows are gone. Its blocks may be reused.
+pub const FLAG_DEAD: u32 = 2;
+/// In the arena only: xmin is known to have committed.
+pub const FLAG_COMMITTED: u32 = 4;
+/// The image lies in the directory page.
+pub const FLAG_INLINE: u32 = 8;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"LDIR");
+const AT_MAGIC: usize = 24;
+const AT_NEXT: usize = 28;
+const AT_BASE_ROW: usize = 32;
+const AT_ENTRIES: usize = 40;
+/// Bytes of an entry.
+pub const ENTRY_BYTES: usize = size_of::<RunEntry>();
+/// The largest image that is stored inline: past it, data pages of the run's own waste less.
+pub const INLINE_BYTES_MAX: usize = 2000;
+
+const _: () = assert!(ENTRY_BYTES == 40);
+
+/// Makes a page an empty directory page whose rows start at `base_row`.
+pub fn initialise_page(bytes: &mut [u8], base_row: u64) {
+    put_u32(bytes, AT_MAGIC, MAGIC);
+    put_u32(bytes, AT_NEXT, 0);
+    put_u64(bytes, AT_BASE_ROW, base_row);
+    page::set_lower(bytes, AT_ENTRIES);
+}
+
+/// A directory page, checked.
+#[derive(Clone, Copy)]
+pub struct DirectoryPage<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> DirectoryPage<'a> {
+    /// Checks that the bytes are a directory page.
+    pub fn parse(bytes: &'a [u8]) -> Self {
+        let lower = page::lower(bytes);
+        if get_u32(bytes, AT_MAGIC) != MAGIC || lower < AT_ENTRIES || lower > page::upper(bytes) {
+            error::corrupt("a directory page was expected");
+        }
+        DirectoryPage { bytes }
+    }
+
+    /// Entries on the page.
+    pub fn count(&self) -> usize {
+        (page::lower(self.bytes) - AT_ENTRIES) / ENTRY_BYTES
+    }
+
+    /// The next page of the chain.
+    pub fn next(&self) -> Option<u32> {
+        Some(get_u32(self.bytes, AT_NEXT)).filter(|&next| next != 0)
+    }
+
+    /// One entry.
+    pub fn entry(&self, index: usize) -> RunEntry {
+        debug_assert!(index < self.count());
+        let at = AT_ENTRIES + index * ENTRY_BYTES;
+        let bytes = &self.bytes[at..at + ENTRY_BYTES];
+        // SAFETY: RunEntry is plain old data of exactly these bytes; the read is unaligned.
+        unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast::<RunEntry>()) }
+    }
+
+    /// The row that follows the page's last entry: the next one to hand out if this is the chain's last page.
+    pub fn next_row(&self) -> u64 {
+        match self.count() {
+            0 => get_u64(self.bytes, AT_BASE_ROW),
+            count => {
+                let last = self.entry(count - 1);
+                last.first_row + last.rows as u64
+            }
+        }
+    }
+
+    /// The inline image of an entry of this page.
+    pub fn inline_image(&self, entry: &RunEntry) -> &'a [u8] {
+        let (start, length) = (entry.place as usize, entry.bytes as usize);
+        match self.bytes.get(start..start + length) {
+            Some(image) if start >= page::upper(self.bytes) => image,
+            _ => error::corrupt("an inline run lies outside its directory page"),
+        }
+    }
+
+    /// Whether an entry with so many inline bytes fits.
+    pub fn has_room(&self, inline_bytes: usize) -> bool {
+        page::upper(self.bytes) - page::lower(self.bytes) >= ENTRY_BYTES + inline_bytes
+    }
+}
+
+/// Appends an entry, and its image if it is inline, to a page that has room; returns the entry as written.
+pub fn push_entry(bytes: &mut [u8], mut entry: RunEntry, inline_image: Option<&[u8]>) -> RunEntry {
+    if let Some(image) = inline_image {
+        let place = page::upper(bytes) - image.len();
+        bytes[place..place + image.len()].copy_from_slice(image);
+        page::set_upper(bytes, place);
+        entry.place = place as u32;
+        entry.flags |= FLAG_INLINE;
+    }
+    let at = page::lower(bytes);
+    write_entry(bytes, at, &entry);
+    page::set_lower(bytes, at + ENTRY_BYTES);
+    entry
+}
+
+/// Changes the flags of an entry in place.
+pub fn set_flags(bytes: &mut [u8], index: usize, flags: u32) {
+    let at = AT_ENTRIES + index * ENTRY_BYTES + std::mem::offset_of!(RunEntry, flags);
+    put_u32(bytes, at, flags);
+}
+
+fn write_entry(bytes: &mut [u8], at: usize, entry: &RunEntry) {
+    // SAFETY: the slice is exactly one entry long; RunEntry has no padding.
+    unsafe {
+        std::ptr::write_unaligned(bytes[at..at + ENTRY_BYTES].as_mut_ptr().cast::<RunEntry>(), *entry);
+    }
+}
+
+/// Links the next page of the chain.
+pub fn set_next(bytes: &mut [u8], block: u32) {
+    put_u32(bytes, AT_NEXT, block);
+}
+
+/// Calls `visit` with each batch of entries from `position` on (`block` 0 means from `head`), a page at a time, and
+/// with the position after them. Stops early when it answers false.
+///
+/// # Safety
+/// `relation` is the open lanes table that `position` belongs to.
+pub unsafe fn walk(
+    relation: pg_sys::Relation,
+    head: u32,
+    position: Position,
+    mut visit: impl FnMut(u32, &[RunEntry], Position) -> bool,
+) {
+    let mut at = if position.block == 0 { Position { block: head, index: 0 } } else { position };
+    let mut entries = Vec::new();
+    loop {
+        entries.clear();
+        // SAFETY: the caller's promise; chain links name existing blocks.
+        let locked = unsafe { LockedPage::share(relation, at.block) };
+        let page = DirectoryPage::parse(locked.bytes());
+        let count = page.count();
+        entries.extend((at.index as usize..count).map(|i| page.entry(i)));
+        let here = at.block;
+        let next = page.next();
+        drop(locked);
+        at = match next {
+            Some(block) => Position { block, index: 0 },
+            None => Position { block: here, index: count as u32 },
+        };
+        if (!entries.is_empty() && !visit(here, &entries, at)) || next.is_none() {
+            return;
+        }
+        crate::pg::ports::CHECK_FOR_INTERRUPTS();
+    }
+}

@@ -1,0 +1,118 @@
+//! Free space: extents of consecutive blocks, kept in the metapage.
+//!
+//! The list is a cache of what no chain and no run names. It may forget blocks (a crash, more extents than fit): the
+//! next VACUUM's sweep finds them again. It never holds a block that is in use.
+
+use pgrx::pg_sys;
+
+use super::metapage::{self, AT_EXTENT_COUNT, AT_EXTENTS, META_BLOCK};
+use crate::pg::page::{self, LockedPage, PageChange, get_u32, put_u32};
+use crate::pg::ports::BLCKSZ;
+
+/// Extents that the metapage has room for.
+pub const EXTENTS_MAX: usize = (BLCKSZ - AT_EXTENTS) / 8;
+/// Blocks by which a file grows ahead of need, at most.
+const GROWTH_BLOCKS_MAX: u32 = 256;
+
+/// Consecutive blocks `[first, first + blocks)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    pub first: u32,
+    pub blocks: u32,
+}
+
+fn read(bytes: &[u8]) -> Vec<Extent> {
+    let count = (get_u32(bytes, AT_EXTENT_COUNT) as usize).min(EXTENTS_MAX);
+    (0..count)
+        .map(|i| Extent {
+            first: get_u32(bytes, AT_EXTENTS + i * 8),
+            blocks: get_u32(bytes, AT_EXTENTS + i * 8 + 4),
+        })
+        .collect()
+}
+
+/// Writes the list, the largest extents if not all fit.
+pub(super) fn write(bytes: &mut [u8], extents: &mut Vec<Extent>) {
+    if extents.len() > EXTENTS_MAX {
+        extents.sort_by_key(|e| std::cmp::Reverse(e.blocks));
+        extents.truncate(EXTENTS_MAX);
+        extents.sort_by_key(|e| e.first);
+    }
+    put_u32(bytes, AT_EXTENT_COUNT, extents.len() as u32);
+    for (i, extent) in extents.iter().enumerate() {
+        put_u32(bytes, AT_EXTENTS + i * 8, extent.first);
+        put_u32(bytes, AT_EXTENTS + i * 8 + 4, extent.blocks);
+    }
+    page::set_lower(bytes, AT_EXTENTS + extents.len() * 8);
+}
+
+/// Takes `wanted` consecutive blocks from the list: the smallest extent that is large enough.
+fn take(extents: &mut Vec<Extent>, wanted: u32) -> Option<u32> {
+    let (index, _) = extents
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| e.blocks >= wanted)
+        .min_by_key(|(_, e)| e.blocks)?;
+    let extent = &mut extents[index];
+    let first = extent.first;
+    extent.first += wanted;
+    extent.blocks -= wanted;
+    if extent.blocks == 0 {
+        extents.remove(index);
+    }
+    Some(first)
+}
+
+/// Takes consecutive blocks for the caller's use, lengthening the file if need be. The caller holds the space lock,
+/// or links the block into a chain before it lets go of that chain's tail.
+///
+/// # Safety
+/// `relation` is an open lanes table with a metapage, which this process has not locked.
+pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> u32 {
+    // SAFETY: the caller's promise; the metapage lock makes this process the only one to change the file's length.
+    unsafe {
+        let meta = LockedPage::exclusive(relation, META_BLOCK);
+        let mut extents = read(meta.bytes());
+        let length = metapage::blocks(relation);
+        // Blocks past the end were lengthened but never logged before a crash.
+        extents.retain_mut(|e| {
+            e.blocks = e.blocks.min(length.saturating_sub(e.first));
+            e.blocks > 0
+        });
+        let first = match take(&mut extents, wanted) {
+            Some(first) => first,
+            None => {
+                let ahead = (length / 32).min(GROWTH_BLOCKS_MAX);
+                for _ in 0..wanted + ahead {
+                    drop(LockedPage::extend(relation));
+                }
+                if ahead > 0 {
+                    extents.push(Extent { first: length + wanted, blocks: ahead });
+                }
+                length
+            }
+        };
+        let mut change = PageChange::begin(relation);
+        write(change.edit(&meta), &mut extents);
+        change.finish();
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Extent, take};
+
+    #[test]
+    fn takes_the_tightest_fit() {
+        let mut extents = vec![
+            Extent { first: 10, blocks: 8 },
+            Extent { first: 30, blocks: 3 },
+            Extent { first: 50, blocks: 4 },
+        ];
+        assert_eq!(take(&mut extents, 3), Some(30));
+        assert_eq!(take(&mut extents, 3), Some(50));
+        assert_eq!(take(&mut extents, 9), None);
+        assert_eq!(extents, vec![Extent { first: 10, blocks: 8 }, Extent { first: 53, blocks: 1 }]);
+    }
+}

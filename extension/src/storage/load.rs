@@ -1,0 +1,287 @@
+//! Reading back: the runs of a table and the columns of a range of its rows.
+
+use lanes_columnar::arena::{Position, Relation, RunEntry};
+use lanes_columnar::column::Column;
+use lanes_columnar::image::Image;
+use lanes_columnar::kind::LaneKind;
+use lanes_columnar::limits::{segment_first_row, segment_rows_max};
+use pgrx::pg_sys;
+
+use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE};
+use super::{data_page, metapage::Meta};
+use crate::error;
+use crate::pg::page::LockedPage;
+use crate::pg::datum::{self, Outlet};
+use crate::pg::ports;
+use crate::pg::shmem::{self, ArenaLocks};
+
+/// The runs of a table as of one moment: the arena's, or this backend's own copy where there is no arena (temporary
+/// tables, a library that was not preloaded, an arena too full even for a directory).
+pub enum Runs {
+    Shared { cached: Relation<ArenaLocks>, runs: u32 },
+    Private(Vec<RunEntry>),
+}
+
+impl Runs {
+    /// All runs that the directory names now.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that `meta` was read from.
+    pub unsafe fn of(relation: pg_sys::Relation, meta: &Meta) -> Runs {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !ports::RelationUsesLocalBuffers(relation) {
+                let cached = shmem::arena().and_then(|arena| arena.open(meta.key(relation), meta.generation));
+                if let Some(cached) = cached
+                    && let Some(runs) = catch_up(relation, meta, &cached)
+                {
+                    return Runs::Shared { cached, runs };
+                }
+            }
+            let mut entries = Vec::new();
+            directory::walk(relation, meta.directory_head, Position { block: 0, index: 0 }, |_, page, _| {
+                entries.extend_from_slice(page);
+                true
+            });
+            Runs::Private(entries)
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Runs::Shared { runs, .. } => *runs as usize,
+            Runs::Private(entries) => entries.len(),
+        }
+    }
+
+    /// One run.
+    pub fn get(&self, index: usize) -> RunEntry {
+        match self {
+            Runs::Shared { cached, .. } => cached.run(index as u32),
+            Runs::Private(entries) => entries[index],
+        }
+    }
+
+    /// Notes flags that a visibility check found out.
+    pub fn learn(&mut self, index: usize, flags: u32) {
+        match self {
+            Runs::Shared { cached, .. } => cached.set_flags(index as u32, flags),
+            Runs::Private(entries) => entries[index].flags |= flags,
+        }
+    }
+
+    /// The row after the last one.
+    pub fn end_row(&self) -> u64 {
+        match self.len() {
+            0 => 0,
+            len => {
+                let last = self.get(len - 1);
+                last.first_row + last.rows as u64
+            }
+        }
+    }
+
+    /// The run that holds a row.
+    pub fn find(&self, row: u64) -> Option<usize> {
+        let index = self.first_ending_after(row);
+        (index < self.len() && self.get(index).first_row <= row).then_some(index)
+    }
+
+    /// The first run that ends after `row`.
+    pub fn first_ending_after(&self, row: u64) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let run = self.get(middle);
+            if run.first_row + run.rows as u64 > row {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        low
+    }
+
+    /// The arena's relation, where there is one.
+    pub fn cached(&self) -> Option<&Relation<ArenaLocks>> {
+        match self {
+            Runs::Shared { cached, .. } => Some(cached),
+            Runs::Private(_) => None,
+        }
+    }
+}
+
+/// Tells the arena what the directory has gained. `None`: there is no room for it.
+unsafe fn catch_up(relation: pg_sys::Relation, meta: &Meta, cached: &Relation<ArenaLocks>) -> Option<u32> {
+    loop {
+        let (mut confirmed, position) = cached.published();
+        let mut complete = true;
+        // SAFETY: the caller holds the relation open.
+        unsafe {
+            directory::walk(relation, meta.directory_head, position, |_, entries, next| {
+                complete = cached.publish(confirmed, entries, next);
+                confirmed += if complete { entries.len() as u32 } else { 0 };
+                complete
+            });
+        }
+        if complete {
+            return Some(confirmed);
+        }
+        // Another backend got further, or nobody can.
+        if cached.published().0 == confirmed {
+            return None;
+        }
+    }
+}
+
+/// What it takes to read any row of a table as a row of some descriptor: the attributes' kinds, how each is handed out,
+/// and the values that rows from before an ADD COLUMN have.
+pub struct Shape {
+    pub kinds: Vec<LaneKind>,
+    pub outlets: Vec<Outlet>,
+    missing: Vec<Option<Vec<u8>>>,
+}
+
+impl Shape {
+    /// # Safety
+    /// `descriptor` is a live tuple descriptor of the table: its own, or, while ALTER TABLE rewrites it, its old one.
+    pub unsafe fn of(descriptor: pg_sys::TupleDesc) -> Shape {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let kinds = datum::kinds(descriptor);
+            let missing = kinds
+                .iter()
+                .enumerate()
+                .map(|(i, kind)| {
+                    ports::missing_value(descriptor, i)
+                        .filter(|_| *kind != LaneKind::Absent)
+                        .map(|value| datum::to_bytes(value, ports::TupleDescAttr(descriptor, i), *kind))
+                })
+                .collect();
+            let outlets = datum::outlets(descriptor, &kinds);
+            Shape { kinds, outlets, missing }
+        }
+    }
+
+    /// Empty columns of this shape.
+    pub fn columns(&self) -> Vec<Column> {
+        self.kinds.iter().map(|kind| Column::new(*kind)).collect()
+    }
+}
+
+/// Decodes one whole run, appending to `columns`. The rows of a dead run are NULLs: nobody sees them.
+///
+/// # Safety
+/// `relation` is the open lanes table that the run belongs to; `strategy` is null or live.
+pub unsafe fn decode_run(
+    relation: pg_sys::Relation,
+    shape: &Shape,
+    run: &RunEntry,
+    strategy: pg_sys::BufferAccessStrategy,
+    columns: &mut [Column],
+) {
+    if run.flags & FLAG_DEAD != 0 {
+        for column in columns {
+            column.push_repeated(None, run.rows as usize);
+        }
+        return;
+    }
+    let mut image = Vec::with_capacity(run.bytes as usize);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if run.flags & FLAG_INLINE != 0 {
+            let page = LockedPage::share(relation, run.block);
+            image.extend_from_slice(DirectoryPage::parse(page.bytes()).inline_image(run));
+        } else {
+            data_page::read(relation, run.block, run.bytes as usize, strategy, &mut image);
+        }
+    }
+    let decoded = Image::parse(&image).and_then(|image| {
+        if image.rows() != run.rows as usize {
+            error::corrupt(&format!("the run at row {} holds {} rows", run.first_row, image.rows()));
+        }
+        for (index, column) in columns.iter_mut().enumerate() {
+            image.decode(index, shape.kinds[index], shape.missing[index].as_deref(), column)?;
+        }
+        Ok(())
+    });
+    if let Err(failure) = decoded {
+        error::corrupt(&format!("the run at row {}: {failure}", run.first_row));
+    }
+}
+
+/// Rows decoded from pages: columns, and the table's row that their first one is.
+pub struct DecodedRows {
+    pub first_row: u64,
+    pub columns: Vec<Column>,
+}
+
+/// Decodes the runs that overlap the rows `[from, to)`.
+///
+/// # Safety
+/// `relation` is the open lanes table that the runs belong to; `strategy` is null or live.
+pub unsafe fn decode_rows(
+    relation: pg_sys::Relation,
+    shape: &Shape,
+    runs: &Runs,
+    from: u64,
+    to: u64,
+    strategy: pg_sys::BufferAccessStrategy,
+) -> DecodedRows {
+    let mut columns = shape.columns();
+    let first = runs.first_ending_after(from);
+    let mut first_row = from;
+    for index in first..runs.len() {
+        let run = runs.get(index);
+        if run.first_row >= to {
+            break;
+        }
+        if index == first {
+            first_row = run.first_row;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { decode_run(relation, shape, &run, strategy, &mut columns) };
+    }
+    DecodedRows { first_row, columns }
+}
+
+/// Makes the rows of a segment up to `to` (a row of the table) resident in the arena. False: there is no room.
+///
+/// # Safety
+/// `relation` is the open lanes table that the runs belong to.
+pub unsafe fn make_resident(
+    relation: pg_sys::Relation,
+    shape: &Shape,
+    runs: &Runs,
+    segment: u32,
+    to: u64,
+) -> bool {
+    let Some(cached) = runs.cached() else { return false };
+    let start = segment_first_row(segment);
+    let end = to.min(start + segment_rows_max(segment) as u64);
+    // A segment of another shape (columns were added since) is retired by the first attempt to extend it.
+    let mut retired_before = false;
+    loop {
+        let resident = cached
+            .pin_segment(segment)
+            .filter(|pinned| pinned.columns() == shape.kinds.len())
+            .map_or(0, |pinned| pinned.rows_resident());
+        let from = start + resident as u64;
+        if from >= end {
+            return true;
+        }
+        // SAFETY: the caller's promise.
+        let decoded = unsafe { decode_rows(relation, shape, runs, from, end, std::ptr::null_mut()) };
+        let skip = (from - decoded.first_row) as usize;
+        let rows = (end - from) as usize;
+        if cached.extend_segment(segment, &shape.kinds, resident, &decoded.columns, skip, rows) {
+            return true;
+        }
+        // Another backend may have brought it further meanwhile; only if nothing moved is there no room.
+        let now = cached.pin_segment(segment).map_or(0, |pinned| pinned.rows_resident());
+        if now <= resident && std::mem::replace(&mut retired_before, true) {
+            return false;
+        }
+    }
+}

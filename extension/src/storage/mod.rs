@@ -1,0 +1,34 @@
+//! A lanes relation's durable form: ordinary pages in shared buffers, WAL-logged by core's resource managers only.
+//!
+//! ```text
+//! block 0  metapage      identity, heads and tails of the two chains, free extents      metapage.rs, extent.rs
+//! chain    directory     one 40-byte entry a run, in row order; tiny runs lie inline      directory.rs
+//! chain    tombstones    one 32-byte entry a deleted, updated or locked row                tombstone.rs
+//! ranges   data pages    the encoded columns of one run, over consecutive pages            data_page.rs
+//! ```
+//!
+//! A *run* is the rows one statement's call appended to one segment. [`append`] writes: encode → data pages (fresh,
+//! logged as full images) → directory entry (which also hands out the row numbers) → arena. [`load`] reads: entry →
+//! image → columns.
+//!
+//! Invariants.
+//! 1. A run's rows exist if and only if its directory entry does; the entry is written by one atomic WAL record, after
+//!    the pages that it names. So row numbers need no record of their own: they are the entry's, and a TID is exposed
+//!    only after it. An ERROR or crash before the entry leaves nothing but blocks that nobody names, which the next
+//!    VACUUM's sweep returns to the free extents.
+//! 2. Entries ascend by first row without overlap, along the chain. Every exclusive lock on the chain's tail page is
+//!    therefore the relation's append lock, and it is held for one small record only.
+//! 3. Entries and tombstones are append-only. VACUUM alone changes what is written, flags only, and then raises the
+//!    metapage's generation, by which every cache of them (the arena, each backend's tombstones) notices.
+//! 4. A relation of no blocks, or whose metapage was never written, is an empty table: what UNLOGGED tables are after
+//!    a crash.
+//! 5. Only the holder of the exclusive metapage lock changes the relation's length or free extents.
+
+pub mod append;
+pub mod data_page;
+pub mod directory;
+pub mod extent;
+pub mod load;
+pub mod metapage;
+pub mod reclaim;
+pub mod tombstone;

@@ -1,0 +1,137 @@
+//! Returning unreferenced blocks to the free extents.
+//!
+//! Mark and sweep: every block is free but the metapage, the pages of both chains and the data pages of runs that are
+//! not dead. So nothing leaks for good, whatever ended a writer between taking blocks and naming them.
+
+use lanes_columnar::arena::{Position, RunEntry};
+use pgrx::pg_sys;
+
+use super::directory::{self, FLAG_DEAD, FLAG_INLINE};
+use super::extent::{self, Extent};
+use super::metapage::{self, META_BLOCK, Meta};
+use super::{data_page, tombstone};
+use crate::pg::lock::SpaceLock;
+use crate::pg::page::{LockedPage, PageChange};
+
+/// Recomputes the free extents; returns how many blocks are free. The caller is the table's only VACUUM.
+///
+/// # Safety
+/// `relation` is an open lanes table with this metapage.
+pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta) -> u64 {
+    // SAFETY: the caller's promise. The space lock keeps out writers that hold blocks no entry names yet; the chains'
+    // tails keep out new chain pages. Lock order: tombstone tail, directory tail, metapage.
+    unsafe {
+        let _space = SpaceLock::exclusive(relation);
+        let mut used = Marks::new(metapage::blocks(relation));
+        used.mark(META_BLOCK, 1);
+        // Most of the directory is read before its tail is locked: those pages do not change but for flags, and only
+        // by VACUUM.
+        let mut resume = Position { block: 0, index: 0 };
+        let mark_entries = |block: u32, entries: &[RunEntry], next: Position| {
+            used.mark(block, 1);
+            used.mark(next.block, 1);
+            for run in entries.iter().filter(|run| run.flags & (FLAG_DEAD | FLAG_INLINE) == 0) {
+                used.mark(run.block, data_page::blocks_for(run.bytes as usize));
+            }
+            resume = next;
+            true
+        };
+        directory::walk(relation, meta.directory_head, Position { block: 0, index: 0 }, mark_entries);
+
+        let tombstone_tail = tombstone::Tail::lock(relation, meta);
+        let mut block = meta.tombstone_head;
+        loop {
+            used.mark(block, 1);
+            let (tail_block, _) = tombstone_tail.content();
+            if block == tail_block {
+                break;
+            }
+            let page = LockedPage::share(relation, block);
+            match tombstone::next(page.bytes()) {
+                Some(next) => block = next,
+                None => break,
+            }
+        }
+        // Directory: what was appended since, then the tail is held.
+        let mut at = if resume.block == 0 { meta.directory_head } else { resume.block };
+        let mut from = resume.index as usize;
+        let tail = loop {
+            let page = LockedPage::exclusive(relation, at);
+            let view = directory::DirectoryPage::parse(page.bytes());
+            used.mark(at, 1);
+            for index in from..view.count() {
+                let run = view.entry(index);
+                if run.flags & (FLAG_DEAD | FLAG_INLINE) == 0 {
+                    used.mark(run.block, data_page::blocks_for(run.bytes as usize));
+                }
+            }
+            match view.next() {
+                Some(next) => {
+                    at = next;
+                    from = 0;
+                }
+                None => break page,
+            }
+        };
+        let meta_page = LockedPage::exclusive(relation, META_BLOCK);
+        let mut extents = used.gaps();
+        let free = extents.iter().map(|e| e.blocks as u64).sum();
+        let mut change = PageChange::begin(relation);
+        extent::write(change.edit(&meta_page), &mut extents);
+        change.finish();
+        drop(meta_page);
+        drop(tail);
+        free
+    }
+}
+
+/// A bit a block.
+struct Marks {
+    words: Vec<u64>,
+    blocks: u32,
+}
+
+impl Marks {
+    fn new(blocks: u32) -> Marks {
+        Marks { words: vec![0; blocks.div_ceil(64) as usize], blocks }
+    }
+
+    fn mark(&mut self, first: u32, blocks: u32) {
+        for block in first..first.saturating_add(blocks).min(self.blocks) {
+            self.words[block as usize / 64] |= 1 << (block % 64);
+        }
+    }
+
+    fn is_marked(&self, block: u32) -> bool {
+        self.words[block as usize / 64] >> (block % 64) & 1 == 1
+    }
+
+    /// Maximal stretches of unmarked blocks, ascending.
+    fn gaps(&self) -> Vec<Extent> {
+        let mut gaps: Vec<Extent> = Vec::new();
+        for block in (0..self.blocks).filter(|&block| !self.is_marked(block)) {
+            match gaps.last_mut() {
+                Some(last) if last.first + last.blocks == block => last.blocks += 1,
+                _ => gaps.push(Extent { first: block, blocks: 1 }),
+            }
+        }
+        gaps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_what_is_not_marked() {
+        let mut marks = Marks::new(130);
+        marks.mark(0, 3);
+        marks.mark(64, 2);
+        marks.mark(129, 9);
+        assert_eq!(
+            marks.gaps(),
+            vec![Extent { first: 3, blocks: 61 }, Extent { first: 66, blocks: 63 }]
+        );
+    }
+}

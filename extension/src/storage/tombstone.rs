@@ -1,0 +1,285 @@
+//! Tombstones: who deleted, updated or locked a row. A chain of pages of fixed entries, append-only.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 24 | 4 | magic `LTMB` |
+//! | 28 | 4 | next page of the chain, 0 on the last |
+//! | 32 | 32 each | entries, up to `pd_lower` |
+//!
+//! Entry: row (8), next version's row (8), xmax (4), cmax (4), kind (2), lock mode (2), flags (4).
+//!
+//! A row may have many tombstones: aborted ones, row locks, and at most one deletion that counts. Whoever adds one
+//! holds the chain's last page exclusively and has looked at all tombstones of the row under that lock, so two
+//! transactions cannot both delete a row. Each backend keeps what it has read of the chain in [`Tombstones`] and
+//! reads on from there.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use lanes_columnar::arena::{Position, RelationKey};
+use pgrx::pg_sys;
+
+use super::metapage::{self, META_BLOCK, Meta};
+use super::extent;
+use crate::error;
+use crate::pg::page::{self, LockedPage, PageChange, get_u32, put_u32};
+use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"LTMB");
+const AT_MAGIC: usize = 24;
+const AT_NEXT: usize = 28;
+const AT_ENTRIES: usize = 32;
+const ENTRY_BYTES: usize = size_of::<Tombstone>();
+/// Relations whose tombstones a backend remembers; the one that was used least recently goes first.
+const CACHED_RELATIONS_MAX: usize = 64;
+
+/// What a tombstone says of its row.
+pub mod kind {
+    /// Nothing any more: its transaction aborted, or its lock is over.
+    pub const VOID: u16 = 0;
+    pub const DELETE: u16 = 1;
+    /// Deleted in favour of `next_row`.
+    pub const UPDATE: u16 = 2;
+    /// Locked in `mode` as long as xmax runs.
+    pub const LOCK: u16 = 3;
+}
+
+/// The deletion counts for everybody.
+pub const FLAG_FROZEN: u32 = 1;
+/// The next version went to another partition.
+pub const FLAG_MOVED: u32 = 2;
+
+/// One entry.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    pub row: u64,
+    pub next_row: u64,
+    pub xmax: u32,
+    pub cmax: u32,
+    pub kind: u16,
+    /// `LockTupleMode`.
+    pub mode: u16,
+    pub flags: u32,
+}
+
+const _: () = assert!(ENTRY_BYTES == 32);
+
+impl Tombstone {
+    /// Whether it takes the row away (rather than locking it, or nothing).
+    pub fn deletes(&self) -> bool {
+        matches!(self.kind, kind::DELETE | kind::UPDATE)
+    }
+
+    /// Whether the deletion counts for everybody.
+    pub fn is_frozen(&self) -> bool {
+        self.flags & FLAG_FROZEN != 0
+    }
+}
+
+/// Makes a page an empty tombstone page.
+pub fn initialise_page(bytes: &mut [u8]) {
+    put_u32(bytes, AT_MAGIC, MAGIC);
+    put_u32(bytes, AT_NEXT, 0);
+    page::set_lower(bytes, AT_ENTRIES);
+}
+
+/// Entries on a tombstone page.
+pub fn count(bytes: &[u8]) -> usize {
+    let lower = page::lower(bytes);
+    if get_u32(bytes, AT_MAGIC) != MAGIC || !(AT_ENTRIES..=BLCKSZ).contains(&lower) {
+        error::corrupt("a tombstone page was expected");
+    }
+    (lower - AT_ENTRIES) / ENTRY_BYTES
+}
+
+/// One entry of a tombstone page.
+pub fn entry(bytes: &[u8], index: usize) -> Tombstone {
+    let at = AT_ENTRIES + index * ENTRY_BYTES;
+    // SAFETY: plain old data of exactly these bytes, read unaligned.
+    unsafe { std::ptr::read_unaligned(bytes[at..at + ENTRY_BYTES].as_ptr().cast::<Tombstone>()) }
+}
+
+/// Overwrites an entry.
+pub fn set_entry(bytes: &mut [u8], index: usize, tombstone: &Tombstone) {
+    let at = AT_ENTRIES + index * ENTRY_BYTES;
+    // SAFETY: the slice is exactly one entry long; the type has no padding.
+    unsafe {
+        std::ptr::write_unaligned(bytes[at..at + ENTRY_BYTES].as_mut_ptr().cast::<Tombstone>(), *tombstone);
+    }
+}
+
+/// The next page of the chain.
+pub fn next(bytes: &[u8]) -> Option<u32> {
+    Some(get_u32(bytes, AT_NEXT)).filter(|&next| next != 0)
+}
+
+/// The chain's last page, exclusively locked: nobody else can add a tombstone meanwhile.
+pub struct Tail {
+    page: LockedPage,
+}
+
+impl Tail {
+    /// # Safety
+    /// `relation` is an open lanes table with this metapage.
+    pub unsafe fn lock(relation: pg_sys::Relation, meta: &Meta) -> Tail {
+        let mut block = meta.tombstone_tail;
+        loop {
+            // SAFETY: the caller's promise; chain links name existing blocks.
+            let page = unsafe { LockedPage::exclusive(relation, block) };
+            match next(page.bytes()) {
+                Some(further) => block = further,
+                None => return Tail { page },
+            }
+        }
+    }
+
+    /// Adds a tombstone.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that the tail belongs to.
+    pub unsafe fn push(self, relation: pg_sys::Relation, tombstone: &Tombstone) {
+        let index = count(self.page.bytes());
+        // SAFETY: the caller's promise; lock order tombstone tail, then metapage.
+        unsafe {
+            if AT_ENTRIES + (index + 1) * ENTRY_BYTES <= BLCKSZ {
+                let mut change = PageChange::begin(relation);
+                append(change.edit(&self.page), tombstone);
+                change.finish();
+                return;
+            }
+            let block = extent::allocate(relation, 1);
+            let fresh = LockedPage::zeroed(relation, block);
+            let meta = LockedPage::exclusive(relation, META_BLOCK);
+            let mut change = PageChange::begin(relation);
+            put_u32(change.edit(&self.page), AT_NEXT, block);
+            let bytes = change.create(&fresh);
+            initialise_page(bytes);
+            append(bytes, tombstone);
+            metapage::set_tombstone_tail(change.edit(&meta), block);
+            change.finish();
+        }
+    }
+
+    /// The page's block and bytes.
+    pub fn content(&self) -> (u32, &[u8]) {
+        (self.page.block(), self.page.bytes())
+    }
+}
+
+fn append(bytes: &mut [u8], tombstone: &Tombstone) {
+    let index = count(bytes);
+    page::set_lower(bytes, AT_ENTRIES + (index + 1) * ENTRY_BYTES);
+    set_entry(bytes, index, tombstone);
+}
+
+/// What this backend has read of one relation's tombstones.
+#[derive(Default)]
+pub struct Tombstones {
+    generation: u64,
+    position: Position,
+    by_row: BTreeMap<u64, Vec<Tombstone>>,
+    used: u64,
+}
+
+thread_local! {
+    static CACHE: RefCell<HashMap<RelationKey, Rc<RefCell<Tombstones>>>> = RefCell::new(HashMap::new());
+}
+
+impl Tombstones {
+    /// This backend's tombstones of the relation, brought up to date.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that `meta` was read from.
+    pub unsafe fn of(relation: pg_sys::Relation, meta: &Meta) -> Rc<RefCell<Tombstones>> {
+        // SAFETY: the caller's promise.
+        let key = unsafe { meta.key(relation) };
+        let shared = CACHE.with_borrow_mut(|cache| {
+            if cache.len() >= CACHED_RELATIONS_MAX && !cache.contains_key(&key) {
+                if let Some(oldest) = cache.iter().min_by_key(|(_, t)| t.borrow().used).map(|(k, _)| *k) {
+                    cache.remove(&oldest);
+                }
+            }
+            cache.entry(key).or_default().clone()
+        });
+        // SAFETY: the caller's promise.
+        unsafe { shared.borrow_mut().read_on(relation, meta, None) };
+        shared
+    }
+
+    /// Reads what was added since; the tail page, if the caller has it locked, from the caller's bytes.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that `meta` was read from.
+    pub unsafe fn read_on(&mut self, relation: pg_sys::Relation, meta: &Meta, tail: Option<&Tail>) {
+        if self.generation != meta.generation {
+            *self = Tombstones { generation: meta.generation, ..Default::default() };
+        }
+        self.used = USES.with(|uses| {
+            uses.set(uses.get() + 1);
+            uses.get()
+        });
+        let mut block = if self.position.block == 0 { meta.tombstone_head } else { self.position.block };
+        let mut from = self.position.index as usize;
+        loop {
+            let next = match tail {
+                Some(tail) if tail.content().0 == block => {
+                    self.take(tail.content().1, from);
+                    self.position = Position { block, index: count(tail.content().1) as u32 };
+                    None
+                }
+                _ => {
+                    // SAFETY: the caller's promise; chain links name existing blocks.
+                    let page = unsafe { LockedPage::share(relation, block) };
+                    self.take(page.bytes(), from);
+                    self.position = Position { block, index: count(page.bytes()) as u32 };
+                    next(page.bytes())
+                }
+            };
+            match next {
+                None => return,
+                Some(further) => {
+                    block = further;
+                    from = 0;
+                }
+            }
+            if tail.is_none() {
+                CHECK_FOR_INTERRUPTS();
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], from: usize) {
+        for index in from..count(bytes) {
+            let tombstone = entry(bytes, index);
+            if tombstone.kind != kind::VOID {
+                self.by_row.entry(tombstone.row).or_default().push(tombstone);
+            }
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_row.is_empty()
+    }
+
+    /// The tombstones of one row, oldest first.
+    pub fn of_row(&self, row: u64) -> &[Tombstone] {
+        self.by_row.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    /// All tombstones of the rows `[from, to)`, by row.
+    pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &[Tombstone])> {
+        self.by_row.range(from..to).map(|(row, list)| (*row, list.as_slice()))
+    }
+
+    /// Rows that have tombstones.
+    pub fn rows(&self) -> usize {
+        self.by_row.len()
+    }
+}
+
+thread_local! {
+    static USES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}

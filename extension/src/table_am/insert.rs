@@ -1,0 +1,91 @@
+//! INSERT and COPY: slots become the columns of a run. Each call makes its own run, visible to later commands at
+//! once; nothing is held back across calls.
+
+use lanes_columnar::column::Column;
+use lanes_columnar::kind::LaneKind;
+use pgrx::pg_sys;
+
+use super::tid;
+use crate::error;
+use crate::pg::datum::{self, RowIntake};
+use crate::pg::ports;
+use crate::storage::append::{PreparedRun, RUN_ROWS_MAX};
+use crate::storage::directory::FLAG_FROZEN;
+
+/// Appends the rows of some slots as one run (or several, past [`RUN_ROWS_MAX`]) and gives each slot its TID.
+///
+/// # Safety
+/// `relation` is an open lanes table locked for writing; the slots are filled and of its row type.
+pub unsafe fn insert_slots(
+    relation: pg_sys::Relation,
+    slots: &[*mut pg_sys::TupleTableSlot],
+    command: pg_sys::CommandId,
+    options: i32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let kinds = datum::kinds((*relation).rd_att);
+        for chunk in slots.chunks(RUN_ROWS_MAX) {
+            let columns = columns_of((*relation).rd_att, &kinds, chunk);
+            let flags = if options & pg_sys::TABLE_INSERT_FROZEN as i32 != 0 { FLAG_FROZEN } else { 0 };
+            let mut row = insert_columns(relation, &kinds, &columns, chunk.len(), command, flags);
+            for slot in chunk {
+                (**slot).tts_tid = tid::from_row(row);
+                (**slot).tts_tableOid = (*relation).rd_id;
+                row += 1;
+            }
+        }
+    }
+}
+
+/// Appends rows that are columns already as one run of the current transaction; returns the first row's number.
+///
+/// # Safety
+/// `relation` is an open lanes table locked for writing, whose attributes are of `kinds`, as are the columns.
+pub unsafe fn insert_columns(
+    relation: pg_sys::Relation,
+    kinds: &[LaneKind],
+    columns: &[Column],
+    rows: usize,
+    command: pg_sys::CommandId,
+    flags: u32,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ports::CheckForSerializableConflictIn(relation);
+        let xid = pg_sys::GetCurrentTransactionId().into_inner();
+        let first_row = PreparedRun::write(relation, kinds, columns, rows).publish(xid, command, flags);
+        if first_row + rows as u64 > tid::ROWS_MAX {
+            error::too_large(
+                &format!("table \"{}\" has handed out all its row numbers", ports::RelationGetRelationName(relation)),
+                "Partition the table, or rewrite it with VACUUM FULL.",
+            );
+        }
+        pg_sys::pgstat_count_heap_insert(relation, rows as _);
+        first_row
+    }
+}
+
+/// The rows of filled slots as columns.
+///
+/// # Safety
+/// The slots are filled and of the row type `descriptor`, whose attributes are of `kinds`.
+pub unsafe fn columns_of(
+    descriptor: pg_sys::TupleDesc,
+    kinds: &[LaneKind],
+    slots: &[*mut pg_sys::TupleTableSlot],
+) -> Vec<Column> {
+    let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut intake = RowIntake::new(descriptor, kinds);
+        for &slot in slots {
+            let natts = (*descriptor).natts;
+            if ((*slot).tts_nvalid as i32) < natts {
+                pg_sys::slot_getsomeattrs_int(slot, natts);
+            }
+            intake.push(&mut columns, (*slot).tts_values, (*slot).tts_isnull);
+        }
+    }
+    columns
+}

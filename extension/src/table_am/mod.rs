@@ -1,0 +1,19 @@
+//! The table access method: [`routine`] lists every callback; the other files answer them.
+//!
+//! Reading: [`reader`] opens a table under its current directory, [`scan`] turns runs, snapshot and tombstones into
+//! ranges of visible rows and hands them out in either direction, [`sample`] serves ANALYZE and TABLESAMPLE.
+//! Writing: [`insert`] appends runs, [`modify`] adds tombstones and row locks by one shared conflict check.
+//! The rest: [`relation`] (files and sizes), [`vacuum`], [`rewrite`] (VACUUM FULL), [`refuse`] (what is not done, by
+//! name), [`tid`] (rows as tuple ids).
+
+pub mod insert;
+pub mod modify;
+pub mod reader;
+pub mod refuse;
+pub mod relation;
+pub mod rewrite;
+pub mod routine;
+pub mod sample;
+pub mod scan;
+pub mod tid;
+pub mod vacuum;

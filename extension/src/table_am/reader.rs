@@ -1,0 +1,143 @@
+//! A table opened for reading: metapage, runs and tombstones as of one moment, and windows on its rows.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use lanes_columnar::arena::{RunEntry, Segment};
+use lanes_columnar::column::Column;
+use lanes_columnar::limits::segment_of;
+use pgrx::pg_sys;
+
+use crate::pg::datum::RowOutlet;
+use crate::pg::shmem::ArenaLocks;
+use crate::storage::load::{self, Runs, Shape};
+use crate::storage::metapage::Meta;
+use crate::storage::tombstone::Tombstones;
+
+/// An open table. Holds no lock but pins in the arena, which dropping it releases.
+pub struct Reader {
+    pub relation: pg_sys::Relation,
+    /// The descriptor that `shape` is of.
+    pub descriptor: pg_sys::TupleDesc,
+    pub shape: Shape,
+    /// `None`: nothing was ever written.
+    pub content: Option<Content>,
+}
+
+/// What a table holds.
+pub struct Content {
+    pub meta: Meta,
+    pub runs: Runs,
+    pub tombstones: Rc<RefCell<Tombstones>>,
+}
+
+impl Reader {
+    /// # Safety
+    /// `relation` is an open lanes table and stays open as long as the reader lives.
+    pub unsafe fn open(relation: pg_sys::Relation) -> Reader {
+        // SAFETY: the caller's promise.
+        unsafe { Self::open_as(relation, (*relation).rd_att) }
+    }
+
+    /// The same, for rows of another descriptor: while ALTER TABLE rewrites a table, its relation has the new
+    /// descriptor already and its file the old rows, which Postgres wants in a slot of the old one.
+    ///
+    /// # Safety
+    /// As for [`Reader::open`]; `descriptor` is live and of this table.
+    pub unsafe fn open_as(relation: pg_sys::Relation, descriptor: pg_sys::TupleDesc) -> Reader {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let shape = Shape::of(descriptor);
+            // Tombstones first: one that is read names a row whose run is then in the directory.
+            let content = Meta::load(relation).map(|meta| {
+                let tombstones = Tombstones::of(relation, &meta);
+                let runs = Runs::of(relation, &meta);
+                Content { meta, runs, tombstones }
+            });
+            Reader { relation, descriptor, shape, content }
+        }
+    }
+
+    /// The row after the last one.
+    pub fn end_row(&self) -> u64 {
+        self.content.as_ref().map_or(0, |content| content.runs.end_row())
+    }
+}
+
+impl Content {
+    /// The run that holds a row, with its index.
+    pub fn run_of(&self, row: u64) -> Option<(usize, RunEntry)> {
+        let index = self.runs.find(row)?;
+        Some((index, self.runs.get(index)))
+    }
+}
+
+/// Some consecutive rows of a table with their lanes, and what keeps those alive.
+pub struct Window {
+    pub first_row: u64,
+    outlet: Box<RowOutlet>,
+    _source: Source,
+}
+
+#[expect(dead_code, reason = "held for what dropping it releases")]
+enum Source {
+    Arena(Segment<ArenaLocks>),
+    Private(Vec<Column>),
+}
+
+impl Window {
+    /// Rows `[from, to)`, all of one segment: from the arena, or, where it has no room for them, from pages.
+    ///
+    /// # Safety
+    /// `reader` is open on a table that holds these rows.
+    pub unsafe fn open(reader: &Reader, content: &Content, from: u64, to: u64) -> Window {
+        let segment = segment_of(from);
+        debug_assert_eq!(segment, segment_of(to - 1));
+        // SAFETY: the caller's promise.
+        unsafe {
+            if load::make_resident(reader.relation, &reader.shape, &content.runs, segment, to)
+                && let Some(window) = Self::in_arena(reader, content, segment, to)
+            {
+                return window;
+            }
+            let decoded = load::decode_rows(
+                reader.relation,
+                &reader.shape,
+                &content.runs,
+                from,
+                to,
+                std::ptr::null_mut(),
+            );
+            let lanes = decoded.columns.iter().map(Column::lane);
+            let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
+            Window {
+                first_row: decoded.first_row,
+                outlet: Box::new(outlet),
+                _source: Source::Private(decoded.columns),
+            }
+        }
+    }
+
+    /// The segment as it lies in the arena, if it is still there: it may have been evicted since it was loaded.
+    fn in_arena(reader: &Reader, content: &Content, segment: u32, to: u64) -> Option<Window> {
+        let first_row = lanes_columnar::limits::segment_first_row(segment);
+        let pinned = content.runs.cached()?.pin_segment(segment)?;
+        if pinned.columns() != reader.shape.kinds.len() || first_row + (pinned.rows_resident() as u64) < to {
+            return None;
+        }
+        let lanes = (0..pinned.columns()).map(|column| pinned.lane(column));
+        // The pin keeps the lanes alive for as long as the window.
+        let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
+        Some(Window { first_row, outlet: Box::new(outlet), _source: Source::Arena(pinned) })
+    }
+
+    /// The lanes, at an address that stays as long as the window lives.
+    pub fn outlet(&self) -> *const RowOutlet {
+        &raw const *self.outlet
+    }
+
+    /// The row's place in the lanes.
+    pub fn place(&self, row: u64) -> usize {
+        (row - self.first_row) as usize
+    }
+}

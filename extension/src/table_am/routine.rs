@@ -1,0 +1,501 @@
+//! The routine table: every callback of the table access method, each of which recovers its arguments and delegates.
+
+use pgrx::pg_sys;
+use pgrx::PgMemoryContexts;
+use pgrx::prelude::*;
+
+use super::sample::{AnalyzeBlock, SampleBlock};
+use super::scan::{self, ParallelState, Scan};
+use super::{insert, modify, refuse, relation, rewrite, tid, vacuum};
+use crate::pg::{ports, slot};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(feature = "pg15")]
+static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
+    type_: pg_sys::NodeTag::T_TableAmRoutine,
+    slot_callbacks: Some(slot_callbacks),
+    scan_begin: Some(scan_begin),
+    scan_end: Some(scan_end),
+    scan_rescan: Some(scan_rescan),
+    scan_getnextslot: Some(scan_getnextslot),
+    scan_set_tidrange: Some(scan_set_tidrange),
+    scan_getnextslot_tidrange: Some(scan_getnextslot),
+    parallelscan_estimate: Some(parallelscan_estimate),
+    parallelscan_initialize: Some(parallelscan_initialize),
+    parallelscan_reinitialize: Some(parallelscan_reinitialize),
+    index_fetch_begin: Some(refuse::index_fetch_begin),
+    index_fetch_reset: Some(refuse::index_fetch_reset),
+    index_fetch_end: Some(refuse::index_fetch_end),
+    index_fetch_tuple: Some(refuse::index_fetch_tuple),
+    tuple_fetch_row_version: Some(tuple_fetch_row_version),
+    tuple_tid_valid: Some(tuple_tid_valid),
+    tuple_get_latest_tid: Some(tuple_get_latest_tid),
+    tuple_satisfies_snapshot: Some(tuple_satisfies_snapshot),
+    index_delete_tuples: Some(refuse::index_delete_tuples),
+    tuple_insert: Some(tuple_insert),
+    tuple_insert_speculative: Some(refuse::tuple_insert_speculative),
+    tuple_complete_speculative: Some(refuse::tuple_complete_speculative),
+    multi_insert: Some(multi_insert),
+    tuple_delete: Some(tuple_delete),
+    tuple_update: Some(tuple_update),
+    tuple_lock: Some(tuple_lock),
+    finish_bulk_insert: None,
+    relation_set_new_filenode: Some(relation_set_new_file),
+    relation_nontransactional_truncate: Some(relation_nontransactional_truncate),
+    relation_copy_data: Some(relation_copy_data),
+    relation_copy_for_cluster: Some(relation_copy_for_cluster),
+    relation_vacuum: Some(relation_vacuum),
+    scan_analyze_next_block: Some(scan_analyze_next_block),
+    scan_analyze_next_tuple: Some(scan_analyze_next_tuple),
+    index_build_range_scan: Some(refuse::index_build_range_scan),
+    index_validate_scan: Some(refuse::index_validate_scan),
+    relation_size: Some(relation_size),
+    relation_needs_toast_table: Some(relation_needs_toast_table),
+    relation_toast_am: Some(refuse::relation_toast_am),
+    relation_fetch_toast_slice: Some(refuse::relation_fetch_toast_slice),
+    relation_estimate_size: Some(relation_estimate_size),
+    // Bitmap heap scans assume at most 291 rows a block; without these callbacks the planner offers none.
+    scan_bitmap_next_block: None,
+    scan_bitmap_next_tuple: None,
+    scan_sample_next_block: Some(scan_sample_next_block),
+    scan_sample_next_tuple: Some(scan_sample_next_tuple),
+};
+
+/// The routine table.
+pub fn routine() -> *const pg_sys::TableAmRoutine {
+    &raw const ROUTINE
+}
+
+/// The access method's handler function. Postgres calls handlers without the argument that their signature demands,
+/// so this one takes its call as it comes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn lanes_handler(_call: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    pg_sys::Datum::from(routine().cast_mut())
+}
+
+/// Postgres's record of the handler's calling convention (`PG_FUNCTION_INFO_V1`).
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn pg_finfo_lanes_handler() -> &'static pg_sys::Pg_finfo_record {
+    static VERSION_1: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
+    &VERSION_1
+}
+
+/// A scan descriptor: Postgres's part, then ours. Postgres never frees it with our knowledge when a query fails, so
+/// what it owns hangs off the memory context that it lies in.
+#[repr(C)]
+struct ScanDescriptor {
+    base: pg_sys::TableScanDescData,
+    state: *mut ScanState,
+}
+
+struct ScanState {
+    /// Gone once the scan has ended.
+    scan: Option<Scan>,
+    analyze: AnalyzeBlock,
+    sample: SampleBlock,
+    rows_returned: i64,
+}
+
+impl ScanState {
+    /// # Safety
+    /// `descriptor` was made by `scan_begin`.
+    unsafe fn of<'a>(descriptor: pg_sys::TableScanDesc) -> &'a mut ScanState {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *(*descriptor.cast::<ScanDescriptor>()).state }
+    }
+
+    fn scan(&mut self) -> &mut Scan {
+        self.scan.as_mut().expect("the scan has not ended")
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn slot_callbacks(_relation: pg_sys::Relation) -> *const pg_sys::TupleTableSlotOps {
+    slot::ops()
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_begin(
+    relation: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+    keys_count: i32,
+    keys: *mut pg_sys::ScanKeyData,
+    parallel: pg_sys::ParallelTableScanDesc,
+    flags: u32,
+) -> pg_sys::TableScanDesc {
+    // SAFETY: the table access method's contract.
+    unsafe {
+        pg_sys::RelationIncrementReferenceCount(relation);
+        let reads_all = pg_sys::ScanOptions::SO_TYPE_SEQSCAN | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN;
+        if flags & reads_all != 0 && !snapshot.is_null() {
+            ports::PredicateLockRelation(relation, snapshot);
+        }
+        if flags & pg_sys::ScanOptions::SO_TYPE_SEQSCAN != 0 {
+            ports::pgstat_count_heap_scan(relation);
+        }
+        let descriptor: *mut ScanDescriptor = pg_sys::palloc0(size_of::<ScanDescriptor>()).cast();
+        (*descriptor).base.rs_rd = relation;
+        (*descriptor).base.rs_snapshot = snapshot;
+        (*descriptor).base.rs_nkeys = keys_count;
+        (*descriptor).base.rs_key = keys;
+        (*descriptor).base.rs_flags = flags;
+        (*descriptor).base.rs_parallel = parallel;
+        let state = ScanState {
+            scan: Some(Scan::begin(relation, snapshot, parallel.cast::<ParallelState>())),
+            analyze: AnalyzeBlock::default(),
+            sample: SampleBlock::default(),
+            rows_returned: 0,
+        };
+        (*descriptor).state = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(state);
+        descriptor.cast()
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_end(descriptor: pg_sys::TableScanDesc) {
+    // SAFETY: made by `scan_begin`; what is left of the state goes with its memory context.
+    unsafe {
+        let state = ScanState::of(descriptor);
+        ports::pgstat_count_heap_rows((*descriptor).rs_rd, state.rows_returned);
+        state.analyze = AnalyzeBlock::default();
+        state.scan = None;
+        if (*descriptor).rs_flags & pg_sys::ScanOptions::SO_TEMP_SNAPSHOT != 0 {
+            pg_sys::UnregisterSnapshot((*descriptor).rs_snapshot);
+        }
+        pg_sys::RelationDecrementReferenceCount((*descriptor).rs_rd);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_rescan(
+    descriptor: pg_sys::TableScanDesc,
+    _keys: *mut pg_sys::ScanKeyData,
+    _set_params: bool,
+    _allow_strategy: bool,
+    _allow_sync: bool,
+    _allow_pagemode: bool,
+) {
+    // SAFETY: made by `scan_begin`.
+    unsafe { ScanState::of(descriptor).scan().restart() }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_getnextslot(
+    descriptor: pg_sys::TableScanDesc,
+    direction: pg_sys::ScanDirection::Type,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    // SAFETY: made by `scan_begin`; the slot is of the scanned table.
+    unsafe {
+        let state = ScanState::of(descriptor);
+        let found = state.scan().next(direction != pg_sys::ScanDirection::BackwardScanDirection, slot);
+        state.rows_returned += found as i64;
+        found
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_set_tidrange(
+    descriptor: pg_sys::TableScanDesc,
+    from: pg_sys::ItemPointer,
+    to: pg_sys::ItemPointer,
+) {
+    // SAFETY: made by `scan_begin`; both pointers are the executor's.
+    unsafe { ScanState::of(descriptor).scan().set_bounds(&*from, &*to) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn parallelscan_estimate(_relation: pg_sys::Relation) -> pg_sys::Size {
+    size_of::<ParallelState>()
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn parallelscan_initialize(
+    relation: pg_sys::Relation,
+    parallel: pg_sys::ParallelTableScanDesc,
+) -> pg_sys::Size {
+    // SAFETY: Postgres allocated what `parallelscan_estimate` asked for.
+    unsafe {
+        let state = parallel.cast::<ParallelState>();
+        #[cfg(not(feature = "pg18"))]
+        {
+            (*state).base.phs_relid = (*relation).rd_id;
+        }
+        #[cfg(feature = "pg18")]
+        {
+            (*state).base.phs_locator = ports::relation_locator(relation);
+        }
+        (*state).base.phs_syncscan = false;
+        (&raw mut (*state).next_segment).write(AtomicU64::new(0));
+    }
+    size_of::<ParallelState>()
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn parallelscan_reinitialize(
+    _relation: pg_sys::Relation,
+    parallel: pg_sys::ParallelTableScanDesc,
+) {
+    // SAFETY: initialised above; no participant is scanning now.
+    unsafe { (*parallel.cast::<ParallelState>()).next_segment.store(0, Ordering::Relaxed) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn tuple_fetch_row_version(
+    relation: pg_sys::Relation,
+    id: pg_sys::ItemPointer,
+    snapshot: pg_sys::Snapshot,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    // SAFETY: the table access method's contract.
+    unsafe { scan::fetch(relation, &*id, snapshot, slot) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn tuple_tid_valid(descriptor: pg_sys::TableScanDesc, id: pg_sys::ItemPointer) -> bool {
+    // SAFETY: made by `scan_begin`.
+    unsafe {
+        let end = ScanState::of(descriptor).scan().reader.end_row();
+        tid::to_row(&*id).is_some_and(|row| row < end)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn tuple_get_latest_tid(descriptor: pg_sys::TableScanDesc, id: pg_sys::ItemPointer) {
+    // SAFETY: the table access method's contract.
+    unsafe { modify::latest((*descriptor).rs_rd, (*descriptor).rs_snapshot, &mut *id) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn tuple_satisfies_snapshot(
+    relation: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    snapshot: pg_sys::Snapshot,
+) -> bool {
+    // SAFETY: the table access method's contract.
+    unsafe { scan::exists(relation, &(*slot).tts_tid, snapshot) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn tuple_insert(
+    relation: pg_sys::Relation,
+    slot: *mut pg_sys::TupleTableSlot,
+    command: pg_sys::CommandId,
+    options: i32,
+    _bulk: *mut pg_sys::BulkInsertStateData,
+) {
+    // SAFETY: the table access method's contract.
+    unsafe { insert::insert_slots(relation, &[slot], command, options) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn multi_insert(
+    relation: pg_sys::Relation,
+    slots: *mut *mut pg_sys::TupleTableSlot,
+    count: i32,
+    command: pg_sys::CommandId,
+    options: i32,
+    _bulk: *mut pg_sys::BulkInsertStateData,
+) {
+    // SAFETY: the table access method's contract.
+    unsafe {
+        insert::insert_slots(relation, std::slice::from_raw_parts(slots, count as usize), command, options)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn tuple_delete(
+    relation: pg_sys::Relation,
+    id: pg_sys::ItemPointer,
+    command: pg_sys::CommandId,
+    _snapshot: pg_sys::Snapshot,
+    crosscheck: pg_sys::Snapshot,
+    wait: bool,
+    failure: *mut pg_sys::TM_FailureData,
+    changing_partition: bool,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: the table access method's contract.
+    unsafe { modify::delete(relation, &*id, command, crosscheck, wait, failure, changing_partition) }
+}
+
+#[cfg(feature = "pg15")]
+#[pg_guard]
+unsafe extern "C-unwind" fn tuple_update(
+    relation: pg_sys::Relation,
+    id: pg_sys::ItemPointer,
+    slot: *mut pg_sys::TupleTableSlot,
+    command: pg_sys::CommandId,
+    _snapshot: pg_sys::Snapshot,
+    crosscheck: pg_sys::Snapshot,
+    wait: bool,
+    failure: *mut pg_sys::TM_FailureData,
+    mode: *mut pg_sys::LockTupleMode::Type,
+    update_indexes: *mut bool,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: the table access method's contract.
+    unsafe {
+        *update_indexes = false;
+        modify::update(relation, &*id, slot, command, crosscheck, wait, failure, mode)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn tuple_lock(
+    relation: pg_sys::Relation,
+    id: pg_sys::ItemPointer,
+    _snapshot: pg_sys::Snapshot,
+    slot: *mut pg_sys::TupleTableSlot,
+    command: pg_sys::CommandId,
+    mode: pg_sys::LockTupleMode::Type,
+    policy: pg_sys::LockWaitPolicy::Type,
+    flags: u8,
+    failure: *mut pg_sys::TM_FailureData,
+) -> pg_sys::TM_Result::Type {
+    // SAFETY: the table access method's contract.
+    unsafe { modify::lock(relation, id, slot, command, mode, policy, flags, failure) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_set_new_file(
+    relation: pg_sys::Relation,
+    locator: *const ports::RelFileLocator,
+    persistence: std::ffi::c_char,
+    freeze: *mut pg_sys::TransactionId,
+    freeze_multi: *mut pg_sys::MultiXactId,
+) {
+    // SAFETY: the table access method's contract.
+    unsafe { relation::set_new_file(relation, &*locator, persistence, freeze, freeze_multi) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_nontransactional_truncate(table: pg_sys::Relation) {
+    // SAFETY: the table access method's contract.
+    unsafe { relation::truncate(table) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_copy_data(table: pg_sys::Relation, locator: *const ports::RelFileLocator) {
+    // SAFETY: the table access method's contract.
+    unsafe { relation::copy_data(table, &*locator) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_copy_for_cluster(
+    source: pg_sys::Relation,
+    target: pg_sys::Relation,
+    index: pg_sys::Relation,
+    _use_sort: bool,
+    horizon: pg_sys::TransactionId,
+    _freeze: *mut pg_sys::TransactionId,
+    _freeze_multi: *mut pg_sys::MultiXactId,
+    kept: *mut f64,
+    removed: *mut f64,
+    recently_dead: *mut f64,
+) {
+    // SAFETY: the table access method's contract.
+    unsafe {
+        let counts = rewrite::copy(source, target, index, horizon.into_inner());
+        *kept = counts.kept;
+        *removed = counts.removed;
+        *recently_dead = counts.recently_dead;
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_vacuum(
+    relation: pg_sys::Relation,
+    _params: *mut pg_sys::VacuumParams,
+    _strategy: pg_sys::BufferAccessStrategy,
+) {
+    // SAFETY: the table access method's contract.
+    unsafe { vacuum::vacuum(relation) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_analyze_next_block(
+    descriptor: pg_sys::TableScanDesc,
+    block: pg_sys::BlockNumber,
+    _strategy: pg_sys::BufferAccessStrategy,
+) -> bool {
+    // SAFETY: made by `scan_begin`.
+    unsafe {
+        let state = ScanState::of(descriptor);
+        if let Some(scan) = &state.scan {
+            state.analyze.start(scan, block);
+        }
+        true
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_analyze_next_tuple(
+    descriptor: pg_sys::TableScanDesc,
+    _horizon: pg_sys::TransactionId,
+    live: *mut f64,
+    dead: *mut f64,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    // SAFETY: made by `scan_begin`; the counters are ANALYZE's.
+    unsafe {
+        let state = ScanState::of(descriptor);
+        state.scan().describe(slot);
+        match &state.scan {
+            Some(scan) => state.analyze.next(scan, &mut *live, &mut *dead, slot),
+            None => false,
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_size(relation: pg_sys::Relation, fork: pg_sys::ForkNumber::Type) -> u64 {
+    // SAFETY: the table access method's contract.
+    unsafe { pg_sys::table_block_relation_size(relation, fork) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_needs_toast_table(_relation: pg_sys::Relation) -> bool {
+    false
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn relation_estimate_size(
+    relation: pg_sys::Relation,
+    _widths: *mut i32,
+    pages: *mut pg_sys::BlockNumber,
+    tuples: *mut f64,
+    all_visible_fraction: *mut f64,
+) {
+    // SAFETY: the table access method's contract.
+    unsafe { relation::estimate(relation, pages, tuples, all_visible_fraction) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_sample_next_block(
+    descriptor: pg_sys::TableScanDesc,
+    sample: *mut pg_sys::SampleScanState,
+) -> bool {
+    // SAFETY: made by `scan_begin`.
+    unsafe {
+        let state = ScanState::of(descriptor);
+        match &mut state.scan {
+            Some(scan) => state.sample.next_block(scan, sample),
+            None => false,
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_sample_next_tuple(
+    descriptor: pg_sys::TableScanDesc,
+    sample: *mut pg_sys::SampleScanState,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    // SAFETY: made by `scan_begin`.
+    unsafe {
+        let state = ScanState::of(descriptor);
+        match &mut state.scan {
+            Some(scan) => state.sample.next_row(scan, sample, slot),
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Sequential, parallel and TID-range scans, and fetches by TID.
+//!
+//! A scan goes segment by segment. On entering one it turns runs, snapshot and tombstones into *ranges*: maximal
+//! stretches of rows of one run that the snapshot sees. Under an MVCC snapshot that answer cannot change, so reading
+//! the ranges needs no further check. Then the segment's window is opened and rows are handed out, forwards or
+//! backwards; at either end the scan remembers on which side of the table it stands, as cursors expect.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lanes_columnar::arena::RunEntry;
+use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use pgrx::pg_sys;
+
+use super::reader::{Content, Reader, Window};
+use super::tid;
+use crate::pg::slot::{self, RowHeader};
+use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
+use crate::pg::{ports, snapshot};
+use crate::storage::load::Shape;
+use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
+
+/// Consecutive visible rows of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub from: u64,
+    pub to: u64,
+    pub xmin: u32,
+    pub cmin: u32,
+}
+
+/// A segment that a scan is in.
+struct OpenSegment {
+    segment: u32,
+    ranges: Vec<Range>,
+    window: Window,
+    range: usize,
+    row: u64,
+}
+
+/// Where a scan stands.
+enum Place {
+    BeforeFirst,
+    In(Box<OpenSegment>),
+    AfterLast,
+}
+
+/// What all participants of a parallel scan share, behind Postgres's own part of the descriptor.
+#[repr(C)]
+pub struct ParallelState {
+    pub base: pg_sys::ParallelTableScanDescData,
+    /// The next segment that nobody has taken.
+    pub next_segment: AtomicU64,
+}
+
+/// A scan under way.
+pub struct Scan {
+    pub reader: Reader,
+    snapshot: Option<Snapshot>,
+    serializable: bool,
+    /// Rows outside are not returned (TID-range scans).
+    bounds: (u64, u64),
+    place: Place,
+    parallel: *const ParallelState,
+}
+
+impl Scan {
+    /// # Safety
+    /// `relation` is an open lanes table, `snapshot` null or live, `parallel` null or shared state; all outlive the
+    /// scan.
+    pub unsafe fn begin(
+        relation: pg_sys::Relation,
+        snapshot: pg_sys::Snapshot,
+        parallel: *const ParallelState,
+    ) -> Scan {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Scan {
+                reader: Reader::open(relation),
+                snapshot: (!snapshot.is_null()).then(|| Snapshot::new(snapshot)),
+                serializable: !snapshot.is_null() && ports::serializable_check_needed(relation, snapshot),
+                bounds: (0, u64::MAX),
+                place: Place::BeforeFirst,
+                parallel,
+            }
+        }
+    }
+
+    /// Starts over, with what the table holds now.
+    pub fn restart(&mut self) {
+        self.place = Place::BeforeFirst;
+        // SAFETY: `begin`'s caller promised that the relation stays open.
+        self.reader = unsafe { Reader::open_as(self.reader.relation, self.reader.descriptor) };
+    }
+
+    /// Restricts the scan to the rows between two tuple ids, both included.
+    pub fn set_bounds(&mut self, from: &pg_sys::ItemPointerData, to: &pg_sys::ItemPointerData) {
+        self.place = Place::BeforeFirst;
+        self.bounds = (tid::lower_bound(from), tid::upper_bound(to));
+    }
+
+    /// Stores the next row in the direction into the slot; false at the end.
+    ///
+    /// # Safety
+    /// `slot` is a slot of the scanned table.
+    pub unsafe fn next(&mut self, forward: bool, target: *mut pg_sys::TupleTableSlot) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.describe(target);
+            if !self.step(forward) {
+                ports::ExecClearTuple(target);
+                return false;
+            }
+            self.store_current(target)
+        }
+    }
+
+    /// Reads rows as the slot's descriptor describes them, which need not be the relation's (see [`Reader::open_as`]).
+    ///
+    /// # Safety
+    /// `target` is a slot of the scanned table.
+    pub unsafe fn describe(&mut self, target: *mut pg_sys::TupleTableSlot) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let descriptor = (*target).tts_tupleDescriptor;
+            if descriptor != self.reader.descriptor {
+                self.reader.descriptor = descriptor;
+                self.reader.shape = Shape::of(descriptor);
+            }
+        }
+    }
+
+    /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible.
+    pub fn open_rows(&mut self, from: u64, to: u64) -> bool {
+        let bounds = std::mem::replace(&mut self.bounds, (from, to));
+        let open = self.open_segment(segment_of(from));
+        self.bounds = bounds;
+        let found = open.is_some();
+        self.place = open.map_or(Place::BeforeFirst, |open| Place::In(Box::new(open)));
+        found
+    }
+
+    /// Stores a row into the slot if it is one of the visible rows that are open.
+    ///
+    /// # Safety
+    /// `slot` is a slot of the scanned table.
+    pub unsafe fn store_if_open(&mut self, row: u64, target: *mut pg_sys::TupleTableSlot) -> bool {
+        let Place::In(open) = &mut self.place else { return false };
+        let after = open.ranges.partition_point(|range| range.to <= row);
+        if open.ranges.get(after).is_none_or(|range| row < range.from) {
+            return false;
+        }
+        (open.range, open.row) = (after, row);
+        // SAFETY: the caller's promise.
+        unsafe { self.store_current(target) }
+    }
+
+    /// Stores the row that the scan stands on.
+    unsafe fn store_current(&self, target: *mut pg_sys::TupleTableSlot) -> bool {
+        let Place::In(open) = &self.place else { return false };
+        let range = &open.ranges[open.range];
+        // SAFETY: the window lives until this scan moves on, which overwrites the slot first.
+        unsafe {
+            slot::store(
+                target,
+                open.window.outlet(),
+                open.window.place(open.row),
+                tid::from_row(open.row),
+                (*self.reader.relation).rd_id,
+                RowHeader { xmin: range.xmin, cmin: range.cmin },
+            );
+        }
+        true
+    }
+
+    /// Moves to the next row; false at the end.
+    fn step(&mut self, forward: bool) -> bool {
+        if let Place::In(open) = &mut self.place {
+            let range = open.ranges[open.range];
+            if forward {
+                if open.row + 1 < range.to {
+                    open.row += 1;
+                    return true;
+                }
+                if open.range + 1 < open.ranges.len() {
+                    open.range += 1;
+                    open.row = open.ranges[open.range].from;
+                    return true;
+                }
+            } else {
+                if open.row > range.from {
+                    open.row -= 1;
+                    return true;
+                }
+                if open.range > 0 {
+                    open.range -= 1;
+                    open.row = open.ranges[open.range].to - 1;
+                    return true;
+                }
+            }
+        }
+        self.enter_next_segment(forward)
+    }
+
+    fn enter_next_segment(&mut self, forward: bool) -> bool {
+        let end = self.reader.end_row().min(self.bounds.1);
+        if end <= self.bounds.0 {
+            self.place = if forward { Place::AfterLast } else { Place::BeforeFirst };
+            return false;
+        }
+        let (first, last) = (segment_of(self.bounds.0) as i64, segment_of(end - 1) as i64);
+        let mut candidate = match (&self.place, forward) {
+            (Place::BeforeFirst, true) => first - 1,
+            (Place::AfterLast, false) => last + 1,
+            (Place::In(open), _) => open.segment as i64,
+            (Place::AfterLast, true) | (Place::BeforeFirst, false) => return false,
+        };
+        loop {
+            candidate = self.claim(candidate, forward, first);
+            if candidate < first || candidate > last {
+                self.place = if forward { Place::AfterLast } else { Place::BeforeFirst };
+                return false;
+            }
+            ports::CHECK_FOR_INTERRUPTS();
+            if let Some(mut open) = self.open_segment(candidate as u32) {
+                if forward {
+                    open.row = open.ranges[0].from;
+                } else {
+                    open.range = open.ranges.len() - 1;
+                    open.row = open.ranges[open.range].to - 1;
+                }
+                self.place = Place::In(Box::new(open));
+                return true;
+            }
+        }
+    }
+
+    /// The segment after `from` in the direction; of a parallel scan, the next that no participant has taken.
+    fn claim(&self, from: i64, forward: bool, first: i64) -> i64 {
+        if !self.parallel.is_null() {
+            // SAFETY: shared state outlives the scan (`begin`'s promise).
+            return first + unsafe { (*self.parallel).next_segment.fetch_add(1, Ordering::Relaxed) } as i64;
+        }
+        if forward { from + 1 } else { from - 1 }
+    }
+
+    fn open_segment(&mut self, segment: u32) -> Option<OpenSegment> {
+        let start = segment_first_row(segment).max(self.bounds.0);
+        let end = (segment_first_row(segment) + segment_rows_max(segment) as u64)
+            .min(self.bounds.1)
+            .min(self.reader.end_row());
+        // The old window goes first: it may be what has to be evicted.
+        self.place = Place::BeforeFirst;
+        let (relation, serializable) = (self.reader.relation, self.serializable);
+        let content = self.reader.content.as_mut()?;
+        let ranges = visible_ranges(relation, content, self.snapshot.as_ref(), serializable, start, end);
+        let (from, to) = (ranges.first()?.from, ranges.last()?.to);
+        // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
+        let window = unsafe { Window::open(&self.reader, self.reader.content.as_ref()?, from, to) };
+        Some(OpenSegment { segment, ranges, window, range: 0, row: 0 })
+    }
+}
+
+/// The visible rows of `[start, end)` as ranges, ascending. No snapshot means every row there is.
+fn visible_ranges(
+    relation: pg_sys::Relation,
+    content: &mut Content,
+    snapshot: Option<&Snapshot>,
+    serializable: bool,
+    start: u64,
+    end: u64,
+) -> Vec<Range> {
+    let mut ranges = Vec::new();
+    let tombstones = content.tombstones.borrow();
+    for index in content.runs.first_ending_after(start)..content.runs.len() {
+        let run = content.runs.get(index);
+        if run.first_row >= end {
+            break;
+        }
+        let mut learned = 0;
+        if !snapshot.is_none_or(|s| s.sees_run(&run, |flags| learned = flags)) {
+            if serializable {
+                report_unseen(relation, snapshot, &run);
+            }
+        } else {
+            let range = Range {
+                from: run.first_row.max(start),
+                to: (run.first_row + run.rows as u64).min(end),
+                xmin: run.xmin,
+                cmin: run.cmin,
+            };
+            ranges.push(range);
+        }
+        if learned != 0 {
+            content.runs.learn(index, learned);
+        }
+    }
+    let Some(snapshot) = snapshot.filter(|_| !tombstones.is_empty()) else { return ranges };
+    let mut alive = Vec::with_capacity(ranges.len());
+    for mut range in ranges {
+        for (row, list) in tombstones.range(range.from, range.to) {
+            if list.iter().any(|t| snapshot.sees_deletion(t)) {
+                if range.from < row {
+                    alive.push(Range { to: row, ..range });
+                }
+                range.from = row + 1;
+            } else if serializable {
+                for tombstone in list.iter().filter(|t| t.deletes() && !t.is_frozen()) {
+                    // SAFETY: relation and snapshot are the scan's own.
+                    unsafe { ports::CheckForSerializableConflictOut(relation, tombstone.xmax, snapshot.raw()) };
+                }
+            }
+        }
+        if range.from < range.to {
+            alive.push(range);
+        }
+    }
+    alive
+}
+
+/// Serializable isolation: a run that this snapshot does not see was written by a transaction that we ignore.
+fn report_unseen(relation: pg_sys::Relation, snapshot: Option<&Snapshot>, run: &RunEntry) {
+    if let Some(snapshot) = snapshot
+        && run.flags & (FLAG_DEAD | FLAG_FROZEN) == 0
+        && !matches!(xid_status(run.xmin), XidStatus::Current | XidStatus::Aborted)
+    {
+        // SAFETY: relation and snapshot are the scan's own.
+        unsafe { ports::CheckForSerializableConflictOut(relation, run.xmin, snapshot.raw()) };
+    }
+}
+
+/// Whether a row exists under a snapshot; with its run.
+pub fn visible_row(content: &mut Content, snapshot: &Snapshot, row: u64) -> Option<RunEntry> {
+    let (index, run) = content.run_of(row)?;
+    snapshot.reset_dirty();
+    let mut learned = 0;
+    let seen = snapshot.sees_run(&run, |flags| learned = flags);
+    if learned != 0 {
+        content.runs.learn(index, learned);
+    }
+    let tombstones = content.tombstones.borrow();
+    (seen && !tombstones.of_row(row).iter().any(|t| snapshot.sees_deletion(t))).then_some(run)
+}
+
+/// Stores one row into a slot, in the slot's own memory.
+///
+/// # Safety
+/// `target` is a slot of the reader's table; the row lies in `run`, a run of the reader's content.
+pub unsafe fn store_row(
+    reader: &Reader,
+    content: &Content,
+    run: &RunEntry,
+    row: u64,
+    target: *mut pg_sys::TupleTableSlot,
+) {
+    // SAFETY: the caller's promise; the slot is detached before the window goes.
+    unsafe {
+        let window = Window::open(reader, content, row, row + 1);
+        slot::store(
+            target,
+            window.outlet(),
+            window.place(row),
+            tid::from_row(row),
+            (*reader.relation).rd_id,
+            RowHeader { xmin: run.xmin, cmin: run.cmin },
+        );
+        slot::detach(target);
+    }
+}
+
+/// Fetches one row by TID under a snapshot; false when it does not exist under it.
+///
+/// # Safety
+/// `relation` is an open lanes table, `target` a slot of it, `raw` a live snapshot.
+pub unsafe fn fetch(
+    relation: pg_sys::Relation,
+    id: &pg_sys::ItemPointerData,
+    raw: pg_sys::Snapshot,
+    target: *mut pg_sys::TupleTableSlot,
+) -> bool {
+    let Some(row) = tid::to_row(id) else { return false };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
+        let Some(mut content) = reader.content.take() else { return false };
+        let snapshot = snapshot::Snapshot::new(raw);
+        let Some(run) = visible_row(&mut content, &snapshot, row) else { return false };
+        store_row(&reader, &content, &run, row, target);
+        true
+    }
+}
+
+/// Whether a row, named by TID, exists under a snapshot.
+///
+/// # Safety
+/// `relation` is an open lanes table, `raw` a live snapshot.
+pub unsafe fn exists(relation: pg_sys::Relation, id: &pg_sys::ItemPointerData, raw: pg_sys::Snapshot) -> bool {
+    let Some(row) = tid::to_row(id) else { return false };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Some(mut content) = Reader::open(relation).content.take() else { return false };
+        visible_row(&mut content, &snapshot::Snapshot::new(raw), row).is_some()
+    }
+}

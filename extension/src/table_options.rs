@@ -1,0 +1,189 @@
+//! Storage parameters of lanes tables: `WITH (order_by = 'series, ts')`.
+//!
+//! Core offers no way to add parameters for tables: it rejects names that it does not know when it checks them, and
+//! ignores them when it reads `pg_class.reloptions` back. So they are kept there like any other (pg_dump writes them,
+//! rewrites copy them), but core never gets to check them: [`crate::utility_hook`] takes ours out of a statement
+//! before core sees it, and this module stores them afterwards.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+use pgrx::PgSqlErrorCode;
+
+use crate::error;
+use crate::pg::ports;
+
+/// Columns by which sealed segments are sorted.
+pub const ORDER_BY: &CStr = c"order_by";
+
+/// Whether a `WITH` element is ours.
+///
+/// # Safety
+/// `element` is a live `DefElem`.
+pub unsafe fn is_ours(element: *mut pg_sys::DefElem) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*element).defnamespace.is_null() && CStr::from_ptr((*element).defname) == ORDER_BY }
+}
+
+/// Splits our elements off a list of `WITH` elements: (ours, the others).
+///
+/// # Safety
+/// `list` is a live list of `DefElem`s.
+pub unsafe fn split(list: *mut pg_sys::List) -> (*mut pg_sys::List, *mut pg_sys::List) {
+    let (mut ours, mut others) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the caller's promise.
+    unsafe {
+        for i in 0..ports::list_length(list) {
+            let element: *mut pg_sys::DefElem = ports::list_nth(list, i);
+            let target = if is_ours(element) { &mut ours } else { &mut others };
+            *target = pg_sys::lappend(*target, element.cast());
+        }
+    }
+    (ours, others)
+}
+
+/// Our parameters as they are stored for a table.
+///
+/// # Safety
+/// Runs inside a transaction.
+pub unsafe fn stored(relation: pg_sys::Oid) -> *mut pg_sys::List {
+    // SAFETY: a syscache look-up; the list is allocated in the current context.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relation.into());
+        if tuple.is_null() {
+            return std::ptr::null_mut();
+        }
+        let mut is_null = true;
+        let options = pg_sys::SysCacheGetAttr(
+            pg_sys::SysCacheIdentifier::RELOID as i32,
+            tuple,
+            pg_sys::Anum_pg_class_reloptions as i16,
+            &mut is_null,
+        );
+        let list = if is_null { std::ptr::null_mut() } else { pg_sys::untransformRelOptions(options) };
+        let (ours, _) = split(list);
+        let ours = pg_sys::copyObjectImpl(ours.cast()).cast();
+        pg_sys::ReleaseSysCache(tuple);
+        ours
+    }
+}
+
+/// Sets (or, with `reset`, removes) parameters in `pg_class.reloptions`, and makes that visible.
+///
+/// # Safety
+/// Runs inside a transaction; the caller owns the table and has locked it.
+pub unsafe fn store(relation: pg_sys::Oid, parameters: *mut pg_sys::List, reset: bool) {
+    // SAFETY: the usual dance of a catalogue update.
+    unsafe {
+        if ports::list_length(parameters) == 0 {
+            return;
+        }
+        let parameters = if reset { names_only(parameters) } else { parameters };
+        let catalogue = pg_sys::table_open(pg_sys::RelationRelationId, pg_sys::RowExclusiveLock as i32);
+        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+        let zero = pg_sys::Datum::null();
+        let tuple = pg_sys::SearchSysCacheCopy(cache, relation.into(), zero, zero, zero);
+        if tuple.is_null() {
+            pgrx::error!("table {} is gone", relation.to_u32());
+        }
+        let mut is_null = true;
+        let attribute = pg_sys::Anum_pg_class_reloptions as usize;
+        let old = pg_sys::SysCacheGetAttr(cache, tuple, attribute as i16, &mut is_null);
+        let new = pg_sys::transformRelOptions(
+            if is_null { zero } else { old },
+            parameters,
+            std::ptr::null(),
+            std::ptr::null_mut(),
+            false,
+            reset,
+        );
+        let natts = pg_sys::Natts_pg_class as usize;
+        let (mut values, mut nulls, mut replaced) = (vec![zero; natts], vec![false; natts], vec![false; natts]);
+        values[attribute - 1] = new;
+        nulls[attribute - 1] = new.is_null();
+        replaced[attribute - 1] = true;
+        let changed = pg_sys::heap_modify_tuple(
+            tuple,
+            (*catalogue).rd_att,
+            values.as_mut_ptr(),
+            nulls.as_mut_ptr(),
+            replaced.as_mut_ptr(),
+        );
+        pg_sys::CatalogTupleUpdate(catalogue, &raw mut (*changed).t_self, changed);
+        pg_sys::table_close(catalogue, pg_sys::RowExclusiveLock as i32);
+        pg_sys::CommandCounterIncrement();
+    }
+}
+
+/// The parameters without their values, as RESET takes them.
+unsafe fn names_only(parameters: *mut pg_sys::List) -> *mut pg_sys::List {
+    let mut names = std::ptr::null_mut();
+    // SAFETY: a live list of DefElems.
+    unsafe {
+        for i in 0..ports::list_length(parameters) {
+            let element: *mut pg_sys::DefElem = ports::list_nth(parameters, i);
+            let name = pg_sys::makeDefElem((*element).defname, std::ptr::null_mut(), -1);
+            names = pg_sys::lappend(names, name.cast());
+        }
+    }
+    names
+}
+
+/// Checks the values of our parameters against the table's columns.
+///
+/// # Safety
+/// `relation` is an existing table; `parameters` a live list of `DefElem`s of ours.
+pub unsafe fn check(relation: pg_sys::Oid, parameters: *mut pg_sys::List) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        for i in 0..ports::list_length(parameters) {
+            let element: *mut pg_sys::DefElem = ports::list_nth(parameters, i);
+            let value = CStr::from_ptr(pg_sys::defGetString(element)).to_string_lossy().into_owned();
+            let mut seen: Vec<String> = Vec::new();
+            for name in order_by_columns(&value) {
+                let wanted = std::ffi::CString::new(name.as_str()).unwrap_or_default();
+                let number = pg_sys::get_attnum(relation, wanted.as_ptr());
+                if number <= 0 {
+                    error::raise(
+                        PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+                        format!("column \"{name}\" named in order_by does not exist"),
+                        "order_by takes the table's column names, separated by commas: order_by = 'series, ts'.",
+                    );
+                }
+                if seen.contains(&name) {
+                    error::raise(
+                        PgSqlErrorCode::ERRCODE_DUPLICATE_COLUMN,
+                        format!("column \"{name}\" appears twice in order_by"),
+                        "Name each column once.",
+                    );
+                }
+                seen.push(name);
+            }
+        }
+    }
+}
+
+/// The column names of an `order_by` value, folded and unquoted as SQL identifiers are.
+fn order_by_columns(value: &str) -> Vec<String> {
+    value
+        .split(',')
+        .map(|part| {
+            let part = part.trim();
+            match part.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+                Some(quoted) => quoted.replace("\"\"", "\""),
+                None => part.to_lowercase(),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order_by_columns;
+
+    #[test]
+    fn order_by_follows_identifier_rules() {
+        assert_eq!(order_by_columns("Series , ts"), ["series", "ts"]);
+        assert_eq!(order_by_columns("\"Ts\"\"x\",a"), ["Ts\"x", "a"]);
+    }
+}

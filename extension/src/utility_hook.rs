@@ -1,0 +1,253 @@
+//! What has to happen around utility statements: our storage parameters go round core's check (see
+//! [`crate::table_options`]), and indexes are refused before anything of them exists.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::pg::ports;
+use crate::table_am::{refuse, routine};
+use crate::table_options;
+
+static mut PREVIOUS: pg_sys::ProcessUtility_hook_type = None;
+
+/// Installs the hook. Called from `_PG_init`.
+pub fn register() {
+    // SAFETY: single-threaded, once a process.
+    unsafe {
+        PREVIOUS = pg_sys::ProcessUtility_hook;
+        pg_sys::ProcessUtility_hook = Some(process_utility);
+    }
+}
+
+unsafe extern "C-unwind" {
+    // Called without the bindings' error boundary: see `process_utility`.
+    #[link_name = "standard_ProcessUtility"]
+    fn standard_process_utility(
+        planned: *mut pg_sys::PlannedStmt,
+        query: *const std::ffi::c_char,
+        read_only: bool,
+        context: pg_sys::ProcessUtilityContext::Type,
+        parameters: pg_sys::ParamListInfo,
+        environment: *mut pg_sys::QueryEnvironment,
+        destination: *mut pg_sys::DestReceiver,
+        completion: *mut pg_sys::QueryCompletion,
+    );
+}
+
+/// What is left to do once the statement has run. Plain pointers into the statement's memory: an ERROR may jump over
+/// the frame that holds it.
+#[derive(Clone, Copy)]
+enum Afterwards {
+    Nothing,
+    /// Store our parameters of the table that was created under this name.
+    Store { table: *mut pg_sys::RangeVar, ours: *mut pg_sys::List },
+    /// Put back what was set aside, then apply the changes.
+    Restore { table: pg_sys::Oid, aside: *mut pg_sys::List, set: *mut pg_sys::List, reset: *mut pg_sys::List },
+}
+
+/// The statement to run, possibly our changed copy, and what follows.
+#[derive(Clone, Copy)]
+struct Plan {
+    planned: *mut pg_sys::PlannedStmt,
+    afterwards: Afterwards,
+}
+
+/// The hook. An ERROR of the statement itself must reach the client with its position, constraint names and context
+/// as core made them, so it passes through this frame as core's own jump: nothing here needs dropping, and only
+/// [`before`] and [`after`] are guarded.
+unsafe extern "C-unwind" fn process_utility(
+    planned: *mut pg_sys::PlannedStmt,
+    query: *const std::ffi::c_char,
+    read_only: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    parameters: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+    destination: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) {
+    // SAFETY: the arguments are the ones we were called with, but for the statement, which is it or a copy of it.
+    unsafe {
+        let plan = before(planned);
+        let next = PREVIOUS.unwrap_or(standard_process_utility);
+        next(plan.planned, query, read_only, context, parameters, environment, destination, completion);
+        after(plan.afterwards);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
+    let unchanged = Plan { planned, afterwards: Afterwards::Nothing };
+    // SAFETY: a live planned statement; each arm casts the node to what its tag says.
+    unsafe {
+        let node = (*planned).utilityStmt;
+        match (*node).type_ {
+            pg_sys::NodeTag::T_CreateStmt => {
+                let create: *mut pg_sys::CreateStmt = node.cast();
+                if names_lanes((*create).accessMethod) {
+                    return create_table(planned, (*create).relation, (*create).if_not_exists, |tree| {
+                        &raw mut (*tree.cast::<pg_sys::CreateStmt>()).options
+                    });
+                }
+            }
+            pg_sys::NodeTag::T_CreateTableAsStmt => {
+                let create: *mut pg_sys::CreateTableAsStmt = node.cast();
+                if names_lanes((*(*create).into).accessMethod) {
+                    return create_table(planned, (*(*create).into).rel, (*create).if_not_exists, |tree| {
+                        &raw mut (*(*tree.cast::<pg_sys::CreateTableAsStmt>()).into).options
+                    });
+                }
+            }
+            pg_sys::NodeTag::T_AlterTableStmt => return alter_table(planned, node.cast()),
+            pg_sys::NodeTag::T_IndexStmt => {
+                let index: *mut pg_sys::IndexStmt = node.cast();
+                if is_lanes(find((*index).relation)) {
+                    refuse::indexes();
+                }
+            }
+            _ => {}
+        }
+    }
+    unchanged
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn after(afterwards: Afterwards) {
+    // SAFETY: the lists live in the statement's memory context.
+    unsafe {
+        match afterwards {
+            Afterwards::Nothing => {}
+            Afterwards::Store { table, ours } => {
+                pg_sys::CommandCounterIncrement();
+                let table = find(table);
+                if is_lanes(table) {
+                    table_options::check(table, ours);
+                    table_options::store(table, ours, false);
+                }
+            }
+            Afterwards::Restore { table, aside, set, reset } => {
+                pg_sys::CommandCounterIncrement();
+                table_options::store(table, aside, false);
+                table_options::store(table, set, false);
+                table_options::store(table, reset, true);
+            }
+        }
+    }
+}
+
+/// The statement as our own copy, which may be changed.
+unsafe fn own_copy(planned: *mut pg_sys::PlannedStmt) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: a live tree.
+    unsafe { pg_sys::copyObjectImpl(planned.cast()).cast() }
+}
+
+/// Whether a CREATE statement's access method (or, unnamed, the default) is ours.
+unsafe fn names_lanes(name: *mut std::ffi::c_char) -> bool {
+    // SAFETY: a C string or null; the default is a GUC string.
+    unsafe {
+        let name = if name.is_null() { pg_sys::default_table_access_method } else { name };
+        !name.is_null() && CStr::from_ptr(name) == c"lanes"
+    }
+}
+
+/// The existing relation that a name stands for now, or invalid.
+unsafe fn find(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
+    // SAFETY: a live range variable; missing is no error.
+    unsafe {
+        pg_sys::RangeVarGetRelidExtended(
+            name,
+            pg_sys::NoLock as i32,
+            pg_sys::RVROption::RVR_MISSING_OK,
+            None,
+            std::ptr::null_mut(),
+        )
+    }
+}
+
+/// Whether a relation is a table of ours.
+unsafe fn is_lanes(relation: pg_sys::Oid) -> bool {
+    if relation == pg_sys::InvalidOid {
+        return false;
+    }
+    // SAFETY: a relcache look-up without a lock that tolerates a relation that goes away.
+    unsafe {
+        let open = pg_sys::try_relation_open(relation, pg_sys::AccessShareLock as i32);
+        if open.is_null() {
+            return false;
+        }
+        let ours = (*open).rd_tableam == routine::routine();
+        pg_sys::relation_close(open, pg_sys::NoLock as i32);
+        ours
+    }
+}
+
+unsafe fn create_table(
+    planned: *mut pg_sys::PlannedStmt,
+    name: *mut pg_sys::RangeVar,
+    if_not_exists: bool,
+    options_of: impl FnOnce(*mut pg_sys::Node) -> *mut *mut pg_sys::List,
+) -> Plan {
+    // SAFETY: `options_of` finds the list in our copy of the tree.
+    unsafe {
+        let planned = own_copy(planned);
+        let options = options_of((*planned).utilityStmt);
+        let (ours, others) = table_options::split(*options);
+        *options = others;
+        let existed = if_not_exists && find(name) != pg_sys::InvalidOid;
+        let afterwards = if ports::list_length(ours) > 0 && !existed {
+            Afterwards::Store { table: name, ours }
+        } else {
+            Afterwards::Nothing
+        };
+        Plan { planned, afterwards }
+    }
+}
+
+/// `ALTER TABLE … SET / RESET (…)`: core re-checks all stored parameters, ours included, so they are put aside while
+/// it works.
+unsafe fn alter_table(planned: *mut pg_sys::PlannedStmt, original: *mut pg_sys::AlterTableStmt) -> Plan {
+    // SAFETY: live trees; the table is locked as core itself will lock it, and owned by the caller.
+    unsafe {
+        let unchanged = Plan { planned, afterwards: Afterwards::Nothing };
+        if !sets_parameters((*original).cmds) {
+            return unchanged;
+        }
+        let table = find((*original).relation);
+        if !is_lanes(table) || !ports::owns_relation(table) {
+            return unchanged;
+        }
+        pg_sys::LockRelationOid(table, pg_sys::ShareUpdateExclusiveLock as i32);
+        let planned = own_copy(planned);
+        let tree: *mut pg_sys::AlterTableStmt = (*planned).utilityStmt.cast();
+        let (mut set, mut reset) = (std::ptr::null_mut(), std::ptr::null_mut());
+        for i in 0..ports::list_length((*tree).cmds) {
+            let command: *mut pg_sys::AlterTableCmd = ports::list_nth((*tree).cmds, i);
+            let target = match (*command).subtype {
+                pg_sys::AlterTableType::AT_SetRelOptions => &mut set,
+                pg_sys::AlterTableType::AT_ResetRelOptions => &mut reset,
+                _ => continue,
+            };
+            let (ours, others) = table_options::split((*command).def.cast());
+            (*command).def = others.cast();
+            *target = pg_sys::list_concat(*target, ours);
+        }
+        table_options::check(table, set);
+        let aside = table_options::stored(table);
+        table_options::store(table, aside, true);
+        Plan { planned, afterwards: Afterwards::Restore { table, aside, set, reset } }
+    }
+}
+
+unsafe fn sets_parameters(commands: *mut pg_sys::List) -> bool {
+    // SAFETY: a live list of AlterTableCmds.
+    unsafe {
+        (0..ports::list_length(commands)).any(|i| {
+            let command: *mut pg_sys::AlterTableCmd = ports::list_nth(commands, i);
+            matches!(
+                (*command).subtype,
+                pg_sys::AlterTableType::AT_SetRelOptions | pg_sys::AlterTableType::AT_ResetRelOptions
+            )
+        })
+    }
+}
