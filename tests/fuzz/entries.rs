@@ -1,0 +1,80 @@
+//! What is fuzzed: each entry takes any bytes and panics only if a promise is broken. Shared by the fuzz targets and by the
+//! replay of their corpus in `tests/fuzz_replay`.
+#![allow(dead_code, reason = "each fuzz target uses one of these")]
+
+use lanes_columnar::{Column, Image, LaneData, LaneKind};
+
+/// A batch in the wire format.
+pub fn batch(data: &[u8]) {
+    let _ = lanes_wire::exercise(data);
+}
+
+/// A remote write request, compressed or not.
+pub fn remote_write(data: &[u8]) {
+    lanes_gateway::receive::fuzz::exercise(data);
+}
+
+/// Where an image's checksum lies, and what it covers: everything after it.
+const CHECKSUM: std::ops::Range<usize> = 1..5;
+
+/// An image of a run, as it is and with its checksum put right, read as every kind of column.
+pub fn image(data: &[u8]) {
+    read_image(data);
+    if data.len() >= CHECKSUM.end {
+        let mut repaired = data.to_vec();
+        let checksum = xxhash_rust::xxh3::xxh3_64(&repaired[CHECKSUM.end..]) as u32;
+        repaired[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
+        read_image(&repaired);
+    }
+}
+
+const KINDS: [LaneKind; 9] = [
+    LaneKind::Absent,
+    LaneKind::Bool,
+    LaneKind::Fixed { width: 1, stride: 1 },
+    LaneKind::Fixed { width: 4, stride: 4 },
+    LaneKind::Fixed { width: 6, stride: 8 },
+    LaneKind::Fixed { width: 8, stride: 8 },
+    LaneKind::Fixed { width: 16, stride: 16 },
+    LaneKind::Varlena { dictionary: true, packed: true },
+    LaneKind::Varlena { dictionary: false, packed: false },
+];
+
+fn read_image(data: &[u8]) {
+    let Ok(image) = Image::parse(data) else {
+        return;
+    };
+    for number in 0..image.columns() {
+        for kind in KINDS {
+            let mut column = Column::new(kind);
+            column.push_null();
+            let decoded = image.decode(number, kind, None, &mut column);
+            let rows = if decoded.is_ok() { 1 + image.rows() } else { 1 };
+            assert_eq!(column.rows(), rows, "all rows of an image or none are added");
+            read_column(&column);
+        }
+    }
+}
+
+fn read_column(column: &Column) {
+    let lane = column.lane();
+    let mut sum = 0_u64;
+    for row in 0..column.rows() {
+        // SAFETY: the row is one of the column's, which is neither changed nor dropped meanwhile; a value that is not
+        // NULL has at least one byte, except an item, whose length its user knows.
+        unsafe {
+            if lane.is_null(row) {
+                continue;
+            }
+            match lane.data {
+                LaneData::Null => panic!("a value in a column of NULLs"),
+                LaneData::Bool(_) => sum += u64::from(lane.bool(row)),
+                LaneData::Fixed { .. } => sum += u64::from(*lane.pointer(row)),
+                LaneData::Offsets { .. } | LaneData::Codes { .. } => {
+                    assert!(!lane.pointer(row).is_null());
+                }
+            }
+        }
+    }
+    std::hint::black_box(sum);
+}

@@ -1,0 +1,91 @@
+//! The fuzz targets' corpus, and a bounded number of mutations of it, with the ordinary compiler. The mutations are the same
+//! each time; to look further, run the fuzz targets (`tests/fuzz`) and add what they find to the corpus.
+
+#[path = "../../fuzz/entries.rs"]
+mod entries;
+
+use lanes_tests::place;
+use lanes_tests::seed::Random;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+/// Mutations for each target.
+const MUTATIONS: u32 = 20_000;
+/// Bytes that formats give a meaning.
+const TELLING: [u8; 10] = [0, 1, 2, 0x0a, 0x12, 0x7f, 0x80, 0xc0, 0xfe, 0xff];
+
+fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = place::workspace().join("tests/fuzz/corpus").join(target);
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| {
+            let entry = entry.unwrap();
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                std::fs::read(entry.path()).unwrap(),
+            )
+        })
+        .collect();
+    files.sort();
+    assert!(files.len() >= 5, "{target} has a corpus");
+    files
+}
+
+fn mutate(random: &mut Random, corpus: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = corpus.choose(random).unwrap().1.clone();
+    for _ in 0..random.random_range(1..6) {
+        if bytes.is_empty() {
+            bytes.push(0);
+        }
+        let place = random.random_range(0..bytes.len());
+        match random.random_range(0..7) {
+            0 => bytes[place] ^= 1 << random.random_range(0..8),
+            1 => bytes[place] = *TELLING.choose(random).unwrap(),
+            2 => bytes[place] = random.random(),
+            3 => bytes.truncate(place),
+            4 => bytes.insert(place, *TELLING.choose(random).unwrap()),
+            5 => {
+                bytes.remove(place);
+            }
+            _ => {
+                let other = &corpus.choose(random).unwrap().1;
+                let from = random.random_range(0..=other.len());
+                bytes.truncate(place);
+                bytes.extend_from_slice(&other[from..]);
+            }
+        }
+    }
+    bytes
+}
+
+fn replay(target: &str, entry: fn(&[u8])) {
+    let corpus = corpus(target);
+    for (name, bytes) in &corpus {
+        println!("{target}: {name}");
+        entry(bytes);
+    }
+    let mut random = Random::seed_from_u64(0x1a_2e5);
+    for number in 0..MUTATIONS {
+        let bytes = mutate(&mut random, &corpus);
+        let outcome = std::panic::catch_unwind(|| entry(&bytes));
+        if outcome.is_err() {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            panic!("{target}: mutation {number} of {} bytes breaks a promise: {hex}", bytes.len());
+        }
+    }
+}
+
+#[test]
+fn batches() {
+    replay("batch", entries::batch);
+}
+
+#[test]
+fn images() {
+    replay("image", entries::image);
+}
+
+#[test]
+fn remote_write_requests() {
+    replay("remote_write", entries::remote_write);
+}
