@@ -112,6 +112,8 @@ impl Gateway {
         std::fs::write(&configuration, text).map_err(Error::file("write", &configuration))?;
         let mut command = Command::new(program);
         command.arg("--config").arg(&configuration);
+        // Ours, and no setting of the gateway.
+        command.env_remove("LANES_GATEWAY_PROGRAM");
         command.envs(
             self.settings
                 .environment
@@ -244,11 +246,19 @@ fn answer(url: &str, response: Response) -> Result<Answer> {
 }
 
 fn configuration_text(settings: &Settings, password_file: &Path) -> String {
+    let Settings {
+        port,
+        postgres_port,
+        ..
+    } = settings;
     format!(
-        "listen = \"127.0.0.1:{}\"\n\n[postgres]\nhost = \"127.0.0.1\"\nport = {}\ndatabase = \"{DATABASE}\"\n\
-         user = \"{GATEWAY}\"\npassword_file = \"{}\"\n",
-        settings.port,
-        settings.postgres_port,
+        "[listen]
+address = \"127.0.0.1:{port}\"
+
+[postgres]
+connection = \"host=127.0.0.1 port={postgres_port} user={GATEWAY} dbname={DATABASE}\"
+password_file = \"{}\"
+",
         password_file.display()
     )
 }

@@ -50,6 +50,10 @@ pub fn provision(cluster: &Cluster, passwords: &Passwords) -> Result<()> {
     if there.is_none() {
         client.batch_execute(&format!("CREATE DATABASE {DATABASE} OWNER {OWNER}"))?;
     }
+    // Postgres's default path begins with a schema named like the role, which here is the extension's own.
+    client.batch_execute(&format!(
+        "ALTER ROLE {OWNER} IN DATABASE {DATABASE} SET search_path = public"
+    ))?;
     let mut client = cluster.connect(DATABASE)?;
     // The update does nothing when the installed version is the newest.
     client.batch_execute("CREATE EXTENSION IF NOT EXISTS lanes; ALTER EXTENSION lanes UPDATE")?;

@@ -151,5 +151,8 @@ impl Drop for Switches {
                 eprintln!("please remove {path}: {error}");
             }
         }
+        // Fails, as it should, when there is something of others in the folder.
+        let folder = Path::new(CLUSTER_SWITCH).parent().unwrap_or(Path::new("/"));
+        let _ = run(as_root("rmdir").arg(folder));
     }
 }

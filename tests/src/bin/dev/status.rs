@@ -38,7 +38,7 @@ impl StatusLine {
             return;
         }
         self.last = Some(Instant::now());
-        let line = line(gateway.status().ok().as_ref(), self.arena(cluster));
+        let line = line(gateway.status().ok().as_ref(), self.stored(cluster));
         // A closed pipe is no reason to stop; the next signal is.
         let mut out = std::io::stdout();
         let _ = if self.terminal {
@@ -49,17 +49,17 @@ impl StatusLine {
         let _ = out.flush();
     }
 
-    /// Bytes used and bytes in all of the arena.
-    fn arena(&mut self, cluster: &Cluster) -> Option<(i64, i64)> {
+    /// What Postgres says; `None` while it cannot be asked.
+    fn stored(&mut self, cluster: &Cluster) -> Option<Stored> {
         if self.client.is_none() {
             self.client = cluster.connect(DATABASE).ok();
         }
-        let row = self
-            .client
-            .as_mut()?
-            .query_one("SELECT used_bytes, total_bytes FROM lanes.arena()", &[]);
-        match row {
-            Ok(row) => Some((row.try_get(0).ok()?, row.try_get(1).ok()?)),
+        match self.client.as_mut()?.query_one(STORED, &[]) {
+            Ok(row) => Some(Stored {
+                rows: row.try_get(0).ok()?,
+                arena_used_bytes: row.try_get(1).ok()?,
+                arena_bytes: row.try_get(2).ok()?,
+            }),
             Err(_) => {
                 // Connect anew next time: Postgres may have restarted itself.
                 self.client = None;
@@ -69,27 +69,37 @@ impl StatusLine {
     }
 }
 
-fn line(status: Option<&Value>, arena: Option<(i64, i64)>) -> String {
+/// Reads the table's directory and the arena's counters, no rows.
+const STORED: &str = "
+    SELECT (SELECT coalesce(sum(rows), 0)::int8 FROM lanes.segments('lanes.samples')), bytes_used, bytes_total
+    FROM lanes.arena()";
+
+/// What Postgres says.
+struct Stored {
+    rows: i64,
+    arena_used_bytes: i64,
+    arena_bytes: i64,
+}
+
+fn line(status: Option<&Value>, stored: Option<Stored>) -> String {
     let Some(status) = status else {
         return "the gateway does not answer".to_owned();
     };
     let number = |name: &str| status[name].as_f64();
     let count = |name: &str| number(name).map_or_else(|| "?".to_owned(), grouped);
-    let arena = arena.map_or_else(
-        || "?".to_owned(),
-        |(used, total)| {
-            format!(
-                "{} of {} MB",
-                used.div_euclid(1 << 20),
-                total.div_euclid(1 << 20)
-            )
-        },
-    );
+    let (rows, arena) = match stored {
+        Some(stored) => {
+            let megabytes = |bytes: i64| bytes.div_euclid(1 << 20);
+            let used = megabytes(stored.arena_used_bytes);
+            let arena = format!("{used} of {} MB", megabytes(stored.arena_bytes));
+            (grouped(stored.rows as f64), arena)
+        }
+        None => ("?".to_owned(), "?".to_owned()),
+    };
     let mut line = format!(
-        "{} samples/s   {} series   {} rows   arena {arena}",
+        "{} samples/s   {} series   {rows} rows   arena {arena}",
         count("samples_per_second"),
         count("series"),
-        count("rows")
     );
     if number("pending_bytes").is_some_and(|bytes| bytes > 0.0) {
         line.push_str(&format!("   {} bytes pending", count("pending_bytes")));
@@ -120,10 +130,15 @@ mod tests {
     #[test]
     fn a_line_shows_what_is_known_and_says_what_is_not() {
         let status = serde_json::json!({
-            "samples_per_second": 12345.6, "series": 99, "rows": 1234567, "pending_bytes": 0, "ready": true
+            "samples_per_second": 12345.6, "series": 99, "pending_bytes": 0, "ready": true
         });
+        let stored = Stored {
+            rows: 1234567,
+            arena_used_bytes: 3 << 20,
+            arena_bytes: 256 << 20,
+        };
         assert_eq!(
-            line(Some(&status), Some((3 << 20, 256 << 20))),
+            line(Some(&status), Some(stored)),
             "12,346 samples/s   99 series   1,234,567 rows   arena 3 of 256 MB"
         );
         let line = line(
