@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 mod error;
 mod gucs;
 mod ingest;
+mod inspect;
 mod pg;
 mod storage;
 mod table_am;
@@ -20,6 +21,7 @@ mod utility_hook;
 pgrx::pg_module_magic!();
 
 pgrx::extension_sql_file!("../../sql/bootstrap.sql", name = "bootstrap", bootstrap);
+pgrx::extension_sql_file!("../../sql/prometheus.sql", name = "prometheus", finalize);
 
 /// Called when Postgres loads the library.
 #[pg_guard]

@@ -89,8 +89,9 @@ impl<'a> PreparedRun<'a> {
                 extra: 0,
             };
             let mut change = PageChange::begin(self.relation);
-            let entry = directory::push_entry(change.edit(&tail), entry, inline);
+            let mut entry = directory::push_entry(change.edit(&tail), entry, inline);
             change.finish();
+            entry.extra = tail.block();
             self.publish_to_arena(&entry, Position { block: tail.block(), index });
             first_row
         }

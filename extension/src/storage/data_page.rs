@@ -10,7 +10,6 @@
 
 use pgrx::pg_sys;
 
-use crate::error;
 use crate::pg::page::{self, LockedPage, get_u32, log_fresh, put_u32};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
 
@@ -50,7 +49,7 @@ pub unsafe fn write(relation: pg_sys::Relation, first: u32, image: &[u8]) {
     unsafe { log_fresh(relation, first, blocks_for(image.len())) }
 }
 
-/// Appends an image of `length` bytes from the blocks from `first` on to `image`.
+/// Appends an image of `length` bytes from the blocks from `first` on to `image`. `Err`: a block is not the run's.
 ///
 /// # Safety
 /// `relation` is open; `strategy` is null or live.
@@ -60,7 +59,7 @@ pub unsafe fn read(
     length: usize,
     strategy: pg_sys::BufferAccessStrategy,
     image: &mut Vec<u8>,
-) {
+) -> Result<(), String> {
     let mut left = length;
     for sequence in 0..blocks_for(length) {
         // SAFETY: the caller's promise; the blocks are named by a directory entry, so they exist.
@@ -70,7 +69,7 @@ pub unsafe fn read(
             || get_u32(bytes, AT_RUN) != first
             || get_u32(bytes, AT_SEQUENCE) != sequence
         {
-            error::corrupt(&format!("block {} is not part {sequence} of the run at {first}", first + sequence));
+            return Err(format!("block {} is not part {sequence} of the run at block {first}", first + sequence));
         }
         let here = left.min(STREAM_BYTES);
         image.extend_from_slice(&bytes[AT_STREAM..AT_STREAM + here]);
@@ -78,4 +77,5 @@ pub unsafe fn read(
         drop(page);
         CHECK_FOR_INTERRUPTS();
     }
+    Ok(())
 }

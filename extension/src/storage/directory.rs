@@ -10,7 +10,7 @@
 //! | `pd_upper` | | images of tiny runs, newest first |
 //!
 //! An entry is a [`RunEntry`] in native byte order: first row, rows, xmin, cmin, flags, block, bytes, place, extra.
-//! With `FLAG_INLINE` the image lies in the same page at `place`; else over data pages from `block` on. Transaction
+//! `extra` is 0 on the page; in memory it is the directory page's block. With `FLAG_INLINE` the image lies in the same page at `place`; else over data pages from `block` on. Transaction
 //! ids stand here and in tombstones, nowhere else, so freezing never rewrites data.
 
 use lanes_columnar::arena::{Position, RunEntry};
@@ -142,6 +142,17 @@ pub fn set_next(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_NEXT, block);
 }
 
+/// Whether a run is dead by now, whatever the copy of its entry says.
+///
+/// # Safety
+/// `relation` is the open lanes table that the run belongs to; the entry came from [`walk`] or an append.
+pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool {
+    // SAFETY: the caller's promise: `extra` is the block of the entry's page.
+    let page = unsafe { LockedPage::share(relation, run.extra) };
+    let view = DirectoryPage::parse(page.bytes());
+    (0..view.count()).map(|i| view.entry(i)).any(|e| e.first_row == run.first_row && e.flags & FLAG_DEAD != 0)
+}
+
 /// Calls `visit` with each batch of entries from `position` on (`block` 0 means from `head`), a page at a time, and
 /// with the position after them. Stops early when it answers false.
 ///
@@ -161,7 +172,7 @@ pub unsafe fn walk(
         let locked = unsafe { LockedPage::share(relation, at.block) };
         let page = DirectoryPage::parse(locked.bytes());
         let count = page.count();
-        entries.extend((at.index as usize..count).map(|i| page.entry(i)));
+        entries.extend((at.index as usize..count).map(|i| RunEntry { extra: at.block, ..page.entry(i) }));
         let here = at.block;
         let next = page.next();
         drop(locked);

@@ -181,34 +181,50 @@ pub unsafe fn decode_run(
     strategy: pg_sys::BufferAccessStrategy,
     columns: &mut [Column],
 ) {
-    if run.flags & FLAG_DEAD != 0 {
-        for column in columns {
-            column.push_repeated(None, run.rows as usize);
+    let before = columns.first().map_or(0, Column::rows);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if run.flags & FLAG_DEAD == 0 {
+            let Err(failure) = try_decode_run(relation, shape, run, strategy, columns) else { return };
+            // VACUUM may have found it dead, and reused its blocks, since the caller read its entry.
+            if !directory::is_dead_by_now(relation, run) {
+                error::corrupt(&format!("the run at row {}: {failure}", run.first_row));
+            }
         }
-        return;
     }
-    let mut image = Vec::with_capacity(run.bytes as usize);
+    for column in columns {
+        column.truncate(before);
+        column.push_repeated(None, run.rows as usize);
+    }
+}
+
+unsafe fn try_decode_run(
+    relation: pg_sys::Relation,
+    shape: &Shape,
+    run: &RunEntry,
+    strategy: pg_sys::BufferAccessStrategy,
+    columns: &mut [Column],
+) -> Result<(), String> {
+    let mut bytes = Vec::with_capacity(run.bytes as usize);
     // SAFETY: the caller's promise.
     unsafe {
         if run.flags & FLAG_INLINE != 0 {
             let page = LockedPage::share(relation, run.block);
-            image.extend_from_slice(DirectoryPage::parse(page.bytes()).inline_image(run));
+            bytes.extend_from_slice(DirectoryPage::parse(page.bytes()).inline_image(run));
         } else {
-            data_page::read(relation, run.block, run.bytes as usize, strategy, &mut image);
+            data_page::read(relation, run.block, run.bytes as usize, strategy, &mut bytes)?;
         }
     }
-    let decoded = Image::parse(&image).and_then(|image| {
-        if image.rows() != run.rows as usize {
-            error::corrupt(&format!("the run at row {} holds {} rows", run.first_row, image.rows()));
-        }
-        for (index, column) in columns.iter_mut().enumerate() {
-            image.decode(index, shape.kinds[index], shape.missing[index].as_deref(), column)?;
-        }
-        Ok(())
-    });
-    if let Err(failure) = decoded {
-        error::corrupt(&format!("the run at row {}: {failure}", run.first_row));
+    let image = Image::parse(&bytes).map_err(|e| e.to_string())?;
+    if image.rows() != run.rows as usize {
+        return Err(format!("its image holds {} rows, not {}", image.rows(), run.rows));
     }
+    for (index, column) in columns.iter_mut().enumerate() {
+        image
+            .decode(index, shape.kinds[index], shape.missing[index].as_deref(), column)
+            .map_err(|e| format!("column {}: {e}", index + 1))?;
+    }
+    Ok(())
 }
 
 /// Rows decoded from pages: columns, and the table's row that their first one is.

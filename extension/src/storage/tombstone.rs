@@ -201,7 +201,13 @@ impl Tombstones {
                     cache.remove(&oldest);
                 }
             }
-            cache.entry(key).or_default().clone()
+            // A scan under way keeps the list that goes with its generation: a later one may lack tombstones whose runs
+            // are dead by now, which that scan's copy of the directory need not say.
+            if cache.get(&key).is_none_or(|known| known.borrow().generation != meta.generation) {
+                let fresh = Tombstones { generation: meta.generation, ..Default::default() };
+                cache.insert(key, Rc::new(RefCell::new(fresh)));
+            }
+            cache[&key].clone()
         });
         // SAFETY: the caller's promise.
         unsafe { shared.borrow_mut().read_on(relation, meta, None) };
@@ -213,9 +219,6 @@ impl Tombstones {
     /// # Safety
     /// `relation` is the open lanes table that `meta` was read from.
     pub unsafe fn read_on(&mut self, relation: pg_sys::Relation, meta: &Meta, tail: Option<&Tail>) {
-        if self.generation != meta.generation {
-            *self = Tombstones { generation: meta.generation, ..Default::default() };
-        }
         self.used = USES.with(|uses| {
             uses.set(uses.get() + 1);
             uses.get()

@@ -9,6 +9,7 @@ use lanes_columnar::limits::segment_of;
 use pgrx::pg_sys;
 
 use crate::pg::datum::RowOutlet;
+use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
 use crate::storage::load::{self, Runs, Shape};
 use crate::storage::metapage::Meta;
@@ -48,12 +49,17 @@ impl Reader {
         // SAFETY: the caller's promise.
         unsafe {
             let shape = Shape::of(descriptor);
-            // Tombstones first: one that is read names a row whose run is then in the directory.
-            let content = Meta::load(relation).map(|meta| {
+            let content = loop {
+                let Some(meta) = Meta::load(relation) else { break None };
+                // Tombstones first: one that is read names a row whose run is then in the directory.
                 let tombstones = Tombstones::of(relation, &meta);
                 let runs = Runs::of(relation, &meta);
-                Content { meta, runs, tombstones }
-            });
+                // A VACUUM in between may have voided tombstones whose dead runs these `runs` do not know to be dead.
+                if Meta::load(relation).is_some_and(|now| now.generation == meta.generation) {
+                    break Some(Content { meta, runs, tombstones });
+                }
+                ports::CHECK_FOR_INTERRUPTS();
+            };
             Reader { relation, descriptor, shape, content }
         }
     }

@@ -5,9 +5,11 @@
 //!    that aborted are void. A frozen run all of whose rows have frozen deletions is dead, and those deletions void.
 //! 2. Announce the newest transaction that this touches, so that standbys cancel queries that might still need the
 //!    old state.
-//! 3. Apply, a page at a time. Only flags of entries change, never their place: scans under way go on.
-//! 4. Raise the generation, here and in the arena, so that caches elsewhere (standbys, other backends' tombstones)
-//!    read anew.
+//! 3. Flag the runs, a page at a time, then in the arena. Entries never change their place: scans under way go on.
+//! 4. Raise the generation, so that caches elsewhere (a standby's arena, other backends' tombstones) read anew. Only now
+//!    void and freeze tombstones, and raise it again: whoever reads a tombstone that was voided because its row is dead
+//!    must already see the run as dead. A reader that read the metapage before the first raise and tombstones after it
+//!    finds the generation changed and starts over ([`super::reader`]). Ending early between any two steps is harmless.
 //! 5. Sweep the blocks that nothing names back into the free extents.
 //! 6. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
 
@@ -16,11 +18,11 @@ use std::collections::HashMap;
 use lanes_columnar::arena::{Position, RunEntry};
 use pgrx::pg_sys;
 
-use super::reader::Reader;
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports;
 use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::load::Runs;
 use crate::storage::metapage::{self, META_BLOCK, Meta};
 use crate::storage::reclaim;
 use crate::storage::tombstone::{self, Tombstone, kind};
@@ -74,8 +76,10 @@ pub unsafe fn vacuum(relation: pg_sys::Relation) {
                 {
                     ports::log_snapshot_conflict(relation, newest);
                 }
-                apply(relation, &plan);
-                raise_generation(relation, &meta);
+                apply_runs(relation, &meta, &plan);
+                raise_generation(relation);
+                apply_tombstones(relation, &plan);
+                raise_generation(relation);
             }
             reclaim::sweep(relation, &meta);
         }
@@ -248,7 +252,9 @@ unsafe fn void_tombstones_of_dead_rows(plan: &mut Plan, relation: pg_sys::Relati
     plan.tombstones.sort_unstable_by_key(|(block, _)| *block);
 }
 
-unsafe fn apply(relation: pg_sys::Relation, plan: &Plan) {
+/// Changes directory entries, in pages and then in the arena. The arena is told of every flag that stands in a page, not
+/// only of today's changes: a VACUUM that was cancelled half-way may have left some untold.
+unsafe fn apply_runs(relation: pg_sys::Relation, meta: &Meta, plan: &Plan) {
     // SAFETY: the caller holds the table open; entries keep their places.
     unsafe {
         for (block, changes) in &plan.runs {
@@ -262,6 +268,22 @@ unsafe fn apply(relation: pg_sys::Relation, plan: &Plan) {
             drop(page);
             ports::CHECK_FOR_INTERRUPTS();
         }
+        let runs = Runs::of(relation, meta);
+        let Some(cached) = runs.cached() else { return };
+        let mut number = 0u32;
+        directory::walk(relation, meta.directory_head, Position { block: 0, index: 0 }, |_, entries, _| {
+            for run in entries.iter().take(cached.runs().saturating_sub(number) as usize) {
+                cached.set_flags(number, run.flags & (FLAG_DEAD | FLAG_FROZEN));
+                number += 1;
+            }
+            number < cached.runs()
+        });
+    }
+}
+
+unsafe fn apply_tombstones(relation: pg_sys::Relation, plan: &Plan) {
+    // SAFETY: the caller holds the table open; entries keep their places.
+    unsafe {
         for (block, changes) in &plan.tombstones {
             let page = LockedPage::exclusive(relation, *block);
             let mut change = PageChange::begin(relation);
@@ -273,29 +295,20 @@ unsafe fn apply(relation: pg_sys::Relation, plan: &Plan) {
             drop(page);
             ports::CHECK_FOR_INTERRUPTS();
         }
-        let reader = Reader::open(relation);
-        if let Some(cached) = reader.content.as_ref().and_then(|content| content.runs.cached()) {
-            for (_, changes) in &plan.runs {
-                for (_, number, flags) in changes {
-                    if *number < cached.runs() {
-                        cached.set_flags(*number, flags & (FLAG_DEAD | FLAG_FROZEN));
-                    }
-                }
-            }
-        }
     }
 }
 
 /// Raises the generation in the metapage and takes the arena along, so that what it caches stays good.
-unsafe fn raise_generation(relation: pg_sys::Relation, meta: &Meta) {
-    // SAFETY: the caller holds the table open.
+unsafe fn raise_generation(relation: pg_sys::Relation) {
+    // SAFETY: the caller holds the table open and is its only VACUUM, so the generation is not raised meanwhile.
     unsafe {
-        let reader = Reader::open(relation);
+        let Some(meta) = Meta::load(relation) else { return };
+        let runs = Runs::of(relation, &meta);
         let page = LockedPage::exclusive(relation, META_BLOCK);
         let mut change = PageChange::begin(relation);
         let generation = metapage::raise_generation(change.edit(&page));
         change.finish();
-        if let Some(cached) = reader.content.as_ref().and_then(|content| content.runs.cached()) {
+        if let Some(cached) = runs.cached() {
             cached.advance_generation(meta.generation, generation);
         }
         drop(page);

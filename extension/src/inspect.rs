@@ -1,0 +1,161 @@
+//! What operators may look at in SQL: `lanes.segments(table)`, `lanes.arena()`, `lanes.version()`.
+
+use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use crate::error;
+use crate::pg::{ports, shmem};
+use crate::storage::directory::FLAG_DEAD;
+use crate::storage::load::Runs;
+use crate::storage::metapage::Meta;
+use crate::table_am::routine;
+
+/// The library's version, and the server's that it was built for.
+#[pg_extern(stable, parallel_safe)]
+fn version() -> String {
+    format!("lanes {} for PostgreSQL {}", env!("CARGO_PKG_VERSION"), pg_sys::get_pg_major_version_num())
+}
+
+/// The arena's state; no row when the library was not preloaded, so that there is no arena.
+#[pg_extern(volatile, parallel_safe)]
+#[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn arena() -> TableIterator<
+    'static,
+    (
+        name!(bytes_total, i64),
+        name!(bytes_used, i64),
+        name!(bytes_largest_free, i64),
+        name!(relations, i64),
+        name!(segments, i64),
+        name!(segment_evictions, i64),
+        name!(relation_evictions, i64),
+        name!(refusals, i64),
+    ),
+> {
+    TableIterator::new(shmem::arena().map(|arena| {
+        let stats = arena.stats();
+        (
+            stats.bytes_total as i64,
+            stats.bytes_used as i64,
+            stats.bytes_largest_free as i64,
+            stats.relations as i64,
+            stats.segments as i64,
+            stats.segment_evictions as i64,
+            stats.relation_evictions as i64,
+            stats.refusals as i64,
+        )
+    }))
+}
+
+/// One row a segment.
+struct SegmentRow {
+    segment: u32,
+    first_row: u64,
+    rows: u64,
+    rows_dead: u64,
+    rows_resident: u64,
+    runs: u64,
+    bytes_stored: u64,
+}
+
+/// The segments of a lanes table: rows handed out, those of aborted or removed runs, those in the arena, and the bytes of
+/// their images in pages.
+#[pg_extern(sql = "
+    CREATE FUNCTION lanes.segments(target regclass)
+    RETURNS TABLE (segment bigint, state text, first_row bigint, rows bigint, rows_dead bigint, rows_resident bigint,
+                   runs bigint, bytes_stored bigint)
+    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
+    COMMENT ON FUNCTION lanes.segments(regclass) IS
+        'the segments of a lanes table: rows handed out, dead and in the arena, and the bytes of their runs in pages';
+")]
+#[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn segments(
+    target: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(segment, i64),
+        name!(state, String),
+        name!(first_row, i64),
+        name!(rows, i64),
+        name!(rows_dead, i64),
+        name!(rows_resident, i64),
+        name!(runs, i64),
+        name!(bytes_stored, i64),
+    ),
+> {
+    // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
+    let rows = unsafe {
+        let table = pg_sys::table_open(target, pg_sys::AccessShareLock as i32);
+        let name = ports::RelationGetRelationName(table);
+        if (*table).rd_tableam != routine::routine() {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                format!("\"{name}\" is not a lanes table"),
+                "lanes.segments() takes a table that was created USING lanes.",
+            );
+        }
+        let granted = pg_sys::pg_class_aclcheck(target, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
+        if granted != pg_sys::AclResult::ACLCHECK_OK {
+            pg_sys::aclcheck_error(granted, pg_sys::ObjectType::OBJECT_TABLE, (*(*table).rd_rel).relname.data.as_ptr());
+        }
+        let rows = segment_rows(table);
+        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
+        rows
+    };
+    TableIterator::new(rows.into_iter().map(|row| {
+        (
+            row.segment as i64,
+            "open".to_owned(),
+            row.first_row as i64,
+            row.rows as i64,
+            row.rows_dead as i64,
+            row.rows_resident as i64,
+            row.runs as i64,
+            row.bytes_stored as i64,
+        )
+    }))
+}
+
+/// # Safety
+/// `table` is an open lanes table.
+unsafe fn segment_rows(table: pg_sys::Relation) -> Vec<SegmentRow> {
+    // SAFETY: the caller's promise.
+    let Some(runs) = (unsafe { Meta::load(table).map(|meta| Runs::of(table, &meta)) }) else {
+        return Vec::new();
+    };
+    let mut rows: Vec<SegmentRow> = Vec::new();
+    for index in 0..runs.len() {
+        let run = runs.get(index);
+        let (mut from, end) = (run.first_row, run.first_row + run.rows as u64);
+        while from < end {
+            let segment = segment_of(from);
+            let to = end.min(segment_first_row(segment) + segment_rows_max(segment) as u64);
+            if rows.last().is_none_or(|last| last.segment != segment) {
+                let resident = runs.cached().and_then(|cached| cached.pin_segment(segment));
+                rows.push(SegmentRow {
+                    segment,
+                    first_row: segment_first_row(segment),
+                    rows: 0,
+                    rows_dead: 0,
+                    rows_resident: resident.map_or(0, |pinned| pinned.rows_resident() as u64),
+                    runs: 0,
+                    bytes_stored: 0,
+                });
+            }
+            if let Some(row) = rows.last_mut() {
+                row.rows += to - from;
+                row.runs += 1;
+                if run.flags & FLAG_DEAD != 0 {
+                    row.rows_dead += to - from;
+                } else {
+                    // A run that spans segments counts in each by its share of rows.
+                    row.bytes_stored += run.bytes as u64 * (to - from) / run.rows as u64;
+                }
+            }
+            from = to;
+        }
+    }
+    rows
+}
