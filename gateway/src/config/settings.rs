@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslMode};
 
 use super::source::{Origin, Sources};
 use super::value;
@@ -213,6 +213,11 @@ fn postgres(reader: &Reader<'_>) -> Result<PostgresSettings, SettingError> {
         text.parse()
             .map_err(|_| "not a PostgreSQL connection string or URL".to_owned())
     })?;
+    if connection.get_ssl_mode() == SslMode::Require {
+        // Better a clear word now than a failed handshake at each attempt.
+        let reason = "sslmode=require: TLS to PostgreSQL is not available yet".to_owned();
+        return Err(reader.wrong("postgres.connection", reason));
+    }
     let connection = with_password(reader, connection)?;
     let table = reader.get("postgres.table", |text| match text.split_once('.') {
         Some((schema, table)) if !schema.is_empty() && !table.is_empty() => Ok(text.to_owned()),
@@ -291,6 +296,10 @@ mod tests {
             ),
             (&["--ack-level", "object"], "not available yet"),
             (&["--postgres-table", "samples"], "not schema.table"),
+            (
+                &["--postgres-connection", "sslmode=require"],
+                "TLS to PostgreSQL is not available yet",
+            ),
             (&["--receive-pending-bytes-max", "2MiB"], "largest kind"),
             (&["--receive-samples-max", "16777216"], "batch.rows_max"),
             (&["--requests-window", "5s"], "shorter than 60s"),
