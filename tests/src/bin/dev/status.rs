@@ -71,7 +71,7 @@ impl StatusLine {
 
 /// Reads the table's directory and the arena's counters, no rows.
 const STORED: &str = "
-    SELECT (SELECT coalesce(sum(rows), 0)::int8 FROM lanes.segments('lanes.samples')), bytes_used, bytes_total
+    SELECT (SELECT coalesce(sum(rows), 0)::int8 FROM lanes.segments('lanes.samples'::regclass)), bytes_used, bytes_total
     FROM lanes.arena()";
 
 /// What Postgres says.
@@ -89,9 +89,12 @@ fn line(status: Option<&Value>, stored: Option<Stored>) -> String {
     let count = |name: &str| number(name).map_or_else(|| "?".to_owned(), grouped);
     let (rows, arena) = match stored {
         Some(stored) => {
-            let megabytes = |bytes: i64| bytes.div_euclid(1 << 20);
-            let used = megabytes(stored.arena_used_bytes);
-            let arena = format!("{used} of {} MB", megabytes(stored.arena_bytes));
+            let megabytes = |bytes: i64| bytes as f64 / f64::from(1 << 20);
+            let (used, all) = (
+                megabytes(stored.arena_used_bytes),
+                megabytes(stored.arena_bytes),
+            );
+            let arena = format!("{used:.1} of {all:.0} MB");
             (grouped(stored.rows as f64), arena)
         }
         None => ("?".to_owned(), "?".to_owned()),
@@ -134,12 +137,12 @@ mod tests {
         });
         let stored = Stored {
             rows: 1234567,
-            arena_used_bytes: 3 << 20,
+            arena_used_bytes: 7 << 19,
             arena_bytes: 256 << 20,
         };
         assert_eq!(
             line(Some(&status), Some(stored)),
-            "12,346 samples/s   99 series   1,234,567 rows   arena 3 of 256 MB"
+            "12,346 samples/s   99 series   1,234,567 rows   arena 3.5 of 256 MB"
         );
         let line = line(
             Some(&serde_json::json!({"pending_bytes": 1000, "ready": false})),
