@@ -8,6 +8,7 @@
 //!        pgpass            what the service file points to (0600)
 //!        gateway/          the gateway's configuration and log
 //!        demo/             Prometheus's configuration, data and log
+//!        lanes--*.sql      the script that the database's extension was made with
 //!        lock              held while a run goes on
 //! ```
 
@@ -123,6 +124,29 @@ impl Home {
             Err(_) => {
                 place::write_private(&path, &fresh)?;
                 Ok(fresh)
+            }
+        }
+    }
+
+    /// Warns when the extension's SQL differs from what this home's database was made with although its version is the
+    /// same: PostgreSQL then keeps the old definitions, as a developer who edits them has to know.
+    pub fn compare_extension_script(&self) -> Result<()> {
+        let script = format!("lanes--{}.sql", env!("CARGO_PKG_VERSION"));
+        let (installed, kept) = (
+            place::extension_scripts().join(&script),
+            self.folder.join(&script),
+        );
+        let now = std::fs::read(&installed).map_err(Error::file("read", &installed))?;
+        match std::fs::read(&kept) {
+            Err(_) => std::fs::write(&kept, now).map_err(Error::file("write", &kept)),
+            Ok(before) if before == now => Ok(()),
+            Ok(_) => {
+                println!(
+                    "note: the extension's SQL has changed since this database was made, its version has not, so the \
+                     database keeps the old definitions; to begin anew, remove {} and its data",
+                    shown(&self.folder)
+                );
+                Ok(())
             }
         }
     }

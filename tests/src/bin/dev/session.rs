@@ -123,6 +123,7 @@ impl Session {
         cluster.start()?;
         let passwords: Passwords = home.passwords()?;
         provision(&cluster, &passwords)?;
+        home.compare_extension_script()?;
         home.write_connection_files(&passwords)?;
 
         println!("==> starting the gateway");
