@@ -96,3 +96,7 @@ impl Batch {
         self.requests.push(pending);
     }
 }
+
+#[cfg(test)]
+#[path = "accumulate_tests.rs"]
+mod tests;

@@ -22,6 +22,8 @@ enum Act {
     Fail,
     /// Never answers.
     Hang,
+    /// Speaks of duplicates that were not sent.
+    Nonsense,
 }
 
 #[derive(Default)]
@@ -47,6 +49,7 @@ impl Sink for Database {
         match act {
             Act::Fail => return Err(SinkError::Unavailable("away".to_owned())),
             Act::Hang => std::future::pending().await,
+            Act::Nonsense => return Err(SinkError::Duplicates(vec![7])),
             Act::Commit | Act::CommitAndLose => {}
         }
         let view = BatchView::verify(append.batch).expect("batches are legal");
@@ -246,4 +249,12 @@ async fn while_one_call_hangs_nothing_is_acknowledged() {
             .is_err()
     );
     sending.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn duplicates_that_were_not_sent_are_an_error_with_pauses() {
+    let database = scripted(&[Act::Nonsense, Act::Nonsense]);
+    let started = clock::now();
+    assert_eq!(send(&database, &[1]).await, [Ok(Stored::Now)]);
+    assert!(clock::now() - started >= Duration::from_millis(150));
 }
