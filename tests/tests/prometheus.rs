@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long is scraped before the first comparison, and between the second start of the gateway and the second one.
-const SCRAPING: Duration = Duration::from_secs(30);
+const SCRAPING: Duration = Duration::from_secs(40);
 /// How long the gateway is away.
 const AWAY: Duration = Duration::from_secs(4);
 /// What Prometheus has not sent after this time it will not send.

@@ -304,9 +304,11 @@ fn level_memory_loses_no_more_than_its_window() {
     for _ in 0..MEMORY_ROUNDS {
         rig.wait_flowing();
         std::thread::sleep(Duration::from_millis(random.random_range(500..3500)));
-        let before = rig.records();
         let killed = Instant::now();
         rig.cluster.kill9().unwrap();
+        // The last answers may still be on their way from the gateway.
+        std::thread::sleep(Duration::from_millis(200));
+        let before = rig.records();
         rig.cluster.start().unwrap();
         for (metric, requests) in before {
             let acked = requests

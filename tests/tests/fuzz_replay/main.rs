@@ -70,7 +70,10 @@ fn replay(target: &str, entry: fn(&[u8])) {
         let outcome = std::panic::catch_unwind(|| entry(&bytes));
         if outcome.is_err() {
             let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            panic!("{target}: mutation {number} of {} bytes breaks a promise: {hex}", bytes.len());
+            panic!(
+                "{target}: mutation {number} of {} bytes breaks a promise: {hex}",
+                bytes.len()
+            );
         }
     }
 }

@@ -11,6 +11,15 @@ use std::time::{Duration, Instant};
 const NOW_MS: i64 = 1_767_225_600_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Tells senders to stop, also when the test fails: a scope waits for its threads.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn request(metric: &str, number: u64) -> Vec<u8> {
     let instance = (number % 50).to_string();
     body(&[Series::new(
@@ -65,6 +74,7 @@ fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
                 })
             })
             .collect();
+        let stop_at_end = StopAtEnd(&stop);
         for how in [Stop::Fast, Stop::Immediate] {
             flows(&acked);
             cluster.stop(how).unwrap();
@@ -86,9 +96,16 @@ fn postgres_is_restarted_under_load_and_nothing_acked_is_lost_or_doubled() {
             refused.store(0, Ordering::Relaxed);
             cluster.start().unwrap();
             flows(&acked);
-            assert_eq!(gateway.get("/-/ready").unwrap().status, 200);
+            let start = Instant::now();
+            while gateway.get("/-/ready").unwrap().status != 200 {
+                assert!(
+                    start.elapsed() < PATIENCE,
+                    "samples flow, and the gateway says it is not ready"
+                );
+                std::thread::sleep(Duration::from_millis(50));
+            }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(stop_at_end);
         senders
             .into_iter()
             .map(|sender| sender.join().unwrap())
@@ -245,6 +262,7 @@ fn locked_out_of_its_table_it_says_503_and_recovers() {
     let (cluster, passwords) = cluster("locked");
     let settings = settings("gateway", &cluster, &passwords)
         .environment("LANES_GATEWAY_ACK_TIMEOUT", "1s")
+        .environment("LANES_GATEWAY_RECEIVE_SAMPLES_MAX", "2000")
         .environment("LANES_GATEWAY_RECEIVE_PENDING_BYTES_MAX", "1MiB")
         .environment("LANES_GATEWAY_RECEIVE_PENDING_WAIT", "100ms")
         .environment("LANES_GATEWAY_RECEIVE_BODY_BYTES_MAX", "256KiB")
