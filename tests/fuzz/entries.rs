@@ -31,13 +31,34 @@ pub fn image(data: &[u8]) {
 const KINDS: [LaneKind; 9] = [
     LaneKind::Absent,
     LaneKind::Bool,
-    LaneKind::Fixed { width: 1, stride: 1 },
-    LaneKind::Fixed { width: 4, stride: 4 },
-    LaneKind::Fixed { width: 6, stride: 8 },
-    LaneKind::Fixed { width: 8, stride: 8 },
-    LaneKind::Fixed { width: 16, stride: 16 },
-    LaneKind::Varlena { dictionary: true, packed: true },
-    LaneKind::Varlena { dictionary: false, packed: false },
+    LaneKind::Fixed {
+        width: 1,
+        stride: 1,
+    },
+    LaneKind::Fixed {
+        width: 4,
+        stride: 4,
+    },
+    LaneKind::Fixed {
+        width: 6,
+        stride: 8,
+    },
+    LaneKind::Fixed {
+        width: 8,
+        stride: 8,
+    },
+    LaneKind::Fixed {
+        width: 16,
+        stride: 16,
+    },
+    LaneKind::Varlena {
+        dictionary: true,
+        packed: true,
+    },
+    LaneKind::Varlena {
+        dictionary: false,
+        packed: false,
+    },
 ];
 
 fn read_image(data: &[u8]) {
@@ -50,7 +71,11 @@ fn read_image(data: &[u8]) {
             column.push_null();
             let decoded = image.decode(number, kind, None, &mut column);
             let rows = if decoded.is_ok() { 1 + image.rows() } else { 1 };
-            assert_eq!(column.rows(), rows, "all rows of an image or none are added");
+            assert_eq!(
+                column.rows(),
+                rows,
+                "all rows of an image or none are added"
+            );
             read_column(&column);
         }
     }
