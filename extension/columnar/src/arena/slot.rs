@@ -67,7 +67,9 @@ impl RelationSlot {
 
     /// The owner of a pin says that what is cached holds for a later generation too.
     pub(super) fn advance_generation(&self, from: u64, to: u64) -> bool {
-        self.generation.compare_exchange(from, to, Relaxed, Relaxed).is_ok()
+        self.generation
+            .compare_exchange(from, to, Relaxed, Relaxed)
+            .is_ok()
     }
 
     pub(super) fn generation(&self) -> u64 {
