@@ -5,7 +5,9 @@ use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 /// Raises an ERROR with a hint.
 pub fn raise(code: PgSqlErrorCode, message: impl Into<String>, hint: impl Into<String>) -> ! {
-    ErrorReport::new(code, message.into(), "").set_hint(hint.into()).report(PgLogLevel::ERROR);
+    ErrorReport::new(code, message.into(), "")
+        .set_hint(hint.into())
+        .report(PgLogLevel::ERROR);
     unreachable!("an ERROR does not return")
 }
 

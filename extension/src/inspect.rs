@@ -14,7 +14,11 @@ use crate::table_am::routine;
 /// The library's version, and the server's that it was built for.
 #[pg_extern(stable, parallel_safe)]
 fn version() -> String {
-    format!("lanes {} for PostgreSQL {}", env!("CARGO_PKG_VERSION"), pg_sys::get_pg_major_version_num())
+    format!(
+        "lanes {} for PostgreSQL {}",
+        env!("CARGO_PKG_VERSION"),
+        pg_sys::get_pg_major_version_num()
+    )
 }
 
 /// The arena's state; no row when the library was not preloaded, so that there is no arena.
@@ -96,9 +100,17 @@ fn segments(
                 "lanes.segments() takes a table that was created USING lanes.",
             );
         }
-        let granted = pg_sys::pg_class_aclcheck(target, pg_sys::GetUserId(), pg_sys::ACL_SELECT as pg_sys::AclMode);
+        let granted = pg_sys::pg_class_aclcheck(
+            target,
+            pg_sys::GetUserId(),
+            pg_sys::ACL_SELECT as pg_sys::AclMode,
+        );
         if granted != pg_sys::AclResult::ACLCHECK_OK {
-            pg_sys::aclcheck_error(granted, pg_sys::ObjectType::OBJECT_TABLE, (*(*table).rd_rel).relname.data.as_ptr());
+            pg_sys::aclcheck_error(
+                granted,
+                pg_sys::ObjectType::OBJECT_TABLE,
+                (*(*table).rd_rel).relname.data.as_ptr(),
+            );
         }
         let rows = segment_rows(table);
         pg_sys::table_close(table, pg_sys::AccessShareLock as i32);

@@ -9,6 +9,7 @@
 use pgrx::prelude::*;
 
 mod error;
+mod executor_hook;
 mod gucs;
 mod ingest;
 mod inspect;
@@ -29,8 +30,17 @@ pub extern "C-unwind" fn _PG_init() {
     // Errors of Postgres's own pass through Rust on their way; with RUST_BACKTRACE set in the server's environment each
     // would carry a backtrace in its DETAIL. SAFETY: single-threaded, like every Postgres process.
     unsafe { std::env::set_var("RUST_LIB_BACKTRACE", "0") };
+    // SAFETY: a plain read.
+    if unsafe { !pg_sys::process_shared_preload_libraries_in_progress } {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "lanes must be loaded by the server at its start",
+            "Add lanes to shared_preload_libraries in postgresql.conf and restart the server.",
+        );
+    }
     gucs::register();
     pg::slot::register();
     pg::shmem::register();
     utility_hook::register();
+    executor_hook::register();
 }

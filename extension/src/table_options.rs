@@ -7,8 +7,8 @@
 
 use std::ffi::CStr;
 
-use pgrx::pg_sys;
 use pgrx::PgSqlErrorCode;
+use pgrx::pg_sys;
 
 use crate::error;
 use crate::pg::ports;
@@ -35,7 +35,11 @@ pub unsafe fn split(list: *mut pg_sys::List) -> (*mut pg_sys::List, *mut pg_sys:
     unsafe {
         for i in 0..ports::list_length(list) {
             let element: *mut pg_sys::DefElem = ports::list_nth(list, i);
-            let target = if is_ours(element) { &mut ours } else { &mut others };
+            let target = if is_ours(element) {
+                &mut ours
+            } else {
+                &mut others
+            };
             *target = pg_sys::lappend(*target, element.cast());
         }
     }
@@ -49,7 +53,8 @@ pub unsafe fn split(list: *mut pg_sys::List) -> (*mut pg_sys::List, *mut pg_sys:
 pub unsafe fn stored(relation: pg_sys::Oid) -> *mut pg_sys::List {
     // SAFETY: a syscache look-up; the list is allocated in the current context.
     unsafe {
-        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relation.into());
+        let tuple =
+            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relation.into());
         if tuple.is_null() {
             return std::ptr::null_mut();
         }
@@ -60,7 +65,11 @@ pub unsafe fn stored(relation: pg_sys::Oid) -> *mut pg_sys::List {
             pg_sys::Anum_pg_class_reloptions as i16,
             &mut is_null,
         );
-        let list = if is_null { std::ptr::null_mut() } else { pg_sys::untransformRelOptions(options) };
+        let list = if is_null {
+            std::ptr::null_mut()
+        } else {
+            pg_sys::untransformRelOptions(options)
+        };
         let (ours, _) = split(list);
         let ours = pg_sys::copyObjectImpl(ours.cast()).cast();
         pg_sys::ReleaseSysCache(tuple);
@@ -78,8 +87,13 @@ pub unsafe fn store(relation: pg_sys::Oid, parameters: *mut pg_sys::List, reset:
         if ports::list_length(parameters) == 0 {
             return;
         }
-        let parameters = if reset { names_only(parameters) } else { parameters };
-        let catalogue = pg_sys::table_open(pg_sys::RelationRelationId, pg_sys::RowExclusiveLock as i32);
+        let parameters = if reset {
+            names_only(parameters)
+        } else {
+            parameters
+        };
+        let catalogue =
+            pg_sys::table_open(pg_sys::RelationRelationId, pg_sys::RowExclusiveLock as i32);
         let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
         let zero = pg_sys::Datum::null();
         let tuple = pg_sys::SearchSysCacheCopy(cache, relation.into(), zero, zero, zero);
@@ -98,7 +112,8 @@ pub unsafe fn store(relation: pg_sys::Oid, parameters: *mut pg_sys::List, reset:
             reset,
         );
         let natts = pg_sys::Natts_pg_class as usize;
-        let (mut values, mut nulls, mut replaced) = (vec![zero; natts], vec![false; natts], vec![false; natts]);
+        let (mut values, mut nulls, mut replaced) =
+            (vec![zero; natts], vec![false; natts], vec![false; natts]);
         values[attribute - 1] = new;
         nulls[attribute - 1] = new.is_null();
         replaced[attribute - 1] = true;
@@ -138,7 +153,9 @@ pub unsafe fn check(relation: pg_sys::Oid, parameters: *mut pg_sys::List) {
     unsafe {
         for i in 0..ports::list_length(parameters) {
             let element: *mut pg_sys::DefElem = ports::list_nth(parameters, i);
-            let value = CStr::from_ptr(pg_sys::defGetString(element)).to_string_lossy().into_owned();
+            let value = CStr::from_ptr(pg_sys::defGetString(element))
+                .to_string_lossy()
+                .into_owned();
             let mut seen: Vec<String> = Vec::new();
             for name in order_by_columns(&value) {
                 let wanted = std::ffi::CString::new(name.as_str()).unwrap_or_default();
@@ -169,7 +186,10 @@ fn order_by_columns(value: &str) -> Vec<String> {
         .split(',')
         .map(|part| {
             let part = part.trim();
-            match part.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            match part
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'))
+            {
                 Some(quoted) => quoted.replace("\"\"", "\""),
                 None => part.to_lowercase(),
             }

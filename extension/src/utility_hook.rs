@@ -42,9 +42,17 @@ unsafe extern "C-unwind" {
 enum Afterwards {
     Nothing,
     /// Store our parameters of the table that was created under this name.
-    Store { table: *mut pg_sys::RangeVar, ours: *mut pg_sys::List },
+    Store {
+        table: *mut pg_sys::RangeVar,
+        ours: *mut pg_sys::List,
+    },
     /// Put back what was set aside, then apply the changes.
-    Restore { table: pg_sys::Oid, aside: *mut pg_sys::List, set: *mut pg_sys::List, reset: *mut pg_sys::List },
+    Restore {
+        table: pg_sys::Oid,
+        aside: *mut pg_sys::List,
+        set: *mut pg_sys::List,
+        reset: *mut pg_sys::List,
+    },
 }
 
 /// The statement to run, possibly our changed copy, and what follows.
@@ -71,14 +79,26 @@ unsafe extern "C-unwind" fn process_utility(
     unsafe {
         let plan = before(planned);
         let next = PREVIOUS.unwrap_or(standard_process_utility);
-        next(plan.planned, query, read_only, context, parameters, environment, destination, completion);
+        next(
+            plan.planned,
+            query,
+            read_only,
+            context,
+            parameters,
+            environment,
+            destination,
+            completion,
+        );
         after(plan.afterwards);
     }
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
-    let unchanged = Plan { planned, afterwards: Afterwards::Nothing };
+    let unchanged = Plan {
+        planned,
+        afterwards: Afterwards::Nothing,
+    };
     // SAFETY: a live planned statement; each arm casts the node to what its tag says.
     unsafe {
         let node = (*planned).utilityStmt;
@@ -86,17 +106,23 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
             pg_sys::NodeTag::T_CreateStmt => {
                 let create: *mut pg_sys::CreateStmt = node.cast();
                 if names_lanes((*create).accessMethod) {
-                    return create_table(planned, (*create).relation, (*create).if_not_exists, |tree| {
-                        &raw mut (*tree.cast::<pg_sys::CreateStmt>()).options
-                    });
+                    return create_table(
+                        planned,
+                        (*create).relation,
+                        (*create).if_not_exists,
+                        |tree| &raw mut (*tree.cast::<pg_sys::CreateStmt>()).options,
+                    );
                 }
             }
             pg_sys::NodeTag::T_CreateTableAsStmt => {
                 let create: *mut pg_sys::CreateTableAsStmt = node.cast();
                 if names_lanes((*(*create).into).accessMethod) {
-                    return create_table(planned, (*(*create).into).rel, (*create).if_not_exists, |tree| {
-                        &raw mut (*(*tree.cast::<pg_sys::CreateTableAsStmt>()).into).options
-                    });
+                    return create_table(
+                        planned,
+                        (*(*create).into).rel,
+                        (*create).if_not_exists,
+                        |tree| &raw mut (*(*tree.cast::<pg_sys::CreateTableAsStmt>()).into).options,
+                    );
                 }
             }
             pg_sys::NodeTag::T_AlterTableStmt => return alter_table(planned, node.cast()),
@@ -126,7 +152,12 @@ unsafe extern "C-unwind" fn after(afterwards: Afterwards) {
                     table_options::store(table, ours, false);
                 }
             }
-            Afterwards::Restore { table, aside, set, reset } => {
+            Afterwards::Restore {
+                table,
+                aside,
+                set,
+                reset,
+            } => {
                 pg_sys::CommandCounterIncrement();
                 table_options::store(table, aside, false);
                 table_options::store(table, set, false);
@@ -146,7 +177,11 @@ unsafe fn own_copy(planned: *mut pg_sys::PlannedStmt) -> *mut pg_sys::PlannedStm
 unsafe fn names_lanes(name: *mut std::ffi::c_char) -> bool {
     // SAFETY: a C string or null; the default is a GUC string.
     unsafe {
-        let name = if name.is_null() { pg_sys::default_table_access_method } else { name };
+        let name = if name.is_null() {
+            pg_sys::default_table_access_method
+        } else {
+            name
+        };
         !name.is_null() && CStr::from_ptr(name) == c"lanes"
     }
 }
@@ -200,16 +235,25 @@ unsafe fn create_table(
         } else {
             Afterwards::Nothing
         };
-        Plan { planned, afterwards }
+        Plan {
+            planned,
+            afterwards,
+        }
     }
 }
 
 /// `ALTER TABLE … SET / RESET (…)`: core re-checks all stored parameters, ours included, so they are put aside while
 /// it works.
-unsafe fn alter_table(planned: *mut pg_sys::PlannedStmt, original: *mut pg_sys::AlterTableStmt) -> Plan {
+unsafe fn alter_table(
+    planned: *mut pg_sys::PlannedStmt,
+    original: *mut pg_sys::AlterTableStmt,
+) -> Plan {
     // SAFETY: live trees; the table is locked as core itself will lock it, and owned by the caller.
     unsafe {
-        let unchanged = Plan { planned, afterwards: Afterwards::Nothing };
+        let unchanged = Plan {
+            planned,
+            afterwards: Afterwards::Nothing,
+        };
         if !sets_parameters((*original).cmds) {
             return unchanged;
         }
@@ -235,7 +279,15 @@ unsafe fn alter_table(planned: *mut pg_sys::PlannedStmt, original: *mut pg_sys::
         table_options::check(table, set);
         let aside = table_options::stored(table);
         table_options::store(table, aside, true);
-        Plan { planned, afterwards: Afterwards::Restore { table, aside, set, reset } }
+        Plan {
+            planned,
+            afterwards: Afterwards::Restore {
+                table,
+                aside,
+                set,
+                reset,
+            },
+        }
     }
 }
 
@@ -246,7 +298,8 @@ unsafe fn sets_parameters(commands: *mut pg_sys::List) -> bool {
             let command: *mut pg_sys::AlterTableCmd = ports::list_nth(commands, i);
             matches!(
                 (*command).subtype,
-                pg_sys::AlterTableType::AT_SetRelOptions | pg_sys::AlterTableType::AT_ResetRelOptions
+                pg_sys::AlterTableType::AT_SetRelOptions
+                    | pg_sys::AlterTableType::AT_ResetRelOptions
             )
         })
     }

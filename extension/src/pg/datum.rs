@@ -29,7 +29,11 @@ const HEADER_BYTES: usize = 4;
 /// `descriptor` is a live tuple descriptor.
 pub unsafe fn kinds(descriptor: pg_sys::TupleDesc) -> Vec<LaneKind> {
     // SAFETY: the caller's promise.
-    unsafe { (0..(*descriptor).natts as usize).map(|i| kind(ports::TupleDescAttr(descriptor, i))).collect() }
+    unsafe {
+        (0..(*descriptor).natts as usize)
+            .map(|i| kind(ports::TupleDescAttr(descriptor, i)))
+            .collect()
+    }
 }
 
 fn kind(attribute: &pg_sys::FormData_pg_attribute) -> LaneKind {
@@ -44,7 +48,10 @@ fn kind(attribute: &pg_sys::FormData_pg_attribute) -> LaneKind {
                 other => unsafe { pg_sys::getBaseType(other) },
             };
             LaneKind::Varlena {
-                dictionary: matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID),
+                dictionary: matches!(
+                    base,
+                    pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID
+                ),
                 packed: attribute.attstorage != pg_sys::TYPSTORAGE_PLAIN as std::ffi::c_char,
             }
         }
@@ -57,7 +64,10 @@ fn kind(attribute: &pg_sys::FormData_pg_attribute) -> LaneKind {
                 b's' => 2,
                 _ => 1,
             };
-            LaneKind::Fixed { width, stride: width.next_multiple_of(align) }
+            LaneKind::Fixed {
+                width,
+                stride: width.next_multiple_of(align),
+            }
         }
         length => error::refuse(
             &format!("lanes tables hold no columns of type length {length}"),
@@ -91,17 +101,26 @@ impl RowIntake {
     /// `descriptor` is a live tuple descriptor whose attributes are of `kinds`.
     pub unsafe fn new(descriptor: pg_sys::TupleDesc, kinds: &[LaneKind]) -> RowIntake {
         // SAFETY: the caller's promise.
-        let intakes = kinds.iter().enumerate().map(|(i, kind)| unsafe {
-            intake(ports::TupleDescAttr(descriptor, i), *kind)
-        });
-        RowIntake { intakes: intakes.collect(), scratch: Vec::new() }
+        let intakes = kinds
+            .iter()
+            .enumerate()
+            .map(|(i, kind)| unsafe { intake(ports::TupleDescAttr(descriptor, i), *kind) });
+        RowIntake {
+            intakes: intakes.collect(),
+            scratch: Vec::new(),
+        }
     }
 
     /// Appends one row.
     ///
     /// # Safety
     /// `values` and `nulls` have an element an attribute, valid for the attribute's type.
-    pub unsafe fn push(&mut self, columns: &mut [Column], values: *const pg_sys::Datum, nulls: *const bool) {
+    pub unsafe fn push(
+        &mut self,
+        columns: &mut [Column],
+        values: *const pg_sys::Datum,
+        nulls: *const bool,
+    ) {
         for (i, column) in columns.iter_mut().enumerate() {
             // SAFETY: the caller's promise.
             unsafe {
@@ -125,23 +144,36 @@ fn intake(attribute: &pg_sys::FormData_pg_attribute, kind: LaneKind) -> Intake {
     }
 }
 
-unsafe fn push_value(column: &mut Column, intake: Intake, value: pg_sys::Datum, scratch: &mut Vec<u8>) {
+unsafe fn push_value(
+    column: &mut Column,
+    intake: Intake,
+    value: pg_sys::Datum,
+    scratch: &mut Vec<u8>,
+) {
     // SAFETY: the caller vouches for the datum's type.
     unsafe {
         match intake {
             Intake::Absent => column.push_null(),
             Intake::Bool => column.push_bool(value.value() != 0),
             Intake::Value(width) => column.push_fixed(&value.value().to_ne_bytes()[..width]),
-            Intake::Reference(width) => {
-                column.push_fixed(std::slice::from_raw_parts(value.cast_mut_ptr::<u8>(), width))
+            Intake::Reference(width) => column.push_fixed(std::slice::from_raw_parts(
+                value.cast_mut_ptr::<u8>(),
+                width,
+            )),
+            Intake::Item { packed } => {
+                with_item(value, packed, scratch, |item| column.push_item(item))
             }
-            Intake::Item { packed } => with_item(value, packed, scratch, |item| column.push_item(item)),
         }
     }
 }
 
 /// Calls `take` with the varlena in the form that lanes hold.
-unsafe fn with_item(value: pg_sys::Datum, packed: bool, scratch: &mut Vec<u8>, take: impl FnOnce(&[u8])) {
+unsafe fn with_item(
+    value: pg_sys::Datum,
+    packed: bool,
+    scratch: &mut Vec<u8>,
+    take: impl FnOnce(&[u8]),
+) {
     // SAFETY: the caller vouches for a varlena datum; detoasting gives a plain one of either header.
     unsafe {
         let original = value.cast_mut_ptr::<pg_sys::varlena>();
@@ -151,7 +183,10 @@ unsafe fn with_item(value: pg_sys::Datum, packed: bool, scratch: &mut Vec<u8>, t
         let (header, length) = if short {
             (1, (*start >> 1) as usize)
         } else {
-            (HEADER_BYTES, (start.cast::<u32>().read_unaligned() >> 2) as usize)
+            (
+                HEADER_BYTES,
+                (start.cast::<u32>().read_unaligned() >> 2) as usize,
+            )
         };
         let payload = std::slice::from_raw_parts(start.add(header), length - header);
         let wants_short = packed && payload.len() + 1 <= SHORT_BYTES_MAX;
@@ -162,7 +197,9 @@ unsafe fn with_item(value: pg_sys::Datum, packed: bool, scratch: &mut Vec<u8>, t
             if wants_short {
                 scratch.push(((payload.len() + 1) << 1) as u8 | 1);
             } else {
-                scratch.extend_from_slice(&(((payload.len() + HEADER_BYTES) << 2) as u32).to_ne_bytes());
+                scratch.extend_from_slice(
+                    &(((payload.len() + HEADER_BYTES) << 2) as u32).to_ne_bytes(),
+                );
             }
             scratch.extend_from_slice(payload);
             take(scratch);
@@ -188,7 +225,11 @@ pub fn item_from_payload(payload: &[u8], packed: bool, item: &mut Vec<u8>) {
 ///
 /// # Safety
 /// `value` is a datum of the attribute's type.
-pub unsafe fn to_bytes(value: pg_sys::Datum, attribute: &pg_sys::FormData_pg_attribute, kind: LaneKind) -> Vec<u8> {
+pub unsafe fn to_bytes(
+    value: pg_sys::Datum,
+    attribute: &pg_sys::FormData_pg_attribute,
+    kind: LaneKind,
+) -> Vec<u8> {
     // SAFETY: the caller's promise.
     unsafe {
         match intake(attribute, kind) {
@@ -200,7 +241,9 @@ pub unsafe fn to_bytes(value: pg_sys::Datum, attribute: &pg_sys::FormData_pg_att
             }
             Intake::Item { packed } => {
                 let mut bytes = Vec::new();
-                with_item(value, packed, &mut Vec::new(), |item| bytes.extend_from_slice(item));
+                with_item(value, packed, &mut Vec::new(), |item| {
+                    bytes.extend_from_slice(item)
+                });
                 bytes
             }
         }
@@ -245,18 +288,31 @@ pub struct RowOutlet {
 impl RowOutlet {
     /// Pairs lanes with the way each is handed out. The lanes must outlive every use.
     pub fn new(outlets: &[Outlet], lanes: impl Iterator<Item = Lane>) -> Self {
-        RowOutlet { lanes: lanes.zip(outlets.iter().copied()).collect() }
+        RowOutlet {
+            lanes: lanes.zip(outlets.iter().copied()).collect(),
+        }
     }
 
     /// Writes attributes `from..to` of a row (counted from the lanes' first) into a slot's arrays.
     ///
     /// # Safety
     /// The lanes hold the row and are still alive; the arrays have `to` elements.
-    pub unsafe fn read(&self, row: usize, from: usize, to: usize, values: *mut pg_sys::Datum, nulls: *mut bool) {
+    pub unsafe fn read(
+        &self,
+        row: usize,
+        from: usize,
+        to: usize,
+        values: *mut pg_sys::Datum,
+        nulls: *mut bool,
+    ) {
         for i in from..to {
             // SAFETY: the caller's promise.
             unsafe {
-                let (lane, outlet) = self.lanes.get(i).copied().unwrap_or((Lane::NULL, Outlet::Null));
+                let (lane, outlet) = self
+                    .lanes
+                    .get(i)
+                    .copied()
+                    .unwrap_or((Lane::NULL, Outlet::Null));
                 let is_null = matches!(outlet, Outlet::Null) || lane.is_null(row);
                 *nulls.add(i) = is_null;
                 *values.add(i) = if is_null {

@@ -51,11 +51,19 @@ pub struct RowQueueLock {
 impl RowQueueLock {
     /// # Safety
     /// `relation` is open and outlives the lock.
-    pub unsafe fn acquire(relation: pg_sys::Relation, tid: pg_sys::ItemPointerData, mode: i32) -> RowQueueLock {
+    pub unsafe fn acquire(
+        relation: pg_sys::Relation,
+        tid: pg_sys::ItemPointerData,
+        mode: i32,
+    ) -> RowQueueLock {
         let mut pointer = tid;
         // SAFETY: the caller's promise.
         unsafe { pg_sys::LockTuple(relation, &mut pointer, mode) };
-        RowQueueLock { relation, tid, mode }
+        RowQueueLock {
+            relation,
+            tid,
+            mode,
+        }
     }
 
     /// `None`: another holds it.
@@ -70,7 +78,11 @@ impl RowQueueLock {
         let mut pointer = tid;
         // SAFETY: the caller's promise.
         let taken = unsafe { pg_sys::ConditionalLockTuple(relation, &mut pointer, mode) };
-        taken.then_some(RowQueueLock { relation, tid, mode })
+        taken.then_some(RowQueueLock {
+            relation,
+            tid,
+            mode,
+        })
     }
 }
 

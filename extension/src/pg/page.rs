@@ -19,7 +19,14 @@ impl LockedPage {
     /// `relation` is open; the block exists.
     pub unsafe fn share(relation: pg_sys::Relation, block: u32) -> LockedPage {
         // SAFETY: the caller's promise.
-        unsafe { Self::read(relation, block, pg_sys::BUFFER_LOCK_SHARE as i32, std::ptr::null_mut()) }
+        unsafe {
+            Self::read(
+                relation,
+                block,
+                pg_sys::BUFFER_LOCK_SHARE as i32,
+                std::ptr::null_mut(),
+            )
+        }
     }
 
     /// The same through a buffer ring, for reads of many blocks.
@@ -41,7 +48,14 @@ impl LockedPage {
     /// `relation` is open; the block exists.
     pub unsafe fn exclusive(relation: pg_sys::Relation, block: u32) -> LockedPage {
         // SAFETY: the caller's promise.
-        unsafe { Self::read(relation, block, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32, std::ptr::null_mut()) }
+        unsafe {
+            Self::read(
+                relation,
+                block,
+                pg_sys::BUFFER_LOCK_EXCLUSIVE as i32,
+                std::ptr::null_mut(),
+            )
+        }
     }
 
     unsafe fn read(
@@ -105,7 +119,10 @@ impl LockedPage {
             #[cfg(not(feature = "pg15"))]
             let buffer = {
                 let _ = P_NEW;
-                let target = pg_sys::BufferManagerRelation { rel: relation, ..Default::default() };
+                let target = pg_sys::BufferManagerRelation {
+                    rel: relation,
+                    ..Default::default()
+                };
                 pg_sys::ExtendBufferedRel(
                     target,
                     pg_sys::ForkNumber::MAIN_FORKNUM,
@@ -121,7 +138,9 @@ impl LockedPage {
     /// The page's bytes.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer is pinned and locked by this value, so its BLCKSZ bytes stay and are not changed.
-        unsafe { std::slice::from_raw_parts(pg_sys::BufferGetPage(self.buffer).cast::<u8>(), BLCKSZ) }
+        unsafe {
+            std::slice::from_raw_parts(pg_sys::BufferGetPage(self.buffer).cast::<u8>(), BLCKSZ)
+        }
     }
 
     /// The block's number in the relation.
@@ -132,7 +151,10 @@ impl LockedPage {
 
     /// Whether the page was never initialised (all zero).
     pub fn is_new(&self) -> bool {
-        header_u16(self.bytes(), std::mem::offset_of!(pg_sys::PageHeaderData, pd_upper)) == 0
+        header_u16(
+            self.bytes(),
+            std::mem::offset_of!(pg_sys::PageHeaderData, pd_upper),
+        ) == 0
     }
 
     /// Writes a page that is WAL-logged later as a whole (see [`log_fresh`]) or never.
@@ -167,7 +189,13 @@ pub unsafe fn log_fresh(relation: pg_sys::Relation, first: u32, blocks: u32) {
     // SAFETY: the caller's promise.
     unsafe {
         if ports::RelationNeedsWAL(relation) {
-            pg_sys::log_newpage_range(relation, pg_sys::ForkNumber::MAIN_FORKNUM, first, first + blocks, true);
+            pg_sys::log_newpage_range(
+                relation,
+                pg_sys::ForkNumber::MAIN_FORKNUM,
+                first,
+                first + blocks,
+                true,
+            );
         }
     }
 }
@@ -183,7 +211,9 @@ impl PageChange {
     /// `relation` is open and stays so until the change is finished.
     pub unsafe fn begin(relation: pg_sys::Relation) -> PageChange {
         // SAFETY: the caller's promise.
-        PageChange { state: unsafe { pg_sys::GenericXLogStart(relation) } }
+        PageChange {
+            state: unsafe { pg_sys::GenericXLogStart(relation) },
+        }
     }
 
     /// The working copy of a page that is exclusively locked.

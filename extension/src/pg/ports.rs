@@ -27,9 +27,17 @@ pub type RelFileLocator = pg_sys::RelFileLocator;
 /// The parts of a relation file's locator.
 pub fn locator_parts(locator: &RelFileLocator) -> Locator {
     #[cfg(feature = "pg15")]
-    return (locator.spcNode.to_u32(), locator.dbNode.to_u32(), locator.relNode.to_u32());
+    return (
+        locator.spcNode.to_u32(),
+        locator.dbNode.to_u32(),
+        locator.relNode.to_u32(),
+    );
     #[cfg(not(feature = "pg15"))]
-    return (locator.spcOid.to_u32(), locator.dbOid.to_u32(), locator.relNumber.to_u32());
+    return (
+        locator.spcOid.to_u32(),
+        locator.dbOid.to_u32(),
+        locator.relNumber.to_u32(),
+    );
 }
 
 /// # Safety
@@ -69,7 +77,9 @@ pub unsafe fn RelationGetSmgr(relation: pg_sys::Relation) -> pg_sys::SMgrRelatio
 /// `relation` is an open relation.
 pub unsafe fn RelationUsesLocalBuffers(relation: pg_sys::Relation) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char }
+    unsafe {
+        (*(*relation).rd_rel).relpersistence == pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
+    }
 }
 
 /// # Safety
@@ -77,13 +87,21 @@ pub unsafe fn RelationUsesLocalBuffers(relation: pg_sys::Relation) -> bool {
 pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        if (*(*relation).rd_rel).relpersistence != pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char {
+        if (*(*relation).rd_rel).relpersistence
+            != pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
+        {
             return false;
         }
         #[cfg(feature = "pg15")]
-        let (created, renewed) = ((*relation).rd_createSubid, (*relation).rd_firstRelfilenodeSubid);
+        let (created, renewed) = (
+            (*relation).rd_createSubid,
+            (*relation).rd_firstRelfilenodeSubid,
+        );
         #[cfg(not(feature = "pg15"))]
-        let (created, renewed) = ((*relation).rd_createSubid, (*relation).rd_firstRelfilelocatorSubid);
+        let (created, renewed) = (
+            (*relation).rd_createSubid,
+            (*relation).rd_firstRelfilelocatorSubid,
+        );
         pg_sys::wal_level >= pg_sys::WalLevel::WAL_LEVEL_REPLICA as i32
             || (created == INVALID_SUBXID && renewed == INVALID_SUBXID)
     }
@@ -106,7 +124,10 @@ pub unsafe fn RelationGetRelationName(relation: pg_sys::Relation) -> String {
 ///
 /// # Safety
 /// `descriptor` is a live descriptor of more than `index` attributes.
-pub unsafe fn TupleDescAttr<'a>(descriptor: pg_sys::TupleDesc, index: usize) -> &'a pg_sys::FormData_pg_attribute {
+pub unsafe fn TupleDescAttr<'a>(
+    descriptor: pg_sys::TupleDesc,
+    index: usize,
+) -> &'a pg_sys::FormData_pg_attribute {
     // SAFETY: the caller's promise.
     unsafe {
         #[cfg(not(feature = "pg18"))]
@@ -128,11 +149,22 @@ pub unsafe fn missing_value(descriptor: pg_sys::TupleDesc, index: usize) -> Opti
 }
 
 unsafe extern "C-unwind" {
-    fn CheckForSerializableConflictOutNeeded(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool;
+    fn CheckForSerializableConflictOutNeeded(
+        relation: pg_sys::Relation,
+        snapshot: pg_sys::Snapshot,
+    ) -> bool;
     #[link_name = "CheckForSerializableConflictOut"]
-    fn check_conflict_out(relation: pg_sys::Relation, xid: pg_sys::TransactionId, snapshot: pg_sys::Snapshot);
+    fn check_conflict_out(
+        relation: pg_sys::Relation,
+        xid: pg_sys::TransactionId,
+        snapshot: pg_sys::Snapshot,
+    );
     #[link_name = "CheckForSerializableConflictIn"]
-    fn check_conflict_in(relation: pg_sys::Relation, tid: pg_sys::ItemPointer, block: pg_sys::BlockNumber);
+    fn check_conflict_in(
+        relation: pg_sys::Relation,
+        tid: pg_sys::ItemPointer,
+        block: pg_sys::BlockNumber,
+    );
     #[link_name = "PredicateLockRelation"]
     fn predicate_lock_relation(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot);
     #[link_name = "log_smgrcreate"]
@@ -152,18 +184,31 @@ pub unsafe fn PredicateLockRelation(relation: pg_sys::Relation, snapshot: pg_sys
 ///
 /// # Safety
 /// Open relation, live snapshot.
-pub unsafe fn serializable_check_needed(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool {
+pub unsafe fn serializable_check_needed(
+    relation: pg_sys::Relation,
+    snapshot: pg_sys::Snapshot,
+) -> bool {
     // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| CheckForSerializableConflictOutNeeded(relation, snapshot)) }
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            CheckForSerializableConflictOutNeeded(relation, snapshot)
+        })
+    }
 }
 
 /// Serializable isolation: this transaction read around a row that `xid` wrote.
 ///
 /// # Safety
 /// Open relation, live snapshot.
-pub unsafe fn CheckForSerializableConflictOut(relation: pg_sys::Relation, xid: u32, snapshot: pg_sys::Snapshot) {
+pub unsafe fn CheckForSerializableConflictOut(
+    relation: pg_sys::Relation,
+    xid: u32,
+    snapshot: pg_sys::Snapshot,
+) {
     // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| check_conflict_out(relation, xid.into(), snapshot)) }
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| check_conflict_out(relation, xid.into(), snapshot))
+    }
 }
 
 /// Serializable isolation: this transaction is about to write the relation.
@@ -226,7 +271,12 @@ pub fn CHECK_FOR_INTERRUPTS() {
 ///
 /// # Safety
 /// `relation` is an open table that this VACUUM holds.
-pub unsafe fn update_relation_stats(relation: pg_sys::Relation, blocks: u32, rows: f64, frozen: u32) {
+pub unsafe fn update_relation_stats(
+    relation: pg_sys::Relation,
+    blocks: u32,
+    rows: f64,
+    frozen: u32,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         let multi = pg_sys::GetOldestMultiXactId();
@@ -310,7 +360,11 @@ pub unsafe fn owns_relation(relation: pg_sys::Oid) -> bool {
         #[cfg(feature = "pg15")]
         return pg_sys::pg_class_ownercheck(relation, pg_sys::GetUserId());
         #[cfg(not(feature = "pg15"))]
-        return pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, pg_sys::GetUserId());
+        return pg_sys::object_ownercheck(
+            pg_sys::RelationRelationId,
+            relation,
+            pg_sys::GetUserId(),
+        );
     }
 }
 

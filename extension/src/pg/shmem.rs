@@ -48,7 +48,7 @@ impl Locks for ArenaLocks {
     }
 }
 
-/// The arena, where there is one: the library was preloaded by the postmaster.
+/// The arena; `None` before the server has set it up (while libraries are loaded, in single-user mode of old).
 pub fn arena() -> Option<Arena<ArenaLocks>> {
     let memory = MEMORY.load(Ordering::Relaxed);
     if memory.is_null() {
@@ -58,13 +58,10 @@ pub fn arena() -> Option<Arena<ArenaLocks>> {
     Some(unsafe { Arena::attach(memory, ArenaLocks) })
 }
 
-/// Registers the shared-memory hooks. Called from `_PG_init`; does nothing outside the postmaster's preload.
+/// Registers the shared-memory hooks. Called from `_PG_init`, in the postmaster.
 pub fn register() {
     // SAFETY: hooks are installed once, single-threaded, while libraries are loaded.
     unsafe {
-        if !pg_sys::process_shared_preload_libraries_in_progress {
-            return;
-        }
         PREVIOUS_REQUEST = pg_sys::shmem_request_hook;
         pg_sys::shmem_request_hook = Some(request);
         PREVIOUS_STARTUP = pg_sys::shmem_startup_hook;
@@ -95,11 +92,15 @@ unsafe extern "C-unwind" fn startup() {
         let mut found = false;
         let lock = &raw mut (*pg_sys::MainLWLockArray.add(ADDIN_SHMEM_INIT_LOCK)).lock;
         pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
-        let memory: *mut u8 = pg_sys::ShmemInitStruct(c"lanes arena".as_ptr(), bytes, &mut found).cast();
+        let memory: *mut u8 =
+            pg_sys::ShmemInitStruct(c"lanes arena".as_ptr(), bytes, &mut found).cast();
         if !found {
             Arena::<ArenaLocks>::initialise(memory, bytes, RELATIONS_MAX);
         }
-        LOCKS.store(pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()), Ordering::Relaxed);
+        LOCKS.store(
+            pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()),
+            Ordering::Relaxed,
+        );
         MEMORY.store(memory, Ordering::Relaxed);
         pg_sys::LWLockRelease(lock);
     }

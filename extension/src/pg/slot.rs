@@ -41,7 +41,9 @@ pub fn register() {
         ops.copyslot = Some(copy_slot);
         ops.copy_heap_tuple = Some(copy_heap_tuple);
         ops.copy_minimal_tuple = Some(copy_minimal_tuple);
-        (&raw mut OPS).cast::<pg_sys::TupleTableSlotOps>().write(ops);
+        (&raw mut OPS)
+            .cast::<pg_sys::TupleTableSlotOps>()
+            .write(ops);
     }
 }
 
@@ -76,7 +78,13 @@ pub unsafe fn store(
         } else {
             // A caller that brought its own kind of slot (COPY … FROM partitions, ANALYZE of old): read it in full.
             let natts = (*(*slot).tts_tupleDescriptor).natts;
-            (*outlet).read(row, 0, natts as usize, (*slot).tts_values, (*slot).tts_isnull);
+            (*outlet).read(
+                row,
+                0,
+                natts as usize,
+                (*slot).tts_values,
+                (*slot).tts_isnull,
+            );
             (*slot).tts_nvalid = natts as i16;
         }
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
@@ -153,12 +161,17 @@ unsafe extern "C-unwind" fn materialize(slot: *mut pg_sys::TupleTableSlot) {
     // SAFETY: a filled slot of ours, whose start is a virtual slot.
     unsafe {
         read_all(slot);
-        pg_sys::TTSOpsVirtual.materialize.expect("virtual slots materialise")(slot);
+        pg_sys::TTSOpsVirtual
+            .materialize
+            .expect("virtual slots materialise")(slot);
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn copy_slot(target: *mut pg_sys::TupleTableSlot, source: *mut pg_sys::TupleTableSlot) {
+unsafe extern "C-unwind" fn copy_slot(
+    target: *mut pg_sys::TupleTableSlot,
+    source: *mut pg_sys::TupleTableSlot,
+) {
     // SAFETY: the target is a slot of ours; the source is any filled slot.
     unsafe {
         let header = if (*source).tts_ops == ops() {
@@ -174,11 +187,15 @@ unsafe extern "C-unwind" fn copy_slot(target: *mut pg_sys::TupleTableSlot, sourc
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn copy_heap_tuple(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::HeapTuple {
+unsafe extern "C-unwind" fn copy_heap_tuple(
+    slot: *mut pg_sys::TupleTableSlot,
+) -> pg_sys::HeapTuple {
     // SAFETY: a filled slot of ours.
     unsafe {
         read_all(slot);
-        let tuple = pg_sys::TTSOpsVirtual.copy_heap_tuple.expect("virtual slots copy")(slot);
+        let tuple = pg_sys::TTSOpsVirtual
+            .copy_heap_tuple
+            .expect("virtual slots copy")(slot);
         (*tuple).t_self = (*slot).tts_tid;
         (*tuple).t_tableOid = (*slot).tts_tableOid;
         tuple
@@ -186,10 +203,14 @@ unsafe extern "C-unwind" fn copy_heap_tuple(slot: *mut pg_sys::TupleTableSlot) -
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn copy_minimal_tuple(slot: *mut pg_sys::TupleTableSlot) -> pg_sys::MinimalTuple {
+unsafe extern "C-unwind" fn copy_minimal_tuple(
+    slot: *mut pg_sys::TupleTableSlot,
+) -> pg_sys::MinimalTuple {
     // SAFETY: a filled slot of ours.
     unsafe {
         read_all(slot);
-        pg_sys::TTSOpsVirtual.copy_minimal_tuple.expect("virtual slots copy")(slot)
+        pg_sys::TTSOpsVirtual
+            .copy_minimal_tuple
+            .expect("virtual slots copy")(slot)
     }
 }

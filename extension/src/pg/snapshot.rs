@@ -61,7 +61,10 @@ impl Snapshot {
     /// `raw` is live as long as this value is used.
     pub unsafe fn new(raw: pg_sys::Snapshot) -> Snapshot {
         // SAFETY: the caller's promise.
-        Snapshot { raw, kind: unsafe { (*raw).snapshot_type } }
+        Snapshot {
+            raw,
+            kind: unsafe { (*raw).snapshot_type },
+        }
     }
 
     /// The C snapshot.
@@ -94,7 +97,13 @@ impl Snapshot {
         if run.flags & FLAG_FROZEN != 0 {
             return true;
         }
-        self.counts(run.xmin, run.cmin, run.flags & FLAG_COMMITTED != 0, learned, false)
+        self.counts(
+            run.xmin,
+            run.cmin,
+            run.flags & FLAG_COMMITTED != 0,
+            learned,
+            false,
+        )
     }
 
     /// Whether a tombstone's deletion counts under this snapshot.
@@ -108,7 +117,14 @@ impl Snapshot {
         self.counts(tombstone.xmax, tombstone.cmax, false, |_| {}, true)
     }
 
-    fn counts(&self, xid: u32, cid: u32, known_committed: bool, learned: impl FnOnce(u32), is_deletion: bool) -> bool {
+    fn counts(
+        &self,
+        xid: u32,
+        cid: u32,
+        known_committed: bool,
+        learned: impl FnOnce(u32),
+        is_deletion: bool,
+    ) -> bool {
         let id: pg_sys::TransactionId = xid.into();
         // SAFETY: live by `new`'s promise.
         unsafe {
@@ -154,7 +170,9 @@ impl Snapshot {
                 pg_sys::SnapshotType::SNAPSHOT_SELF | pg_sys::SnapshotType::SNAPSHOT_TOAST => {
                     matches!(xid_status(xid), XidStatus::Current | XidStatus::Committed)
                 }
-                _ => pgrx::error!("lanes tables cannot be read under a historic (logical decoding) snapshot"),
+                _ => pgrx::error!(
+                    "lanes tables cannot be read under a historic (logical decoding) snapshot"
+                ),
             }
         }
     }

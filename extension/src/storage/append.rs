@@ -59,7 +59,16 @@ impl<'a> PreparedRun<'a> {
                 first_block = extent::allocate(relation, data_page::blocks_for(image.len()));
                 data_page::write(relation, first_block, &image);
             }
-            PreparedRun { relation, meta, kinds, columns, rows, image, first_block, _space: space }
+            PreparedRun {
+                relation,
+                meta,
+                kinds,
+                columns,
+                rows,
+                image,
+                first_block,
+                _space: space,
+            }
         }
     }
 
@@ -83,7 +92,11 @@ impl<'a> PreparedRun<'a> {
                 xmin,
                 cmin,
                 flags,
-                block: if inline.is_some() { tail.block() } else { self.first_block },
+                block: if inline.is_some() {
+                    tail.block()
+                } else {
+                    self.first_block
+                },
                 bytes: self.image.len() as u32,
                 place: 0,
                 extra: 0,
@@ -92,13 +105,23 @@ impl<'a> PreparedRun<'a> {
             let mut entry = directory::push_entry(change.edit(&tail), entry, inline);
             change.finish();
             entry.extra = tail.block();
-            self.publish_to_arena(&entry, Position { block: tail.block(), index });
+            self.publish_to_arena(
+                &entry,
+                Position {
+                    block: tail.block(),
+                    index,
+                },
+            );
             first_row
         }
     }
 
     fn inline_bytes(&self) -> usize {
-        if self.first_block == 0 { self.image.len() } else { 0 }
+        if self.first_block == 0 {
+            self.image.len()
+        } else {
+            0
+        }
     }
 
     /// Tells the arena, if it has followed the directory up to here. If it has not, the next scan makes it.
@@ -107,12 +130,17 @@ impl<'a> PreparedRun<'a> {
     /// The caller holds the directory's tail, so entries reach the arena in their order.
     unsafe fn publish_to_arena(&self, entry: &RunEntry, at: Position) {
         // SAFETY: `write`'s caller promised an open table.
-        let (temporary, key) =
-            unsafe { (ports::RelationUsesLocalBuffers(self.relation), self.meta.key(self.relation)) };
+        let (temporary, key) = unsafe {
+            (
+                ports::RelationUsesLocalBuffers(self.relation),
+                self.meta.key(self.relation),
+            )
+        };
         if temporary {
             return;
         }
-        let Some(cached) = shmem::arena().and_then(|arena| arena.open(key, self.meta.generation)) else {
+        let Some(cached) = shmem::arena().and_then(|arena| arena.open(key, self.meta.generation))
+        else {
             return;
         };
         let (runs, position) = cached.published();
@@ -123,7 +151,10 @@ impl<'a> PreparedRun<'a> {
                 let last = cached.run(runs - 1);
                 last.first_row + last.rows as u64 == entry.first_row
             });
-        let next = Position { block: at.block, index: at.index + 1 };
+        let next = Position {
+            block: at.block,
+            index: at.index + 1,
+        };
         if !follows || !cached.publish(runs, &[*entry], next) {
             return;
         }
@@ -132,14 +163,25 @@ impl<'a> PreparedRun<'a> {
             let segment = segment_of(row);
             let from = (row - segment_first_row(segment)) as u32;
             let here = (end - row).min((segment_rows_max(segment) - from) as u64) as usize;
-            cached.extend_segment(segment, self.kinds, from, self.columns, (row - entry.first_row) as usize, here);
+            cached.extend_segment(
+                segment,
+                self.kinds,
+                from,
+                self.columns,
+                (row - entry.first_row) as usize,
+                here,
+            );
             row += here as u64;
         }
     }
 }
 
 /// Locks the last directory page, making a new one first if the entry does not fit.
-unsafe fn lock_directory_tail(relation: pg_sys::Relation, meta: &Meta, inline_bytes: usize) -> LockedPage {
+unsafe fn lock_directory_tail(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    inline_bytes: usize,
+) -> LockedPage {
     let mut block = meta.directory_tail;
     // SAFETY: the caller holds the relation open; lock order directory tail, then metapage.
     unsafe {

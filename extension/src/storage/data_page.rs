@@ -69,7 +69,10 @@ pub unsafe fn read(
             || get_u32(bytes, AT_RUN) != first
             || get_u32(bytes, AT_SEQUENCE) != sequence
         {
-            return Err(format!("block {} is not part {sequence} of the run at block {first}", first + sequence));
+            return Err(format!(
+                "block {} is not part {sequence} of the run at block {first}",
+                first + sequence
+            ));
         }
         let here = left.min(STREAM_BYTES);
         image.extend_from_slice(&bytes[AT_STREAM..AT_STREAM + here]);

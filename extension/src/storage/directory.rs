@@ -133,7 +133,10 @@ pub fn set_flags(bytes: &mut [u8], index: usize, flags: u32) {
 fn write_entry(bytes: &mut [u8], at: usize, entry: &RunEntry) {
     // SAFETY: the slice is exactly one entry long; RunEntry has no padding.
     unsafe {
-        std::ptr::write_unaligned(bytes[at..at + ENTRY_BYTES].as_mut_ptr().cast::<RunEntry>(), *entry);
+        std::ptr::write_unaligned(
+            bytes[at..at + ENTRY_BYTES].as_mut_ptr().cast::<RunEntry>(),
+            *entry,
+        );
     }
 }
 
@@ -150,7 +153,9 @@ pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool
     // SAFETY: the caller's promise: `extra` is the block of the entry's page.
     let page = unsafe { LockedPage::share(relation, run.extra) };
     let view = DirectoryPage::parse(page.bytes());
-    (0..view.count()).map(|i| view.entry(i)).any(|e| e.first_row == run.first_row && e.flags & FLAG_DEAD != 0)
+    (0..view.count())
+        .map(|i| view.entry(i))
+        .any(|e| e.first_row == run.first_row && e.flags & FLAG_DEAD != 0)
 }
 
 /// Calls `visit` with each batch of entries from `position` on (`block` 0 means from `head`), a page at a time, and
@@ -164,7 +169,14 @@ pub unsafe fn walk(
     position: Position,
     mut visit: impl FnMut(u32, &[RunEntry], Position) -> bool,
 ) {
-    let mut at = if position.block == 0 { Position { block: head, index: 0 } } else { position };
+    let mut at = if position.block == 0 {
+        Position {
+            block: head,
+            index: 0,
+        }
+    } else {
+        position
+    };
     let mut entries = Vec::new();
     loop {
         entries.clear();
@@ -172,13 +184,19 @@ pub unsafe fn walk(
         let locked = unsafe { LockedPage::share(relation, at.block) };
         let page = DirectoryPage::parse(locked.bytes());
         let count = page.count();
-        entries.extend((at.index as usize..count).map(|i| RunEntry { extra: at.block, ..page.entry(i) }));
+        entries.extend((at.index as usize..count).map(|i| RunEntry {
+            extra: at.block,
+            ..page.entry(i)
+        }));
         let here = at.block;
         let next = page.next();
         drop(locked);
         at = match next {
             Some(block) => Position { block, index: 0 },
-            None => Position { block: here, index: count as u32 },
+            None => Position {
+                block: here,
+                index: count as u32,
+            },
         };
         if (!entries.is_empty() && !visit(here, &entries, at)) || next.is_none() {
             return;

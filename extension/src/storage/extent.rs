@@ -87,7 +87,10 @@ pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> u32 {
                     drop(LockedPage::extend(relation));
                 }
                 if ahead > 0 {
-                    extents.push(Extent { first: length + wanted, blocks: ahead });
+                    extents.push(Extent {
+                        first: length + wanted,
+                        blocks: ahead,
+                    });
                 }
                 length
             }
@@ -106,13 +109,34 @@ mod tests {
     #[test]
     fn takes_the_tightest_fit() {
         let mut extents = vec![
-            Extent { first: 10, blocks: 8 },
-            Extent { first: 30, blocks: 3 },
-            Extent { first: 50, blocks: 4 },
+            Extent {
+                first: 10,
+                blocks: 8,
+            },
+            Extent {
+                first: 30,
+                blocks: 3,
+            },
+            Extent {
+                first: 50,
+                blocks: 4,
+            },
         ];
         assert_eq!(take(&mut extents, 3), Some(30));
         assert_eq!(take(&mut extents, 3), Some(50));
         assert_eq!(take(&mut extents, 9), None);
-        assert_eq!(extents, vec![Extent { first: 10, blocks: 8 }, Extent { first: 53, blocks: 1 }]);
+        assert_eq!(
+            extents,
+            vec![
+                Extent {
+                    first: 10,
+                    blocks: 8
+                },
+                Extent {
+                    first: 53,
+                    blocks: 1
+                }
+            ]
+        );
     }
 }

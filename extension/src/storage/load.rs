@@ -10,15 +10,18 @@ use pgrx::pg_sys;
 use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE};
 use super::{data_page, metapage::Meta};
 use crate::error;
-use crate::pg::page::LockedPage;
 use crate::pg::datum::{self, Outlet};
+use crate::pg::page::LockedPage;
 use crate::pg::ports;
 use crate::pg::shmem::{self, ArenaLocks};
 
 /// The runs of a table as of one moment: the arena's, or this backend's own copy where there is no arena (temporary
 /// tables, a library that was not preloaded, an arena too full even for a directory).
 pub enum Runs {
-    Shared { cached: Relation<ArenaLocks>, runs: u32 },
+    Shared {
+        cached: Relation<ArenaLocks>,
+        runs: u32,
+    },
     Private(Vec<RunEntry>),
 }
 
@@ -31,7 +34,8 @@ impl Runs {
         // SAFETY: the caller's promise.
         unsafe {
             if !ports::RelationUsesLocalBuffers(relation) {
-                let cached = shmem::arena().and_then(|arena| arena.open(meta.key(relation), meta.generation));
+                let cached = shmem::arena()
+                    .and_then(|arena| arena.open(meta.key(relation), meta.generation));
                 if let Some(cached) = cached
                     && let Some(runs) = catch_up(relation, meta, &cached)
                 {
@@ -39,10 +43,15 @@ impl Runs {
                 }
             }
             let mut entries = Vec::new();
-            directory::walk(relation, meta.directory_head, Position { block: 0, index: 0 }, |_, page, _| {
-                entries.extend_from_slice(page);
-                true
-            });
+            directory::walk(
+                relation,
+                meta.directory_head,
+                Position { block: 0, index: 0 },
+                |_, page, _| {
+                    entries.extend_from_slice(page);
+                    true
+                },
+            );
             Runs::Private(entries)
         }
     }
@@ -113,17 +122,26 @@ impl Runs {
 }
 
 /// Tells the arena what the directory has gained. `None`: there is no room for it.
-unsafe fn catch_up(relation: pg_sys::Relation, meta: &Meta, cached: &Relation<ArenaLocks>) -> Option<u32> {
+unsafe fn catch_up(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    cached: &Relation<ArenaLocks>,
+) -> Option<u32> {
     loop {
         let (mut confirmed, position) = cached.published();
         let mut complete = true;
         // SAFETY: the caller holds the relation open.
         unsafe {
-            directory::walk(relation, meta.directory_head, position, |_, entries, next| {
-                complete = cached.publish(confirmed, entries, next);
-                confirmed += if complete { entries.len() as u32 } else { 0 };
-                complete
-            });
+            directory::walk(
+                relation,
+                meta.directory_head,
+                position,
+                |_, entries, next| {
+                    complete = cached.publish(confirmed, entries, next);
+                    confirmed += if complete { entries.len() as u32 } else { 0 };
+                    complete
+                },
+            );
         }
         if complete {
             return Some(confirmed);
@@ -156,11 +174,17 @@ impl Shape {
                 .map(|(i, kind)| {
                     ports::missing_value(descriptor, i)
                         .filter(|_| *kind != LaneKind::Absent)
-                        .map(|value| datum::to_bytes(value, ports::TupleDescAttr(descriptor, i), *kind))
+                        .map(|value| {
+                            datum::to_bytes(value, ports::TupleDescAttr(descriptor, i), *kind)
+                        })
                 })
                 .collect();
             let outlets = datum::outlets(descriptor, &kinds);
-            Shape { kinds, outlets, missing }
+            Shape {
+                kinds,
+                outlets,
+                missing,
+            }
         }
     }
 
@@ -185,7 +209,9 @@ pub unsafe fn decode_run(
     // SAFETY: the caller's promise.
     unsafe {
         if run.flags & FLAG_DEAD == 0 {
-            let Err(failure) = try_decode_run(relation, shape, run, strategy, columns) else { return };
+            let Err(failure) = try_decode_run(relation, shape, run, strategy, columns) else {
+                return;
+            };
             // VACUUM may have found it dead, and reused its blocks, since the caller read its entry.
             if !directory::is_dead_by_now(relation, run) {
                 error::corrupt(&format!("the run at row {}: {failure}", run.first_row));
@@ -212,16 +238,31 @@ unsafe fn try_decode_run(
             let page = LockedPage::share(relation, run.block);
             bytes.extend_from_slice(DirectoryPage::parse(page.bytes()).inline_image(run));
         } else {
-            data_page::read(relation, run.block, run.bytes as usize, strategy, &mut bytes)?;
+            data_page::read(
+                relation,
+                run.block,
+                run.bytes as usize,
+                strategy,
+                &mut bytes,
+            )?;
         }
     }
     let image = Image::parse(&bytes).map_err(|e| e.to_string())?;
     if image.rows() != run.rows as usize {
-        return Err(format!("its image holds {} rows, not {}", image.rows(), run.rows));
+        return Err(format!(
+            "its image holds {} rows, not {}",
+            image.rows(),
+            run.rows
+        ));
     }
     for (index, column) in columns.iter_mut().enumerate() {
         image
-            .decode(index, shape.kinds[index], shape.missing[index].as_deref(), column)
+            .decode(
+                index,
+                shape.kinds[index],
+                shape.missing[index].as_deref(),
+                column,
+            )
             .map_err(|e| format!("column {}: {e}", index + 1))?;
     }
     Ok(())
@@ -273,7 +314,9 @@ pub unsafe fn make_resident(
     segment: u32,
     to: u64,
 ) -> bool {
-    let Some(cached) = runs.cached() else { return false };
+    let Some(cached) = runs.cached() else {
+        return false;
+    };
     let start = segment_first_row(segment);
     let end = to.min(start + segment_rows_max(segment) as u64);
     // A segment of another shape (columns were added since) is retired by the first attempt to extend it.
@@ -288,14 +331,24 @@ pub unsafe fn make_resident(
             return true;
         }
         // SAFETY: the caller's promise.
-        let decoded = unsafe { decode_rows(relation, shape, runs, from, end, std::ptr::null_mut()) };
+        let decoded =
+            unsafe { decode_rows(relation, shape, runs, from, end, std::ptr::null_mut()) };
         let skip = (from - decoded.first_row) as usize;
         let rows = (end - from) as usize;
-        if cached.extend_segment(segment, &shape.kinds, resident, &decoded.columns, skip, rows) {
+        if cached.extend_segment(
+            segment,
+            &shape.kinds,
+            resident,
+            &decoded.columns,
+            skip,
+            rows,
+        ) {
             return true;
         }
         // Another backend may have brought it further meanwhile; only if nothing moved is there no room.
-        let now = cached.pin_segment(segment).map_or(0, |pinned| pinned.rows_resident());
+        let now = cached
+            .pin_segment(segment)
+            .map_or(0, |pinned| pinned.rows_resident());
         if now <= resident && std::mem::replace(&mut retired_before, true) {
             return false;
         }

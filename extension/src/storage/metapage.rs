@@ -108,8 +108,14 @@ impl Meta {
     /// `relation` is the open lanes table that this was read from.
     pub unsafe fn key(&self, relation: pg_sys::Relation) -> RelationKey {
         // SAFETY: the caller's promise.
-        let (space, database, file) = ports::locator_parts(&unsafe { ports::relation_locator(relation) });
-        RelationKey { space, database, file, storage_id: self.storage_id }
+        let (space, database, file) =
+            ports::locator_parts(&unsafe { ports::relation_locator(relation) });
+        RelationKey {
+            space,
+            database,
+            file,
+            storage_id: self.storage_id,
+        }
     }
 }
 

@@ -30,13 +30,21 @@ pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta) -> u64 {
         let mark_entries = |block: u32, entries: &[RunEntry], next: Position| {
             used.mark(block, 1);
             used.mark(next.block, 1);
-            for run in entries.iter().filter(|run| run.flags & (FLAG_DEAD | FLAG_INLINE) == 0) {
+            for run in entries
+                .iter()
+                .filter(|run| run.flags & (FLAG_DEAD | FLAG_INLINE) == 0)
+            {
                 used.mark(run.block, data_page::blocks_for(run.bytes as usize));
             }
             resume = next;
             true
         };
-        directory::walk(relation, meta.directory_head, Position { block: 0, index: 0 }, mark_entries);
+        directory::walk(
+            relation,
+            meta.directory_head,
+            Position { block: 0, index: 0 },
+            mark_entries,
+        );
 
         let tombstone_tail = tombstone::Tail::lock(relation, meta);
         let mut block = meta.tombstone_head;
@@ -53,7 +61,11 @@ pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta) -> u64 {
             }
         }
         // Directory: what was appended since, then the tail is held.
-        let mut at = if resume.block == 0 { meta.directory_head } else { resume.block };
+        let mut at = if resume.block == 0 {
+            meta.directory_head
+        } else {
+            resume.block
+        };
         let mut from = resume.index as usize;
         let tail = loop {
             let page = LockedPage::exclusive(relation, at);
@@ -93,7 +105,10 @@ struct Marks {
 
 impl Marks {
     fn new(blocks: u32) -> Marks {
-        Marks { words: vec![0; blocks.div_ceil(64) as usize], blocks }
+        Marks {
+            words: vec![0; blocks.div_ceil(64) as usize],
+            blocks,
+        }
     }
 
     fn mark(&mut self, first: u32, blocks: u32) {
@@ -112,7 +127,10 @@ impl Marks {
         for block in (0..self.blocks).filter(|&block| !self.is_marked(block)) {
             match gaps.last_mut() {
                 Some(last) if last.first + last.blocks == block => last.blocks += 1,
-                _ => gaps.push(Extent { first: block, blocks: 1 }),
+                _ => gaps.push(Extent {
+                    first: block,
+                    blocks: 1,
+                }),
             }
         }
         gaps
@@ -131,7 +149,16 @@ mod tests {
         marks.mark(129, 9);
         assert_eq!(
             marks.gaps(),
-            vec![Extent { first: 3, blocks: 61 }, Extent { first: 66, blocks: 63 }]
+            vec![
+                Extent {
+                    first: 3,
+                    blocks: 61
+                },
+                Extent {
+                    first: 66,
+                    blocks: 63
+                }
+            ]
         );
     }
 }

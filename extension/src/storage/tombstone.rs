@@ -20,8 +20,8 @@ use std::rc::Rc;
 use lanes_columnar::arena::{Position, RelationKey};
 use pgrx::pg_sys;
 
-use super::metapage::{self, META_BLOCK, Meta};
 use super::extent;
+use super::metapage::{self, META_BLOCK, Meta};
 use crate::error;
 use crate::pg::page::{self, LockedPage, PageChange, get_u32, put_u32};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
@@ -106,7 +106,10 @@ pub fn set_entry(bytes: &mut [u8], index: usize, tombstone: &Tombstone) {
     let at = AT_ENTRIES + index * ENTRY_BYTES;
     // SAFETY: the slice is exactly one entry long; the type has no padding.
     unsafe {
-        std::ptr::write_unaligned(bytes[at..at + ENTRY_BYTES].as_mut_ptr().cast::<Tombstone>(), *tombstone);
+        std::ptr::write_unaligned(
+            bytes[at..at + ENTRY_BYTES].as_mut_ptr().cast::<Tombstone>(),
+            *tombstone,
+        );
     }
 }
 
@@ -197,14 +200,24 @@ impl Tombstones {
         let key = unsafe { meta.key(relation) };
         let shared = CACHE.with_borrow_mut(|cache| {
             if cache.len() >= CACHED_RELATIONS_MAX && !cache.contains_key(&key) {
-                if let Some(oldest) = cache.iter().min_by_key(|(_, t)| t.borrow().used).map(|(k, _)| *k) {
+                if let Some(oldest) = cache
+                    .iter()
+                    .min_by_key(|(_, t)| t.borrow().used)
+                    .map(|(k, _)| *k)
+                {
                     cache.remove(&oldest);
                 }
             }
             // A scan under way keeps the list that goes with its generation: a later one may lack tombstones whose runs
             // are dead by now, which that scan's copy of the directory need not say.
-            if cache.get(&key).is_none_or(|known| known.borrow().generation != meta.generation) {
-                let fresh = Tombstones { generation: meta.generation, ..Default::default() };
+            if cache
+                .get(&key)
+                .is_none_or(|known| known.borrow().generation != meta.generation)
+            {
+                let fresh = Tombstones {
+                    generation: meta.generation,
+                    ..Default::default()
+                };
                 cache.insert(key, Rc::new(RefCell::new(fresh)));
             }
             cache[&key].clone()
@@ -223,20 +236,30 @@ impl Tombstones {
             uses.set(uses.get() + 1);
             uses.get()
         });
-        let mut block = if self.position.block == 0 { meta.tombstone_head } else { self.position.block };
+        let mut block = if self.position.block == 0 {
+            meta.tombstone_head
+        } else {
+            self.position.block
+        };
         let mut from = self.position.index as usize;
         loop {
             let next = match tail {
                 Some(tail) if tail.content().0 == block => {
                     self.take(tail.content().1, from);
-                    self.position = Position { block, index: count(tail.content().1) as u32 };
+                    self.position = Position {
+                        block,
+                        index: count(tail.content().1) as u32,
+                    };
                     None
                 }
                 _ => {
                     // SAFETY: the caller's promise; chain links name existing blocks.
                     let page = unsafe { LockedPage::share(relation, block) };
                     self.take(page.bytes(), from);
-                    self.position = Position { block, index: count(page.bytes()) as u32 };
+                    self.position = Position {
+                        block,
+                        index: count(page.bytes()) as u32,
+                    };
                     next(page.bytes())
                 }
             };
@@ -257,7 +280,10 @@ impl Tombstones {
         for index in from..count(bytes) {
             let tombstone = entry(bytes, index);
             if tombstone.kind != kind::VOID {
-                self.by_row.entry(tombstone.row).or_default().push(tombstone);
+                self.by_row
+                    .entry(tombstone.row)
+                    .or_default()
+                    .push(tombstone);
             }
         }
     }
@@ -274,7 +300,9 @@ impl Tombstones {
 
     /// All tombstones of the rows `[from, to)`, by row.
     pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &[Tombstone])> {
-        self.by_row.range(from..to).map(|(row, list)| (*row, list.as_slice()))
+        self.by_row
+            .range(from..to)
+            .map(|(row, list)| (*row, list.as_slice()))
     }
 
     /// Rows that have tombstones.

@@ -1,5 +1,5 @@
-//! INSERT and COPY: slots become the columns of a run. Each call makes its own run, visible to later commands at
-//! once; nothing is held back across calls.
+//! INSERT and COPY: slots become the columns of a run. Each call makes its own run, visible to later commands at once; what
+//! is gathered across calls, and why nobody can tell, is [`super::insert_buffer`]'s business.
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
@@ -27,8 +27,14 @@ pub unsafe fn insert_slots(
         let kinds = datum::kinds((*relation).rd_att);
         for chunk in slots.chunks(RUN_ROWS_MAX) {
             let columns = columns_of((*relation).rd_att, &kinds, chunk);
-            let flags = if options & pg_sys::TABLE_INSERT_FROZEN as i32 != 0 { FLAG_FROZEN } else { 0 };
-            let mut row = insert_columns(relation, &kinds, &columns, chunk.len(), command, flags);
+            let mut row = insert_columns(
+                relation,
+                &kinds,
+                &columns,
+                chunk.len(),
+                command,
+                entry_flags(options),
+            );
             for slot in chunk {
                 (**slot).tts_tid = tid::from_row(row);
                 (**slot).tts_tableOid = (*relation).rd_id;
@@ -52,12 +58,44 @@ pub unsafe fn insert_columns(
 ) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        ports::CheckForSerializableConflictIn(relation);
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
-        let first_row = PreparedRun::write(relation, kinds, columns, rows).publish(xid, command, flags);
+        append(relation, kinds, columns, rows, xid, command, flags)
+    }
+}
+
+/// The flags of a run that was inserted with these options.
+pub fn entry_flags(options: i32) -> u32 {
+    if options & pg_sys::TABLE_INSERT_FROZEN as i32 != 0 {
+        FLAG_FROZEN
+    } else {
+        0
+    }
+}
+
+/// The same as work of transaction `xid`, which is the current one or a parent of it.
+///
+/// # Safety
+/// As for [`insert_columns`].
+pub unsafe fn append(
+    relation: pg_sys::Relation,
+    kinds: &[LaneKind],
+    columns: &[Column],
+    rows: usize,
+    xid: u32,
+    command: pg_sys::CommandId,
+    flags: u32,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ports::CheckForSerializableConflictIn(relation);
+        let first_row =
+            PreparedRun::write(relation, kinds, columns, rows).publish(xid, command, flags);
         if first_row + rows as u64 > tid::ROWS_MAX {
             error::too_large(
-                &format!("table \"{}\" has handed out all its row numbers", ports::RelationGetRelationName(relation)),
+                &format!(
+                    "table \"{}\" has handed out all its row numbers",
+                    ports::RelationGetRelationName(relation)
+                ),
                 "Partition the table, or rewrite it with VACUUM FULL.",
             );
         }

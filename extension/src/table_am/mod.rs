@@ -2,11 +2,12 @@
 //!
 //! Reading: [`reader`] opens a table under its current directory, [`scan`] turns runs, snapshot and tombstones into
 //! ranges of visible rows and hands them out in either direction, [`sample`] serves ANALYZE and TABLESAMPLE.
-//! Writing: [`insert`] appends runs, [`modify`] adds tombstones and row locks by one shared conflict check.
+//! Writing: [`insert`] appends runs, [`insert_buffer`] gathers the rows of one executor run, [`modify`] adds tombstones and row locks by one shared conflict check.
 //! The rest: [`relation`] (files and sizes), [`vacuum`], [`rewrite`] (VACUUM FULL), [`refuse`] (what is not done, by
 //! name), [`tid`] (rows as tuple ids).
 
 pub mod insert;
+pub mod insert_buffer;
 pub mod modify;
 pub mod reader;
 pub mod refuse;

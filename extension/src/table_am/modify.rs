@@ -30,7 +30,9 @@ use crate::storage::append::PreparedRun;
 use crate::storage::directory::{FLAG_COMMITTED, FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::tombstone::{FLAG_MOVED, Tail, Tombstone, kind};
 
-use pg_sys::LockTupleMode::{LockTupleExclusive, LockTupleKeyShare, LockTupleNoKeyExclusive, LockTupleShare};
+use pg_sys::LockTupleMode::{
+    LockTupleExclusive, LockTupleKeyShare, LockTupleNoKeyExclusive, LockTupleShare,
+};
 use pg_sys::TM_Result;
 
 type LockMode = pg_sys::LockTupleMode::Type;
@@ -65,7 +67,12 @@ fn conflicts(a: LockMode, b: LockMode) -> bool {
     }
 }
 
-fn judge(run: &RunEntry, tombstones: &[Tombstone], command: pg_sys::CommandId, mode: LockMode) -> Verdict {
+fn judge(
+    run: &RunEntry,
+    tombstones: &[Tombstone],
+    command: pg_sys::CommandId,
+    mode: LockMode,
+) -> Verdict {
     if run.flags & FLAG_DEAD != 0 {
         return Verdict::Invisible;
     }
@@ -87,7 +94,9 @@ fn judge(run: &RunEntry, tombstones: &[Tombstone], command: pg_sys::CommandId, m
         match (xid_status(tombstone.xmax), tombstone.deletes()) {
             (XidStatus::Aborted, _) | (XidStatus::Committed | XidStatus::Current, false) => {}
             (XidStatus::Committed, true) => return gone(tombstone),
-            (XidStatus::Current, true) if tombstone.cmax >= command => return Verdict::SelfModified(*tombstone),
+            (XidStatus::Current, true) if tombstone.cmax >= command => {
+                return Verdict::SelfModified(*tombstone);
+            }
             (XidStatus::Current, true) => return Verdict::Invisible,
             (XidStatus::Running, _) => {
                 if conflicts(tombstone.mode as LockMode, mode) {
@@ -111,11 +120,18 @@ fn gone(tombstone: &Tombstone) -> Verdict {
 fn successor(tombstone: &Tombstone) -> pg_sys::ItemPointerData {
     if tombstone.flags & FLAG_MOVED != 0 {
         let mut moved = tid::from_row(tombstone.row);
-        moved.ip_blkid = pg_sys::BlockIdData { bi_hi: u16::MAX, bi_lo: u16::MAX };
+        moved.ip_blkid = pg_sys::BlockIdData {
+            bi_hi: u16::MAX,
+            bi_lo: u16::MAX,
+        };
         moved.ip_posid = MOVED_OFFSET;
         return moved;
     }
-    tid::from_row(if tombstone.kind == kind::UPDATE { tombstone.next_row } else { tombstone.row })
+    tid::from_row(if tombstone.kind == kind::UPDATE {
+        tombstone.next_row
+    } else {
+        tombstone.row
+    })
 }
 
 /// Reports a verdict that ends the operation without success.
@@ -132,7 +148,11 @@ unsafe fn report(verdict: &Verdict, failure: *mut pg_sys::TM_FailureData) -> TM_
     unsafe {
         (*failure).ctid = successor(tombstone);
         (*failure).xmax = tombstone.xmax.into();
-        (*failure).cmax = if result == TM_Result::TM_SelfModified { tombstone.cmax } else { pg_sys::InvalidCommandId };
+        (*failure).cmax = if result == TM_Result::TM_SelfModified {
+            tombstone.cmax
+        } else {
+            pg_sys::InvalidCommandId
+        };
     }
     result
 }
@@ -173,9 +193,23 @@ impl Target {
             let content = reader.content.take()?;
             let (_, run) = content.run_of(self.row)?;
             let tail = Tail::lock(self.relation, &content.meta);
-            content.tombstones.borrow_mut().read_on(self.relation, &content.meta, Some(&tail));
-            let verdict = judge(&run, content.tombstones.borrow().of_row(self.row), self.command, self.mode);
-            Some(Held { reader, content, tail, run, verdict })
+            content
+                .tombstones
+                .borrow_mut()
+                .read_on(self.relation, &content.meta, Some(&tail));
+            let verdict = judge(
+                &run,
+                content.tombstones.borrow().of_row(self.row),
+                self.command,
+                self.mode,
+            );
+            Some(Held {
+                reader,
+                content,
+                tail,
+                run,
+                verdict,
+            })
         }
     }
 
@@ -207,7 +241,15 @@ impl Target {
     fn tombstone(&self, kind: u16, next_row: u64, flags: u32) -> Tombstone {
         // SAFETY: a plain call; the transaction gets its id here if it has none.
         let xmax = unsafe { pg_sys::GetCurrentTransactionId() }.into_inner();
-        Tombstone { row: self.row, next_row, xmax, cmax: self.command, kind, mode: self.mode as u16, flags }
+        Tombstone {
+            row: self.row,
+            next_row,
+            xmax,
+            cmax: self.command,
+            kind,
+            mode: self.mode as u16,
+            flags,
+        }
     }
 }
 
@@ -225,7 +267,9 @@ pub unsafe fn delete(
     failure: *mut pg_sys::TM_FailureData,
     changing_partition: bool,
 ) -> TM_Result::Type {
-    let Some(row) = tid::to_row(id) else { return TM_Result::TM_Invisible };
+    let Some(row) = tid::to_row(id) else {
+        return TM_Result::TM_Invisible;
+    };
     let mut target = Target {
         relation,
         row,
@@ -240,7 +284,9 @@ pub unsafe fn delete(
         let flags = if changing_partition { FLAG_MOVED } else { 0 };
         let tombstone = target.tombstone(kind::DELETE, row, flags);
         loop {
-            let Some(mut held) = target.hold() else { return TM_Result::TM_Invisible };
+            let Some(mut held) = target.hold() else {
+                return TM_Result::TM_Invisible;
+            };
             match held.verdict {
                 Verdict::Free => {
                     if !crosscheck_passes(&mut held, row, crosscheck) {
@@ -278,7 +324,9 @@ pub unsafe fn update(
     failure: *mut pg_sys::TM_FailureData,
     mode: *mut LockMode,
 ) -> TM_Result::Type {
-    let Some(row) = tid::to_row(id) else { return TM_Result::TM_Invisible };
+    let Some(row) = tid::to_row(id) else {
+        return TM_Result::TM_Invisible;
+    };
     let mut target = Target {
         relation,
         row,
@@ -297,7 +345,9 @@ pub unsafe fn update(
         let columns = insert::columns_of((*relation).rd_att, &kinds, &[slot]);
         loop {
             // Wait before the new version is written, not after.
-            let Some(held) = target.hold() else { return TM_Result::TM_Invisible };
+            let Some(held) = target.hold() else {
+                return TM_Result::TM_Invisible;
+            };
             match held.verdict {
                 Verdict::Free => drop(held),
                 Verdict::Busy(xid) => {
@@ -311,7 +361,9 @@ pub unsafe fn update(
                 verdict => return report(&verdict, failure),
             }
             let prepared = PreparedRun::write(relation, &kinds, &columns, 1);
-            let Some(mut held) = target.hold() else { return TM_Result::TM_Invisible };
+            let Some(mut held) = target.hold() else {
+                return TM_Result::TM_Invisible;
+            };
             if held.verdict != Verdict::Free {
                 continue;
             }
@@ -319,7 +371,8 @@ pub unsafe fn update(
                 return TM_Result::TM_Updated;
             }
             let next_row = prepared.publish(xid, command, 0);
-            held.tail.push(relation, &target.tombstone(kind::UPDATE, next_row, 0));
+            held.tail
+                .push(relation, &target.tombstone(kind::UPDATE, next_row, 0));
             (*slot).tts_tid = tid::from_row(next_row);
             (*slot).tts_tableOid = (*relation).rd_id;
             #[cfg(feature = "pg15")]
@@ -364,22 +417,43 @@ pub unsafe fn lock(
     let follow = flags as u32 & pg_sys::TUPLE_LOCK_FLAG_FIND_LAST_VERSION != 0;
     // SAFETY: the caller's promise; the transaction id is assigned before the tail is locked.
     unsafe {
-        let Some(row) = tid::to_row(&*id) else { return TM_Result::TM_Invisible };
-        let mut target =
-            Target { relation, row, mode, command, reason: pg_sys::XLTW_Oper::XLTW_Lock, queue: None };
+        let Some(row) = tid::to_row(&*id) else {
+            return TM_Result::TM_Invisible;
+        };
+        let mut target = Target {
+            relation,
+            row,
+            mode,
+            command,
+            reason: pg_sys::XLTW_Oper::XLTW_Lock,
+            queue: None,
+        };
         let mut lock = target.tombstone(kind::LOCK, row, 0);
         (*failure).traversed = false;
         let mut followed: Option<Tombstone> = None;
         loop {
-            let Some(held) = target.hold() else { return TM_Result::TM_Invisible };
+            let Some(held) = target.hold() else {
+                return TM_Result::TM_Invisible;
+            };
             match held.verdict {
                 Verdict::Free => {
-                    let Held { reader, content, tail, run, .. } = held;
-                    let already = content.tombstones.borrow().of_row(target.row).iter().any(|t| {
-                        t.kind == kind::LOCK
-                            && t.mode as LockMode >= mode
-                            && xid_status(t.xmax) == XidStatus::Current
-                    });
+                    let Held {
+                        reader,
+                        content,
+                        tail,
+                        run,
+                        ..
+                    } = held;
+                    let already = content
+                        .tombstones
+                        .borrow()
+                        .of_row(target.row)
+                        .iter()
+                        .any(|t| {
+                            t.kind == kind::LOCK
+                                && t.mode as LockMode >= mode
+                                && xid_status(t.xmax) == XidStatus::Current
+                        });
                     if already {
                         drop(tail);
                     } else {
@@ -438,12 +512,20 @@ pub unsafe fn lock(
 ///
 /// # Safety
 /// `relation` is an open lanes table, `raw` a live snapshot.
-pub unsafe fn latest(relation: pg_sys::Relation, raw: pg_sys::Snapshot, id: &mut pg_sys::ItemPointerData) {
+pub unsafe fn latest(
+    relation: pg_sys::Relation,
+    raw: pg_sys::Snapshot,
+    id: &mut pg_sys::ItemPointerData,
+) {
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(mut row) = tid::to_row(id) else { return };
+        let Some(mut row) = tid::to_row(id) else {
+            return;
+        };
         let mut reader = Reader::open(relation);
-        let Some(mut content) = reader.content.take() else { return };
+        let Some(mut content) = reader.content.take() else {
+            return;
+        };
         let snapshot = Snapshot::new(raw);
         loop {
             if scan::visible_row(&mut content, &snapshot, row).is_some() {
@@ -454,7 +536,10 @@ pub unsafe fn latest(relation: pg_sys::Relation, raw: pg_sys::Snapshot, id: &mut
                 .borrow()
                 .of_row(row)
                 .iter()
-                .find(|t| t.kind == kind::UPDATE && (t.is_frozen() || xid_status(t.xmax) != XidStatus::Aborted))
+                .find(|t| {
+                    t.kind == kind::UPDATE
+                        && (t.is_frozen() || xid_status(t.xmax) != XidStatus::Aborted)
+                })
                 .map(|t| t.next_row);
             match next {
                 Some(next) => row = next,
@@ -470,7 +555,12 @@ mod tests {
 
     #[test]
     fn lock_modes_conflict_as_postgres_documents() {
-        let modes = [LockTupleKeyShare, LockTupleShare, LockTupleNoKeyExclusive, LockTupleExclusive];
+        let modes = [
+            LockTupleKeyShare,
+            LockTupleShare,
+            LockTupleNoKeyExclusive,
+            LockTupleExclusive,
+        ];
         let table = [
             [false, false, false, true],
             [false, false, true, true],

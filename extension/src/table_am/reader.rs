@@ -8,6 +8,7 @@ use lanes_columnar::column::Column;
 use lanes_columnar::limits::segment_of;
 use pgrx::pg_sys;
 
+use super::insert_buffer;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
@@ -48,25 +49,39 @@ impl Reader {
     pub unsafe fn open_as(relation: pg_sys::Relation, descriptor: pg_sys::TupleDesc) -> Reader {
         // SAFETY: the caller's promise.
         unsafe {
+            insert_buffer::flush_all();
             let shape = Shape::of(descriptor);
             let content = loop {
-                let Some(meta) = Meta::load(relation) else { break None };
+                let Some(meta) = Meta::load(relation) else {
+                    break None;
+                };
                 // Tombstones first: one that is read names a row whose run is then in the directory.
                 let tombstones = Tombstones::of(relation, &meta);
                 let runs = Runs::of(relation, &meta);
                 // A VACUUM in between may have voided tombstones whose dead runs these `runs` do not know to be dead.
                 if Meta::load(relation).is_some_and(|now| now.generation == meta.generation) {
-                    break Some(Content { meta, runs, tombstones });
+                    break Some(Content {
+                        meta,
+                        runs,
+                        tombstones,
+                    });
                 }
                 ports::CHECK_FOR_INTERRUPTS();
             };
-            Reader { relation, descriptor, shape, content }
+            Reader {
+                relation,
+                descriptor,
+                shape,
+                content,
+            }
         }
     }
 
     /// The row after the last one.
     pub fn end_row(&self) -> u64 {
-        self.content.as_ref().map_or(0, |content| content.runs.end_row())
+        self.content
+            .as_ref()
+            .map_or(0, |content| content.runs.end_row())
     }
 }
 
@@ -128,13 +143,19 @@ impl Window {
     fn in_arena(reader: &Reader, content: &Content, segment: u32, to: u64) -> Option<Window> {
         let first_row = lanes_columnar::limits::segment_first_row(segment);
         let pinned = content.runs.cached()?.pin_segment(segment)?;
-        if pinned.columns() != reader.shape.kinds.len() || first_row + (pinned.rows_resident() as u64) < to {
+        if pinned.columns() != reader.shape.kinds.len()
+            || first_row + (pinned.rows_resident() as u64) < to
+        {
             return None;
         }
         let lanes = (0..pinned.columns()).map(|column| pinned.lane(column));
         // The pin keeps the lanes alive for as long as the window.
         let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
-        Some(Window { first_row, outlet: Box::new(outlet), _source: Source::Arena(pinned) })
+        Some(Window {
+            first_row,
+            outlet: Box::new(outlet),
+            _source: Source::Arena(pinned),
+        })
     }
 
     /// The lanes, at an address that stays as long as the window lives.

@@ -42,7 +42,9 @@ pub unsafe extern "C-unwind" fn index_validate_scan(
 }
 
 #[pg_guard]
-pub unsafe extern "C-unwind" fn index_fetch_begin(_rel: pg_sys::Relation) -> *mut pg_sys::IndexFetchTableData {
+pub unsafe extern "C-unwind" fn index_fetch_begin(
+    _rel: pg_sys::Relation,
+) -> *mut pg_sys::IndexFetchTableData {
     indexes()
 }
 
@@ -85,7 +87,10 @@ pub unsafe extern "C-unwind" fn tuple_insert_speculative(
     _bulk: *mut pg_sys::BulkInsertStateData,
     _token: u32,
 ) {
-    refuse("lanes tables do not support INSERT … ON CONFLICT with a conflict target", INDEX_HINT)
+    refuse(
+        "lanes tables do not support INSERT … ON CONFLICT with a conflict target",
+        INDEX_HINT,
+    )
 }
 
 #[pg_guard]
@@ -95,12 +100,18 @@ pub unsafe extern "C-unwind" fn tuple_complete_speculative(
     _token: u32,
     _succeeded: bool,
 ) {
-    refuse("lanes tables do not support INSERT … ON CONFLICT with a conflict target", INDEX_HINT)
+    refuse(
+        "lanes tables do not support INSERT … ON CONFLICT with a conflict target",
+        INDEX_HINT,
+    )
 }
 
 #[pg_guard]
 pub unsafe extern "C-unwind" fn relation_toast_am(_rel: pg_sys::Relation) -> pg_sys::Oid {
-    refuse("lanes tables have no TOAST table", "Long values are stored in line.")
+    refuse(
+        "lanes tables have no TOAST table",
+        "Long values are stored in line.",
+    )
 }
 
 #[pg_guard]
@@ -112,5 +123,8 @@ pub unsafe extern "C-unwind" fn relation_fetch_toast_slice(
     _length: i32,
     _result: *mut pg_sys::varlena,
 ) {
-    refuse("lanes tables have no TOAST table", "Long values are stored in line.")
+    refuse(
+        "lanes tables have no TOAST table",
+        "Long values are stored in line.",
+    )
 }

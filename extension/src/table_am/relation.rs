@@ -57,13 +57,21 @@ pub unsafe fn copy_data(relation: pg_sys::Relation, locator: &ports::RelFileLoca
         let source = ports::RelationGetSmgr(relation);
         pg_sys::FlushRelationBuffers(relation);
         let target = pg_sys::RelationCreateStorage(*locator, persistence, true);
-        pg_sys::RelationCopyStorage(source, target, pg_sys::ForkNumber::MAIN_FORKNUM, persistence);
+        pg_sys::RelationCopyStorage(
+            source,
+            target,
+            pg_sys::ForkNumber::MAIN_FORKNUM,
+            persistence,
+        );
         for fork in pg_sys::ForkNumber::MAIN_FORKNUM + 1..=pg_sys::ForkNumber::INIT_FORKNUM {
             if pg_sys::smgrexists(source, fork) {
                 pg_sys::smgrcreate(target, fork, false);
-                let unlogged_init = persistence == pg_sys::RELPERSISTENCE_UNLOGGED as std::ffi::c_char
+                let unlogged_init = persistence
+                    == pg_sys::RELPERSISTENCE_UNLOGGED as std::ffi::c_char
                     && fork == pg_sys::ForkNumber::INIT_FORKNUM;
-                if persistence == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char || unlogged_init {
+                if persistence == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
+                    || unlogged_init
+                {
                     ports::log_smgrcreate(locator, fork);
                 }
                 pg_sys::RelationCopyStorage(source, target, fork, persistence);
@@ -82,7 +90,9 @@ pub unsafe fn copy_data(relation: pg_sys::Relation, locator: &ports::RelFileLoca
 pub unsafe fn forget(relation: pg_sys::Relation) {
     if let Some(arena) = shmem::arena() {
         // SAFETY: the caller's promise.
-        arena.purge(ports::locator_parts(&unsafe { ports::relation_locator(relation) }));
+        arena.purge(ports::locator_parts(&unsafe {
+            ports::relation_locator(relation)
+        }));
     }
 }
 
@@ -100,7 +110,10 @@ pub unsafe fn estimate(
     // SAFETY: the caller's promise.
     unsafe {
         let blocks = crate::storage::metapage::blocks(relation);
-        let (known_pages, known_tuples) = ((*(*relation).rd_rel).relpages, (*(*relation).rd_rel).reltuples);
+        let (known_pages, known_tuples) = (
+            (*(*relation).rd_rel).relpages,
+            (*(*relation).rd_rel).reltuples,
+        );
         *pages = blocks;
         // Index-only scans may not skip the visibility check.
         *all_visible_fraction = 0.0;
@@ -119,7 +132,9 @@ pub unsafe fn estimate(
 pub unsafe fn next_row(relation: pg_sys::Relation) -> u64 {
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(meta) = Meta::load(relation) else { return 0 };
+        let Some(meta) = Meta::load(relation) else {
+            return 0;
+        };
         let mut block = meta.directory_tail;
         loop {
             let page = LockedPage::share(relation, block);

@@ -47,7 +47,12 @@ struct Copier<'a> {
 ///
 /// # Safety
 /// Both tables are exclusively locked lanes tables of one row type.
-pub unsafe fn copy(source: pg_sys::Relation, target: pg_sys::Relation, index: pg_sys::Relation, horizon: u32) -> Counts {
+pub unsafe fn copy(
+    source: pg_sys::Relation,
+    target: pg_sys::Relation,
+    index: pg_sys::Relation,
+    horizon: u32,
+) -> Counts {
     if !index.is_null() {
         refuse::indexes();
     }
@@ -55,7 +60,9 @@ pub unsafe fn copy(source: pg_sys::Relation, target: pg_sys::Relation, index: pg
     // SAFETY: the caller's promise.
     unsafe {
         let mut reader = Reader::open(source);
-        let Some(content) = reader.content.take() else { return counts };
+        let Some(content) = reader.content.take() else {
+            return counts;
+        };
         let mut copier = Copier {
             target,
             reader: &reader,
@@ -125,8 +132,13 @@ impl Copier<'_> {
                 continue;
             }
             let frozen = run.flags & FLAG_FROZEN != 0
-                || (xid_status(run.xmin) == XidStatus::Committed && xid_precedes(run.xmin, horizon));
-            let owner = if frozen { (run.xmin, 0, FLAG_FROZEN) } else { (run.xmin, run.cmin, 0) };
+                || (xid_status(run.xmin) == XidStatus::Committed
+                    && xid_precedes(run.xmin, horizon));
+            let owner = if frozen {
+                (run.xmin, 0, FLAG_FROZEN)
+            } else {
+                (run.xmin, run.cmin, 0)
+            };
             let (mut from, end) = (run.first_row, run.first_row + run.rows as u64);
             while from < end {
                 let segment = segment_of(from);
@@ -136,7 +148,10 @@ impl Copier<'_> {
                     let window = Window::open(self.reader, content, from, to);
                     for row in from..to {
                         let tombstones = content.tombstones.borrow();
-                        let deletion = tombstones.of_row(row).iter().find(|t| fate(t, horizon) != Fate::Void);
+                        let deletion = tombstones
+                            .of_row(row)
+                            .iter()
+                            .find(|t| fate(t, horizon) != Fate::Void);
                         if let Some(deletion) = deletion {
                             if fate(deletion, horizon) == Fate::Gone {
                                 counts.removed += 1.0;
@@ -154,7 +169,8 @@ impl Copier<'_> {
                             values.as_mut_ptr(),
                             nulls.as_mut_ptr(),
                         );
-                        self.intake.push(&mut self.columns, values.as_ptr(), nulls.as_ptr());
+                        self.intake
+                            .push(&mut self.columns, values.as_ptr(), nulls.as_ptr());
                         self.rows.push(row);
                     }
                 }
@@ -184,8 +200,13 @@ impl Copier<'_> {
         let (xmin, cmin, flags) = self.owner;
         // SAFETY: `copy`'s caller promised an exclusively locked target of the same row type.
         let first = unsafe {
-            PreparedRun::write(self.target, &self.reader.shape.kinds, &self.columns, self.rows.len())
-                .publish(xmin, cmin, flags)
+            PreparedRun::write(
+                self.target,
+                &self.reader.shape.kinds,
+                &self.columns,
+                self.rows.len(),
+            )
+            .publish(xmin, cmin, flags)
         };
         let tracked: HashSet<u64> = self.kept_tombstones.iter().map(|t| t.row).collect();
         for (offset, old) in self.rows.drain(..).enumerate() {
@@ -200,10 +221,21 @@ impl Copier<'_> {
 
     unsafe fn write_tombstones(&self) {
         for old in &self.kept_tombstones {
-            let Some(&row) = self.renumbered.get(&old.row) else { continue };
+            let Some(&row) = self.renumbered.get(&old.row) else {
+                continue;
+            };
             let next = self.renumbered.get(&old.next_row).copied();
-            let kind = if next.is_some() { old.kind } else { kind::DELETE };
-            let tombstone = Tombstone { row, next_row: next.unwrap_or(row), kind, ..*old };
+            let kind = if next.is_some() {
+                old.kind
+            } else {
+                kind::DELETE
+            };
+            let tombstone = Tombstone {
+                row,
+                next_row: next.unwrap_or(row),
+                kind,
+                ..*old
+            };
             // SAFETY: `copy`'s caller promised an exclusively locked target.
             unsafe {
                 let meta = Meta::load_or_create(self.target);

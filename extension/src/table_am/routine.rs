@@ -1,12 +1,12 @@
 //! The routine table: every callback of the table access method, each of which recovers its arguments and delegates.
 
-use pgrx::pg_sys;
 use pgrx::PgMemoryContexts;
+use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::sample::{AnalyzeBlock, SampleBlock};
 use super::scan::{self, ParallelState, Scan};
-use super::{insert, modify, refuse, relation, rewrite, tid, vacuum};
+use super::{insert, insert_buffer, modify, refuse, relation, rewrite, tid, vacuum};
 use crate::pg::{ports, slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -110,7 +110,9 @@ impl ScanState {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn slot_callbacks(_relation: pg_sys::Relation) -> *const pg_sys::TupleTableSlotOps {
+unsafe extern "C-unwind" fn slot_callbacks(
+    _relation: pg_sys::Relation,
+) -> *const pg_sys::TupleTableSlotOps {
     slot::ops()
 }
 
@@ -126,7 +128,8 @@ unsafe extern "C-unwind" fn scan_begin(
     // SAFETY: the table access method's contract.
     unsafe {
         pg_sys::RelationIncrementReferenceCount(relation);
-        let reads_all = pg_sys::ScanOptions::SO_TYPE_SEQSCAN | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN;
+        let reads_all =
+            pg_sys::ScanOptions::SO_TYPE_SEQSCAN | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN;
         if flags & reads_all != 0 && !snapshot.is_null() {
             ports::PredicateLockRelation(relation, snapshot);
         }
@@ -141,7 +144,11 @@ unsafe extern "C-unwind" fn scan_begin(
         (*descriptor).base.rs_flags = flags;
         (*descriptor).base.rs_parallel = parallel;
         let state = ScanState {
-            scan: Some(Scan::begin(relation, snapshot, parallel.cast::<ParallelState>())),
+            scan: Some(Scan::begin(
+                relation,
+                snapshot,
+                parallel.cast::<ParallelState>(),
+            )),
             analyze: AnalyzeBlock::default(),
             sample: SampleBlock::default(),
             rows_returned: 0,
@@ -188,7 +195,10 @@ unsafe extern "C-unwind" fn scan_getnextslot(
     // SAFETY: made by `scan_begin`; the slot is of the scanned table.
     unsafe {
         let state = ScanState::of(descriptor);
-        let found = state.scan().next(direction != pg_sys::ScanDirection::BackwardScanDirection, slot);
+        let found = state.scan().next(
+            direction != pg_sys::ScanDirection::BackwardScanDirection,
+            slot,
+        );
         state.rows_returned += found as i64;
         found
     }
@@ -237,7 +247,11 @@ unsafe extern "C-unwind" fn parallelscan_reinitialize(
     parallel: pg_sys::ParallelTableScanDesc,
 ) {
     // SAFETY: initialised above; no participant is scanning now.
-    unsafe { (*parallel.cast::<ParallelState>()).next_segment.store(0, Ordering::Relaxed) }
+    unsafe {
+        (*parallel.cast::<ParallelState>())
+            .next_segment
+            .store(0, Ordering::Relaxed)
+    }
 }
 
 #[pg_guard]
@@ -252,7 +266,10 @@ unsafe extern "C-unwind" fn tuple_fetch_row_version(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn tuple_tid_valid(descriptor: pg_sys::TableScanDesc, id: pg_sys::ItemPointer) -> bool {
+unsafe extern "C-unwind" fn tuple_tid_valid(
+    descriptor: pg_sys::TableScanDesc,
+    id: pg_sys::ItemPointer,
+) -> bool {
     // SAFETY: made by `scan_begin`.
     unsafe {
         let end = ScanState::of(descriptor).scan().reader.end_row();
@@ -261,7 +278,10 @@ unsafe extern "C-unwind" fn tuple_tid_valid(descriptor: pg_sys::TableScanDesc, i
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn tuple_get_latest_tid(descriptor: pg_sys::TableScanDesc, id: pg_sys::ItemPointer) {
+unsafe extern "C-unwind" fn tuple_get_latest_tid(
+    descriptor: pg_sys::TableScanDesc,
+    id: pg_sys::ItemPointer,
+) {
     // SAFETY: the table access method's contract.
     unsafe { modify::latest((*descriptor).rs_rd, (*descriptor).rs_snapshot, &mut *id) }
 }
@@ -285,7 +305,11 @@ unsafe extern "C-unwind" fn tuple_insert(
     _bulk: *mut pg_sys::BulkInsertStateData,
 ) {
     // SAFETY: the table access method's contract.
-    unsafe { insert::insert_slots(relation, &[slot], command, options) }
+    unsafe {
+        if !insert_buffer::gather(relation, slot, command, options) {
+            insert::insert_slots(relation, &[slot], command, options);
+        }
+    }
 }
 
 #[pg_guard]
@@ -299,7 +323,12 @@ unsafe extern "C-unwind" fn multi_insert(
 ) {
     // SAFETY: the table access method's contract.
     unsafe {
-        insert::insert_slots(relation, std::slice::from_raw_parts(slots, count as usize), command, options)
+        insert::insert_slots(
+            relation,
+            std::slice::from_raw_parts(slots, count as usize),
+            command,
+            options,
+        )
     }
 }
 
@@ -315,7 +344,17 @@ unsafe extern "C-unwind" fn tuple_delete(
     changing_partition: bool,
 ) -> pg_sys::TM_Result::Type {
     // SAFETY: the table access method's contract.
-    unsafe { modify::delete(relation, &*id, command, crosscheck, wait, failure, changing_partition) }
+    unsafe {
+        modify::delete(
+            relation,
+            &*id,
+            command,
+            crosscheck,
+            wait,
+            failure,
+            changing_partition,
+        )
+    }
 }
 
 #[cfg(feature = "pg15")]
@@ -335,7 +374,9 @@ unsafe extern "C-unwind" fn tuple_update(
     // SAFETY: the table access method's contract.
     unsafe {
         *update_indexes = false;
-        modify::update(relation, &*id, slot, command, crosscheck, wait, failure, mode)
+        modify::update(
+            relation, &*id, slot, command, crosscheck, wait, failure, mode,
+        )
     }
 }
 
@@ -374,7 +415,10 @@ unsafe extern "C-unwind" fn relation_nontransactional_truncate(table: pg_sys::Re
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn relation_copy_data(table: pg_sys::Relation, locator: *const ports::RelFileLocator) {
+unsafe extern "C-unwind" fn relation_copy_data(
+    table: pg_sys::Relation,
+    locator: *const ports::RelFileLocator,
+) {
     // SAFETY: the table access method's contract.
     unsafe { relation::copy_data(table, &*locator) }
 }
@@ -447,7 +491,10 @@ unsafe extern "C-unwind" fn scan_analyze_next_tuple(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn relation_size(relation: pg_sys::Relation, fork: pg_sys::ForkNumber::Type) -> u64 {
+unsafe extern "C-unwind" fn relation_size(
+    relation: pg_sys::Relation,
+    fork: pg_sys::ForkNumber::Type,
+) -> u64 {
     // SAFETY: the table access method's contract.
     unsafe { pg_sys::table_block_relation_size(relation, fork) }
 }

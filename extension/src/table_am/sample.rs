@@ -45,11 +45,15 @@ impl AnalyzeBlock {
         dead: &mut f64,
         target: *mut pg_sys::TupleTableSlot,
     ) -> bool {
-        let Some(content) = scan.reader.content.as_ref() else { return false };
+        let Some(content) = scan.reader.content.as_ref() else {
+            return false;
+        };
         while self.row < self.end {
             let row = self.row;
             self.row += 1;
-            let Some((_, run)) = content.run_of(row) else { continue };
+            let Some((_, run)) = content.run_of(row) else {
+                continue;
+            };
             let inserted = if run.flags & FLAG_DEAD != 0 {
                 XidStatus::Aborted
             } else if run.flags & FLAG_FROZEN != 0 {
@@ -67,7 +71,11 @@ impl AnalyzeBlock {
             }
             let deleted = content.tombstones.borrow().of_row(row).iter().any(|t| {
                 t.deletes()
-                    && (t.is_frozen() || matches!(xid_status(t.xmax), XidStatus::Committed | XidStatus::Current))
+                    && (t.is_frozen()
+                        || matches!(
+                            xid_status(t.xmax),
+                            XidStatus::Committed | XidStatus::Current
+                        ))
             });
             if deleted {
                 *dead += 1.0;
@@ -77,21 +85,30 @@ impl AnalyzeBlock {
             // SAFETY: the reader is open and holds the row; the window outlives the slot's use of it, since the
             // sampled row is copied out before the next call.
             unsafe {
-                if self.window.as_ref().is_none_or(|w| row < w.first_row || row >= self.window_end) {
+                if self
+                    .window
+                    .as_ref()
+                    .is_none_or(|w| row < w.first_row || row >= self.window_end)
+                {
                     self.window = None;
                     let segment = segment_of(row);
                     let segment_end = segment_first_row(segment) + segment_rows_max(segment) as u64;
                     self.window_end = segment_end.min(scan.reader.end_row());
                     self.window = Some(Window::open(&scan.reader, content, row, self.window_end));
                 }
-                let Some(window) = &self.window else { return false };
+                let Some(window) = &self.window else {
+                    return false;
+                };
                 slot::store(
                     target,
                     window.outlet(),
                     window.place(row),
                     tid::from_row(row),
                     (*scan.reader.relation).rd_id,
-                    RowHeader { xmin: run.xmin, cmin: run.cmin },
+                    RowHeader {
+                        xmin: run.xmin,
+                        cmin: run.cmin,
+                    },
                 );
             }
             return true;
@@ -112,7 +129,11 @@ impl SampleBlock {
     ///
     /// # Safety
     /// `state` is the executor's sampling state of this scan.
-    pub unsafe fn next_block(&mut self, scan: &mut Scan, state: *mut pg_sys::SampleScanState) -> bool {
+    pub unsafe fn next_block(
+        &mut self,
+        scan: &mut Scan,
+        state: *mut pg_sys::SampleScanState,
+    ) -> bool {
         let blocks = scan.reader.end_row().div_ceil(BLOCK_ROWS) as u32;
         // SAFETY: the caller's promise.
         unsafe {
@@ -151,7 +172,9 @@ impl SampleBlock {
         let rows = (scan.reader.end_row() - from).min(BLOCK_ROWS) as u16;
         // SAFETY: the caller's promise.
         unsafe {
-            let Some(pick) = (*(*state).tsmroutine).NextSampleTuple else { return false };
+            let Some(pick) = (*(*state).tsmroutine).NextSampleTuple else {
+                return false;
+            };
             loop {
                 let offset = pick(state, self.block, rows);
                 if offset == pg_sys::InvalidOffsetNumber {

@@ -16,8 +16,8 @@ use super::tid;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
 use crate::pg::{ports, snapshot};
-use crate::storage::load::Shape;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::load::Shape;
 
 /// Consecutive visible rows of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,8 @@ impl Scan {
             Scan {
                 reader: Reader::open(relation),
                 snapshot: (!snapshot.is_null()).then(|| Snapshot::new(snapshot)),
-                serializable: !snapshot.is_null() && ports::serializable_check_needed(relation, snapshot),
+                serializable: !snapshot.is_null()
+                    && ports::serializable_check_needed(relation, snapshot),
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 parallel,
@@ -144,7 +145,9 @@ impl Scan {
     /// # Safety
     /// `slot` is a slot of the scanned table.
     pub unsafe fn store_if_open(&mut self, row: u64, target: *mut pg_sys::TupleTableSlot) -> bool {
-        let Place::In(open) = &mut self.place else { return false };
+        let Place::In(open) = &mut self.place else {
+            return false;
+        };
         let after = open.ranges.partition_point(|range| range.to <= row);
         if open.ranges.get(after).is_none_or(|range| row < range.from) {
             return false;
@@ -156,7 +159,9 @@ impl Scan {
 
     /// Stores the row that the scan stands on.
     unsafe fn store_current(&self, target: *mut pg_sys::TupleTableSlot) -> bool {
-        let Place::In(open) = &self.place else { return false };
+        let Place::In(open) = &self.place else {
+            return false;
+        };
         let range = &open.ranges[open.range];
         // SAFETY: the window lives until this scan moves on, which overwrites the slot first.
         unsafe {
@@ -166,7 +171,10 @@ impl Scan {
                 open.window.place(open.row),
                 tid::from_row(open.row),
                 (*self.reader.relation).rd_id,
-                RowHeader { xmin: range.xmin, cmin: range.cmin },
+                RowHeader {
+                    xmin: range.xmin,
+                    cmin: range.cmin,
+                },
             );
         }
         true
@@ -204,7 +212,11 @@ impl Scan {
     fn enter_next_segment(&mut self, forward: bool) -> bool {
         let end = self.reader.end_row().min(self.bounds.1);
         if end <= self.bounds.0 {
-            self.place = if forward { Place::AfterLast } else { Place::BeforeFirst };
+            self.place = if forward {
+                Place::AfterLast
+            } else {
+                Place::BeforeFirst
+            };
             return false;
         }
         let (first, last) = (segment_of(self.bounds.0) as i64, segment_of(end - 1) as i64);
@@ -217,7 +229,11 @@ impl Scan {
         loop {
             candidate = self.claim(candidate, forward, first);
             if candidate < first || candidate > last {
-                self.place = if forward { Place::AfterLast } else { Place::BeforeFirst };
+                self.place = if forward {
+                    Place::AfterLast
+                } else {
+                    Place::BeforeFirst
+                };
                 return false;
             }
             ports::CHECK_FOR_INTERRUPTS();
@@ -238,7 +254,12 @@ impl Scan {
     fn claim(&self, from: i64, forward: bool, first: i64) -> i64 {
         if !self.parallel.is_null() {
             // SAFETY: shared state outlives the scan (`begin`'s promise).
-            return first + unsafe { (*self.parallel).next_segment.fetch_add(1, Ordering::Relaxed) } as i64;
+            return first
+                + unsafe {
+                    (*self.parallel)
+                        .next_segment
+                        .fetch_add(1, Ordering::Relaxed)
+                } as i64;
         }
         if forward { from + 1 } else { from - 1 }
     }
@@ -252,11 +273,24 @@ impl Scan {
         self.place = Place::BeforeFirst;
         let (relation, serializable) = (self.reader.relation, self.serializable);
         let content = self.reader.content.as_mut()?;
-        let ranges = visible_ranges(relation, content, self.snapshot.as_ref(), serializable, start, end);
+        let ranges = visible_ranges(
+            relation,
+            content,
+            self.snapshot.as_ref(),
+            serializable,
+            start,
+            end,
+        );
         let (from, to) = (ranges.first()?.from, ranges.last()?.to);
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
         let window = unsafe { Window::open(&self.reader, self.reader.content.as_ref()?, from, to) };
-        Some(OpenSegment { segment, ranges, window, range: 0, row: 0 })
+        Some(OpenSegment {
+            segment,
+            ranges,
+            window,
+            range: 0,
+            row: 0,
+        })
     }
 }
 
@@ -294,7 +328,9 @@ fn visible_ranges(
             content.runs.learn(index, learned);
         }
     }
-    let Some(snapshot) = snapshot.filter(|_| !tombstones.is_empty()) else { return ranges };
+    let Some(snapshot) = snapshot.filter(|_| !tombstones.is_empty()) else {
+        return ranges;
+    };
     let mut alive = Vec::with_capacity(ranges.len());
     for mut range in ranges {
         for (row, list) in tombstones.range(range.from, range.to) {
@@ -306,7 +342,13 @@ fn visible_ranges(
             } else if serializable {
                 for tombstone in list.iter().filter(|t| t.deletes() && !t.is_frozen()) {
                     // SAFETY: relation and snapshot are the scan's own.
-                    unsafe { ports::CheckForSerializableConflictOut(relation, tombstone.xmax, snapshot.raw()) };
+                    unsafe {
+                        ports::CheckForSerializableConflictOut(
+                            relation,
+                            tombstone.xmax,
+                            snapshot.raw(),
+                        )
+                    };
                 }
             }
         }
@@ -321,7 +363,10 @@ fn visible_ranges(
 fn report_unseen(relation: pg_sys::Relation, snapshot: Option<&Snapshot>, run: &RunEntry) {
     if let Some(snapshot) = snapshot
         && run.flags & (FLAG_DEAD | FLAG_FROZEN) == 0
-        && !matches!(xid_status(run.xmin), XidStatus::Current | XidStatus::Aborted)
+        && !matches!(
+            xid_status(run.xmin),
+            XidStatus::Current | XidStatus::Aborted
+        )
     {
         // SAFETY: relation and snapshot are the scan's own.
         unsafe { ports::CheckForSerializableConflictOut(relation, run.xmin, snapshot.raw()) };
@@ -338,7 +383,12 @@ pub fn visible_row(content: &mut Content, snapshot: &Snapshot, row: u64) -> Opti
         content.runs.learn(index, learned);
     }
     let tombstones = content.tombstones.borrow();
-    (seen && !tombstones.of_row(row).iter().any(|t| snapshot.sees_deletion(t))).then_some(run)
+    (seen
+        && !tombstones
+            .of_row(row)
+            .iter()
+            .any(|t| snapshot.sees_deletion(t)))
+    .then_some(run)
 }
 
 /// Stores one row into a slot, in the slot's own memory.
@@ -361,7 +411,10 @@ pub unsafe fn store_row(
             window.place(row),
             tid::from_row(row),
             (*reader.relation).rd_id,
-            RowHeader { xmin: run.xmin, cmin: run.cmin },
+            RowHeader {
+                xmin: run.xmin,
+                cmin: run.cmin,
+            },
         );
         slot::detach(target);
     }
@@ -377,13 +430,19 @@ pub unsafe fn fetch(
     raw: pg_sys::Snapshot,
     target: *mut pg_sys::TupleTableSlot,
 ) -> bool {
-    let Some(row) = tid::to_row(id) else { return false };
+    let Some(row) = tid::to_row(id) else {
+        return false;
+    };
     // SAFETY: the caller's promise.
     unsafe {
         let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
-        let Some(mut content) = reader.content.take() else { return false };
+        let Some(mut content) = reader.content.take() else {
+            return false;
+        };
         let snapshot = snapshot::Snapshot::new(raw);
-        let Some(run) = visible_row(&mut content, &snapshot, row) else { return false };
+        let Some(run) = visible_row(&mut content, &snapshot, row) else {
+            return false;
+        };
         store_row(&reader, &content, &run, row, target);
         true
     }
@@ -393,11 +452,19 @@ pub unsafe fn fetch(
 ///
 /// # Safety
 /// `relation` is an open lanes table, `raw` a live snapshot.
-pub unsafe fn exists(relation: pg_sys::Relation, id: &pg_sys::ItemPointerData, raw: pg_sys::Snapshot) -> bool {
-    let Some(row) = tid::to_row(id) else { return false };
+pub unsafe fn exists(
+    relation: pg_sys::Relation,
+    id: &pg_sys::ItemPointerData,
+    raw: pg_sys::Snapshot,
+) -> bool {
+    let Some(row) = tid::to_row(id) else {
+        return false;
+    };
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(mut content) = Reader::open(relation).content.take() else { return false };
+        let Some(mut content) = Reader::open(relation).content.take() else {
+            return false;
+        };
         visible_row(&mut content, &snapshot::Snapshot::new(raw), row).is_some()
     }
 }

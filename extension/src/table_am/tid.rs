@@ -13,7 +13,8 @@ pub const BLOCK_ROWS: u64 = 2048;
 /// Rows that tuple ids can name.
 pub const ROWS_MAX: u64 = BLOCK_ROWS * MAX_BLOCK as u64;
 
-const _: () = assert!(BLOCK_ROWS as usize <= pg_sys::BLCKSZ as usize / size_of::<pg_sys::ItemIdData>());
+const _: () =
+    assert!(BLOCK_ROWS as usize <= pg_sys::BLCKSZ as usize / size_of::<pg_sys::ItemIdData>());
 
 /// The tuple id of a row.
 pub fn from_row(row: u64) -> pg_sys::ItemPointerData {

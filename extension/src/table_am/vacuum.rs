@@ -42,13 +42,19 @@ struct Plan {
 
 impl Plan {
     fn touch(&mut self, xid: u32) {
-        if self.newest_touched.is_none_or(|newest| xid_precedes(newest, xid)) {
+        if self
+            .newest_touched
+            .is_none_or(|newest| xid_precedes(newest, xid))
+        {
             self.newest_touched = Some(xid);
         }
     }
 
     fn leave(&mut self, xid: u32) {
-        if self.oldest_left.is_none_or(|oldest| xid_precedes(xid, oldest)) {
+        if self
+            .oldest_left
+            .is_none_or(|oldest| xid_precedes(xid, oldest))
+        {
             self.oldest_left = Some(xid);
         }
     }
@@ -62,12 +68,19 @@ pub unsafe fn vacuum(relation: pg_sys::Relation) {
     // SAFETY: the caller's promise.
     unsafe {
         let horizon = pg_sys::GetOldestNonRemovableTransactionId(relation).into_inner();
-        let mut report = Report { frozen: horizon, rows_live: 0, rows_dead: 0 };
+        let mut report = Report {
+            frozen: horizon,
+            rows_live: 0,
+            rows_dead: 0,
+        };
         if let Some(meta) = Meta::load(relation) {
             let plan = plan(relation, &meta, horizon);
             report.rows_live = plan.rows_live;
             report.rows_dead = plan.rows_dead;
-            if let Some(oldest) = plan.oldest_left.filter(|oldest| xid_precedes(*oldest, horizon)) {
+            if let Some(oldest) = plan
+                .oldest_left
+                .filter(|oldest| xid_precedes(*oldest, horizon))
+            {
                 report.frozen = oldest;
             }
             if !plan.runs.is_empty() || !plan.tombstones.is_empty() {
@@ -101,21 +114,26 @@ unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
     unsafe {
         let frozen_deletions = plan_tombstones(relation, meta, &mut plan);
         let mut number = 0u32;
-        directory::walk(relation, meta.directory_head, Position { block: 0, index: 0 }, |block, entries, _| {
-            let mut changes = Vec::new();
-            for (index, run) in entries.iter().enumerate() {
-                let gone = rows_gone(&frozen_deletions, run);
-                let flags = plan_run(&mut plan, run, gone);
-                if flags != run.flags {
-                    changes.push((index, number, flags));
+        directory::walk(
+            relation,
+            meta.directory_head,
+            Position { block: 0, index: 0 },
+            |block, entries, _| {
+                let mut changes = Vec::new();
+                for (index, run) in entries.iter().enumerate() {
+                    let gone = rows_gone(&frozen_deletions, run);
+                    let flags = plan_run(&mut plan, run, gone);
+                    if flags != run.flags {
+                        changes.push((index, number, flags));
+                    }
+                    number += 1;
                 }
-                number += 1;
-            }
-            if !changes.is_empty() {
-                plan.runs.push((block, changes));
-            }
-            true
-        });
+                if !changes.is_empty() {
+                    plan.runs.push((block, changes));
+                }
+                true
+            },
+        );
         void_tombstones_of_dead_rows(&mut plan, relation, meta);
     }
     plan
@@ -158,14 +176,19 @@ fn plan_run(plan: &mut Plan, run: &RunEntry, gone: u64) -> u32 {
     flags
 }
 
-unsafe fn plan_tombstones(relation: pg_sys::Relation, meta: &Meta, plan: &mut Plan) -> FrozenDeletions {
+unsafe fn plan_tombstones(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    plan: &mut Plan,
+) -> FrozenDeletions {
     let mut frozen_deletions = Vec::new();
     let mut next = Some(meta.tombstone_head);
     while let Some(block) = next {
         // SAFETY: the caller holds the table open; chain links name existing blocks.
         let page = unsafe { LockedPage::share(relation, block) };
-        let entries: Vec<Tombstone> =
-            (0..tombstone::count(page.bytes())).map(|i| tombstone::entry(page.bytes(), i)).collect();
+        let entries: Vec<Tombstone> = (0..tombstone::count(page.bytes()))
+            .map(|i| tombstone::entry(page.bytes(), i))
+            .collect();
         next = tombstone::next(page.bytes());
         drop(page);
         let mut changes = Vec::new();
@@ -189,7 +212,11 @@ unsafe fn plan_tombstones(relation: pg_sys::Relation, meta: &Meta, plan: &mut Pl
 }
 
 fn plan_tombstone(plan: &mut Plan, old: &Tombstone) -> Tombstone {
-    let void = Tombstone { kind: kind::VOID, xmax: 0, ..*old };
+    let void = Tombstone {
+        kind: kind::VOID,
+        xmax: 0,
+        ..*old
+    };
     if old.kind == kind::VOID || (old.deletes() && old.is_frozen()) {
         return *old;
     }
@@ -197,7 +224,10 @@ fn plan_tombstone(plan: &mut Plan, old: &Tombstone) -> Tombstone {
         (XidStatus::Aborted, _) | (XidStatus::Committed, false) => void,
         (XidStatus::Committed, true) if xid_precedes(old.xmax, plan.horizon) => {
             plan.touch(old.xmax);
-            Tombstone { flags: old.flags | tombstone::FLAG_FROZEN, ..*old }
+            Tombstone {
+                flags: old.flags | tombstone::FLAG_FROZEN,
+                ..*old
+            }
         }
         _ => {
             plan.leave(old.xmax);
@@ -209,20 +239,28 @@ fn plan_tombstone(plan: &mut Plan, old: &Tombstone) -> Tombstone {
 /// Deletions of rows whose run is dead (now or before) say nothing any more.
 unsafe fn void_tombstones_of_dead_rows(plan: &mut Plan, relation: pg_sys::Relation, meta: &Meta) {
     let mut dead: Vec<(u64, u64)> = Vec::new();
-    let new_flags: HashMap<u32, u32> =
-        plan.runs.iter().flat_map(|(_, changes)| changes.iter().map(|(_, number, flags)| (*number, *flags))).collect();
+    let new_flags: HashMap<u32, u32> = plan
+        .runs
+        .iter()
+        .flat_map(|(_, changes)| changes.iter().map(|(_, number, flags)| (*number, *flags)))
+        .collect();
     let mut number = 0u32;
     // SAFETY: the caller holds the table open.
     unsafe {
-        directory::walk(relation, meta.directory_head, Position { block: 0, index: 0 }, |_, entries, _| {
-            for run in entries {
-                if new_flags.get(&number).copied().unwrap_or(run.flags) & FLAG_DEAD != 0 {
-                    dead.push((run.first_row, run.first_row + run.rows as u64));
+        directory::walk(
+            relation,
+            meta.directory_head,
+            Position { block: 0, index: 0 },
+            |_, entries, _| {
+                for run in entries {
+                    if new_flags.get(&number).copied().unwrap_or(run.flags) & FLAG_DEAD != 0 {
+                        dead.push((run.first_row, run.first_row + run.rows as u64));
+                    }
+                    number += 1;
                 }
-                number += 1;
-            }
-            true
-        });
+                true
+            },
+        );
     }
     if dead.is_empty() {
         return;
@@ -238,13 +276,24 @@ unsafe fn void_tombstones_of_dead_rows(plan: &mut Plan, relation: pg_sys::Relati
         let page = unsafe { LockedPage::share(relation, block) };
         for index in 0..tombstone::count(page.bytes()) {
             let old = tombstone::entry(page.bytes(), index);
-            let running = old.xmax != 0 && matches!(xid_status(old.xmax), XidStatus::Running | XidStatus::Current);
+            let running = old.xmax != 0
+                && matches!(
+                    xid_status(old.xmax),
+                    XidStatus::Running | XidStatus::Current
+                );
             if old.kind == kind::VOID || running || !is_dead(old.row) {
                 continue;
             }
             let list = changes.entry(block).or_default();
             list.retain(|(changed, _)| *changed != index);
-            list.push((index, Tombstone { kind: kind::VOID, xmax: 0, ..old }));
+            list.push((
+                index,
+                Tombstone {
+                    kind: kind::VOID,
+                    xmax: 0,
+                    ..old
+                },
+            ));
         }
         next = tombstone::next(page.bytes());
     }
@@ -271,13 +320,21 @@ unsafe fn apply_runs(relation: pg_sys::Relation, meta: &Meta, plan: &Plan) {
         let runs = Runs::of(relation, meta);
         let Some(cached) = runs.cached() else { return };
         let mut number = 0u32;
-        directory::walk(relation, meta.directory_head, Position { block: 0, index: 0 }, |_, entries, _| {
-            for run in entries.iter().take(cached.runs().saturating_sub(number) as usize) {
-                cached.set_flags(number, run.flags & (FLAG_DEAD | FLAG_FROZEN));
-                number += 1;
-            }
-            number < cached.runs()
-        });
+        directory::walk(
+            relation,
+            meta.directory_head,
+            Position { block: 0, index: 0 },
+            |_, entries, _| {
+                for run in entries
+                    .iter()
+                    .take(cached.runs().saturating_sub(number) as usize)
+                {
+                    cached.set_flags(number, run.flags & (FLAG_DEAD | FLAG_FROZEN));
+                    number += 1;
+                }
+                number < cached.runs()
+            },
+        );
     }
 }
 
@@ -302,7 +359,9 @@ unsafe fn apply_tombstones(relation: pg_sys::Relation, plan: &Plan) {
 unsafe fn raise_generation(relation: pg_sys::Relation) {
     // SAFETY: the caller holds the table open and is its only VACUUM, so the generation is not raised meanwhile.
     unsafe {
-        let Some(meta) = Meta::load(relation) else { return };
+        let Some(meta) = Meta::load(relation) else {
+            return;
+        };
         let runs = Runs::of(relation, &meta);
         let page = LockedPage::exclusive(relation, META_BLOCK);
         let mut change = PageChange::begin(relation);
