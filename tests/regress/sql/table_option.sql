@@ -1,0 +1,41 @@
+-- The storage parameter order_by: checked, kept, changed, and copied by rewrites.
+CREATE FUNCTION options(name text) RETURNS text[] LANGUAGE sql AS 'SELECT reloptions FROM pg_class WHERE relname = $1 AND relnamespace = current_schema()::regnamespace';
+CREATE TABLE t (series int, ts timestamptz, "Odd, name" float8) USING lanes WITH (order_by = 'series, ts');
+SELECT options('t');
+ALTER TABLE t SET (order_by = 'ts');
+SELECT options('t');
+ALTER TABLE t SET (order_by = 'TS, Series');
+SELECT options('t');
+ALTER TABLE t SET (order_by = 'nothing');
+ALTER TABLE t SET (order_by = 'ts, ts');
+ALTER TABLE t SET (unknown = 1);
+ALTER TABLE t SET (order_by = 'series', autovacuum_enabled = off);
+SELECT options('t');
+ALTER TABLE t RESET (autovacuum_enabled);
+SELECT options('t');
+INSERT INTO t SELECT i % 3, timestamptz '2026-01-01' + i * interval '1 s', i FROM generate_series(1, 3000) i;
+VACUUM FULL t;
+ALTER TABLE t ALTER COLUMN series TYPE int8;
+SELECT options('t');
+SELECT count(*), sum(series) FROM t;
+ALTER TABLE t RESET (order_by);
+SELECT options('t');
+BEGIN;
+ALTER TABLE t SET (order_by = 'ts');
+SELECT options('t');
+ROLLBACK;
+SELECT options('t');
+
+CREATE TABLE bad (a int) USING lanes WITH (order_by = 'b');
+SELECT to_regclass('bad') IS NULL AS nothing_left;
+CREATE TABLE IF NOT EXISTS t (a int) USING lanes WITH (order_by = 'ts');
+SELECT options('t');
+CREATE TABLE made USING lanes WITH (order_by = 'k') AS SELECT i AS k FROM generate_series(1, 10) i;
+SELECT options('made'), (SELECT count(*) FROM made);
+CREATE TABLE both_options (a int) USING lanes WITH (fillfactor = 70, order_by = a);
+SELECT options('both_options');
+-- Of other tables core refuses it.
+CREATE TABLE heap_table (a int) USING heap WITH (order_by = 'a');
+ALTER TABLE both_options SET ACCESS METHOD heap;
+DROP TABLE t, made, both_options;
+DROP FUNCTION options(text);
