@@ -94,6 +94,10 @@ unsafe extern "C-unwind" fn process_utility(
 }
 
 #[pg_guard]
+#[expect(
+    improper_ctypes_definitions,
+    reason = "called from Rust only; the signature is what the guard takes"
+)]
 unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
     let unchanged = Plan {
         planned,
@@ -139,6 +143,10 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
 }
 
 #[pg_guard]
+#[expect(
+    improper_ctypes_definitions,
+    reason = "called from Rust only; the signature is what the guard takes"
+)]
 unsafe extern "C-unwind" fn after(afterwards: Afterwards) {
     // SAFETY: the lists live in the statement's memory context.
     unsafe {

@@ -42,9 +42,9 @@ fn kind(attribute: &pg_sys::FormData_pg_attribute) -> LaneKind {
     }
     match attribute.attlen {
         -1 => {
-            // SAFETY: a catalog look-up of an existing type; plain types skip it.
             let base = match attribute.atttypid {
                 pg_sys::TEXTOID | pg_sys::VARCHAROID | pg_sys::BPCHAROID => attribute.atttypid,
+                // SAFETY: a catalogue look-up of an existing type.
                 other => unsafe { pg_sys::getBaseType(other) },
             };
             LaneKind::Varlena {
@@ -189,7 +189,7 @@ unsafe fn with_item(
             )
         };
         let payload = std::slice::from_raw_parts(start.add(header), length - header);
-        let wants_short = packed && payload.len() + 1 <= SHORT_BYTES_MAX;
+        let wants_short = packed && payload.len() < SHORT_BYTES_MAX;
         if short == wants_short {
             take(std::slice::from_raw_parts(start, length));
         } else {
@@ -213,7 +213,7 @@ unsafe fn with_item(
 /// A plain payload (the bytes of a text or bytea) as the item that a lane of this packing holds.
 pub fn item_from_payload(payload: &[u8], packed: bool, item: &mut Vec<u8>) {
     item.clear();
-    if packed && payload.len() + 1 <= SHORT_BYTES_MAX {
+    if packed && payload.len() < SHORT_BYTES_MAX {
         item.push(((payload.len() + 1) << 1) as u8 | 1);
     } else {
         item.extend_from_slice(&(((payload.len() + HEADER_BYTES) << 2) as u32).to_ne_bytes());

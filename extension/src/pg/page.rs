@@ -210,8 +210,8 @@ impl PageChange {
     /// # Safety
     /// `relation` is open and stays so until the change is finished.
     pub unsafe fn begin(relation: pg_sys::Relation) -> PageChange {
-        // SAFETY: the caller's promise.
         PageChange {
+            // SAFETY: the caller's promise.
             state: unsafe { pg_sys::GenericXLogStart(relation) },
         }
     }

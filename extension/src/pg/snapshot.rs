@@ -60,9 +60,9 @@ impl Snapshot {
     /// # Safety
     /// `raw` is live as long as this value is used.
     pub unsafe fn new(raw: pg_sys::Snapshot) -> Snapshot {
-        // SAFETY: the caller's promise.
         Snapshot {
             raw,
+            // SAFETY: the caller's promise.
             kind: unsafe { (*raw).snapshot_type },
         }
     }
@@ -70,11 +70,6 @@ impl Snapshot {
     /// The C snapshot.
     pub fn raw(&self) -> pg_sys::Snapshot {
         self.raw
-    }
-
-    /// Whether what it sees stays the same as long as it lives.
-    pub fn is_mvcc(&self) -> bool {
-        self.kind == pg_sys::SnapshotType::SNAPSHOT_MVCC
     }
 
     /// Forgets what an earlier row told a dirty snapshot.

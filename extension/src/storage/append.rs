@@ -72,11 +72,6 @@ impl<'a> PreparedRun<'a> {
         }
     }
 
-    /// The metapage as it was when the run was prepared.
-    pub fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
     /// Gives the rows their numbers and makes them part of the table, as work of transaction `xmin`. Returns the
     /// first row's number; the others follow. `flags` are the entry's own, such as frozen.
     pub fn publish(self, xmin: u32, cmin: u32, flags: u32) -> u64 {

@@ -1,6 +1,10 @@
 //! Reading back: the runs of a table and the columns of a range of its rows.
 
-use lanes_columnar::arena::{Position, Relation, RunEntry};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use lanes_columnar::arena::{Position, Relation, RelationKey, RunEntry};
 use lanes_columnar::column::Column;
 use lanes_columnar::image::Image;
 use lanes_columnar::kind::LaneKind;
@@ -22,7 +26,61 @@ pub enum Runs {
         cached: Relation<ArenaLocks>,
         runs: u32,
     },
-    Private(Vec<RunEntry>),
+    Private {
+        entries: Rc<RefCell<PrivateDirectory>>,
+        runs: usize,
+    },
+}
+
+/// A table's directory in this backend's own memory, read on from where it stood.
+pub struct PrivateDirectory {
+    generation: u64,
+    position: Position,
+    entries: Vec<RunEntry>,
+}
+
+/// Tables whose directories a backend keeps for itself; past that it starts over.
+const PRIVATE_DIRECTORIES_MAX: usize = 32;
+
+thread_local! {
+    static PRIVATE: RefCell<HashMap<RelationKey, Rc<RefCell<PrivateDirectory>>>> = RefCell::new(HashMap::new());
+}
+
+impl PrivateDirectory {
+    /// This backend's copy of the table's directory, brought up to date.
+    unsafe fn of(relation: pg_sys::Relation, meta: &Meta) -> Rc<RefCell<PrivateDirectory>> {
+        // SAFETY: the caller holds the table open.
+        let key = unsafe { meta.key(relation) };
+        let shared = PRIVATE.with_borrow_mut(|known| {
+            if known.len() >= PRIVATE_DIRECTORIES_MAX && !known.contains_key(&key) {
+                known.clear();
+            }
+            // Scans under way keep the copy that goes with their generation.
+            if known
+                .get(&key)
+                .is_none_or(|d| d.borrow().generation != meta.generation)
+            {
+                let empty = PrivateDirectory {
+                    generation: meta.generation,
+                    position: Position::default(),
+                    entries: Vec::new(),
+                };
+                known.insert(key, Rc::new(RefCell::new(empty)));
+            }
+            known[&key].clone()
+        });
+        let position = shared.borrow().position;
+        // SAFETY: as above.
+        unsafe {
+            directory::walk(relation, meta.directory_head, position, |_, page, next| {
+                let mut directory = shared.borrow_mut();
+                directory.entries.extend_from_slice(page);
+                directory.position = next;
+                true
+            });
+        }
+        shared
+    }
 }
 
 impl Runs {
@@ -42,17 +100,9 @@ impl Runs {
                     return Runs::Shared { cached, runs };
                 }
             }
-            let mut entries = Vec::new();
-            directory::walk(
-                relation,
-                meta.directory_head,
-                Position { block: 0, index: 0 },
-                |_, page, _| {
-                    entries.extend_from_slice(page);
-                    true
-                },
-            );
-            Runs::Private(entries)
+            let entries = PrivateDirectory::of(relation, meta);
+            let runs = entries.borrow().entries.len();
+            Runs::Private { entries, runs }
         }
     }
 
@@ -60,7 +110,7 @@ impl Runs {
     pub fn len(&self) -> usize {
         match self {
             Runs::Shared { runs, .. } => *runs as usize,
-            Runs::Private(entries) => entries.len(),
+            Runs::Private { runs, .. } => *runs,
         }
     }
 
@@ -68,7 +118,7 @@ impl Runs {
     pub fn get(&self, index: usize) -> RunEntry {
         match self {
             Runs::Shared { cached, .. } => cached.run(index as u32),
-            Runs::Private(entries) => entries[index],
+            Runs::Private { entries, .. } => entries.borrow().entries[index],
         }
     }
 
@@ -76,7 +126,7 @@ impl Runs {
     pub fn learn(&mut self, index: usize, flags: u32) {
         match self {
             Runs::Shared { cached, .. } => cached.set_flags(index as u32, flags),
-            Runs::Private(entries) => entries[index].flags |= flags,
+            Runs::Private { entries, .. } => entries.borrow_mut().entries[index].flags |= flags,
         }
     }
 
@@ -116,7 +166,7 @@ impl Runs {
     pub fn cached(&self) -> Option<&Relation<ArenaLocks>> {
         match self {
             Runs::Shared { cached, .. } => Some(cached),
-            Runs::Private(_) => None,
+            Runs::Private { .. } => None,
         }
     }
 }

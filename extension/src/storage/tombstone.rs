@@ -199,14 +199,14 @@ impl Tombstones {
         // SAFETY: the caller's promise.
         let key = unsafe { meta.key(relation) };
         let shared = CACHE.with_borrow_mut(|cache| {
-            if cache.len() >= CACHED_RELATIONS_MAX && !cache.contains_key(&key) {
-                if let Some(oldest) = cache
+            if cache.len() >= CACHED_RELATIONS_MAX
+                && !cache.contains_key(&key)
+                && let Some(oldest) = cache
                     .iter()
                     .min_by_key(|(_, t)| t.borrow().used)
                     .map(|(k, _)| *k)
-                {
-                    cache.remove(&oldest);
-                }
+            {
+                cache.remove(&oldest);
             }
             // A scan under way keeps the list that goes with its generation: a later one may lack tombstones whose runs
             // are dead by now, which that scan's copy of the directory need not say.
@@ -303,11 +303,6 @@ impl Tombstones {
         self.by_row
             .range(from..to)
             .map(|(row, list)| (*row, list.as_slice()))
-    }
-
-    /// Rows that have tombstones.
-    pub fn rows(&self) -> usize {
-        self.by_row.len()
     }
 }
 

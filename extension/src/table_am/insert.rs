@@ -27,7 +27,7 @@ pub unsafe fn insert_slots(
         let kinds = datum::kinds((*relation).rd_att);
         for chunk in slots.chunks(RUN_ROWS_MAX) {
             let columns = columns_of((*relation).rd_att, &kinds, chunk);
-            let mut row = insert_columns(
+            let first_row = insert_columns(
                 relation,
                 &kinds,
                 &columns,
@@ -35,10 +35,9 @@ pub unsafe fn insert_slots(
                 command,
                 entry_flags(options),
             );
-            for slot in chunk {
+            for (row, slot) in (first_row..).zip(chunk) {
                 (**slot).tts_tid = tid::from_row(row);
                 (**slot).tts_tableOid = (*relation).rd_id;
-                row += 1;
             }
         }
     }

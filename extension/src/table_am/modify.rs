@@ -15,6 +15,8 @@
 //! The decision and the tombstone are under one lock, so a lock that is reported as taken is taken. The heavyweight
 //! row lock is only the queue of those who wait.
 
+#![allow(non_upper_case_globals, reason = "Postgres's own names of lock modes")]
+
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport};
@@ -60,10 +62,7 @@ fn conflicts(a: LockMode, b: LockMode) -> bool {
     match strong {
         LockTupleExclusive => true,
         LockTupleNoKeyExclusive => weak >= LockTupleShare,
-        _ => {
-            debug_assert!(weak >= LockTupleKeyShare);
-            false
-        }
+        _ => false,
     }
 }
 
@@ -257,7 +256,6 @@ impl Target {
 ///
 /// # Safety
 /// The table access method's contract for this callback.
-#[expect(clippy::too_many_arguments, reason = "the callback's signature")]
 pub unsafe fn delete(
     relation: pg_sys::Relation,
     id: &pg_sys::ItemPointerData,

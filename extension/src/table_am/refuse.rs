@@ -1,5 +1,10 @@
 //! What lanes tables do not do, each refused by name with what to do instead.
 
+#![allow(
+    clippy::too_many_arguments,
+    reason = "signatures that Postgres prescribes"
+)]
+
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 

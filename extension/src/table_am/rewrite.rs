@@ -184,7 +184,7 @@ impl Copier<'_> {
     unsafe fn start_row(&mut self, owner: (u32, u32, u32)) {
         let same = owner == self.owner || (owner.2 & self.owner.2 & FLAG_FROZEN != 0);
         let full = self.rows.len() >= RUN_ROWS_MAX
-            || (self.rows.len() % 1024 == 0
+            || (self.rows.len().is_multiple_of(1024)
                 && self.columns.iter().map(Column::byte_len).sum::<usize>() > RUN_BYTES_TARGET);
         if !self.rows.is_empty() && (!same || full) {
             // SAFETY: `copy`'s caller promised open tables.

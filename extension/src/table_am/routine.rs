@@ -1,5 +1,10 @@
 //! The routine table: every callback of the table access method, each of which recovers its arguments and delegates.
 
+#![allow(
+    clippy::too_many_arguments,
+    reason = "signatures that Postgres prescribes"
+)]
+
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;

@@ -27,11 +27,14 @@ use crate::storage::metapage::{self, META_BLOCK, Meta};
 use crate::storage::reclaim;
 use crate::storage::tombstone::{self, Tombstone, kind};
 
+/// (entry of its page, its number in the whole directory, new flags)
+type RunChange = (usize, u32, u32);
+
 /// What is to be changed, and what was found.
 struct Plan {
     horizon: u32,
-    /// By directory page: (entry, its number in the whole directory, new flags).
-    runs: Vec<(u32, Vec<(usize, u32, u32)>)>,
+    /// By directory page.
+    runs: Vec<(u32, Vec<RunChange>)>,
     /// By tombstone page: (entry, its new content).
     tombstones: Vec<(u32, Vec<(usize, Tombstone)>)>,
     newest_touched: Option<u32>,

@@ -153,10 +153,9 @@ impl Core {
             }
             segment = next;
         }
-        for index in 0..self.slots() {
-            let slot = self.slot(index);
-            if slot.phase() == RETIRED && slot.seize(RETIRED) {
-                self.release(slot);
+        if header.retired_relations.load(Relaxed) > 0 {
+            for index in 0..self.slots() {
+                self.release_retired(self.slot(index));
             }
         }
         self.region.used() < before
@@ -202,6 +201,21 @@ impl Core {
         false
     }
 
+    /// *Locked.* Keeps a live relation from being found again.
+    fn retire(&self, slot: &RelationSlot) {
+        if slot.retire() {
+            self.header().retired_relations.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// *Locked.* Frees a retired relation that is not pinned.
+    fn release_retired(&self, slot: &RelationSlot) {
+        if slot.phase() == RETIRED && slot.seize(RETIRED) {
+            self.release(slot);
+            self.header().retired_relations.fetch_sub(1, Relaxed);
+        }
+    }
+
     /// *Locked.* Frees all that hangs off a busy slot, and the slot.
     fn release(&self, slot: &RelationSlot) {
         let free = |payload| self.region.free(payload);
@@ -236,7 +250,7 @@ impl Core {
                 if slot.pin(key, generation) {
                     found = Some(index);
                 } else {
-                    slot.retire();
+                    self.retire(slot);
                 }
             }
         }
@@ -265,12 +279,10 @@ impl Core {
         for index in 0..self.slots() {
             let slot = self.slot(index);
             if slot.phase() == LIVE && is_meant(slot.key()) {
-                slot.retire();
-                if slot.seize(RETIRED) {
-                    self.release(slot);
-                }
+                self.retire(slot);
             }
         }
+        self.reclaim();
     }
 
     /// The slots where a relation may be, in order of search.

@@ -33,6 +33,8 @@ pub(super) struct Header {
     pub(super) segment_hand: AtomicU64,
     /// Segments that were replaced while pinned, linked by their `next`; 0 = none.
     pub(super) retired: AtomicU64,
+    /// Relations that are retired but still hold memory.
+    pub(super) retired_relations: AtomicU64,
     pub(super) relations: AtomicU64,
     pub(super) segments: AtomicU64,
     pub(super) segment_evictions: AtomicU64,

@@ -207,6 +207,7 @@ impl Region {
     }
 
     /// Bytes of a payload in use.
+    #[cfg(test)]
     pub(super) fn payload_bytes(&self, payload: u64) -> u64 {
         (self.get(payload - LINE_BYTES, LINES) - 1) * LINE_BYTES
     }

@@ -121,11 +121,14 @@ impl RelationSlot {
         self.state.store((LIVE + 1) | TOUCHED, Release);
     }
 
-    /// Keeps others from pinning a live slot from now on. Under the allocator's lock.
-    pub(super) fn retire(&self) {
-        let _ = self.state.fetch_update(AcqRel, Relaxed, |state| {
-            (state & PHASE_MASK == LIVE).then_some(state & !PHASE_MASK | RETIRED)
-        });
+    /// Keeps others from pinning a live slot from now on. False if it was not live. Under the
+    /// allocator's lock.
+    pub(super) fn retire(&self) -> bool {
+        self.state
+            .fetch_update(AcqRel, Relaxed, |state| {
+                (state & PHASE_MASK == LIVE).then_some(state & !PHASE_MASK | RETIRED)
+            })
+            .is_ok()
     }
 
     /// Makes a slot of this phase busy if nobody has it pinned. Under the allocator's lock.
