@@ -55,7 +55,7 @@ impl<T: Plain> Buffer<T> {
 
     #[cold]
     fn grow(&mut self, more: usize) {
-        let wanted = self.len.checked_add(more).unwrap_or(usize::MAX);
+        let wanted = self.len.saturating_add(more);
         let wanted = wanted
             .max(self.capacity * 2)
             .saturating_mul(size_of::<T>())

@@ -70,7 +70,7 @@ const HAS_VALIDITY: u8 = 0b1000_0000;
 fn code_width(items: usize) -> usize {
     match items {
         0..=0x100 => 1,
-        0..=0x1_0000 => 2,
+        0x101..=0x1_0000 => 2,
         _ => 4,
     }
 }

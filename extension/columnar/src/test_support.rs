@@ -13,7 +13,7 @@ pub(crate) type Value = Option<Vec<u8>>;
 /// A number of cases that is cut down under Miri, which is a few hundred times slower.
 pub(crate) fn cases(count: u32) -> Config {
     Config {
-        cases: if cfg!(miri) { 4 } else { count },
+        cases: if cfg!(miri) { 2 } else { count },
         failure_persistence: None,
         ..Config::default()
     }

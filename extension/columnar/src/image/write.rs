@@ -180,7 +180,7 @@ fn lengths(items: &Items, entries: impl Iterator<Item = usize>) -> (usize, usize
     }
     let width = match longest {
         0..=0xff => 1,
-        0..=0xffff => 2,
+        0x100..=0xffff => 2,
         _ => 4,
     };
     (width, count * width + total)
@@ -279,9 +279,9 @@ fn write_bitmap(words: &[u64], rows: usize, out: &mut Vec<u8>) {
 fn varint_len(value: usize) -> usize {
     match value {
         0..0x80 => 1,
-        0..0x4000 => 2,
-        0..0x20_0000 => 3,
-        0..0x1000_0000 => 4,
+        0x80..0x4000 => 2,
+        0x4000..0x20_0000 => 3,
+        0x20_0000..0x1000_0000 => 4,
         _ => VARINT_BYTES_MAX,
     }
 }
