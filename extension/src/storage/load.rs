@@ -324,6 +324,21 @@ pub struct DecodedRows {
     pub columns: Vec<Column>,
 }
 
+/// Decoded rows that a backend may keep for the next look-up are at most so many bytes.
+const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+impl DecodedRows {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.columns.first().map_or(0, Column::rows)
+    }
+
+    /// Whether they are worth keeping for the next look-up.
+    pub fn is_small(&self) -> bool {
+        self.columns.iter().map(Column::byte_len).sum::<usize>() <= KEPT_BYTES_MAX
+    }
+}
+
 /// Decodes the runs that overlap the rows `[from, to)`.
 ///
 /// # Safety

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use lanes_columnar::arena::{RunEntry, Segment};
+use lanes_columnar::arena::{RelationKey, RunEntry, Segment};
 use lanes_columnar::column::Column;
+use lanes_columnar::kind::LaneKind;
 use lanes_columnar::limits::segment_of;
 use pgrx::pg_sys;
 
@@ -12,7 +13,7 @@ use super::insert_buffer;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
-use crate::storage::load::{self, Runs, Shape};
+use crate::storage::load::{self, DecodedRows, Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::Tombstones;
 
@@ -103,7 +104,18 @@ pub struct Window {
 #[expect(dead_code, reason = "held for what dropping it releases")]
 enum Source {
     Arena(Segment<ArenaLocks>),
-    Private(Vec<Column>),
+    Private(Rc<DecodedRows>),
+}
+
+/// What [`Window::open`] decoded last in this backend.
+struct LastDecoded {
+    key: RelationKey,
+    kinds: Vec<LaneKind>,
+    rows: Rc<DecodedRows>,
+}
+
+thread_local! {
+    static LAST_DECODED: RefCell<Option<LastDecoded>> = const { RefCell::new(None) };
 }
 
 impl Window {
@@ -121,22 +133,52 @@ impl Window {
             {
                 return window;
             }
-            let decoded = load::decode_rows(
-                reader.relation,
-                &reader.shape,
-                &content.runs,
-                from,
-                to,
-                std::ptr::null_mut(),
-            );
+            let decoded = Self::decoded(reader, content, from, to);
             let lanes = decoded.columns.iter().map(Column::lane);
             let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
             Window {
                 first_row: decoded.first_row,
                 outlet: Box::new(outlet),
-                _source: Source::Private(decoded.columns),
+                _source: Source::Private(decoded),
             }
         }
+    }
+
+    /// The rows decoded from pages. The last ones are remembered: rows fetched one by one by TID mostly lie in the
+    /// same run as the one before.
+    unsafe fn decoded(reader: &Reader, content: &Content, from: u64, to: u64) -> Rc<DecodedRows> {
+        // SAFETY: `open`'s caller promised these rows.
+        let key = unsafe { content.meta.key(reader.relation) };
+        let known = LAST_DECODED.with_borrow(|last| {
+            let last = last.as_ref()?;
+            let covers = last.key == key
+                && last.kinds == reader.shape.kinds
+                && last.rows.first_row <= from
+                && to <= last.rows.first_row + last.rows.len() as u64;
+            covers.then(|| last.rows.clone())
+        });
+        if let Some(rows) = known {
+            return rows;
+        }
+        let null = std::ptr::null_mut();
+        // SAFETY: as above.
+        let rows = unsafe {
+            load::decode_rows(
+                reader.relation,
+                &reader.shape,
+                &content.runs,
+                from,
+                to,
+                null,
+            )
+        };
+        let rows = Rc::new(rows);
+        LAST_DECODED.set(rows.is_small().then(|| LastDecoded {
+            key,
+            kinds: reader.shape.kinds.clone(),
+            rows: rows.clone(),
+        }));
+        rows
     }
 
     /// The segment as it lies in the arena, if it is still there: it may have been evicted since it was loaded.
