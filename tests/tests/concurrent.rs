@@ -1,0 +1,228 @@
+//! Many sessions at once on the same lanes tables: every snapshot is whole, whatever is written, vacuumed, loaded and evicted
+//! beside it.
+//!
+//! - `account`: transfers between rows by UPDATE; each snapshot has all accounts, and the same total.
+//! - `batch`: each transaction inserts a number of rows that each row tells; each snapshot has all rows of a batch or none.
+//!   Some batches are rolled back, some are deleted whole.
+
+use lanes_tests::cluster::Cluster;
+use lanes_tests::seed::{Random, seeded};
+use postgres::error::SqlState;
+use postgres::{Client, Config, NoTls};
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const ACCOUNTS: i64 = 200;
+const TOTAL: i64 = ACCOUNTS * 100;
+const DURATION: Duration = Duration::from_secs(8);
+
+struct Field<'a> {
+    config: &'a Config,
+    stop: &'a AtomicBool,
+    work: &'a AtomicU64,
+}
+
+impl Field<'_> {
+    /// Runs a piece of work over and over in a session of its own.
+    fn repeat(&self, seed: u64, mut piece: impl FnMut(&mut Client, &mut Random)) {
+        let mut client = self.config.connect(NoTls).unwrap();
+        let mut random = Random::seed_from_u64(seed);
+        while !self.stop.load(Ordering::Relaxed) {
+            piece(&mut client, &mut random);
+            self.work.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Moves an amount between two accounts, in an order that cannot deadlock.
+fn transfer(client: &mut Client, random: &mut Random) {
+    let from = random.random_range(0..ACCOUNTS - 1);
+    let to = random.random_range(from + 1..ACCOUNTS);
+    let amount = random.random_range(1..50);
+    let end = if random.random_ratio(1, 5) {
+        "ROLLBACK"
+    } else {
+        "COMMIT"
+    };
+    client
+        .batch_execute(&format!(
+            "BEGIN; UPDATE account SET balance = balance - {amount} WHERE id = {from}; SAVEPOINT s; \
+             UPDATE account SET balance = 0 WHERE id = {to}; ROLLBACK TO s; \
+             UPDATE account SET balance = balance + {amount} WHERE id = {to}; {end}"
+        ))
+        .unwrap();
+}
+
+/// Inserts a batch in one or two statements, or removes old ones.
+fn batch(client: &mut Client, random: &mut Random) {
+    let number: i64 = random.random();
+    let rows = random.random_range(1..1500);
+    let cut = random.random_range(0..=rows);
+    let end = if random.random_ratio(1, 5) {
+        "ROLLBACK"
+    } else {
+        "COMMIT"
+    };
+    let insert = |from: i32, to: i32| {
+        format!(
+            "INSERT INTO batch SELECT {number}, {rows}, 'k' || g % 5, repeat('x', g % 50) FROM generate_series({from}, {to}) g"
+        )
+    };
+    client
+        .batch_execute(&format!(
+            "BEGIN; {}; {}; {end}",
+            insert(1, cut),
+            insert(cut + 1, rows)
+        ))
+        .unwrap();
+    if random.random_ratio(1, 4) {
+        let modulus = random.random_range(2..6);
+        client
+            .batch_execute(&format!("DELETE FROM batch WHERE number % {modulus} = 0"))
+            .unwrap();
+    }
+}
+
+/// Reads everything twice in one snapshot, and judges it.
+fn read(client: &mut Client, random: &mut Random) {
+    client
+        .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        .unwrap();
+    let mut before = None;
+    for _ in 0..2 {
+        let accounts = client
+            .query_one(
+                "SELECT count(*), sum(balance)::int8, count(DISTINCT id) FROM account",
+                &[],
+            )
+            .unwrap();
+        let accounts: (i64, i64, i64) = (accounts.get(0), accounts.get(1), accounts.get(2));
+        assert_eq!(
+            accounts,
+            (ACCOUNTS, TOTAL, ACCOUNTS),
+            "every account once, and the total"
+        );
+        let broken = client
+            .query("SELECT number, rows, count(*), count(DISTINCT k) FROM batch GROUP BY 1, 2 HAVING count(*) <> rows", &[])
+            .unwrap();
+        assert!(broken.is_empty(), "all rows of a batch or none: {broken:?}");
+        let sums = client
+            .query_one("SELECT count(*), sum(number % 1000)::int8, sum(length(x)), (SELECT sum(id * balance)::int8 FROM account) FROM batch", &[])
+            .unwrap();
+        let sums: (i64, Option<i64>, Option<i64>, Option<i64>) =
+            (sums.get(0), sums.get(1), sums.get(2), sums.get(3));
+        if let Some(before) = before {
+            assert_eq!(sums, before, "a snapshot does not change");
+        }
+        before = Some(sums);
+        std::thread::sleep(Duration::from_millis(random.random_range(0..40)));
+    }
+    client.batch_execute("COMMIT").unwrap();
+}
+
+/// Maintenance and DDL that leave the rows as they are.
+fn maintain(client: &mut Client, random: &mut Random) {
+    std::thread::sleep(Duration::from_millis(random.random_range(0..60)));
+    let statement = [
+        "VACUUM batch",
+        "VACUUM account",
+        "VACUUM (FREEZE) batch",
+        "VACUUM (FREEZE) account",
+        "ANALYZE batch",
+        "CHECKPOINT",
+        "ALTER TABLE batch ADD COLUMN IF NOT EXISTS later int DEFAULT 5",
+        "SELECT * FROM lanes.segments('batch')",
+    ]
+    .choose(random)
+    .unwrap();
+    if let Err(error) = client.batch_execute(statement) {
+        // ALTER waits behind readers, and they behind it: it gives way.
+        assert_eq!(
+            error.code(),
+            Some(&SqlState::LOCK_NOT_AVAILABLE),
+            "{statement}: {error:?}"
+        );
+    }
+}
+
+fn run(name: &str, arena: Option<&str>) {
+    let (mut random, _) = seeded(name);
+    let mut builder = Cluster::builder(name).setting("lock_timeout", "20s");
+    if let Some(size) = arena {
+        builder = builder.setting("lanes.arena_size", size);
+    }
+    let cluster = builder.start().unwrap();
+    cluster
+        .psql(
+            "postgres",
+            &format!(
+                "CREATE EXTENSION lanes; CREATE TABLE account (id int8, balance int8) USING lanes; \
+                 CREATE TABLE batch (number int8, rows int8, k text, x text) USING lanes; \
+                 INSERT INTO account SELECT g, 100 FROM generate_series(0, {ACCOUNTS} - 1) g"
+            ),
+        )
+        .unwrap();
+    let config = cluster.config("postgres");
+    let stop = AtomicBool::new(false);
+    let work: [AtomicU64; 4] = Default::default();
+    let pieces: [fn(&mut Client, &mut Random); 4] = [transfer, batch, read, maintain];
+    let sessions = [2, 2, 2, 1];
+    std::thread::scope(|scope| {
+        for (place, piece) in pieces.into_iter().enumerate() {
+            for _ in 0..sessions[place] {
+                let seed = random.random();
+                let field = Field {
+                    config: &config,
+                    stop: &stop,
+                    work: &work[place],
+                };
+                let stop = &stop;
+                scope.spawn(move || {
+                    // One that fails ends the others, or the test would only end with its time.
+                    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                        field.repeat(seed, piece)
+                    }));
+                    if let Err(panic) = outcome {
+                        stop.store(true, Ordering::Relaxed);
+                        std::panic::resume_unwind(panic);
+                    }
+                });
+            }
+        }
+        let start = std::time::Instant::now();
+        while start.elapsed() < DURATION && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let work = work.map(AtomicU64::into_inner);
+    println!("{name}: transfers, batches, reads, maintenance: {work:?}");
+    assert!(
+        work.iter().all(|done| *done > 0),
+        "all had their turn: {work:?}"
+    );
+    // The same once more from the pages alone.
+    let digest = "SELECT (SELECT sum(hashtextextended(a::text, 0)::numeric) FROM account a) || ' ' || (SELECT sum(hashtextextended(b::text, 0)::numeric) FROM batch b)";
+    let before = cluster.scalar("postgres", digest).unwrap();
+    let mut cluster = cluster;
+    cluster.restart().unwrap();
+    assert_eq!(
+        cluster.scalar("postgres", digest).unwrap(),
+        before,
+        "after a restart"
+    );
+    read(&mut cluster.connect("postgres").unwrap(), &mut random);
+}
+
+#[test]
+fn every_snapshot_is_whole() {
+    run("concurrent", None);
+}
+
+/// The arena holds a part of the tables only, and gives it up all the time.
+#[test]
+fn every_snapshot_is_whole_with_a_tiny_arena() {
+    run("concurrent_tiny", Some("1MB"));
+}
