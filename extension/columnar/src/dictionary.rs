@@ -7,15 +7,15 @@
 //! When a dictionary pays: a coded row costs 4 bytes, a plain one 12 bytes and its item; an entry of
 //! the dictionary costs about 32 bytes and its item. So it pays when an item comes twice on average.
 //! [`Dictionary::pays`] asks that question only once there are [`JUDGED_ITEMS_MIN`] items, because
-//! the first rows of a batch are mostly new ones.
+//! sources often name each of their things once before they name any again.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::buffer::Buffer;
 use crate::items::Items;
 
-/// Distinct items from which on a dictionary has to pay.
-pub(crate) const JUDGED_ITEMS_MIN: usize = 256;
+/// Distinct items from which on a column's dictionary has to pay. Tests reach a smaller one sooner.
+pub(crate) const JUDGED_ITEMS_MIN: usize = if cfg!(test) { 256 } else { 4_096 };
 
 /// Rows an item must stand for, on average, for a dictionary to pay.
 pub(crate) const ROWS_PER_ITEM_MIN: usize = 2;

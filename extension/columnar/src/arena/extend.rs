@@ -10,9 +10,16 @@
 //! So a failure leaves nothing behind but room for the next attempt, and dictionary entries that it
 //! will find there.
 //!
-//! Whether a column that may have a dictionary gets one in a new segment: not if the incoming rows
-//! are in plain form; not if the dictionary of the segment before did not pay; and if that segment
-//! was plain already, only once the incoming rows make a good case of their own.
+//! Whether a column that may have a dictionary gets one in a new segment:
+//!
+//! | incoming rows | segment before | new segment |
+//! |---|---|---|
+//! | plain | any | plain |
+//! | coded | not resident, or the new one's number is a multiple of 16: a fresh trial | coded |
+//! | coded | its dictionary paid: less than 256 items, or 2 rows an item | coded |
+//! | coded | its dictionary did not pay | plain |
+//! | coded, 1,024 rows or more, 4 an item | plain | coded |
+//! | coded, others | plain | plain |
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -28,9 +35,17 @@ use super::slot::SEGMENT_TOPS;
 use super::table::Table;
 use crate::bits;
 use crate::column::Column;
-use crate::dictionary::{JUDGED_ITEMS_MIN, ROWS_PER_ITEM_MIN};
+use crate::dictionary::ROWS_PER_ITEM_MIN;
 use crate::kind::LaneKind;
-use crate::limits::{COLUMNS_MAX, segment_rows_max};
+use crate::limits::{COLUMNS_MAX, SMALL_SEGMENTS, segment_rows_max};
+
+/// Distinct items from which on a segment's dictionary has to pay.
+const JUDGED_ITEMS_MIN: usize = 256;
+
+/// Every so many segments, a column that repeats too little for a dictionary gets another trial.
+/// One of them is the first segment of full size, in which more repeats.
+const TRIAL_SEGMENTS: u32 = 16;
+const _: () = assert!(SMALL_SEGMENTS.is_multiple_of(TRIAL_SEGMENTS));
 
 /// What it takes to return to a dictionary after a plain segment: rows, and rows an item.
 const RETURN_ROWS_MIN: usize = 1_024;
@@ -179,6 +194,7 @@ fn find_or_make<L: Locks>(
     })?;
     let before = segment
         .checked_sub(1)
+        .filter(|_| !segment.is_multiple_of(TRIAL_SEGMENTS))
         .and_then(find)
         .and_then(|entry| SegmentPin::new(core, entry));
     let layouts = batch
