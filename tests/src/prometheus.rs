@@ -163,7 +163,7 @@ pub fn require_programs() -> Result<()> {
         if !Path::new(program).exists() {
             return Err(Error::Missing {
                 what: program.to_owned(),
-                remedy: "run `make setup-demo`",
+                remedy: "run `make demo` or `make test`, which install it",
             });
         }
     }

@@ -109,6 +109,8 @@ impl Builder {
         ];
         if !self.durable {
             settings.extend([("fsync", "off"), ("shared_buffers", "32MB")]);
+            // A statement that waits for what never comes fails by name, and the test with it.
+            settings.push(("statement_timeout", "5min"));
         }
         if self.extension {
             settings.push(("shared_preload_libraries", "lanes"));

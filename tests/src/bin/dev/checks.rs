@@ -114,7 +114,7 @@ pub fn run(names: &[String]) -> Result<()> {
 }
 
 fn formatting() -> Result<Count> {
-    Ok(one(&mut cargo(), &["fmt", "--all", "--", "--check"]))
+    Ok(one(&mut cargo(), &["fmt", "--all", "--", "--check", "-l"]))
 }
 
 fn lints() -> Result<Count> {
