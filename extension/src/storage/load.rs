@@ -339,7 +339,8 @@ impl DecodedRows {
     }
 }
 
-/// Decodes the runs that overlap the rows `[from, to)`.
+/// Decodes the runs that overlap the rows `[from, to)`. The result covers all of these rows: those that no run holds any
+/// more are NULLs, like those of dead runs.
 ///
 /// # Safety
 /// `relation` is the open lanes table that the runs belong to; `strategy` is null or live.
@@ -352,19 +353,29 @@ pub unsafe fn decode_rows(
     strategy: pg_sys::BufferAccessStrategy,
 ) -> DecodedRows {
     let mut columns = shape.columns();
+    let pad = |columns: &mut [Column], rows: u64| {
+        for column in columns {
+            column.push_repeated(None, rows as usize);
+        }
+    };
     let first = runs.first_ending_after(from);
-    let mut first_row = from;
+    let first_row = if first < runs.len() {
+        runs.get(first).first_row.min(from)
+    } else {
+        from
+    };
+    let mut next = first_row;
     for index in first..runs.len() {
         let run = runs.get(index);
         if run.first_row >= to {
             break;
         }
-        if index == first {
-            first_row = run.first_row;
-        }
+        pad(&mut columns, run.first_row - next);
         // SAFETY: the caller's promise.
         unsafe { decode_run(relation, shape, &run, strategy, &mut columns) };
+        next = run.first_row + run.rows as u64;
     }
+    pad(&mut columns, to.saturating_sub(next));
     DecodedRows { first_row, columns }
 }
 

@@ -188,6 +188,16 @@ pub(super) fn set_tombstone_tail(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_TOMBSTONE_TAIL, block);
 }
 
+/// Writes the head of the directory chain.
+pub(super) fn set_directory_head(bytes: &mut [u8], block: u32) {
+    put_u32(bytes, AT_DIRECTORY_HEAD, block);
+}
+
+/// Writes the head of the tombstone chain.
+pub(super) fn set_tombstone_head(bytes: &mut [u8], block: u32) {
+    put_u32(bytes, AT_TOMBSTONE_HEAD, block);
+}
+
 /// Raises the generation.
 pub fn raise_generation(bytes: &mut [u8]) -> u64 {
     let next = get_u64(bytes, AT_GENERATION) + 1;

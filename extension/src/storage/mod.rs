@@ -16,10 +16,11 @@
 //!    the pages that it names. So row numbers need no record of their own: they are the entry's, and a TID is exposed
 //!    only after it. An ERROR or crash before the entry leaves nothing but blocks that nobody names, which the next
 //!    VACUUM's sweep returns to the free extents.
-//! 2. Entries ascend by first row without overlap, along the chain. Every exclusive lock on the chain's tail page is
+//! 2. Entries ascend by first row without overlap, along the chain; rows that no entry holds any more are holes. Every exclusive lock on the chain's tail page is
 //!    therefore the relation's append lock, and it is held for one small record only.
-//! 3. Entries and tombstones are append-only. VACUUM alone changes what is written, flags only, and then raises the
-//!    metapage's generation, by which every cache of them (the arena, each backend's tombstones) notices.
+//! 3. Entries and tombstones are append-only. VACUUM alone changes what is written: flags, and the links past pages that
+//!    say nothing any more ([`unlink`]). Then it raises the metapage's generation, by which every cache of them (the arena,
+//!    each backend's tombstones) notices.
 //! 4. A relation of no blocks, or whose metapage was never written, is an empty table: what UNLOGGED tables are after
 //!    a crash.
 //! 5. Only the holder of the exclusive metapage lock changes the relation's length or free extents.
@@ -32,3 +33,4 @@ pub mod load;
 pub mod metapage;
 pub mod reclaim;
 pub mod tombstone;
+pub mod unlink;

@@ -13,17 +13,21 @@ use super::{data_page, tombstone};
 use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
 
-/// Recomputes the free extents; returns how many blocks are free. The caller is the table's only VACUUM.
+/// Recomputes the free extents; returns how many blocks are free. Pages that this VACUUM has just unlinked may still be
+/// stood on and are not free yet. The caller is the table's only VACUUM.
 ///
 /// # Safety
 /// `relation` is an open lanes table with this metapage.
-pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta) -> u64 {
+pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta, unlinked: &[u32]) -> u64 {
     // SAFETY: the caller's promise. The space lock keeps out writers that hold blocks no entry names yet; the chains'
     // tails keep out new chain pages. Lock order: tombstone tail, directory tail, metapage.
     unsafe {
         let _space = SpaceLock::exclusive(relation);
         let mut used = Marks::new(metapage::blocks(relation));
         used.mark(META_BLOCK, 1);
+        for block in unlinked {
+            used.mark(*block, 1);
+        }
         // Most of the directory is read before its tail is locked: those pages do not change but for flags, and only
         // by VACUUM.
         let mut resume = Position { block: 0, index: 0 };

@@ -118,6 +118,11 @@ pub fn next(bytes: &[u8]) -> Option<u32> {
     Some(get_u32(bytes, AT_NEXT)).filter(|&next| next != 0)
 }
 
+/// Links the next page of the chain.
+pub fn set_next(bytes: &mut [u8], block: u32) {
+    put_u32(bytes, AT_NEXT, block);
+}
+
 /// The chain's last page, exclusively locked: nobody else can add a tombstone meanwhile.
 pub struct Tail {
     page: LockedPage,
@@ -156,7 +161,7 @@ impl Tail {
             let fresh = LockedPage::zeroed(relation, block);
             let meta = LockedPage::exclusive(relation, META_BLOCK);
             let mut change = PageChange::begin(relation);
-            put_u32(change.edit(&self.page), AT_NEXT, block);
+            set_next(change.edit(&self.page), block);
             let bytes = change.create(&fresh);
             initialise_page(bytes);
             append(bytes, tombstone);

@@ -10,8 +10,9 @@
 //!    void and freeze tombstones, and raise it again: whoever reads a tombstone that was voided because its row is dead
 //!    must already see the run as dead. A reader that read the metapage before the first raise and tombstones after it
 //!    finds the generation changed and starts over ([`super::reader`]). Ending early between any two steps is harmless.
-//! 5. Sweep the blocks that nothing names back into the free extents.
-//! 6. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
+//! 5. Link past pages of either chain that say nothing any more.
+//! 6. Sweep the blocks that nothing names back into the free extents.
+//! 7. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
 
 use std::collections::HashMap;
 
@@ -26,6 +27,7 @@ use crate::storage::load::Runs;
 use crate::storage::metapage::{self, META_BLOCK, Meta};
 use crate::storage::reclaim;
 use crate::storage::tombstone::{self, Tombstone, kind};
+use crate::storage::unlink::{self, Chain};
 
 /// (entry of its page, its number in the whole directory, new flags)
 type RunChange = (usize, u32, u32);
@@ -93,11 +95,14 @@ pub unsafe fn vacuum(relation: pg_sys::Relation) {
                     ports::log_snapshot_conflict(relation, newest);
                 }
                 apply_runs(relation, &meta, &plan);
-                raise_generation(relation);
+                raise_generation(relation, Arena::Follows);
                 apply_tombstones(relation, &plan);
-                raise_generation(relation);
+                raise_generation(relation, Arena::Follows);
             }
-            reclaim::sweep(relation, &meta);
+            let unlinked = unlink_dead_pages(relation, &meta);
+            if let Some(meta) = Meta::load(relation) {
+                reclaim::sweep(relation, &meta, &unlinked);
+            }
         }
         report.send(relation);
     }
@@ -358,8 +363,34 @@ unsafe fn apply_tombstones(relation: pg_sys::Relation, plan: &Plan) {
     }
 }
 
-/// Raises the generation in the metapage and takes the arena along, so that what it caches stays good.
-unsafe fn raise_generation(relation: pg_sys::Relation) {
+/// Takes pages that say nothing any more out of both chains.
+unsafe fn unlink_dead_pages(relation: pg_sys::Relation, meta: &Meta) -> Vec<u32> {
+    // SAFETY: the caller holds the table open and is its only VACUUM.
+    unsafe {
+        let mut unlinked = unlink::unlink_dead_pages(relation, meta, Chain::Tombstones);
+        if !unlinked.is_empty() {
+            raise_generation(relation, Arena::Follows);
+        }
+        let directory = unlink::unlink_dead_pages(relation, meta, Chain::Directory);
+        if !directory.is_empty() {
+            raise_generation(relation, Arena::StartsOver);
+        }
+        unlinked.extend(directory);
+        unlinked
+    }
+}
+
+/// What a new generation means for what the arena caches of the table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arena {
+    /// It was told of every change.
+    Follows,
+    /// Its runs are not the directory's any more.
+    StartsOver,
+}
+
+/// Raises the generation in the metapage.
+unsafe fn raise_generation(relation: pg_sys::Relation, arena: Arena) {
     // SAFETY: the caller holds the table open and is its only VACUUM, so the generation is not raised meanwhile.
     unsafe {
         let Some(meta) = Meta::load(relation) else {
@@ -370,7 +401,9 @@ unsafe fn raise_generation(relation: pg_sys::Relation) {
         let mut change = PageChange::begin(relation);
         let generation = metapage::raise_generation(change.edit(&page));
         change.finish();
-        if let Some(cached) = runs.cached() {
+        if arena == Arena::Follows
+            && let Some(cached) = runs.cached()
+        {
             cached.advance_generation(meta.generation, generation);
         }
         drop(page);
