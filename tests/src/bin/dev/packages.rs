@@ -2,8 +2,8 @@
 //!
 //! Installing PostgreSQL on Debian makes and starts a cluster, and installing Prometheus starts it: neither is wanted here.
 //! While apt runs, two of Debian's own switches are set and afterwards taken back: `create_main_cluster = false` in
-//! `/etc/postgresql-common/createcluster.d`, and a `policy-rc.d` that refuses to start services. Services that came with
-//! a package which we installed are not started at the next boot either. A package that is there already is not touched.
+//! `/etc/postgresql-common/createcluster.d`, and a `policy-rc.d` that refuses to start services. Prometheus's services, if
+//! we installed them, are not started at the next boot either. A package that is there already is not touched.
 
 use lanes_tests::account::we_are_root;
 use lanes_tests::error::{Error, Result};
@@ -23,9 +23,9 @@ pub enum Purpose {
 
 const CLUSTER_SWITCH: &str = "/etc/postgresql-common/createcluster.d/pg_lanes.conf";
 const SERVICE_SWITCH: &str = "/usr/sbin/policy-rc.d";
-/// Services of the packages below that Debian would start at boot.
-const SERVICES: [(&str, &str); 3] = [
-    ("postgresql-common", "postgresql.service"),
+/// Packages whose service Debian would start at boot. PostgreSQL's has no cluster to start, and one that is made later
+/// should be started.
+const SERVICES: [(&str, &str); 2] = [
     ("prometheus", "prometheus.service"),
     (
         "prometheus-node-exporter",
