@@ -203,9 +203,14 @@ fn other_columns_retire_a_segment_and_its_readers_keep_it() {
         assert!(relation.pin_segment(0).is_none());
         assert!(relation.extend_segment(0, &kinds, 0, &columns, 0, 50));
         let new = relation.pin_segment(0).unwrap();
+        // Whatever could be reclaimed is, and used for something else.
+        arena.purge((9, 9, 9));
+        for segment in 1..8 {
+            assert!(load(&relation, segment, INT8, &numbers(1_000..2_000)));
+        }
         assert_segment(&old, 0, &[INT8], &values[..1], 50);
         assert_segment(&new, 0, &kinds, &values, 50);
-        assert_eq!(arena.stats().segments, 1);
+        assert_eq!(arena.stats().segments, 8);
         drop((old, new, relation));
         assert_all_comes_back(arena, &[key(1)]);
     });
@@ -333,6 +338,9 @@ fn a_generation_replaces_another_and_its_users_keep_it() {
         assert!(new.publish(0, &[], Position { block: 9, index: 0 }));
         assert_eq!(arena.open(key(1), 3).unwrap().position().block, 9);
         drop((old, new, segment));
+        let again = arena.open(key(1), 1).unwrap();
+        assert_eq!(again.runs(), 0, "a retired generation does not return");
+        drop(again);
         assert_all_comes_back(arena, &[key(1)]);
     });
 }
