@@ -389,3 +389,33 @@ pub unsafe fn ExecClearTuple(slot: *mut pg_sys::TupleTableSlot) {
         }
     }
 }
+
+/// What `tuple_update` says about indexes.
+#[cfg(feature = "pg15")]
+pub type UpdateIndexes = bool;
+#[cfg(not(feature = "pg15"))]
+pub type UpdateIndexes = pg_sys::TU_UpdateIndexes::Type;
+
+/// No index needs a new entry: there are none.
+#[cfg(feature = "pg15")]
+pub const UPDATE_NO_INDEXES: UpdateIndexes = false;
+#[cfg(not(feature = "pg15"))]
+pub const UPDATE_NO_INDEXES: UpdateIndexes = pg_sys::TU_UpdateIndexes::TU_None;
+
+/// The number of the next block that a read stream brings.
+///
+/// # Safety
+/// `stream` is live.
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+pub unsafe fn next_streamed_block(stream: *mut pg_sys::ReadStream) -> Option<u32> {
+    // SAFETY: the caller's promise; the pin that comes with the buffer is given back.
+    unsafe {
+        let buffer = pg_sys::read_stream_next_buffer(stream, std::ptr::null_mut());
+        if buffer == 0 {
+            return None;
+        }
+        let block = pg_sys::BufferGetBlockNumber(buffer);
+        pg_sys::ReleaseBuffer(buffer);
+        Some(block)
+    }
+}

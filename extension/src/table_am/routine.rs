@@ -15,7 +15,6 @@ use super::{insert, insert_buffer, modify, refuse, relation, rewrite, tid, vacuu
 use crate::pg::{ports, slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-#[cfg(feature = "pg15")]
 static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,
     slot_callbacks: Some(slot_callbacks),
@@ -45,7 +44,10 @@ static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     tuple_update: Some(tuple_update),
     tuple_lock: Some(tuple_lock),
     finish_bulk_insert: None,
+    #[cfg(feature = "pg15")]
     relation_set_new_filenode: Some(relation_set_new_file),
+    #[cfg(not(feature = "pg15"))]
+    relation_set_new_filelocator: Some(relation_set_new_file),
     relation_nontransactional_truncate: Some(relation_nontransactional_truncate),
     relation_copy_data: Some(relation_copy_data),
     relation_copy_for_cluster: Some(relation_copy_for_cluster),
@@ -60,6 +62,7 @@ static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     relation_fetch_toast_slice: Some(refuse::relation_fetch_toast_slice),
     relation_estimate_size: Some(relation_estimate_size),
     // Bitmap heap scans assume at most 291 rows a block; without these callbacks the planner offers none.
+    #[cfg(not(feature = "pg18"))]
     scan_bitmap_next_block: None,
     scan_bitmap_next_tuple: None,
     scan_sample_next_block: Some(scan_sample_next_block),
@@ -362,7 +365,6 @@ unsafe extern "C-unwind" fn tuple_delete(
     }
 }
 
-#[cfg(feature = "pg15")]
 #[pg_guard]
 unsafe extern "C-unwind" fn tuple_update(
     relation: pg_sys::Relation,
@@ -374,11 +376,11 @@ unsafe extern "C-unwind" fn tuple_update(
     wait: bool,
     failure: *mut pg_sys::TM_FailureData,
     mode: *mut pg_sys::LockTupleMode::Type,
-    update_indexes: *mut bool,
+    update_indexes: *mut ports::UpdateIndexes,
 ) -> pg_sys::TM_Result::Type {
     // SAFETY: the table access method's contract.
     unsafe {
-        *update_indexes = false;
+        *update_indexes = ports::UPDATE_NO_INDEXES;
         modify::update(
             relation, &*id, slot, command, crosscheck, wait, failure, mode,
         )
@@ -460,12 +462,33 @@ unsafe extern "C-unwind" fn relation_vacuum(
     unsafe { vacuum::vacuum(relation) }
 }
 
+#[cfg(any(feature = "pg15", feature = "pg16"))]
 #[pg_guard]
 unsafe extern "C-unwind" fn scan_analyze_next_block(
     descriptor: pg_sys::TableScanDesc,
     block: pg_sys::BlockNumber,
     _strategy: pg_sys::BufferAccessStrategy,
 ) -> bool {
+    // SAFETY: made by `scan_begin`.
+    unsafe { analyze_block(descriptor, block) }
+}
+
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+#[pg_guard]
+unsafe extern "C-unwind" fn scan_analyze_next_block(
+    descriptor: pg_sys::TableScanDesc,
+    stream: *mut pg_sys::ReadStream,
+) -> bool {
+    // SAFETY: made by `scan_begin`; the stream is ANALYZE's, and only the number of its next block matters.
+    unsafe {
+        match ports::next_streamed_block(stream) {
+            Some(block) => analyze_block(descriptor, block),
+            None => false,
+        }
+    }
+}
+
+unsafe fn analyze_block(descriptor: pg_sys::TableScanDesc, block: pg_sys::BlockNumber) -> bool {
     // SAFETY: made by `scan_begin`.
     unsafe {
         let state = ScanState::of(descriptor);
