@@ -1,6 +1,6 @@
 //! A column of one run in private memory: built from rows or from a batch, or decoded from an image.
 //!
-//! A column of items that may repeat starts out with a [dictionary](crate::dictionary) and gives it
+//! A column of items that may repeat starts out with a dictionary and gives it
 //! up by itself: once there are 4,096 distinct items, they must stand for two rows each on average.
 //! The question is asked as items are added; when the answer is no, codes are replaced by offsets
 //! into the same heap, so that giving up costs one pass over the rows and moves no item. Clearing

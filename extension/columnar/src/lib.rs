@@ -5,7 +5,7 @@
 //! The cast, in the order in which data flows:
 //! - [`limits`]: row numbers, segments, sizes.
 //! - [`kind`]: how the values of one column lie in memory.
-//! - [`column`]: a column of one run in private memory, built from rows or from a batch.
+//! - [`mod@column`]: a column of one run in private memory, built from rows or from a batch.
 //!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
