@@ -7,7 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use crate::error;
 use crate::pg::{ports, shmem};
 use crate::storage::directory::FLAG_DEAD;
-use crate::storage::load::Runs;
+use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::table_am::routine;
 
@@ -134,7 +134,9 @@ fn segments(
 /// `table` is an open lanes table.
 unsafe fn segment_rows(table: pg_sys::Relation) -> Vec<SegmentRow> {
     // SAFETY: the caller's promise.
-    let Some(runs) = (unsafe { Meta::load(table).map(|meta| Runs::of(table, &meta)) }) else {
+    let Some(runs) = (unsafe {
+        Meta::load(table).map(|meta| Runs::of(table, &meta, Shape::of((*table).rd_att).fingerprint))
+    }) else {
         return Vec::new();
     };
     let mut rows: Vec<SegmentRow> = Vec::new();

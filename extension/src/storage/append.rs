@@ -7,6 +7,7 @@ use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use pgrx::pg_sys;
 
 use super::directory::{self, DirectoryPage, INLINE_BYTES_MAX};
+use super::load::{self, Shape};
 use super::metapage::{self, META_BLOCK, Meta};
 use super::{data_page, extent};
 use crate::error;
@@ -126,9 +127,10 @@ impl<'a> PreparedRun<'a> {
     unsafe fn publish_to_arena(&self, entry: &RunEntry, at: Position) {
         // SAFETY: `write`'s caller promised an open table.
         let (temporary, key) = unsafe {
+            let shape = Shape::fingerprint_of((*self.relation).rd_att, self.kinds);
             (
                 ports::RelationUsesLocalBuffers(self.relation),
-                self.meta.key(self.relation),
+                load::arena_key(self.relation, &self.meta, shape),
             )
         };
         if temporary {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 use lanes_columnar::arena::{Position, Relation, RelationKey, RunEntry};
@@ -84,16 +85,17 @@ impl PrivateDirectory {
 }
 
 impl Runs {
-    /// All runs that the directory names now.
+    /// All runs that the directory names now, with the arena's rows of a shape.
     ///
     /// # Safety
     /// `relation` is the open lanes table that `meta` was read from.
-    pub unsafe fn of(relation: pg_sys::Relation, meta: &Meta) -> Runs {
+    pub unsafe fn of(relation: pg_sys::Relation, meta: &Meta, fingerprint: u64) -> Runs {
         // SAFETY: the caller's promise.
         unsafe {
             if !ports::RelationUsesLocalBuffers(relation) {
-                let cached = shmem::arena()
-                    .and_then(|arena| arena.open(meta.key(relation), meta.generation));
+                let cached = shmem::arena().and_then(|arena| {
+                    arena.open(arena_key(relation, meta, fingerprint), meta.generation)
+                });
                 if let Some(cached) = cached
                     && let Some(runs) = catch_up(relation, meta, &cached)
                 {
@@ -209,6 +211,8 @@ pub struct Shape {
     pub kinds: Vec<LaneKind>,
     pub outlets: Vec<Outlet>,
     missing: Vec<Option<Vec<u8>>>,
+    /// Says which shape this is; see [`arena_key`].
+    pub fingerprint: u64,
 }
 
 impl Shape {
@@ -218,24 +222,26 @@ impl Shape {
         // SAFETY: the caller's promise.
         unsafe {
             let kinds = datum::kinds(descriptor);
-            let missing = kinds
-                .iter()
-                .enumerate()
-                .map(|(i, kind)| {
-                    ports::missing_value(descriptor, i)
-                        .filter(|_| *kind != LaneKind::Absent)
-                        .map(|value| {
-                            datum::to_bytes(value, ports::TupleDescAttr(descriptor, i), *kind)
-                        })
-                })
-                .collect();
+            let missing = missing_values(descriptor, &kinds);
             let outlets = datum::outlets(descriptor, &kinds);
+            let fingerprint = fingerprint(&kinds, &missing);
             Shape {
                 kinds,
                 outlets,
                 missing,
+                fingerprint,
             }
         }
+    }
+
+    /// The fingerprint alone.
+    ///
+    /// # Safety
+    /// `descriptor` is a live tuple descriptor whose attributes are of `kinds`.
+    pub unsafe fn fingerprint_of(descriptor: pg_sys::TupleDesc, kinds: &[LaneKind]) -> u64 {
+        // SAFETY: the caller's promise.
+        let missing = unsafe { missing_values(descriptor, kinds) };
+        fingerprint(kinds, &missing)
     }
 
     /// Empty columns of this shape.
@@ -322,6 +328,60 @@ unsafe fn try_decode_run(
 pub struct DecodedRows {
     pub first_row: u64,
     pub columns: Vec<Column>,
+}
+
+/// # Safety
+/// `descriptor` is a live tuple descriptor whose attributes are of `kinds`.
+unsafe fn missing_values(
+    descriptor: pg_sys::TupleDesc,
+    kinds: &[LaneKind],
+) -> Vec<Option<Vec<u8>>> {
+    let value_of = |(i, kind): (usize, &LaneKind)| {
+        if *kind == LaneKind::Absent {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            let value = ports::missing_value(descriptor, i)?;
+            Some(datum::to_bytes(
+                value,
+                ports::TupleDescAttr(descriptor, i),
+                *kind,
+            ))
+        }
+    };
+    kinds.iter().enumerate().map(value_of).collect()
+}
+
+fn fingerprint(kinds: &[LaneKind], missing: &[Option<Vec<u8>>]) -> u64 {
+    // The same in every process: the hasher has fixed keys.
+    let mut hasher = DefaultHasher::new();
+    for kind in kinds {
+        match *kind {
+            LaneKind::Absent => 0u64.hash(&mut hasher),
+            LaneKind::Bool => 1u64.hash(&mut hasher),
+            LaneKind::Fixed { width, stride } => (2u64, width, stride).hash(&mut hasher),
+            LaneKind::Varlena { dictionary, packed } => {
+                (3u64, dictionary, packed).hash(&mut hasher)
+            }
+        }
+    }
+    missing.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The arena's key: the file, and the shape that its rows were decoded in. A change of the table's columns makes another
+/// shape, and so does taking it back: what an ALTER TABLE that is rolled back had decoded is never read by others.
+///
+/// # Safety
+/// `relation` is the open lanes table that `meta` was read from.
+pub unsafe fn arena_key(relation: pg_sys::Relation, meta: &Meta, fingerprint: u64) -> RelationKey {
+    // SAFETY: the caller's promise.
+    let key = unsafe { meta.key(relation) };
+    RelationKey {
+        storage_id: key.storage_id ^ fingerprint,
+        ..key
+    }
 }
 
 /// Decoded rows that a backend may keep for the next look-up are at most so many bytes.

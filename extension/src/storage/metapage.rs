@@ -102,7 +102,7 @@ impl Meta {
         }
     }
 
-    /// The arena's key for this file.
+    /// What tells this file from every other, also from one that will have its name later.
     ///
     /// # Safety
     /// `relation` is the open lanes table that this was read from.

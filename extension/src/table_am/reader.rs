@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use lanes_columnar::arena::{RelationKey, RunEntry, Segment};
 use lanes_columnar::column::Column;
-use lanes_columnar::kind::LaneKind;
 use lanes_columnar::limits::segment_of;
 use pgrx::pg_sys;
 
@@ -58,7 +57,7 @@ impl Reader {
                 };
                 // Tombstones first: one that is read names a row whose run is then in the directory.
                 let tombstones = Tombstones::of(relation, &meta);
-                let runs = Runs::of(relation, &meta);
+                let runs = Runs::of(relation, &meta, shape.fingerprint);
                 // A VACUUM in between may have voided tombstones whose dead runs these `runs` do not know to be dead.
                 if Meta::load(relation).is_some_and(|now| now.generation == meta.generation) {
                     break Some(Content {
@@ -110,7 +109,6 @@ enum Source {
 /// What [`Window::open`] decoded last in this backend.
 struct LastDecoded {
     key: RelationKey,
-    kinds: Vec<LaneKind>,
     rows: Rc<DecodedRows>,
 }
 
@@ -148,11 +146,11 @@ impl Window {
     /// same run as the one before.
     unsafe fn decoded(reader: &Reader, content: &Content, from: u64, to: u64) -> Rc<DecodedRows> {
         // SAFETY: `open`'s caller promised these rows.
-        let key = unsafe { content.meta.key(reader.relation) };
+        let key =
+            unsafe { load::arena_key(reader.relation, &content.meta, reader.shape.fingerprint) };
         let known = LAST_DECODED.with_borrow(|last| {
             let last = last.as_ref()?;
             let covers = last.key == key
-                && last.kinds == reader.shape.kinds
                 && last.rows.first_row <= from
                 && to <= last.rows.first_row + last.rows.len() as u64;
             covers.then(|| last.rows.clone())
@@ -175,7 +173,6 @@ impl Window {
         let rows = Rc::new(rows);
         LAST_DECODED.set(rows.is_small().then(|| LastDecoded {
             key,
-            kinds: reader.shape.kinds.clone(),
             rows: rows.clone(),
         }));
         rows

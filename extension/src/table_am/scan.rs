@@ -124,8 +124,13 @@ impl Scan {
         unsafe {
             let descriptor = (*target).tts_tupleDescriptor;
             if descriptor != self.reader.descriptor {
-                self.reader.descriptor = descriptor;
-                self.reader.shape = Shape::of(descriptor);
+                let shape = Shape::of(descriptor);
+                if shape.fingerprint == self.reader.shape.fingerprint {
+                    (self.reader.descriptor, self.reader.shape) = (descriptor, shape);
+                } else {
+                    self.place = Place::BeforeFirst;
+                    self.reader = Reader::open_as(self.reader.relation, descriptor);
+                }
             }
         }
     }

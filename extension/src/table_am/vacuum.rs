@@ -23,7 +23,7 @@ use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports;
 use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_FROZEN};
-use crate::storage::load::Runs;
+use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::{self, META_BLOCK, Meta};
 use crate::storage::reclaim;
 use crate::storage::tombstone::{self, Tombstone, kind};
@@ -325,7 +325,7 @@ unsafe fn apply_runs(relation: pg_sys::Relation, meta: &Meta, plan: &Plan) {
             drop(page);
             ports::CHECK_FOR_INTERRUPTS();
         }
-        let runs = Runs::of(relation, meta);
+        let runs = Runs::of(relation, meta, Shape::of((*relation).rd_att).fingerprint);
         let Some(cached) = runs.cached() else { return };
         let mut number = 0u32;
         directory::walk(
@@ -396,7 +396,7 @@ unsafe fn raise_generation(relation: pg_sys::Relation, arena: Arena) {
         let Some(meta) = Meta::load(relation) else {
             return;
         };
-        let runs = Runs::of(relation, &meta);
+        let runs = Runs::of(relation, &meta, Shape::of((*relation).rd_att).fingerprint);
         let page = LockedPage::exclusive(relation, META_BLOCK);
         let mut change = PageChange::begin(relation);
         let generation = metapage::raise_generation(change.edit(&page));
