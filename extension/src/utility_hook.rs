@@ -1,5 +1,6 @@
 //! What has to happen around utility statements: our storage parameters go round core's check (see
-//! [`crate::table_options`]), and indexes are refused before anything of them exists.
+//! [`crate::table_options`]), and what cannot work on lanes tables (indexes, logical publication) is refused before
+//! anything of it exists.
 
 use std::ffi::CStr;
 
@@ -136,10 +137,33 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                     refuse::indexes();
                 }
             }
+            pg_sys::NodeTag::T_CreatePublicationStmt => {
+                refuse_publication((*node.cast::<pg_sys::CreatePublicationStmt>()).pubobjects);
+            }
+            pg_sys::NodeTag::T_AlterPublicationStmt => {
+                let alter: *mut pg_sys::AlterPublicationStmt = node.cast();
+                if (*alter).action != pg_sys::AlterPublicationAction::AP_DropObjects {
+                    refuse_publication((*alter).pubobjects);
+                }
+            }
             _ => {}
         }
     }
     unchanged
+}
+
+/// Logical decoding knows nothing of generic WAL records: a subscriber would silently get nothing.
+unsafe fn refuse_publication(objects: *mut pg_sys::List) {
+    // SAFETY: a live list of publication objects.
+    unsafe {
+        for i in 0..ports::list_length(objects) {
+            let object: *mut pg_sys::PublicationObjSpec = ports::list_nth(objects, i);
+            let table = (*object).pubtable;
+            if !table.is_null() && is_lanes(find((*table).relation)) {
+                refuse::publications();
+            }
+        }
+    }
 }
 
 #[pg_guard]
