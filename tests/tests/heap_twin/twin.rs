@@ -186,7 +186,20 @@ impl Twin {
         if heap == lanes || both_serve(&heap, &lanes) {
             return !matches!(heap, Answer::Error(_));
         }
-        self.fail(&difference(&heap, &lanes))
+        let mut reason = difference(&heap, &lanes);
+        for table in model::TABLES {
+            // A question that fails would abort the transaction, and all later answers would agree.
+            let exists = format!("SELECT to_regclass('{table}') IS NOT NULL");
+            if self.ask(who, &exists) == Some(true) {
+                let whole = Statement::Sql(format!("SELECT x FROM {table} x"));
+                let [heap, lanes] = [0, 1]
+                    .map(|side: usize| answer(&mut self.clients[who][side], &whole, str::to_owned));
+                if heap != lanes {
+                    reason.push_str(&format!("\ntable {table}, {}", difference(&heap, &lanes)));
+                }
+            }
+        }
+        self.fail(&reason)
     }
 
     /// Keeps account of the session's transaction.
