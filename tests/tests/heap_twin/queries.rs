@@ -56,6 +56,7 @@ pub fn query(random: &mut Random, tables: &[Table]) -> String {
     let other = &tables[random.random_range(0..tables.len())];
     let (t, o) = (&table.name, &other.name);
     let condition = condition(random, table, 2);
+    let low = random.random_range(0..2500);
     match random.random_range(0..13) {
         0 => format!("SELECT * FROM {t} WHERE {condition}"),
         1 => format!("SELECT count(*), min(id), max(id), sum(id::int8) FROM {t} WHERE {condition}"),
@@ -106,7 +107,7 @@ pub fn query(random: &mut Random, tables: &[Table]) -> String {
             _ => format!("SELECT max(id) FROM {t} WHERE {condition}"),
         },
         10 => format!(
-            "SELECT x FROM {t} x WHERE x.ctid = (SELECT min(ctid) FROM {t} WHERE id = x.id) AND {condition}"
+            "SELECT x FROM {t} x WHERE x.ctid = ANY (ARRAY(SELECT ctid FROM {t} WHERE id BETWEEN {low} AND {low} + 7)) AND {condition}"
         ),
         11 => format!(
             "SELECT tableoid = '{t}'::regclass, xmin IS NULL, count(*) FROM {t} WHERE {condition} GROUP BY 1, 2"
