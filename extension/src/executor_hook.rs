@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::table_am::insert_buffer;
+use crate::table_am::insert_buffer::{self, Gathers};
 
 static mut PREVIOUS: pg_sys::ExecutorRun_hook_type = None;
 
@@ -52,7 +52,12 @@ unsafe extern "C-unwind" fn executor_run(
 #[pg_guard]
 unsafe extern "C-unwind" fn begin(query: *mut pg_sys::QueryDesc) -> usize {
     // SAFETY: a live query descriptor.
-    insert_buffer::begin(unsafe { gathers(query) })
+    let gathers = if unsafe { gathers(query) } {
+        Gathers::Rows
+    } else {
+        Gathers::Nothing
+    };
+    insert_buffer::begin(gathers)
 }
 
 #[pg_guard]

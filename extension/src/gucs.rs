@@ -17,7 +17,7 @@ pub fn register() {
         c"Shared memory that holds the columns of lanes tables.",
         c"The arena is a cache of what lies in the tables' pages: when it is full, cold segments are read from pages instead.",
         &ARENA_SIZE,
-        16,
+        1,
         1024 * 1024,
         GucContext::Postmaster,
         GucFlags::UNIT_MB,

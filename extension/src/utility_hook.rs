@@ -8,6 +8,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::pg::ports;
+use crate::table_am::insert_buffer::{self, Gathers};
 use crate::table_am::{refuse, routine};
 use crate::table_options;
 
@@ -61,6 +62,8 @@ enum Afterwards {
 struct Plan {
     planned: *mut pg_sys::PlannedStmt,
     afterwards: Afterwards,
+    /// The depth of the frame that gathers the rows of a rewrite; 0: there is none.
+    frame: usize,
 }
 
 /// The hook. An ERROR of the statement itself must reach the client with its position, constraint names and context
@@ -90,7 +93,7 @@ unsafe extern "C-unwind" fn process_utility(
             destination,
             completion,
         );
-        after(plan.afterwards);
+        after(plan);
     }
 }
 
@@ -103,6 +106,7 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
     let unchanged = Plan {
         planned,
         afterwards: Afterwards::Nothing,
+        frame: 0,
     };
     // SAFETY: a live planned statement; each arm casts the node to what its tag says.
     unsafe {
@@ -130,7 +134,13 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                     );
                 }
             }
-            pg_sys::NodeTag::T_AlterTableStmt => return alter_table(planned, node.cast()),
+            pg_sys::NodeTag::T_AlterTableStmt => {
+                let plan = alter_table(planned, node.cast());
+                return Plan {
+                    frame: insert_buffer::begin(Gathers::BulkRows),
+                    ..plan
+                };
+            }
             pg_sys::NodeTag::T_IndexStmt => {
                 let index: *mut pg_sys::IndexStmt = node.cast();
                 if is_lanes(find((*index).relation)) {
@@ -171,10 +181,13 @@ unsafe fn refuse_publication(objects: *mut pg_sys::List) {
     improper_ctypes_definitions,
     reason = "called from Rust only; the signature is what the guard takes"
 )]
-unsafe extern "C-unwind" fn after(afterwards: Afterwards) {
+unsafe extern "C-unwind" fn after(plan: Plan) {
+    if plan.frame > 0 {
+        insert_buffer::end(plan.frame);
+    }
     // SAFETY: the lists live in the statement's memory context.
     unsafe {
-        match afterwards {
+        match plan.afterwards {
             Afterwards::Nothing => {}
             Afterwards::Store { table, ours } => {
                 pg_sys::CommandCounterIncrement();
@@ -270,6 +283,7 @@ unsafe fn create_table(
         Plan {
             planned,
             afterwards,
+            frame: 0,
         }
     }
 }
@@ -285,6 +299,7 @@ unsafe fn alter_table(
         let unchanged = Plan {
             planned,
             afterwards: Afterwards::Nothing,
+            frame: 0,
         };
         if !sets_parameters((*original).cmds) {
             return unchanged;
@@ -319,6 +334,7 @@ unsafe fn alter_table(
                 set,
                 reset,
             },
+            frame: 0,
         }
     }
 }

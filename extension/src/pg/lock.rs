@@ -2,6 +2,8 @@
 
 use pgrx::pg_sys;
 
+use super::ports;
+
 /// The relation's *space lock*: page lock 0 of the relation. Writers share it from allocating blocks until their
 /// directory entry names them; the sweep that looks for unreferenced blocks takes it exclusively, so that blocks in
 /// flight are never taken for free ones.
@@ -77,7 +79,7 @@ impl RowQueueLock {
     ) -> Option<RowQueueLock> {
         let mut pointer = tid;
         // SAFETY: the caller's promise.
-        let taken = unsafe { pg_sys::ConditionalLockTuple(relation, &mut pointer, mode) };
+        let taken = unsafe { ports::ConditionalLockTuple(relation, &mut pointer, mode) };
         taken.then_some(RowQueueLock {
             relation,
             tid,

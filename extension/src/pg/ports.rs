@@ -262,11 +262,20 @@ pub unsafe fn log_snapshot_conflict(relation: pg_sys::Relation, horizon: u32) {
     }
 }
 
-/// Lets a long loop be cancelled.
+/// Lets a long loop be cancelled. A request to end the whole process is turned into an ERROR here: Postgres would leave
+/// through `exit` without unwinding, and pins in the arena that are held on the stack would never be released. The process
+/// ends all the same, at the next check outside.
 pub fn CHECK_FOR_INTERRUPTS() {
+    // SAFETY: flags that signal handlers of this process set.
+    if unsafe { pg_sys::ProcDiePending != 0 && pg_sys::InterruptHoldoffCount == 0 } {
+        crate::error::raise(
+            pgrx::PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN,
+            "terminating connection due to administrator command",
+            "",
+        );
+    }
     pgrx::check_for_interrupts!();
 }
-
 /// `vac_update_relstats` for a table without indexes, multixacts or an all-visible map.
 ///
 /// # Safety
@@ -417,5 +426,72 @@ pub unsafe fn next_streamed_block(stream: *mut pg_sys::ReadStream) -> Option<u32
         let block = pg_sys::BufferGetBlockNumber(buffer);
         pg_sys::ReleaseBuffer(buffer);
         Some(block)
+    }
+}
+
+/// `ConditionalLockTuple`.
+///
+/// # Safety
+/// Open relation, live tuple id.
+pub unsafe fn ConditionalLockTuple(
+    relation: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    mode: i32,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::ConditionalLockTuple(
+            relation,
+            tid,
+            mode,
+            #[cfg(feature = "pg18")]
+            false,
+        )
+    }
+}
+
+/// `ConditionalXactLockTableWait`: whether the transaction is over.
+pub fn ConditionalXactLockTableWait(xid: u32) -> bool {
+    // SAFETY: a plain call.
+    unsafe {
+        pg_sys::ConditionalXactLockTableWait(
+            xid.into(),
+            #[cfg(feature = "pg18")]
+            false,
+        )
+    }
+}
+
+/// `pgstat_report_vacuum`.
+///
+/// # Safety
+/// `relation` is an open table that this VACUUM holds.
+pub unsafe fn pgstat_report_vacuum(relation: pg_sys::Relation, rows_live: u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::pgstat_report_vacuum(
+            (*relation).rd_id,
+            (*(*relation).rd_rel).relisshared,
+            rows_live as _,
+            0,
+            #[cfg(feature = "pg18")]
+            pg_sys::GetCurrentTimestamp(),
+        );
+    }
+}
+
+/// Counts an updated row.
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn pgstat_count_heap_update(relation: pg_sys::Relation) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::pgstat_count_heap_update(
+            relation,
+            false,
+            #[cfg(not(feature = "pg15"))]
+            false,
+        );
     }
 }

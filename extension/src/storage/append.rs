@@ -79,6 +79,9 @@ impl<'a> PreparedRun<'a> {
         // SAFETY: `write`'s caller promised an open table for as long as this value lives.
         unsafe {
             let tail = lock_directory_tail(self.relation, &self.meta, self.inline_bytes());
+            // With the tail held: a serializable reader has either locked the relation, which this finds, or will find
+            // the entry.
+            ports::CheckForSerializableConflictIn(self.relation);
             let page = DirectoryPage::parse(tail.bytes());
             let (first_row, index) = (page.next_row(), page.count() as u32);
             let inline = (self.first_block == 0).then_some(self.image.as_slice());

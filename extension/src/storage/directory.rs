@@ -57,11 +57,18 @@ pub struct DirectoryPage<'a> {
 impl<'a> DirectoryPage<'a> {
     /// Checks that the bytes are a directory page.
     pub fn parse(bytes: &'a [u8]) -> Self {
-        let lower = page::lower(bytes);
-        if get_u32(bytes, AT_MAGIC) != MAGIC || lower < AT_ENTRIES || lower > page::upper(bytes) {
-            error::corrupt("a directory page was expected");
+        match Self::try_parse(bytes) {
+            Some(page) => page,
+            None => error::corrupt("a directory page was expected"),
         }
-        DirectoryPage { bytes }
+    }
+
+    /// The same for a page that may have been reused meanwhile.
+    pub fn try_parse(bytes: &'a [u8]) -> Option<Self> {
+        let lower = page::lower(bytes);
+        let sound =
+            get_u32(bytes, AT_MAGIC) == MAGIC && lower >= AT_ENTRIES && lower <= page::upper(bytes);
+        sound.then_some(DirectoryPage { bytes })
     }
 
     /// Entries on the page.
@@ -152,7 +159,10 @@ pub fn set_next(bytes: &mut [u8], block: u32) {
 pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool {
     // SAFETY: the caller's promise: `extra` is the block of the entry's page.
     let page = unsafe { LockedPage::share(relation, run.extra) };
-    let view = DirectoryPage::parse(page.bytes());
+    // A page that is no directory page any more held dead runs only.
+    let Some(view) = DirectoryPage::try_parse(page.bytes()) else {
+        return true;
+    };
     (0..view.count())
         .map(|i| view.entry(i))
         .any(|e| e.first_row == run.first_row && e.flags & FLAG_DEAD != 0)

@@ -15,6 +15,7 @@ use pgrx::pg_sys;
 use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE};
 use super::{data_page, metapage::Meta};
 use crate::error;
+use crate::gucs;
 use crate::pg::datum::{self, Outlet};
 use crate::pg::page::LockedPage;
 use crate::pg::ports;
@@ -181,6 +182,10 @@ unsafe fn catch_up(
 ) -> Option<u32> {
     loop {
         let (mut confirmed, position) = cached.published();
+        // Made for a later generation than ours: our head of the chain may be unlinked. The caller starts over.
+        if position.block == 0 && cached.generation() != meta.generation {
+            return None;
+        }
         let mut complete = true;
         // SAFETY: the caller holds the relation open.
         unsafe {
@@ -292,7 +297,9 @@ unsafe fn try_decode_run(
     unsafe {
         if run.flags & FLAG_INLINE != 0 {
             let page = LockedPage::share(relation, run.block);
-            bytes.extend_from_slice(DirectoryPage::parse(page.bytes()).inline_image(run));
+            let view = DirectoryPage::try_parse(page.bytes())
+                .ok_or("its directory page is another by now")?;
+            bytes.extend_from_slice(view.inline_image(run));
         } else {
             data_page::read(
                 relation,
@@ -466,6 +473,9 @@ pub unsafe fn make_resident(
         if from >= end {
             return true;
         }
+        if bytes_stored(runs, from, end) > cached_bytes_max() {
+            return false;
+        }
         // SAFETY: the caller's promise.
         let decoded =
             unsafe { decode_rows(relation, shape, runs, from, end, std::ptr::null_mut()) };
@@ -489,4 +499,18 @@ pub unsafe fn make_resident(
             return false;
         }
     }
+}
+
+/// Bytes of the images of the runs that overlap some rows.
+fn bytes_stored(runs: &Runs, from: u64, to: u64) -> u64 {
+    (runs.first_ending_after(from)..runs.len())
+        .map(|index| runs.get(index))
+        .take_while(|run| run.first_row < to)
+        .map(|run| run.bytes as u64)
+        .sum()
+}
+
+/// A segment that is larger than this is not worth decoding for the arena: it would push out everything else.
+fn cached_bytes_max() -> u64 {
+    gucs::arena_bytes() as u64 / 2
 }

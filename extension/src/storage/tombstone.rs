@@ -136,6 +136,8 @@ impl Tail {
         loop {
             // SAFETY: the caller's promise; chain links name existing blocks.
             let page = unsafe { LockedPage::exclusive(relation, block) };
+            // Checks, too, that it is a tombstone page.
+            count(page.bytes());
             match next(page.bytes()) {
                 Some(further) => block = further,
                 None => return Tail { page },

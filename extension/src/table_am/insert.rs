@@ -25,21 +25,50 @@ pub unsafe fn insert_slots(
     // SAFETY: the caller's promise.
     unsafe {
         let kinds = datum::kinds((*relation).rd_att);
-        for chunk in slots.chunks(RUN_ROWS_MAX) {
-            let columns = columns_of((*relation).rd_att, &kinds, chunk);
-            let first_row = insert_columns(
-                relation,
-                &kinds,
-                &columns,
-                chunk.len(),
-                command,
-                entry_flags(options),
-            );
-            for (row, slot) in (first_row..).zip(chunk) {
-                (**slot).tts_tid = tid::from_row(row);
-                (**slot).tts_tableOid = (*relation).rd_id;
+        let mut intake = RowIntake::new((*relation).rd_att, &kinds);
+        let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
+        let mut pending = 0;
+        for (index, &slot) in slots.iter().enumerate() {
+            take_slot((*relation).rd_att, &mut intake, &mut columns, slot);
+            pending += 1;
+            if index + 1 < slots.len() && !is_full(&columns, pending) {
+                continue;
             }
+            let flags = entry_flags(options);
+            let first_row = insert_columns(relation, &kinds, &columns, pending, command, flags);
+            for (row, &slot) in (first_row..).zip(&slots[index + 1 - pending..=index]) {
+                (*slot).tts_tid = tid::from_row(row);
+                (*slot).tts_tableOid = (*relation).rd_id;
+            }
+            for column in &mut columns {
+                column.clear();
+            }
+            pending = 0;
         }
+    }
+}
+
+/// Bytes of columns after which they are written as a run: bounds memory, and the image, when rows are wide.
+const RUN_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Whether these rows are to be written before another one joins them.
+pub fn is_full(columns: &[Column], rows: usize) -> bool {
+    rows >= RUN_ROWS_MAX || columns.iter().map(Column::byte_len).sum::<usize>() >= RUN_BYTES_MAX
+}
+
+unsafe fn take_slot(
+    descriptor: pg_sys::TupleDesc,
+    intake: &mut RowIntake,
+    columns: &mut [Column],
+    slot: *mut pg_sys::TupleTableSlot,
+) {
+    // SAFETY: a filled slot of this descriptor.
+    unsafe {
+        let natts = (*descriptor).natts;
+        if ((*slot).tts_nvalid as i32) < natts {
+            pg_sys::slot_getsomeattrs_int(slot, natts);
+        }
+        intake.push(columns, (*slot).tts_values, (*slot).tts_isnull);
     }
 }
 
@@ -103,26 +132,20 @@ pub unsafe fn append(
     }
 }
 
-/// The rows of filled slots as columns.
+/// The row of a filled slot as columns.
 ///
 /// # Safety
-/// The slots are filled and of the row type `descriptor`, whose attributes are of `kinds`.
+/// The slot is filled and of the row type `descriptor`, whose attributes are of `kinds`.
 pub unsafe fn columns_of(
     descriptor: pg_sys::TupleDesc,
     kinds: &[LaneKind],
-    slots: &[*mut pg_sys::TupleTableSlot],
+    slot: *mut pg_sys::TupleTableSlot,
 ) -> Vec<Column> {
     let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
     // SAFETY: the caller's promise.
     unsafe {
         let mut intake = RowIntake::new(descriptor, kinds);
-        for &slot in slots {
-            let natts = (*descriptor).natts;
-            if ((*slot).tts_nvalid as i32) < natts {
-                pg_sys::slot_getsomeattrs_int(slot, natts);
-            }
-            intake.push(&mut columns, (*slot).tts_values, (*slot).tts_isnull);
-        }
+        take_slot(descriptor, &mut intake, &mut columns, slot);
     }
     columns
 }

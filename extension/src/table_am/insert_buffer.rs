@@ -1,44 +1,54 @@
-//! INSERT … SELECT and CREATE TABLE AS: the executor hands over one row at a time and never says which is the last. Within
-//! one run of the executor the rows are gathered, so that they become a few long runs instead of many of one row.
+//! INSERT … SELECT, CREATE TABLE AS, REFRESH and rewrites by ALTER TABLE: Postgres hands over one row at a time and never
+//! says which is the last. Within one run of the executor (or one ALTER TABLE) the rows are gathered, so that they become a
+//! few long runs instead of many of one row.
 //!
-//! A [`Frame`] stands for one call of `ExecutorRun` (see [`crate::executor_hook`]). What it gathered is written
+//! A [`Frame`] stands for one call of `ExecutorRun` (see [`crate::executor_hook`]) or one ALTER TABLE statement (see
+//! [`crate::utility_hook`]). What it gathered is written
 //! - when enough has come together,
-//! - when the call returns: before AFTER triggers, and before any later command,
+//! - when Postgres ends the bulk insert of the table, or the frame ends: before AFTER triggers, and before any later command,
 //! - when another executor run starts inside it (a volatile function's query), which may look at the table,
 //! - when anything else opens the table for reading.
 //!
 //! So nobody can tell the difference, but for the rows' tuple ids, which are not known before they are written. A frame
 //! gathers therefore only where nothing can ask for them: no RETURNING, no trigger, no index. Rows keep the transaction
 //! and command ids that they came with. When an ERROR ends the call, its (sub)transaction's abort forgets the frame: the
-//! rows are that transaction's and go with it.
+//! rows are that transaction's and go with it. When writing a frame's rows fails inside a nested subtransaction that
+//! survives its ERROR, the frame is *broken*: it raises again, so that its statement cannot succeed without its rows.
 
 use std::cell::RefCell;
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::insert;
+use crate::error;
 use crate::pg::datum::{self, RowIntake};
-use crate::storage::append::RUN_ROWS_MAX;
 
-/// Bytes of gathered columns after which they are written.
-const GATHERED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// How often, in rows, the bytes are counted.
-const BYTES_COUNTED_EVERY_ROWS: usize = 512;
-
-/// One call of the executor.
+/// One call of the executor, or one ALTER TABLE.
 struct Frame {
-    gathers: bool,
+    gathers: Gathers,
+    /// Rows were lost on their way: see the head of this file.
+    broken: bool,
     /// The subtransaction depth that it began at.
     nest_level: i32,
     gathered: Vec<Gathered>,
 }
 
+/// What a frame gathers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Gathers {
+    Nothing,
+    Rows,
+    /// Only rows that Postgres says are inserted in bulk and whose end it tells.
+    BulkRows,
+}
+
 /// Rows for one table, all of one command.
 struct Gathered {
-    /// Open as long as the executor runs: it is one of its result relations.
+    /// Open until the frame ends, or until Postgres ends the bulk insert.
     relation: pg_sys::Relation,
+    table: pg_sys::Oid,
     kinds: Vec<LaneKind>,
     intake: RowIntake,
     columns: Vec<Column>,
@@ -52,14 +62,15 @@ thread_local! {
     static FRAMES: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An executor run begins; returns the depth to give to [`end`].
-pub fn begin(gathers: bool) -> usize {
-    flush_all();
+/// A frame begins; returns the depth to give to [`end`].
+pub fn begin(gathers: Gathers) -> usize {
+    flush(|_| true);
     FRAMES.with_borrow_mut(|frames| {
         // SAFETY: a plain call.
         let nest_level = unsafe { pg_sys::GetCurrentTransactionNestLevel() };
         frames.push(Frame {
             gathers,
+            broken: false,
             nest_level,
             gathered: Vec::new(),
         });
@@ -67,10 +78,21 @@ pub fn begin(gathers: bool) -> usize {
     })
 }
 
-/// The executor run at this depth has ended well: writes what it gathered.
+/// The frame at this depth has ended well: writes what it gathered.
 pub fn end(depth: usize) {
-    flush_all();
-    FRAMES.with_borrow_mut(|frames| frames.truncate(depth - 1));
+    flush(|_| true);
+    let broken = FRAMES.with_borrow_mut(|frames| {
+        let broken = frames.get(depth - 1).is_some_and(|frame| frame.broken);
+        frames.truncate(depth - 1);
+        broken
+    });
+    if broken {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_IO_ERROR,
+            "rows of this statement could not be written",
+            "An error while writing them was caught inside the statement. Mend its cause and repeat the statement.",
+        );
+    }
 }
 
 /// A (sub)transaction at this depth, and all within it, aborted.
@@ -78,25 +100,49 @@ pub fn forget(nest_level: i32) {
     FRAMES.with_borrow_mut(|frames| frames.retain(|frame| frame.nest_level < nest_level));
 }
 
-/// Writes everything gathered, of every executor run under way.
-pub fn flush_all() {
-    loop {
-        // Taken out first: writing may raise, and what raised is not to be tried again.
-        let next = FRAMES
-            .with_borrow_mut(|frames| frames.iter_mut().find_map(|frame| frame.gathered.pop()));
-        match next {
-            // SAFETY: the relation is open while its executor run is under way.
-            Some(gathered) => unsafe { gathered.write() },
-            None => return,
-        }
+/// Writes what was gathered for one table.
+pub fn flush_table(table: pg_sys::Oid) {
+    if FRAMES.with_borrow(|frames| frames.iter().any(|frame| !frame.gathered.is_empty())) {
+        flush(|gathered| gathered.table == table);
     }
 }
 
-/// Gathers the slot's row if the executor run under way does that; false: the caller is to write it.
+/// Writes what was gathered, of every frame, and is wanted.
+fn flush(wanted: impl Fn(&Gathered) -> bool) {
+    loop {
+        let next = FRAMES.with_borrow_mut(|frames| {
+            frames.iter_mut().enumerate().find_map(|(depth, frame)| {
+                let index = frame.gathered.iter().position(&wanted)?;
+                // Taken out, and whole again only when it is written.
+                frame.broken = true;
+                Some((depth, frame.gathered.swap_remove(index)))
+            })
+        });
+        let Some((depth, gathered)) = next else {
+            return;
+        };
+        write(depth, gathered);
+    }
+}
+
+/// Writes rows that were taken out of the frame at this depth, which is marked as broken meanwhile.
+fn write(depth: usize, gathered: Gathered) {
+    // SAFETY: the relation is open as long as it is inserted into.
+    unsafe { gathered.write() };
+    FRAMES.with_borrow_mut(|frames| {
+        if let Some(frame) = frames.get_mut(depth) {
+            frame.broken = false;
+        }
+    });
+}
+
+/// Gathers the slot's row if the frame under way does that; false: the caller is to write it.
 ///
 /// # Safety
-/// `relation` is a lanes table, open for the length of the executor run; `slot` is filled and of its row type.
+/// `relation` is a lanes table, open until its frame ends or its bulk insert is finished; `slot` is filled and of its row
+/// type; `bulk` is null or Postgres's state of a bulk insert.
 pub unsafe fn gather(
+    bulk: *mut pg_sys::BulkInsertStateData,
     relation: pg_sys::Relation,
     slot: *mut pg_sys::TupleTableSlot,
     command: pg_sys::CommandId,
@@ -105,9 +151,17 @@ pub unsafe fn gather(
     // SAFETY: the caller's promise.
     let full = unsafe {
         let wants_tids = !(*relation).trigdesc.is_null() || (*(*relation).rd_rel).relhasindex;
-        if wants_tids
-            || !FRAMES.with_borrow(|frames| frames.last().is_some_and(|frame| frame.gathers))
-        {
+        let gathers = FRAMES.with_borrow(|frames| {
+            frames
+                .last()
+                .map_or(Gathers::Nothing, |frame| frame.gathers)
+        });
+        let gathers = match gathers {
+            Gathers::Nothing => false,
+            Gathers::Rows => true,
+            Gathers::BulkRows => !bulk.is_null(),
+        };
+        if wants_tids || !gathers {
             return false;
         }
         let natts = (*(*relation).rd_att).natts;
@@ -116,23 +170,31 @@ pub unsafe fn gather(
         }
         (*slot).tts_tableOid = (*relation).rd_id;
         FRAMES.with_borrow_mut(|frames| {
-            let gathered = &mut frames.last_mut().expect("looked at above").gathered;
-            let same = |g: &Gathered| g.relation == relation && g.command == command;
-            let index = gathered.iter().position(same).unwrap_or_else(|| {
-                gathered.push(Gathered::new(relation, command, options));
-                gathered.len() - 1
+            let depth = frames.len() - 1;
+            let frame = &mut frames[depth];
+            let same = |g: &Gathered| {
+                g.relation == relation && g.command == command && g.options == options
+            };
+            let index = frame.gathered.iter().position(same).unwrap_or_else(|| {
+                frame
+                    .gathered
+                    .push(Gathered::new(relation, command, options));
+                frame.gathered.len() - 1
             });
-            let target = &mut gathered[index];
+            let target = &mut frame.gathered[index];
             target
                 .intake
                 .push(&mut target.columns, (*slot).tts_values, (*slot).tts_isnull);
             target.rows += 1;
-            target.is_full().then(|| gathered.swap_remove(index))
+            if !insert::is_full(&target.columns, target.rows) {
+                return None;
+            }
+            frame.broken = true;
+            Some((depth, frame.gathered.swap_remove(index)))
         })
     };
-    if let Some(full) = full {
-        // SAFETY: as above.
-        unsafe { full.write() };
+    if let Some((depth, full)) = full {
+        write(depth, full);
     }
     true
 }
@@ -148,6 +210,7 @@ impl Gathered {
             let kinds = datum::kinds((*relation).rd_att);
             Gathered {
                 relation,
+                table: (*relation).rd_id,
                 intake: RowIntake::new((*relation).rd_att, &kinds),
                 columns: kinds.iter().map(|kind| Column::new(*kind)).collect(),
                 kinds,
@@ -159,14 +222,8 @@ impl Gathered {
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.rows >= RUN_ROWS_MAX
-            || (self.rows.is_multiple_of(BYTES_COUNTED_EVERY_ROWS)
-                && self.columns.iter().map(Column::byte_len).sum::<usize>() >= GATHERED_BYTES_MAX)
-    }
-
     unsafe fn write(self) {
-        // SAFETY: the relation is open while its executor run is under way.
+        // SAFETY: the relation is open as long as it is inserted into.
         unsafe {
             let flags = insert::entry_flags(self.options);
             insert::append(

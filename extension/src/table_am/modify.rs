@@ -183,6 +183,33 @@ struct Held {
     verdict: Verdict,
 }
 
+impl Held {
+    /// Row locks of other transactions that still run.
+    fn locks_of_others(&self, row: u64) -> Vec<Tombstone> {
+        let tombstones = self.content.tombstones.borrow();
+        let running =
+            |t: &&Tombstone| t.kind == kind::LOCK && xid_status(t.xmax) == XidStatus::Running;
+        tombstones
+            .of_row(row)
+            .iter()
+            .filter(running)
+            .copied()
+            .collect()
+    }
+
+    /// The new version that another transaction, still running, is making of the row.
+    fn successor_in_progress(&self, row: u64) -> Option<u64> {
+        let tombstones = self.content.tombstones.borrow();
+        let running =
+            |t: &&Tombstone| t.kind == kind::UPDATE && xid_status(t.xmax) == XidStatus::Running;
+        tombstones
+            .of_row(row)
+            .iter()
+            .find(running)
+            .map(|t| t.next_row)
+    }
+}
+
 impl Target {
     /// Locks the tombstone tail and judges the row.
     unsafe fn hold(&self) -> Option<Held> {
@@ -233,7 +260,7 @@ impl Target {
             if self.queue.is_none() {
                 self.queue = RowQueueLock::try_acquire(self.relation, id, hardware);
             }
-            self.queue.is_some() && pg_sys::ConditionalXactLockTableWait(xid.into())
+            self.queue.is_some() && ports::ConditionalXactLockTableWait(xid)
         }
     }
 
@@ -290,6 +317,9 @@ pub unsafe fn delete(
                     if !crosscheck_passes(&mut held, row, crosscheck) {
                         return TM_Result::TM_Updated;
                     }
+                    // Again, with the tail held: a reader since the first check has either locked the relation, which
+                    // this finds, or will find the tombstone.
+                    ports::CheckForSerializableConflictIn(relation);
                     held.tail.push(relation, &tombstone);
                     pg_sys::pgstat_count_heap_delete(relation);
                     return TM_Result::TM_Ok;
@@ -340,7 +370,7 @@ pub unsafe fn update(
         ports::CheckForSerializableConflictIn(relation);
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
         let kinds = datum::kinds((*relation).rd_att);
-        let columns = insert::columns_of((*relation).rd_att, &kinds, &[slot]);
+        let columns = insert::columns_of((*relation).rd_att, &kinds, slot);
         loop {
             // Wait before the new version is written, not after.
             let Some(held) = target.hold() else {
@@ -368,15 +398,23 @@ pub unsafe fn update(
             if !crosscheck_passes(&mut held, row, crosscheck) {
                 return TM_Result::TM_Updated;
             }
+            ports::CheckForSerializableConflictIn(relation);
             let next_row = prepared.publish(xid, command, 0);
+            let locks = held.locks_of_others(row);
             held.tail
                 .push(relation, &target.tombstone(kind::UPDATE, next_row, 0));
             (*slot).tts_tid = tid::from_row(next_row);
             (*slot).tts_tableOid = (*relation).rd_id;
-            #[cfg(feature = "pg15")]
-            pg_sys::pgstat_count_heap_update(relation, false);
-            #[cfg(not(feature = "pg15"))]
-            pg_sys::pgstat_count_heap_update(relation, false, false);
+            // Locks that this update does not conflict with hold for the new version too, which nobody else sees yet.
+            for lock in locks {
+                let moved = Tombstone {
+                    row: next_row,
+                    next_row,
+                    ..lock
+                };
+                Tail::lock(relation, &held.content.meta).push(relation, &moved);
+            }
+            ports::pgstat_count_heap_update(relation);
             return TM_Result::TM_Ok;
         }
     }
@@ -435,6 +473,7 @@ pub unsafe fn lock(
             };
             match held.verdict {
                 Verdict::Free => {
+                    let successor = held.successor_in_progress(target.row);
                     let Held {
                         reader,
                         content,
@@ -456,6 +495,15 @@ pub unsafe fn lock(
                         drop(tail);
                     } else {
                         tail.push(relation, &lock);
+                    }
+                    // A version in the making, which this lock does not conflict with, is locked along.
+                    if let Some(next) = successor {
+                        let along = Tombstone {
+                            row: next,
+                            next_row: next,
+                            ..lock
+                        };
+                        Tail::lock(relation, &content.meta).push(relation, &along);
                     }
                     scan::store_row(&reader, &content, &run, target.row, slot);
                     *id = tid::from_row(target.row);

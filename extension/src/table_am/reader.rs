@@ -49,7 +49,7 @@ impl Reader {
     pub unsafe fn open_as(relation: pg_sys::Relation, descriptor: pg_sys::TupleDesc) -> Reader {
         // SAFETY: the caller's promise.
         unsafe {
-            insert_buffer::flush_all();
+            insert_buffer::flush_table((*relation).rd_id);
             let shape = Shape::of(descriptor);
             let content = loop {
                 let Some(meta) = Meta::load(relation) else {

@@ -9,18 +9,15 @@ use lanes_columnar::column::Column;
 use pgrx::pg_sys;
 
 use super::reader::{Content, Reader, Window};
-use super::refuse;
+use super::{insert, refuse};
 use crate::pg::datum::RowIntake;
 use crate::pg::ports;
 use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
-use crate::storage::append::{PreparedRun, RUN_ROWS_MAX};
+use crate::storage::append::PreparedRun;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{Tail, Tombstone, kind};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
-
-/// Bytes of column data after which a run is written: keeps memory bounded when rows are wide.
-const RUN_BYTES_TARGET: usize = 16 * 1024 * 1024;
 
 /// Rows kept and dropped.
 #[derive(Default)]
@@ -183,9 +180,7 @@ impl Copier<'_> {
     /// Writes what is gathered if the next row cannot join it.
     unsafe fn start_row(&mut self, owner: (u32, u32, u32)) {
         let same = owner == self.owner || (owner.2 & self.owner.2 & FLAG_FROZEN != 0);
-        let full = self.rows.len() >= RUN_ROWS_MAX
-            || (self.rows.len().is_multiple_of(1024)
-                && self.columns.iter().map(Column::byte_len).sum::<usize>() > RUN_BYTES_TARGET);
+        let full = insert::is_full(&self.columns, self.rows.len());
         if !self.rows.is_empty() && (!same || full) {
             // SAFETY: `copy`'s caller promised open tables.
             unsafe { self.flush() };

@@ -43,7 +43,7 @@ static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     tuple_delete: Some(tuple_delete),
     tuple_update: Some(tuple_update),
     tuple_lock: Some(tuple_lock),
-    finish_bulk_insert: None,
+    finish_bulk_insert: Some(finish_bulk_insert),
     #[cfg(feature = "pg15")]
     relation_set_new_filenode: Some(relation_set_new_file),
     #[cfg(not(feature = "pg15"))]
@@ -136,8 +136,9 @@ unsafe extern "C-unwind" fn scan_begin(
     // SAFETY: the table access method's contract.
     unsafe {
         pg_sys::RelationIncrementReferenceCount(relation);
-        let reads_all =
-            pg_sys::ScanOptions::SO_TYPE_SEQSCAN | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN;
+        let reads_all = pg_sys::ScanOptions::SO_TYPE_SEQSCAN
+            | pg_sys::ScanOptions::SO_TYPE_SAMPLESCAN
+            | pg_sys::ScanOptions::SO_TYPE_TIDRANGESCAN;
         if flags & reads_all != 0 && !snapshot.is_null() {
             ports::PredicateLockRelation(relation, snapshot);
         }
@@ -310,11 +311,11 @@ unsafe extern "C-unwind" fn tuple_insert(
     slot: *mut pg_sys::TupleTableSlot,
     command: pg_sys::CommandId,
     options: i32,
-    _bulk: *mut pg_sys::BulkInsertStateData,
+    bulk: *mut pg_sys::BulkInsertStateData,
 ) {
     // SAFETY: the table access method's contract.
     unsafe {
-        if !insert_buffer::gather(relation, slot, command, options) {
+        if !insert_buffer::gather(bulk, relation, slot, command, options) {
             insert::insert_slots(relation, &[slot], command, options);
         }
     }
@@ -338,6 +339,12 @@ unsafe extern "C-unwind" fn multi_insert(
             options,
         )
     }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn finish_bulk_insert(relation: pg_sys::Relation, _options: i32) {
+    // SAFETY: an open relation. What was gathered for it must be written before it is closed.
+    insert_buffer::flush_table(unsafe { (*relation).rd_id });
 }
 
 #[pg_guard]

@@ -440,6 +440,9 @@ pub unsafe fn fetch(
     };
     // SAFETY: the caller's promise.
     unsafe {
+        if (*raw).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
+            ports::PredicateLockRelation(relation, raw);
+        }
         let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
         let Some(mut content) = reader.content.take() else {
             return false;

@@ -327,22 +327,20 @@ unsafe fn apply_runs(relation: pg_sys::Relation, meta: &Meta, plan: &Plan) {
         }
         let runs = Runs::of(relation, meta, Shape::of((*relation).rd_att).fingerprint);
         let Some(cached) = runs.cached() else { return };
-        let mut number = 0u32;
-        directory::walk(
-            relation,
-            meta.directory_head,
-            Position { block: 0, index: 0 },
-            |_, entries, _| {
-                for run in entries
-                    .iter()
-                    .take(cached.runs().saturating_sub(number) as usize)
-                {
-                    cached.set_flags(number, run.flags & (FLAG_DEAD | FLAG_FROZEN));
-                    number += 1;
+        let (mut index, count) = (0u32, cached.runs());
+        let head = Position { block: 0, index: 0 };
+        directory::walk(relation, meta.directory_head, head, |_, entries, _| {
+            for run in entries {
+                // By row, not by number: the arena may know runs whose pages were unlinked.
+                while index < count && cached.run(index).first_row < run.first_row {
+                    index += 1;
                 }
-                number < cached.runs()
-            },
-        );
+                if index < count && cached.run(index).first_row == run.first_row {
+                    cached.set_flags(index, run.flags & (FLAG_DEAD | FLAG_FROZEN));
+                }
+            }
+            index < count
+        });
     }
 }
 
@@ -422,12 +420,7 @@ impl Report {
         unsafe {
             let blocks = metapage::blocks(relation);
             ports::update_relation_stats(relation, blocks, self.rows_live as f64, self.frozen);
-            pg_sys::pgstat_report_vacuum(
-                (*relation).rd_id,
-                (*(*relation).rd_rel).relisshared,
-                self.rows_live as _,
-                0,
-            );
+            ports::pgstat_report_vacuum(relation, self.rows_live);
             pgrx::debug1!(
                 "lanes table \"{}\": {} rows live, {} dead, {} blocks",
                 ports::RelationGetRelationName(relation),
