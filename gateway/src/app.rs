@@ -171,7 +171,7 @@ async fn scrape_self(own: SelfScrape, path: Arc<WritePath>, level: AckLevel) {
         times.tick().await;
         let body = self_scrape::encode(&path.metrics.gather(), &own.instance, clock::unix_ms());
         match path
-            .receive(&body, Reservation::default(), level, clock::now())
+            .receive(body.into(), Reservation::default(), level, clock::now())
             .await
         {
             Ok(()) => {}

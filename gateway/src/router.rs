@@ -81,7 +81,7 @@ async fn write(
     .map_err(refusal_of_body)?;
     handlers
         .path
-        .receive(&bytes, reservation, level, started)
+        .receive(bytes, reservation, level, started)
         .await?;
     Ok(StatusCode::NO_CONTENT)
 }

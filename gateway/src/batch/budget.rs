@@ -1,5 +1,20 @@
 //! The bytes that all requests not yet answered may hold together. Who wants more than is left waits, within bounds, and is then told to
 //! come again: memory is bounded whatever clients do.
+//!
+//! | a request | holds |
+//! |---|---|
+//! | while its body is read | the bytes that have come |
+//! | before it is decompressed | the body, and the most that decompressing and decoding can take: [`decoding_bytes_max`] of the length it declares |
+//! | once decoded | its rows and the series to register |
+//!
+//! The step to decoding is an [exchange](Reservation::exchange): nobody waits for more while holding what others wait for, so requests
+//! cannot block each other. Meanwhile the compressed body alone is held, without a reservation; all wait in one queue, first come, first
+//! served, so no body takes more to be read before those ahead of it are decoded. After decoding a reservation only shrinks.
+//!
+//! A request that could take more than the whole budget takes all of it: it is decoded while no other holds anything, and may exceed the
+//! budget alone.
+//!
+//! [`decoding_bytes_max`]: crate::receive::resolve::decoding_bytes_max
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +96,15 @@ impl Reservation {
         }
         Ok(())
     }
+
+    /// Gives this reservation back, then takes one of `bytes`, rounded up, in one step.
+    ///
+    /// # Errors
+    /// [`Overloaded`] if there is no room in time; nothing is reserved then.
+    pub async fn exchange(&mut self, budget: &Budget, bytes: usize) -> Result<(), Overloaded> {
+        drop(self.permit.take());
+        self.resize(budget, bytes).await
+    }
 }
 
 #[cfg(test)]
@@ -111,6 +135,31 @@ mod tests {
         let mut all = Reservation::default();
         all.resize(&budget, usize::MAX).await.unwrap();
         assert_eq!(budget.pending_bytes(), 2 * PERMIT_BYTES);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn exchanging_holds_nothing_while_waiting() {
+        let budget = Budget::new(2 * PERMIT_BYTES, Duration::from_secs(1));
+        let (mut first, mut second) = (Reservation::default(), Reservation::default());
+        first.resize(&budget, 1).await.unwrap();
+        second.resize(&budget, 1).await.unwrap();
+        // Each wants what the other holds.
+        let exchange = async |mut reservation: Reservation| {
+            reservation.exchange(&budget, 2 * PERMIT_BYTES).await
+        };
+        assert_eq!(
+            tokio::join!(exchange(first), exchange(second)),
+            (Ok(()), Ok(()))
+        );
+        let mut held = Reservation::default();
+        held.resize(&budget, 1).await.unwrap();
+        let mut refused = Reservation::default();
+        refused.resize(&budget, 1).await.unwrap();
+        assert_eq!(
+            refused.exchange(&budget, 2 * PERMIT_BYTES).await,
+            Err(Overloaded)
+        );
+        assert_eq!(budget.pending_bytes(), PERMIT_BYTES);
     }
 
     #[tokio::test(start_paused = true)]

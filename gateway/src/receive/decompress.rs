@@ -36,6 +36,30 @@ pub enum DecompressError {
     },
 }
 
+/// The length that `body` declares once decompressed, found possible and at most `bytes_max`.
+///
+/// # Errors
+/// [`DecompressError`]
+pub fn declared_bytes(body: &[u8], bytes_max: usize) -> Result<usize, DecompressError> {
+    if body.is_empty() {
+        return Err(DecompressError::Empty);
+    }
+    let declared_bytes = snap::raw::decompress_len(body).map_err(DecompressError::Snappy)?;
+    if declared_bytes > bytes_max {
+        return Err(DecompressError::TooLong {
+            declared_bytes,
+            bytes_max,
+        });
+    }
+    if declared_bytes > body.len().saturating_mul(EXPANSION_MAX) {
+        return Err(DecompressError::Impossible {
+            body_bytes: body.len(),
+            declared_bytes,
+        });
+    }
+    Ok(declared_bytes)
+}
+
 /// A buffer used again and again by one thread.
 #[derive(Debug, Default)]
 pub struct Decompressor {
@@ -46,32 +70,23 @@ impl Decompressor {
     /// Kept between requests; a rare large body does not hold its memory for ever.
     const KEPT_BYTES_MAX: usize = 4 << 20;
 
+    /// Gives a large buffer back; to be called when what was decompressed is no longer needed.
+    pub fn trim(&mut self) {
+        if self.buffer.capacity() > Self::KEPT_BYTES_MAX {
+            self.buffer = Vec::new();
+        }
+    }
+
     /// Decompresses one block of at most `bytes_max` bytes.
     ///
     /// # Errors
     /// [`DecompressError`]; nothing is allocated for a length that is refused.
     pub fn decompress(&mut self, body: &[u8], bytes_max: usize) -> Result<&[u8], DecompressError> {
-        if body.is_empty() {
-            return Err(DecompressError::Empty);
-        }
-        let declared_bytes = snap::raw::decompress_len(body).map_err(DecompressError::Snappy)?;
-        if declared_bytes > bytes_max {
-            return Err(DecompressError::TooLong {
-                declared_bytes,
-                bytes_max,
-            });
-        }
-        if declared_bytes > body.len().saturating_mul(EXPANSION_MAX) {
-            return Err(DecompressError::Impossible {
-                body_bytes: body.len(),
-                declared_bytes,
-            });
-        }
-        if self.buffer.capacity() > Self::KEPT_BYTES_MAX && declared_bytes <= Self::KEPT_BYTES_MAX {
-            self.buffer = Vec::new();
-        }
+        let declared_bytes = declared_bytes(body, bytes_max)?;
         if self.buffer.len() < declared_bytes {
-            self.buffer.resize(declared_bytes, 0);
+            // The old one first: never both, and no more than is declared.
+            self.buffer = Vec::new();
+            self.buffer = vec![0; declared_bytes];
         }
         let written = snap::raw::Decoder::new()
             .decompress(body, &mut self.buffer[..declared_bytes])
@@ -110,6 +125,9 @@ mod tests {
                 .len(),
             zeros.len()
         );
+        assert_eq!(decompressor.buffer.capacity(), zeros.len());
+        decompressor.trim();
+        assert_eq!(decompressor.buffer.capacity(), 0);
     }
 
     #[test]

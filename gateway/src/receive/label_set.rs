@@ -3,6 +3,8 @@
 //! Canonical form: Label messages sorted by name, names distinct, no empty values (to Prometheus, an empty value and no label are the
 //! same), shortest varints, name before value. It is what Prometheus sends, so there the sent bytes are the canonical ones.
 
+use std::fmt::Write;
+
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -139,13 +141,17 @@ impl LabelSet {
     /// # Errors
     /// [`LabelError`]: a malformed request, or a refused series.
     pub fn parse(raw: &[u8], limits: &LabelLimits) -> Result<Self, LabelError> {
-        let mut labels = labels(raw)?;
-        let metric = match labels.iter().find(|(name, _)| *name == METRIC_LABEL) {
-            Some((_, metric)) if !metric.is_empty() => *metric,
+        let Labels {
+            mut labels,
+            count,
+            metric,
+        } = Labels::read(raw, limits.labels_max)?;
+        let metric = match metric {
+            Some(metric) if !metric.is_empty() => metric,
             _ => return Err(LabelFault::NoMetric.into()),
         };
-        if labels.len() > limits.labels_max {
-            let (labels, labels_max) = (labels.len(), limits.labels_max);
+        if count > limits.labels_max {
+            let (labels, labels_max) = (count, limits.labels_max);
             return Err(LabelFault::TooMany {
                 metric: shortened(metric),
                 labels,
@@ -163,15 +169,23 @@ impl LabelSet {
 
     fn of_sorted(metric: &str, labels: &[(&str, &str)]) -> Self {
         let bytes = canonical_bytes(labels).into_boxed_slice();
+        let json_bytes: usize = labels
+            .iter()
+            .map(|(name, value)| json_bytes(name) + json_bytes(value) + 2)
+            .sum();
         let others: serde_json::Map<String, serde_json::Value> = labels
             .iter()
             .filter(|(name, _)| *name != METRIC_LABEL)
             .map(|(name, value)| ((*name).to_owned(), (*value).into()))
             .collect();
+        // Not `to_string`, which doubles the string as it grows.
+        let mut labels_json = String::with_capacity(2 + json_bytes);
+        // Writing to a string does not fail.
+        let _ = write!(labels_json, "{}", serde_json::Value::Object(others));
         let fingerprint = xxh3_128(&bytes);
         Self {
             metric: metric.to_owned(),
-            labels_json: serde_json::Value::Object(others).to_string(),
+            labels_json,
             bytes,
             fingerprint,
         }
@@ -179,7 +193,7 @@ impl LabelSet {
 
     /// Bytes on the heap, roughly; for the memory budget.
     pub fn heap_bytes(&self) -> usize {
-        self.metric.len() + self.labels_json.len() + self.bytes.len() + size_of::<Self>()
+        self.metric.len() + self.labels_json.capacity() + self.bytes.len() + size_of::<Self>()
     }
 }
 
@@ -206,17 +220,50 @@ pub fn put_label(out: &mut Vec<u8>, field: u32, name: &str, value: &str) {
     put_delimited(out, 2, value.as_bytes());
 }
 
-fn labels(raw: &[u8]) -> Result<Vec<(&str, &str)>, LabelError> {
-    let mut labels = Vec::new();
-    let mut reader = Reader::new(raw);
-    while let Some(key) = reader.key()? {
-        // `raw` holds what the decoder took for labels, nothing else.
-        if (key.field, key.wire_type) != (1, DELIMITED) {
-            return Err(key.mismatch().into());
+/// Bytes of `text` as a JSON string.
+fn json_bytes(text: &str) -> usize {
+    let escaped = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    2 + text.bytes().map(escaped).sum::<usize>()
+}
+
+/// Label messages, read.
+struct Labels<'a> {
+    /// At most as many as are allowed: an empty message has two bytes, a place here has 32.
+    labels: Vec<(&'a str, &'a str)>,
+    /// All that came.
+    count: usize,
+    /// The first value of `__name__`.
+    metric: Option<&'a str>,
+}
+
+impl<'a> Labels<'a> {
+    fn read(raw: &'a [u8], labels_max: usize) -> Result<Self, LabelError> {
+        let mut read = Self {
+            labels: Vec::new(),
+            count: 0,
+            metric: None,
+        };
+        let mut reader = Reader::new(raw);
+        while let Some(key) = reader.key()? {
+            // `raw` holds what the decoder took for labels, nothing else.
+            if (key.field, key.wire_type) != (1, DELIMITED) {
+                return Err(key.mismatch().into());
+            }
+            let (name, value) = label(reader.delimited()?)?;
+            read.count += 1;
+            if read.metric.is_none() && name == METRIC_LABEL {
+                read.metric = Some(value);
+            }
+            if read.count <= labels_max {
+                read.labels.push((name, value));
+            }
         }
-        labels.push(label(reader.delimited()?)?);
+        Ok(read)
     }
-    Ok(labels)
 }
 
 fn label(message: &[u8]) -> Result<(&str, &str), LabelError> {
@@ -443,6 +490,17 @@ mod tests {
             LabelSet::parse(b"\x0a\x05\x0a", &LIMITS),
             Err(LabelError::Protobuf(ProtobufError::Truncated))
         ));
+    }
+
+    #[test]
+    fn json_has_the_room_it_needs() {
+        let value = "a\"\\\n\r\t\u{8}\u{c}\u{1}\u{1f}é\u{7f}";
+        let set = parse(&[("__name__", "up"), ("job", value)]).unwrap();
+        assert_eq!(
+            json_bytes(value),
+            serde_json::json!(value).to_string().len()
+        );
+        assert!(set.labels_json.len() <= 2 + json_bytes("job") + json_bytes(value) + 2);
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //! | to rows | [`resolve`] | ids where known, label sets to register where not |
 //! | all together | [`write`] | one request from body to answer |
 //!
-//! Decompressing and decoding do not pause, so at most as many decompressed bodies exist as there are worker threads; all else that a
-//! request holds is taken from the memory budget.
+//! All that a request holds is taken from the memory budget, before it is decompressed and decoded as much as that can take at most:
+//! see [`crate::batch::budget`].
 
 pub mod body;
 pub mod decode;

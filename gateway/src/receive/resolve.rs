@@ -111,6 +111,30 @@ impl Resolved {
     }
 }
 
+/// Most bytes that decompressing and decoding a body of `declared_bytes` hold together, the decompressed body included.
+///
+/// | what of the body | holds at most |
+/// |---|---|
+/// | a byte, of whatever | 13 bytes: itself; in labels 3 in the scratch, whose buffers double, 1 each as canonical bytes, as alias and as key of this request's table, 6 as JSON, of a control character |
+/// | a sample, of 2 bytes or more | 80 bytes: 16 in the scratch and 20 in the rows, all doubling |
+/// | a series to register, of 17 bytes or more and a sample | 496 bytes: its place in a vector and a table, both doubling, and five allocations |
+/// | all labels of one series | 512 bytes each, while looked into |
+///
+/// A byte is in a sample (1 + 80 / 2 bytes) or in a series (13 + 496 / 17 bytes), hence 43 for each; where samples are bounded lower,
+/// 13 for each and the rest for each sample.
+pub fn decoding_bytes_max(declared_bytes: usize, limits: &RequestLimits) -> usize {
+    const BYTE_BYTES: usize = 13;
+    const DENSE_BYTE_BYTES: usize = 43;
+    const SAMPLE_AND_SERIES_BYTES: usize = 80 + 496;
+    const LABEL_BYTES: usize = 512;
+    let dense = declared_bytes.saturating_mul(DENSE_BYTE_BYTES);
+    let sparse = declared_bytes
+        .saturating_mul(BYTE_BYTES)
+        .saturating_add(limits.samples_max.saturating_mul(SAMPLE_AND_SERIES_BYTES));
+    let label = limits.label.labels_max.saturating_mul(LABEL_BYTES);
+    dense.min(sparse).saturating_add(label)
+}
+
 /// Decodes `body` and looks its series up.
 ///
 /// # Errors

@@ -383,3 +383,42 @@ proptest! {
         exercise(&snap::raw::Encoder::new().compress_vec(&body).unwrap());
     }
 }
+
+#[test]
+fn what_is_decoded_stays_within_its_bound() {
+    let dense_samples = {
+        let mut series = canonical_bytes(&[("__name__", "up")]);
+        series.extend_from_slice(&[0x12, 0x00].repeat(1000));
+        let mut body = Vec::new();
+        put_delimited(&mut body, 1, &series);
+        body
+    };
+    let short_series = {
+        let mut body = Vec::new();
+        for number in 0..1000u32 {
+            let name = char::from_u32(0x100 + number).unwrap().to_string();
+            let mut series = canonical_bytes(&[("__name__", &name)]);
+            series.extend_from_slice(&[0x12, 0x00]);
+            put_delimited(&mut body, 1, &series);
+        }
+        body
+    };
+    let escaped_labels = {
+        let value = "\u{1}".repeat(100);
+        let mut series = canonical_bytes(&[("__name__", "up"), ("a", &value), ("b", &value)]);
+        series.extend_from_slice(&[0x12, 0x00]);
+        let mut body = Vec::new();
+        put_delimited(&mut body, 1, &series);
+        body
+    };
+    for body in [dense_samples, short_series, escaped_labels] {
+        let resolved = resolve(&body, &limits(), &cache()).unwrap();
+        assert!(resolved.refused.is_nothing(), "{:?}", resolved.refused);
+        let held_bytes = body.len() + resolved.heap_bytes();
+        assert!(
+            held_bytes <= decoding_bytes_max(body.len(), &limits()),
+            "{held_bytes} bytes are held of {}",
+            body.len()
+        );
+    }
+}

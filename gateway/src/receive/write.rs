@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
-use super::decompress::Decompressor;
-use super::resolve::{Refused, RequestLimits, Resolved, resolve};
+use super::decompress::{Decompressor, declared_bytes};
+use super::resolve::{Refused, RequestLimits, Resolved, decoding_bytes_max, resolve};
 use crate::batch::pending::Outcome;
 use crate::batch::register::RegisterJob;
 use crate::batch::{Budget, Digest, Fault, Pending, Reservation, SeriesCache};
@@ -63,16 +64,25 @@ impl WritePath {
     /// `Refusal::BadRequest` all of it that is legal has been stored, unless it is malformed.
     pub async fn receive(
         &self,
-        body: &[u8],
+        body: Bytes,
         mut reservation: Reservation,
         level: AckLevel,
         started: Instant,
     ) -> Result<(), Refusal> {
         let deadline = started + self.limits.ack_timeout;
         self.metrics.body_bytes.inc_by(body.len() as u64);
-        let digest = Digest::of(ROUTE, body);
-        let mut resolved = self.resolve(body)?;
+        let digest = Digest::of(ROUTE, &body);
+        let declared_bytes = declared_bytes(&body, self.limits.decompressed_bytes_max)
+            .map_err(|error| Refusal::BadRequest(error.to_string()))?;
+        let decoding_bytes = decoding_bytes_max(declared_bytes, &self.limits.request);
+        reservation
+            .exchange(&self.budget, body.len().saturating_add(decoding_bytes))
+            .await
+            .map_err(|error| Refusal::Busy(error.to_string()))?;
+        let mut resolved = self.resolve(&body)?;
+        drop(body);
         self.count(&resolved);
+        // Less than was taken for decoding, so nothing is waited for.
         reservation
             .resize(&self.budget, resolved.heap_bytes())
             .await
@@ -117,8 +127,10 @@ impl WritePath {
             self.metrics
                 .decompressed_bytes
                 .inc_by(decompressed.len() as u64);
-            resolve(decompressed, &self.limits.request, &self.cache)
-                .map_err(|error| Refusal::BadRequest(error.to_string()))
+            let resolved = resolve(decompressed, &self.limits.request, &self.cache)
+                .map_err(|error| Refusal::BadRequest(error.to_string()));
+            decompressor.trim();
+            resolved
         })
     }
 
@@ -212,4 +224,148 @@ fn refusal_text(refused: &Refused, stored: usize) -> String {
         "refused {}, stored {stored} samples; first reason: {reason}",
         parts.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::pending::Stored;
+    use crate::receive::label_set::{LabelLimits, LabelOrder, canonical_bytes};
+    use crate::receive::protobuf::put_delimited;
+
+    const REQUESTS: usize = 8;
+    const SAMPLES: usize = 10_000;
+
+    const LIMITS: ReceiveLimits = ReceiveLimits {
+        body_bytes_max: 1 << 20,
+        decompressed_bytes_max: 1 << 20,
+        body_timeout: Duration::from_secs(1),
+        ack_timeout: Duration::from_secs(3600),
+        request: RequestLimits {
+            samples_max: SAMPLES,
+            label: LabelLimits {
+                labels_max: 4,
+                name_bytes_max: 8,
+                value_bytes_max: 16,
+                order: LabelOrder::Refuse,
+            },
+        },
+    };
+
+    /// A known series and as many samples as are allowed, of two bytes each; its length once decompressed.
+    fn dense_body(cache: &SeriesCache) -> (Bytes, usize) {
+        let mut series = canonical_bytes(&[("__name__", "up")]);
+        cache.insert(cache.generation(), &series, 1);
+        series.extend_from_slice(&[0x12, 0x00].repeat(SAMPLES));
+        let mut request = Vec::new();
+        put_delimited(&mut request, 1, &series);
+        let body = snap::raw::Encoder::new().compress_vec(&request).unwrap();
+        assert!(
+            body.len() * 15 < request.len(),
+            "{} bytes are too many",
+            body.len()
+        );
+        (body.into(), request.len())
+    }
+
+    struct Fixture {
+        path: Arc<WritePath>,
+        batches: mpsc::Receiver<Pending>,
+        body: Bytes,
+        declared_bytes: usize,
+        room_bytes: usize,
+    }
+
+    /// A path with room to decode one body.
+    fn fixture() -> Fixture {
+        let cache = Arc::new(SeriesCache::new(1 << 20, 0));
+        let (body, declared_bytes) = dense_body(&cache);
+        let room_bytes = (body.len() + decoding_bytes_max(declared_bytes, &LIMITS.request))
+            .next_multiple_of(1024);
+        let (batch, batches) = mpsc::channel(REQUESTS);
+        let path = WritePath {
+            limits: LIMITS,
+            budget: Budget::new(room_bytes, Duration::from_secs(1)),
+            cache,
+            metrics: Arc::new(Metrics::new()),
+            register: mpsc::channel(1).0,
+            levels: AckLevel::ALL.map(|_| batch.clone()),
+        };
+        Fixture {
+            path: Arc::new(path),
+            batches,
+            body,
+            declared_bytes,
+            room_bytes,
+        }
+    }
+
+    /// Sends all requests, each holding what reading its body took, until none can go on.
+    async fn send(fixture: &Fixture) -> Vec<tokio::task::JoinHandle<Result<(), Refusal>>> {
+        let mut sent = Vec::new();
+        for _ in 0..REQUESTS {
+            let (path, body) = (Arc::clone(&fixture.path), fixture.body.clone());
+            let mut reservation = Reservation::default();
+            reservation.resize(&path.budget, body.len()).await.unwrap();
+            sent.push((path, body, reservation));
+        }
+        let requests = sent
+            .into_iter()
+            .map(|(path, body, reservation)| {
+                tokio::spawn(async move {
+                    path.receive(body, reservation, AckLevel::Wal, clock::now())
+                        .await
+                })
+            })
+            .collect();
+        for _ in 0..10 * REQUESTS {
+            tokio::task::yield_now().await;
+        }
+        requests
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn compressible_bodies_are_decoded_as_there_is_room() {
+        let mut fixture = fixture();
+        let (path, room_bytes) = (Arc::clone(&fixture.path), fixture.room_bytes);
+        let mut other = Reservation::default();
+        other.resize(&path.budget, 1).await.unwrap();
+        let requests = send(&fixture).await;
+        let decompressed = || path.metrics.decompressed_bytes.get() as usize;
+        assert_eq!(decompressed(), 0, "there is no room for any yet");
+        drop(other);
+        for number in 1..=REQUESTS {
+            let pending = fixture.batches.recv().await.unwrap();
+            for _ in 0..10 * REQUESTS {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(
+                decompressed(),
+                number * fixture.declared_bytes,
+                "the next ones wait for the room of this one"
+            );
+            assert!(pending.rows.heap_bytes() <= room_bytes);
+            assert!(path.budget.pending_bytes() <= room_bytes);
+            assert_eq!(pending.rows.len(), SAMPLES);
+            pending.reply.send(Ok(Stored::Now)).unwrap();
+        }
+        for request in requests {
+            assert_eq!(request.await.unwrap(), Ok(()), "none starved another");
+        }
+        assert_eq!(path.budget.pending_bytes(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_room_nothing_is_decompressed_or_kept() {
+        let fixture = fixture();
+        let path = Arc::clone(&fixture.path);
+        let mut other = Reservation::default();
+        other.resize(&path.budget, 1).await.unwrap();
+        let held_bytes = path.budget.pending_bytes();
+        for request in send(&fixture).await {
+            assert!(matches!(request.await.unwrap(), Err(Refusal::Busy(_))));
+        }
+        assert_eq!(path.metrics.decompressed_bytes.get(), 0);
+        assert_eq!(path.budget.pending_bytes(), held_bytes);
+    }
 }
