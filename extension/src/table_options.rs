@@ -180,6 +180,36 @@ pub unsafe fn check(relation: pg_sys::Oid, parameters: *mut pg_sys::List) {
     }
 }
 
+/// Drops what is stored of ours for a table that it no longer fits: it names a column that is gone, or the table is
+/// no lanes table any more. Core would stumble over it later, and so would the restore of a dump.
+///
+/// # Safety
+/// Runs inside a transaction, after a command of the table's owner changed the table.
+pub unsafe fn drop_unfit(relation: pg_sys::Oid, is_lanes: unsafe fn(pg_sys::Oid) -> bool) {
+    // SAFETY: catalogue look-ups; an unknown oid has nothing stored.
+    unsafe {
+        pg_sys::CommandCounterIncrement();
+        let ours = stored(relation);
+        let mut fits = is_lanes(relation);
+        for i in 0..ports::list_length(ours) {
+            let element: *mut pg_sys::DefElem = ports::list_nth(ours, i);
+            let value = CStr::from_ptr(pg_sys::defGetString(element))
+                .to_string_lossy()
+                .into_owned();
+            fits &= order_by_columns(&value).iter().all(|name| {
+                let name = std::ffi::CString::new(name.as_str()).unwrap_or_default();
+                pg_sys::get_attnum(relation, name.as_ptr()) > 0
+            });
+        }
+        if ports::list_length(ours) > 0 && !fits {
+            store(relation, ours, true);
+            pgrx::notice!(
+                "order_by of the table no longer fits it and is dropped; set it again with ALTER TABLE … SET (order_by = '…')"
+            );
+        }
+    }
+}
+
 /// The column names of an `order_by` value, folded and unquoted as SQL identifiers are.
 fn order_by_columns(value: &str) -> Vec<String> {
     value

@@ -64,6 +64,8 @@ struct Plan {
     afterwards: Afterwards,
     /// The depth of the frame that gathers the rows of a rewrite; 0: there is none.
     frame: usize,
+    /// The table whose stored parameters may no longer fit it; invalid: none.
+    changed: pg_sys::Oid,
 }
 
 /// The hook. An ERROR of the statement itself must reach the client with its position, constraint names and context
@@ -107,6 +109,7 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
         planned,
         afterwards: Afterwards::Nothing,
         frame: 0,
+        changed: pg_sys::InvalidOid,
     };
     // SAFETY: a live planned statement; each arm casts the node to what its tag says.
     unsafe {
@@ -135,11 +138,22 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                 }
             }
             pg_sys::NodeTag::T_AlterTableStmt => {
-                let plan = alter_table(planned, node.cast());
+                let alter: *mut pg_sys::AlterTableStmt = node.cast();
+                let plan = alter_table(planned, alter);
                 return Plan {
                     frame: insert_buffer::begin(Gathers::BulkRows),
+                    changed: find((*alter).relation),
                     ..plan
                 };
+            }
+            pg_sys::NodeTag::T_RenameStmt => {
+                let rename: *mut pg_sys::RenameStmt = node.cast();
+                if (*rename).renameType == pg_sys::ObjectType::OBJECT_COLUMN {
+                    return Plan {
+                        changed: find((*rename).relation),
+                        ..unchanged
+                    };
+                }
             }
             pg_sys::NodeTag::T_IndexStmt => {
                 let index: *mut pg_sys::IndexStmt = node.cast();
@@ -208,6 +222,9 @@ unsafe extern "C-unwind" fn after(plan: Plan) {
                 table_options::store(table, set, false);
                 table_options::store(table, reset, true);
             }
+        }
+        if plan.changed != pg_sys::InvalidOid {
+            table_options::drop_unfit(plan.changed, is_lanes);
         }
     }
 }
@@ -284,6 +301,7 @@ unsafe fn create_table(
             planned,
             afterwards,
             frame: 0,
+            changed: pg_sys::InvalidOid,
         }
     }
 }
@@ -300,6 +318,7 @@ unsafe fn alter_table(
             planned,
             afterwards: Afterwards::Nothing,
             frame: 0,
+            changed: pg_sys::InvalidOid,
         };
         if !sets_parameters((*original).cmds) {
             return unchanged;
@@ -335,6 +354,7 @@ unsafe fn alter_table(
                 reset,
             },
             frame: 0,
+            changed: pg_sys::InvalidOid,
         }
     }
 }

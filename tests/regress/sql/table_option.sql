@@ -39,3 +39,17 @@ CREATE TABLE heap_table (a int) USING heap WITH (order_by = 'a');
 ALTER TABLE both_options SET ACCESS METHOD heap;
 DROP TABLE t, made, both_options;
 DROP FUNCTION options(text);
+-- order_by goes when it no longer fits: a column renamed or dropped, or no lanes table any more.
+CREATE TABLE fitted (a int, b text, c int) USING lanes WITH (order_by = 'a, b', fillfactor = 50);
+ALTER TABLE fitted RENAME c TO d;
+SELECT reloptions FROM pg_class WHERE relname = 'fitted';
+ALTER TABLE fitted DROP COLUMN b;
+SELECT reloptions FROM pg_class WHERE relname = 'fitted';
+ALTER TABLE fitted SET (order_by = 'a');
+ALTER TABLE fitted RENAME a TO aa;
+SELECT reloptions FROM pg_class WHERE relname = 'fitted';
+ALTER TABLE fitted SET (order_by = 'aa');
+ALTER TABLE fitted SET ACCESS METHOD heap;
+ALTER TABLE fitted SET (fillfactor = 60);
+SELECT reloptions FROM pg_class WHERE relname = 'fitted';
+DROP TABLE fitted;
