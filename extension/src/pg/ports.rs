@@ -1,5 +1,5 @@
 //! C macros under their C names, declarations that the bindings lack, and every difference between Postgres
-//! versions. Nothing else in the crate mentions a version.
+//! versions. Elsewhere a version is mentioned only where it gives a callback another signature.
 
 #![allow(non_snake_case)]
 
@@ -132,8 +132,14 @@ pub unsafe fn TupleDescAttr<'a>(
     unsafe {
         #[cfg(not(feature = "pg18"))]
         return &*(*descriptor).attrs.as_ptr().add(index);
+        // The full attributes lie behind the compact ones.
         #[cfg(feature = "pg18")]
-        return &*pg_sys::TupleDescAttr(descriptor, index as i32);
+        return &*(*descriptor)
+            .compact_attrs
+            .as_ptr()
+            .add((*descriptor).natts as usize)
+            .cast::<pg_sys::FormData_pg_attribute>()
+            .add(index);
     }
 }
 

@@ -202,6 +202,7 @@ unsafe extern "C-unwind" fn copy_heap_tuple(
     }
 }
 
+#[cfg(not(feature = "pg18"))]
 #[pg_guard]
 unsafe extern "C-unwind" fn copy_minimal_tuple(
     slot: *mut pg_sys::TupleTableSlot,
@@ -212,5 +213,20 @@ unsafe extern "C-unwind" fn copy_minimal_tuple(
         pg_sys::TTSOpsVirtual
             .copy_minimal_tuple
             .expect("virtual slots copy")(slot)
+    }
+}
+
+#[cfg(feature = "pg18")]
+#[pg_guard]
+unsafe extern "C-unwind" fn copy_minimal_tuple(
+    slot: *mut pg_sys::TupleTableSlot,
+    extra: usize,
+) -> pg_sys::MinimalTuple {
+    // SAFETY: a filled slot of ours.
+    unsafe {
+        read_all(slot);
+        pg_sys::TTSOpsVirtual
+            .copy_minimal_tuple
+            .expect("virtual slots copy")(slot, extra)
     }
 }
