@@ -32,5 +32,5 @@ pub use arena::{Arena, ArenaStats, Locks, Position, Relation, RelationKey, RunEn
 pub use column::Column;
 pub use error::{Error, Result};
 pub use image::{Image, encode};
-pub use kind::{LaneKind, item_align};
+pub use kind::{LaneKind, Number, item_align};
 pub use lane::{Lane, LaneData};

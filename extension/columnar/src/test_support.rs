@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::Config;
 
 use crate::column::Column;
-use crate::kind::{LaneKind, item_align};
+use crate::kind::{LaneKind, Number, item_align};
 use crate::lane::{Lane, LaneData};
 
 /// The model of a value: the bytes that the column's functions take, `None` for NULL.
@@ -21,14 +21,24 @@ pub(crate) fn cases(count: u32) -> Config {
 
 /// Any kind of column.
 pub(crate) fn any_kind() -> impl Strategy<Value = LaneKind> {
-    let fixed = |width, stride| Just(LaneKind::Fixed { width, stride });
+    let fixed = |width, stride, number| {
+        Just(LaneKind::Fixed {
+            width,
+            stride,
+            number,
+        })
+    };
     prop_oneof![
         Just(LaneKind::Absent),
         Just(LaneKind::Bool),
-        fixed(4, 4),
-        fixed(8, 8),
-        fixed(6, 8),
-        fixed(16, 16),
+        fixed(2, 2, Number::Signed),
+        fixed(4, 4, Number::Signed),
+        fixed(8, 8, Number::Signed),
+        fixed(4, 4, Number::Float),
+        fixed(8, 8, Number::Float),
+        fixed(4, 4, Number::Opaque),
+        fixed(6, 8, Number::Opaque),
+        fixed(16, 16, Number::Opaque),
         (any::<bool>(), any::<bool>())
             .prop_map(|(dictionary, packed)| LaneKind::Varlena { dictionary, packed }),
     ]

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 use crate::column::Column;
-use crate::kind::LaneKind;
+use crate::kind::{LaneKind, Number};
 use crate::limits::{VECTOR_ROWS, segment_first_row};
 use crate::test_support::{Value, assert_lane, build, value};
 
@@ -91,6 +91,7 @@ fn key(file: u32) -> RelationKey {
 const INT8: LaneKind = LaneKind::Fixed {
     width: 8,
     stride: 8,
+    number: Number::Signed,
 };
 const TEXT: LaneKind = LaneKind::Varlena {
     dictionary: true,
