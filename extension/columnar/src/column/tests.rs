@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::kind::Number;
 use crate::dictionary::JUDGED_ITEMS_MIN;
+use crate::kind::Number;
 use crate::test_support::{Value, any_kind, any_value, assert_column, build, cases, push, value};
 
 const TEXT: LaneKind = LaneKind::Varlena {
