@@ -69,7 +69,7 @@ macro_rules! float {
             #[allow(clippy::eq_op, reason = "a NaN is what does not equal itself")]
             fn is_descent(self, next: Self) -> bool {
                 // NaN is greatest: nothing descends to it, and from it all but NaN do.
-                !(self <= next) & (next == next)
+                (self > next) | (self != self) & (next == next)
             }
         }
         impl Float for $type {
