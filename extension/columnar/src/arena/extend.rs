@@ -3,7 +3,7 @@
 //! ```text
 //! find or make the segment, pinned; check that these are its next rows
 //! prepare every column:  all that needs memory: validity bitmaps, room for items, dictionary entries
-//! write every column:    cannot fail, touches only what lies past the resident rows
+//! write every column:    cannot fail, touches only what lies past the resident rows; widen its zones
 //! publish the new number of resident rows
 //! ```
 //!
@@ -33,6 +33,7 @@ use super::segment::SegmentPin;
 use super::segment_head::{self, ColumnHead, SHAPE, SegmentHead};
 use super::slot::SEGMENT_TOPS;
 use super::table::Table;
+use super::zones;
 use crate::bits;
 use crate::column::Column;
 use crate::dictionary::ROWS_PER_ITEM_MIN;
@@ -143,6 +144,7 @@ pub(super) fn extend<L: Locks>(
         } else {
             lane_write::write_values(core, head, column, batch);
         }
+        pin.widen_zones(index, column, batch, resident);
     }
     let rows = batch.from + batch.rows as u32;
     pin.head().rows.store(rows.max(resident), Release);
@@ -232,7 +234,7 @@ fn is_to_be_coded(column: &Column, before: Option<&SegmentPin>, index: usize) ->
 
 /// Makes a segment without rows and puts it into its entry, pinned. Under both locks.
 fn make(core: Core, entry: u64, layouts: &[Layout], rows_max: u32) -> Option<u64> {
-    let bytes = SegmentHead::bytes(layouts.len());
+    let bytes = SegmentHead::bytes(layouts.len()) + zones::bytes(layouts.len(), rows_max);
     let segment = core.allocate(bytes)?;
     // SAFETY: a fresh payload of that many bytes; zero is a valid state of all heads in it.
     let head = unsafe {

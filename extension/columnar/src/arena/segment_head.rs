@@ -33,7 +33,7 @@ const LINES_MASK: u64 = PIN - 1;
 const TOUCHED: u64 = 1 << 62;
 const PINS_MASK: u64 = (TOUCHED - 1) & !LINES_MASK;
 
-/// What a segment begins with; its [`ColumnHead`]s follow.
+/// What a segment begins with; its [`ColumnHead`]s follow, and then the zones.
 #[repr(C, align(64))]
 pub(super) struct SegmentHead {
     /// Offset of the entry.

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::*;
 
-const KINDS: [LaneKind; 4] = [INT8, LaneKind::Bool, TEXT, NUMERIC];
+const KINDS: [LaneKind; 5] = [INT8, LaneKind::Bool, TEXT, NUMERIC, FLOAT8];
 const ROWS: usize = if cfg!(miri) { 60 } else { VECTOR_ROWS };
 
 /// The model: what every loader loads and every reader expects.
