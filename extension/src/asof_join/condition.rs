@@ -121,7 +121,7 @@ unsafe fn sides(expression: *mut pg_sys::Node, right: i32) -> Sides {
             if (*node).type_ == pg_sys::NodeTag::T_Var {
                 let variable: *const pg_sys::Var = node.cast();
                 if (*variable).varlevelsup == depth {
-                    if (*variable).varno as i32 == right {
+                    if (*variable).varno == right {
                         sides.right = true;
                     } else {
                         sides.left = true;

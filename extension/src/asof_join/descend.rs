@@ -94,7 +94,7 @@ fn variable(variable: &mut pg_sys::Var, depth: u32, moved: &Moved) {
         variable.varlevelsup += 1;
         return;
     }
-    match moved.renumber(variable.varno as i32) {
+    match moved.renumber(variable.varno) {
         Some(new) => {
             variable.varno = new as _;
             variable.varnosyn = new as _;

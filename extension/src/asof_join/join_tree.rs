@@ -160,10 +160,10 @@ unsafe fn redirect(parent: *mut pg_sys::Query, moved: &Moved, index: i32) -> Vec
                 return false;
             }
             let variable: *mut pg_sys::Var = node.cast();
-            if (*variable).varlevelsup != depth || !moved.contains((*variable).varno as i32) {
+            if (*variable).varlevelsup != depth || !moved.contains((*variable).varno) {
                 return false;
             }
-            let (entry, attribute) = ((*variable).varno as i32, (*variable).varattno);
+            let (entry, attribute) = ((*variable).varno, (*variable).varattno);
             system |= attribute < 0;
             let known = columns
                 .iter()

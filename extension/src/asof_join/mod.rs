@@ -47,7 +47,7 @@ mod rewrite;
 mod tolerance;
 mod tree;
 
-pgrx::extension_sql_file!("../../../sql/asof.sql", name = "asof", finalize);
+pgrx::extension_sql_file!("../../../sql/asof.sql", name = "asof");
 
 /// What Postgres asks about a C function: that it is called by version 1 of the convention.
 macro_rules! version_1 {

@@ -157,7 +157,7 @@ unsafe fn refers_to_system_column(query: *mut pg_sys::Query, entry: i32) -> bool
             }
             let variable: *const pg_sys::Var = node.cast();
             (*variable).varlevelsup == depth
-                && (*variable).varno as i32 == entry
+                && (*variable).varno == entry
                 && (*variable).varattno < 0
         })
     }

@@ -10,11 +10,7 @@ unsafe extern "C-unwind" {
     // Called without the bindings' error boundary, which would be paid at each node; `walk` has one for all.
     #[cfg_attr(feature = "pg15", link_name = "expression_tree_walker")]
     #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_walker_impl")]
-    fn expression_walker(
-        node: *mut pg_sys::Node,
-        walker: Callback,
-        context: *mut c_void,
-    ) -> bool;
+    fn expression_walker(node: *mut pg_sys::Node, walker: Callback, context: *mut c_void) -> bool;
     #[cfg_attr(feature = "pg15", link_name = "query_tree_walker")]
     #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_walker_impl")]
     fn query_walker(
