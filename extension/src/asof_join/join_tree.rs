@@ -145,7 +145,7 @@ unsafe fn leave_behind(parent: *mut pg_sys::Query, index: i32, old: *mut pg_sys:
         let empty: *mut pg_sys::RangeTblEntry = tree::make(pg_sys::NodeTag::T_RangeTblEntry);
         (*empty).rtekind = pg_sys::RTEKind::RTE_RESULT;
         (*empty).eref = pg_sys::makeAlias((*(*old).eref).aliasname, std::ptr::null_mut());
-        ports::list_set((*parent).rtable, index - 1, empty);
+        tree::list_set((*parent).rtable, index - 1, empty);
     }
 }
 

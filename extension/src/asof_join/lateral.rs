@@ -16,7 +16,6 @@ use pgrx::pg_sys;
 use super::condition::{Asof, Direction, Look, Operators, SortKey};
 use super::descend::{self, Moved};
 use super::{permission, tolerance, tree};
-use crate::pg::ports;
 
 /// The right side of a join: entry `index` of `parent`'s range table.
 #[derive(Clone, Copy)]
@@ -467,6 +466,6 @@ pub unsafe fn replace_entry(side: RightSide, query: *mut pg_sys::Query) {
         (*new).inFromCl = (*old).inFromCl;
         (*new).alias = (*old).alias;
         (*new).eref = (*old).eref;
-        ports::list_set((*side.parent).rtable, side.index - 1, new);
+        tree::list_set((*side.parent).rtable, side.index - 1, new);
     }
 }

@@ -18,7 +18,6 @@ use pgrx::{AnyNumeric, FromDatum, PgSqlErrorCode, pg_sys};
 
 use super::{marker, tree};
 use crate::error;
-use crate::pg::ports;
 
 const HINT: &str = "A tolerance is how far away a match may be: zero or more.";
 
@@ -73,8 +72,8 @@ pub unsafe fn checked(given: *mut pg_sys::Node, times: pg_sys::Oid) -> *mut pg_s
                 PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                 format!(
                     "a tolerance of type {} does not fit times of type {}",
-                    ports::type_name(given_type),
-                    ports::type_name(times)
+                    tree::type_name(given_type),
+                    tree::type_name(times)
                 ),
                 "Give an interval for timestamps and dates, a number for numbers.",
             )
@@ -94,8 +93,8 @@ pub unsafe fn checked(given: *mut pg_sys::Node, times: pg_sys::Oid) -> *mut pg_s
                 PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                 format!(
                     "a tolerance of type {} cannot be read as {}",
-                    ports::type_name(given_type),
-                    ports::type_name(wanted)
+                    tree::type_name(given_type),
+                    tree::type_name(wanted)
                 ),
                 HINT,
             );

@@ -392,28 +392,6 @@ pub unsafe fn list_nth<T>(list: *const pg_sys::List, index: i32) -> *mut T {
     unsafe { (*(*list).elements.add(index as usize)).ptr_value.cast() }
 }
 
-/// Replaces an element of a list of pointers.
-///
-/// # Safety
-/// `list` is a live list of pointers with more than `index` elements, changed by nobody else.
-pub unsafe fn list_set<T>(list: *mut pg_sys::List, index: i32, element: *mut T) {
-    // SAFETY: the caller's promise.
-    unsafe { (*(*list).elements.add(index as usize)).ptr_value = element.cast() }
-}
-
-/// A type's name as SQL spells it.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn type_name(kind: pg_sys::Oid) -> String {
-    // SAFETY: a C string in the current memory context.
-    unsafe {
-        std::ffi::CStr::from_ptr(pg_sys::format_type_be(kind))
-            .to_string_lossy()
-            .into_owned()
-    }
-}
-
 /// Empties a slot.
 ///
 /// # Safety
