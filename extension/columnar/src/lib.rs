@@ -35,5 +35,5 @@ pub use column::Column;
 pub use error::{Error, Result};
 pub use image::{Image, encode};
 pub use kind::{LaneKind, Number, item_align};
-pub use lane::{Lane, LaneData};
+pub use lane::{DictionaryView, Lane, LaneData};
 pub use zone_map::{Bound, Zone};

@@ -3,12 +3,13 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Acquire;
 
+use super::dictionary;
 use super::layout::Layout;
 use super::relation::Relation;
 use super::segment_head::{self, ColumnHead, SegmentHead};
 use super::{Locks, core::Core};
 use crate::kind::LaneKind;
-use crate::lane::{Lane, LaneData};
+use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::zone_map::Zone;
 
 /// A pinned segment: it is neither evicted nor freed while this value lives, and its rows up to
@@ -159,6 +160,15 @@ impl<L: Locks> Segment<L> {
             _ => bytes(&head.validity).cast(),
         };
         Lane { data, validity }
+    }
+
+    /// The dictionary of a column whose lane is [`LaneData::Codes`]; `None` of any other. Ask this
+    /// before [`lane`](Self::lane): the lane has a slot for each of these items, and each of them may
+    /// be read.
+    #[inline]
+    pub fn dictionary(&self, column: usize) -> Option<DictionaryView> {
+        let is_coded = column < self.columns() && self.pin.layout(column).coded;
+        is_coded.then(|| dictionary::view(self.pin.column(column)))
     }
 
     /// What is known of one vector of a column: [`VECTOR_ROWS`](crate::limits::VECTOR_ROWS) rows, or
