@@ -216,7 +216,9 @@ impl Session {
         if !has_setting(&mut self.client, "lanes.vectorize").unwrap_or(false) {
             return Some("this build has no vectorised executor".to_owned());
         }
-        let result = self.client.batch_execute("SET lanes.vectorize = require");
+        let result = self
+            .client
+            .batch_execute("SET lanes.vectorize = require; DISCARD PLANS");
         let result = result
             .map_err(Error::from)
             .and_then(|()| self.execute().map(drop));
