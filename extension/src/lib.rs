@@ -9,6 +9,7 @@
 use pgrx::prelude::*;
 
 mod asof_join;
+mod custom_scan;
 mod error;
 mod executor_hook;
 mod gucs;
@@ -44,5 +45,6 @@ pub extern "C-unwind" fn _PG_init() {
     pg::shmem::register();
     utility_hook::register();
     executor_hook::register();
+    custom_scan::register();
     asof_join::planner_hook::register();
 }

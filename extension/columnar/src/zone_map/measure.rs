@@ -121,29 +121,30 @@ dispatched! {
     floats, floats_body, Float
 }
 
-/// Hands out chunks, with the bits of those that count: the whole ones by `whole`, all others,
-/// padded, by `masked`.
+/// Hands out chunks in groups, with the bits of the values that count: whole ones by `whole`, all
+/// others by `masked`, and of these the last is as short as whole groups allow.
 #[inline(always)]
 fn each_chunk<T: Value, S>(
     values: &[T],
     valid: Option<&[u64]>,
     state: &mut S,
-    whole: impl Fn(&mut S, &[T; CHUNK]),
-    masked: impl Fn(&mut S, &[T; CHUNK], u64),
+    whole: impl Fn(&mut S, &[[T; LANES]]),
+    masked: impl Fn(&mut S, &[[T; LANES]], u64),
 ) {
     let (chunks, rest) = values.as_chunks::<CHUNK>();
     for (index, chunk) in chunks.iter().enumerate() {
         match valid.map_or(u64::MAX, |valid| valid[index]) {
-            u64::MAX => whole(state, chunk),
+            u64::MAX => whole(state, chunk.as_chunks().0),
             0 => {}
-            word => masked(state, chunk, word),
+            word => masked(state, chunk.as_chunks().0, word),
         }
     }
     if !rest.is_empty() {
         let mut padded = [T::default(); CHUNK];
         padded[..rest.len()].copy_from_slice(rest);
         let word = valid.map_or(u64::MAX, |valid| valid[chunks.len()]);
-        masked(state, &padded, word & bits::low_bits(rest.len()));
+        let groups = &padded.as_chunks().0[..rest.len().div_ceil(LANES)];
+        masked(state, groups, word & bits::low_bits(rest.len()));
     }
 }
 
@@ -172,8 +173,8 @@ struct IntegerTally<T> {
 
 impl<T: Integer> IntegerTally<T> {
     #[inline(always)]
-    fn add<const MASKED: bool>(&mut self, chunk: &[T; CHUNK], word: u64) {
-        for (group, values) in chunk.as_chunks::<LANES>().0.iter().enumerate() {
+    fn add<const MASKED: bool>(&mut self, chunk: &[[T; LANES]], word: u64) {
+        for (group, values) in chunk.iter().enumerate() {
             for (lane, &value) in values.iter().enumerate() {
                 let keep = !MASKED || word >> (group * LANES + lane) & 1 == 1;
                 let (high, low) = value.split();
@@ -229,8 +230,8 @@ struct FloatTally<T> {
 impl<T: Float> FloatTally<T> {
     #[inline(always)]
     #[allow(clippy::eq_op, reason = "a NaN is what does not equal itself")]
-    fn add<const MASKED: bool>(&mut self, chunk: &[T; CHUNK], word: u64) {
-        for (group, values) in chunk.as_chunks::<LANES>().0.iter().enumerate() {
+    fn add<const MASKED: bool>(&mut self, chunk: &[[T; LANES]], word: u64) {
+        for (group, values) in chunk.iter().enumerate() {
             for (lane, &value) in values.iter().enumerate() {
                 let keep = !MASKED || word >> (group * LANES + lane) & 1 == 1;
                 let (least, greatest) = (self.least[lane], self.greatest[lane]);
