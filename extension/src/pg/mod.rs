@@ -2,7 +2,7 @@
 //!
 //! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL) →
 //! [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
-//! [`datum`], [`slot`] (values in and out).
+//! [`datum`], [`slot`] (values in and out) → [`call`], over [`call_ports`] (calls of SQL functions).
 //!
 //! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back
 //! into the ERROR. Guards in this folder therefore run `Drop` while an ERROR passes. By then Postgres has reset
@@ -10,6 +10,8 @@
 //! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
 //! panicking, and release them themselves otherwise.
 
+pub mod call;
+pub mod call_ports;
 pub mod datum;
 pub mod lock;
 pub mod page;
