@@ -10,6 +10,7 @@
 
 use pgrx::prelude::*;
 
+mod asof_join;
 mod error;
 mod executor_hook;
 mod functions;
@@ -51,4 +52,5 @@ pub extern "C-unwind" fn _PG_init() {
     pg::shmem::register();
     utility_hook::register();
     executor_hook::register();
+    asof_join::planner_hook::register();
 }

@@ -2,6 +2,7 @@
 //! replay of their corpus in `tests/fuzz_replay`.
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
+use lanes_columnar::kind::Number;
 use lanes_columnar::{Column, Image, LaneData, LaneKind};
 
 /// A batch in the wire format.
@@ -34,22 +35,27 @@ const KINDS: [LaneKind; 9] = [
     LaneKind::Fixed {
         width: 1,
         stride: 1,
+        number: Number::Opaque,
     },
     LaneKind::Fixed {
         width: 4,
         stride: 4,
+        number: Number::Opaque,
     },
     LaneKind::Fixed {
         width: 6,
         stride: 8,
+        number: Number::Opaque,
     },
     LaneKind::Fixed {
         width: 8,
         stride: 8,
+        number: Number::Opaque,
     },
     LaneKind::Fixed {
         width: 16,
         stride: 16,
+        number: Number::Opaque,
     },
     LaneKind::Varlena {
         dictionary: true,

@@ -29,7 +29,7 @@ impl Body {
         match kind {
             LaneKind::Absent => Body::Absent,
             LaneKind::Bool => Body::Bool(Bitmap::new()),
-            LaneKind::Fixed { width, stride } => Body::Fixed {
+            LaneKind::Fixed { width, stride, .. } => Body::Fixed {
                 width: usize::from(width),
                 stride: usize::from(stride),
                 values: Buffer::new(),

@@ -10,7 +10,7 @@ use crate::bits::{self, Bitmap};
 use crate::body::Body;
 use crate::error::{Error, Result};
 use crate::kind::LaneKind;
-use crate::lane::{Lane, LaneData};
+use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::ITEM_BYTES_MAX;
 
 /// One column of a run. Invariants: `validity` is empty until the first NULL comes and has a bit a
@@ -62,6 +62,21 @@ impl Column {
     pub fn dictionary_items(&self) -> Option<usize> {
         match &self.body {
             Body::Coded { dictionary, .. } => Some(dictionary.items().len()),
+            _ => None,
+        }
+    }
+
+    /// The dictionary if the column is coded at present. While that has no item, the lane has no
+    /// codes either: every row is NULL.
+    #[inline]
+    pub fn dictionary(&self) -> Option<DictionaryView> {
+        match &self.body {
+            Body::Coded { dictionary, .. } => Some(DictionaryView {
+                instance: dictionary.instance(),
+                parent: 0,
+                inherited: 0,
+                items: dictionary.items().len() as u32,
+            }),
             _ => None,
         }
     }

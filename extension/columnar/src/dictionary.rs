@@ -9,6 +9,8 @@
 //! [`Dictionary::pays`] asks that question only once there are [`JUDGED_ITEMS_MIN`] items, because
 //! sources often name each of their things once before they name any again.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::buffer::Buffer;
@@ -21,6 +23,12 @@ pub(crate) const JUDGED_ITEMS_MIN: usize = if cfg!(test) { 256 } else { 4_096 };
 pub(crate) const ROWS_PER_ITEM_MIN: usize = 2;
 
 const TABLE_ENTRIES_MIN: usize = 16;
+
+/// A number that no other dictionary of a column in this process has had, and none of an arena has.
+fn next_instance() -> u64 {
+    static INSTANCES: AtomicU64 = AtomicU64::new(1 << 63);
+    INSTANCES.fetch_add(1, Ordering::Relaxed)
+}
 
 /// The hash under which every dictionary of this crate, private or shared, keeps an item.
 #[inline]
@@ -37,6 +45,7 @@ pub(crate) fn table_entry(hash: u32, code: u32) -> u64 {
 /// Distinct items. Invariants: `hashes` has one entry an item; `table` holds each item's entry once
 /// and has a power of two of entries (or none), at most half of them in use.
 pub(crate) struct Dictionary {
+    instance: u64,
     items: Items,
     hashes: Buffer<u32>,
     table: Vec<u64>,
@@ -45,10 +54,17 @@ pub(crate) struct Dictionary {
 impl Dictionary {
     pub(crate) fn new(packed: bool) -> Self {
         Dictionary {
+            instance: next_instance(),
             items: Items::new(packed),
             hashes: Buffer::new(),
             table: Vec::new(),
         }
+    }
+
+    /// A number that changes when codes change their meaning.
+    #[inline]
+    pub(crate) fn instance(&self) -> u64 {
+        self.instance
     }
 
     #[inline]
@@ -114,6 +130,7 @@ impl Dictionary {
     }
 
     pub(crate) fn clear(&mut self) {
+        self.instance = next_instance();
         self.items.truncate(0);
         self.hashes.clear();
         self.table.fill(0);

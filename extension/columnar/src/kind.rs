@@ -1,5 +1,29 @@
 //! How the values of one column lie in memory.
 
+/// What the bytes of values of fixed width are, as far as zone maps and kernels need to know. It is
+/// no part of the durable form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Number {
+    /// Nothing that can be put in order here.
+    Opaque,
+    /// A two's complement integer of 2, 4 or 8 bytes.
+    Signed,
+    /// An IEEE 754 number of 4 or 8 bytes.
+    Float,
+}
+
+impl Number {
+    /// Whether numbers of this sort have `width` bytes.
+    #[inline]
+    pub const fn has_width(self, width: u16) -> bool {
+        match self {
+            Number::Opaque => true,
+            Number::Signed => matches!(width, 2 | 4 | 8),
+            Number::Float => matches!(width, 4 | 8),
+        }
+    }
+}
+
 /// The physical kind of a column. It says nothing of the SQL type beyond what memory needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LaneKind {
@@ -8,12 +32,15 @@ pub enum LaneKind {
     /// One bit a row.
     Bool,
     /// `width` bytes of value at a distance of `stride` bytes. `stride >= width >= 1`, and it is a
-    /// multiple of the type's alignment, which is 8 at most.
+    /// multiple of the type's alignment, which is 8 at most. Numbers lie without padding, in the
+    /// byte order of the machine.
     Fixed {
         /// Bytes of one value.
         width: u16,
         /// Bytes from one value to the next.
         stride: u16,
+        /// What the bytes are.
+        number: Number,
     },
     /// Byte strings of any length, opaque here: the caller's own header is part of them.
     Varlena {
@@ -42,7 +69,16 @@ impl LaneKind {
     #[inline]
     pub const fn is_valid(self) -> bool {
         match self {
-            LaneKind::Fixed { width, stride } => width >= 1 && stride >= width,
+            LaneKind::Fixed {
+                width,
+                stride,
+                number: Number::Opaque,
+            } => width >= 1 && stride >= width,
+            LaneKind::Fixed {
+                width,
+                stride,
+                number,
+            } => number.has_width(width) && stride == width,
             LaneKind::Absent | LaneKind::Bool | LaneKind::Varlena { .. } => true,
         }
     }
@@ -61,10 +97,35 @@ mod tests {
 
     #[test]
     fn a_stride_covers_its_width() {
-        let kind = |width, stride| LaneKind::Fixed { width, stride };
+        let kind = |width, stride| LaneKind::Fixed {
+            width,
+            stride,
+            number: Number::Opaque,
+        };
         assert!(kind(4, 4).is_valid());
         assert!(kind(6, 8).is_valid());
         assert!(!kind(8, 4).is_valid());
         assert!(!kind(0, 4).is_valid());
+    }
+
+    #[test]
+    fn numbers_have_their_widths_and_no_padding() {
+        let is_valid = |number, width, stride| {
+            LaneKind::Fixed {
+                width,
+                stride,
+                number,
+            }
+            .is_valid()
+        };
+        let widths = |number| {
+            (0..=16)
+                .filter(|&width| is_valid(number, width, width))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(widths(Number::Signed), [2, 4, 8]);
+        assert_eq!(widths(Number::Float), [4, 8]);
+        assert!(!is_valid(Number::Signed, 4, 8));
+        assert!(!is_valid(Number::Float, 4, 8));
     }
 }

@@ -57,6 +57,22 @@ pub enum LaneData {
     },
 }
 
+/// Which dictionary the codes of a lane belong to. What an item means to a scan can be kept by
+/// instance and code, since an instance's codes never change their meaning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DictionaryView {
+    /// The dictionary's number: never 0, never given to another of the same arena, nor, with the
+    /// highest bit set, to that of another column of this process.
+    pub instance: u64,
+    /// The instance that this one began as a copy of; 0 = none.
+    pub parent: u64,
+    /// Codes below this mean the same as in the parent.
+    pub inherited: u32,
+    /// Codes below this may be looked up: those of all resident rows, and perhaps others that no
+    /// row has.
+    pub items: u32,
+}
+
 /// Loads one bit of a bitmap that a writer may be extending.
 ///
 /// # Safety

@@ -9,6 +9,7 @@
 //!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
+//! - [`zone_map`]: what a few words tell of the values of some rows, so that a scan may skip them.
 //! - [`arena`]: the cache of tables in shared memory, extended from columns and read as lanes.
 //! - [`error`]: what can go wrong on the way.
 #![warn(missing_docs)]
@@ -27,10 +28,12 @@ pub mod lane;
 pub mod limits;
 #[cfg(test)]
 mod test_support;
+pub mod zone_map;
 
 pub use arena::{Arena, ArenaStats, Locks, Position, Relation, RelationKey, RunEntry, Segment};
 pub use column::Column;
 pub use error::{Error, Result};
 pub use image::{Image, encode};
-pub use kind::{LaneKind, item_align};
-pub use lane::{Lane, LaneData};
+pub use kind::{LaneKind, Number, item_align};
+pub use lane::{DictionaryView, Lane, LaneData};
+pub use zone_map::{Bound, Zone};

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::Config;
 
 use crate::column::Column;
-use crate::kind::{LaneKind, item_align};
+use crate::kind::{LaneKind, Number, item_align};
 use crate::lane::{Lane, LaneData};
 
 /// The model of a value: the bytes that the column's functions take, `None` for NULL.
@@ -21,14 +21,24 @@ pub(crate) fn cases(count: u32) -> Config {
 
 /// Any kind of column.
 pub(crate) fn any_kind() -> impl Strategy<Value = LaneKind> {
-    let fixed = |width, stride| Just(LaneKind::Fixed { width, stride });
+    let fixed = |width, stride, number| {
+        Just(LaneKind::Fixed {
+            width,
+            stride,
+            number,
+        })
+    };
     prop_oneof![
         Just(LaneKind::Absent),
         Just(LaneKind::Bool),
-        fixed(4, 4),
-        fixed(8, 8),
-        fixed(6, 8),
-        fixed(16, 16),
+        fixed(2, 2, Number::Signed),
+        fixed(4, 4, Number::Signed),
+        fixed(8, 8, Number::Signed),
+        fixed(4, 4, Number::Float),
+        fixed(8, 8, Number::Float),
+        fixed(4, 4, Number::Opaque),
+        fixed(6, 8, Number::Opaque),
+        fixed(16, 16, Number::Opaque),
         (any::<bool>(), any::<bool>())
             .prop_map(|(dictionary, packed)| LaneKind::Varlena { dictionary, packed }),
     ]
@@ -44,6 +54,11 @@ pub(crate) fn value(kind: LaneKind, number: u32) -> Value {
     match kind {
         LaneKind::Absent => None,
         LaneKind::Bool => Some(vec![(number % 2) as u8]),
+        LaneKind::Fixed {
+            width,
+            number: sort @ (Number::Signed | Number::Float),
+            ..
+        } => Some(numeric(sort, width, number)),
         LaneKind::Fixed { width, .. } => {
             let bytes = number.to_le_bytes();
             Some(bytes.iter().copied().cycle().take(width.into()).collect())
@@ -55,6 +70,30 @@ pub(crate) fn value(kind: LaneKind, number: u32) -> Value {
             item.resize(2 + length as usize, b'x');
             Some(item)
         }
+    }
+}
+
+/// A number, sometimes an extreme or a special one.
+fn numeric(sort: Number, width: u16, number: u32) -> Vec<u8> {
+    let sign = if number % 2 == 1 { -1 } else { 1 };
+    if sort == Number::Signed {
+        let value = match number % 19 {
+            17 => i64::MIN >> (64 - 8 * width),
+            18 => i64::MAX >> (64 - 8 * width),
+            _ => sign * i64::from(number),
+        };
+        return value.to_ne_bytes()[..width.into()].to_vec();
+    }
+    let value = match number % 19 {
+        15 => -0.0,
+        16 => f64::NAN,
+        17 => f64::NEG_INFINITY,
+        18 => f64::INFINITY,
+        _ => sign as f64 * f64::from(number),
+    };
+    match width {
+        4 => (value as f32).to_ne_bytes().to_vec(),
+        _ => value.to_ne_bytes().to_vec(),
     }
 }
 

@@ -8,11 +8,14 @@
 //! | text, varchar, bpchar and domains over them | items, dictionary-coded while that pays |
 //! | any other type of variable length | items |
 //!
+//! Of int2, int4, int8, date, time, timestamp, timestamptz and money, a lane knows that they are signed integers, of float4
+//! and float8 that they are floats, and so of domains over these.
+//!
 //! An item is a complete varlena: one-byte header where the value is short and the column's storage allows it, four-
 //! byte header else; never compressed, never out of line. So reading a lane hands out pointers and copies nothing.
 
 use lanes_columnar::column::Column;
-use lanes_columnar::kind::LaneKind;
+use lanes_columnar::kind::{LaneKind, Number};
 use lanes_columnar::lane::Lane;
 use pgrx::pg_sys;
 
@@ -67,12 +70,34 @@ fn kind(attribute: &pg_sys::FormData_pg_attribute) -> LaneKind {
             LaneKind::Fixed {
                 width,
                 stride: width.next_multiple_of(align),
+                number: number(attribute.atttypid),
             }
         }
         length => error::refuse(
             &format!("lanes tables hold no columns of type length {length}"),
             "Use a type of fixed or variable length, such as text.",
         ),
+    }
+}
+
+/// What the bytes of a type of fixed width are; a domain's are those of its base type.
+fn number(type_id: pg_sys::Oid) -> Number {
+    let of_base = |base| match base {
+        pg_sys::INT2OID
+        | pg_sys::INT4OID
+        | pg_sys::INT8OID
+        | pg_sys::DATEOID
+        | pg_sys::TIMEOID
+        | pg_sys::TIMESTAMPOID
+        | pg_sys::TIMESTAMPTZOID
+        | pg_sys::MONEYOID => Number::Signed,
+        pg_sys::FLOAT4OID | pg_sys::FLOAT8OID => Number::Float,
+        _ => Number::Opaque,
+    };
+    match of_base(type_id) {
+        // SAFETY: a catalogue look-up of an existing type.
+        Number::Opaque => of_base(unsafe { pg_sys::getBaseType(type_id) }),
+        number => number,
     }
 }
 

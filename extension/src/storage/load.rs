@@ -367,7 +367,11 @@ fn fingerprint(kinds: &[LaneKind], missing: &[Option<Vec<u8>>]) -> u64 {
         match *kind {
             LaneKind::Absent => 0u64.hash(&mut hasher),
             LaneKind::Bool => 1u64.hash(&mut hasher),
-            LaneKind::Fixed { width, stride } => (2u64, width, stride).hash(&mut hasher),
+            LaneKind::Fixed {
+                width,
+                stride,
+                number,
+            } => (2u64, width, stride, number as u8).hash(&mut hasher),
             LaneKind::Varlena { dictionary, packed } => {
                 (3u64, dictionary, packed).hash(&mut hasher)
             }

@@ -3,7 +3,7 @@
 //! ```text
 //! find or make the segment, pinned; check that these are its next rows
 //! prepare every column:  all that needs memory: validity bitmaps, room for items, dictionary entries
-//! write every column:    cannot fail, touches only what lies past the resident rows
+//! write every column:    cannot fail, touches only what lies past the resident rows; widen its zones
 //! publish the new number of resident rows
 //! ```
 //!
@@ -16,16 +16,20 @@
 //! |---|---|---|
 //! | plain | any | plain |
 //! | coded | not resident, or the new one's number is a multiple of 16: a fresh trial | coded |
-//! | coded | its dictionary paid: less than 256 items, or 2 rows an item | coded |
+//! | coded | its dictionary paid: less than 256 items in use, or 2 rows for each of them | coded |
 //! | coded | its dictionary did not pay | plain |
 //! | coded, 1,024 rows or more, 4 an item | plain | coded |
 //! | coded, others | plain | plain |
+//!
+//! A new dictionary begins as a copy of that of the segment before, where that is coded and the new
+//! segment is no fresh trial: see [`super::dictionary`].
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::Locks;
 use super::core::Core;
+use super::dictionary;
 use super::items_write;
 use super::lane_write;
 use super::layout::Layout;
@@ -33,6 +37,7 @@ use super::segment::SegmentPin;
 use super::segment_head::{self, ColumnHead, SHAPE, SegmentHead};
 use super::slot::SEGMENT_TOPS;
 use super::table::Table;
+use super::zones;
 use crate::bits;
 use crate::column::Column;
 use crate::dictionary::ROWS_PER_ITEM_MIN;
@@ -40,7 +45,7 @@ use crate::kind::LaneKind;
 use crate::limits::{COLUMNS_MAX, SMALL_SEGMENTS, segment_rows_max};
 
 /// Distinct items from which on a segment's dictionary has to pay.
-const JUDGED_ITEMS_MIN: usize = 256;
+pub(super) const JUDGED_ITEMS_MIN: usize = 256;
 
 /// Every so many segments, a column that repeats too little for a dictionary gets another trial.
 /// One of them is the first segment of full size, in which more repeats.
@@ -143,6 +148,7 @@ pub(super) fn extend<L: Locks>(
         } else {
             lane_write::write_values(core, head, column, batch);
         }
+        pin.widen_zones(index, column, batch, resident);
     }
     let rows = batch.from + batch.rows as u32;
     pin.head().rows.store(rows.max(resident), Release);
@@ -192,47 +198,77 @@ fn find_or_make<L: Locks>(
     let entry = segments.ensure(core.memory, SHAPE, segment.into(), |bytes| {
         locks.with_allocator(|| core.allocate(bytes))
     })?;
-    let before = segment
+    let rows_max = segment_rows_max(segment);
+    let mut before = segment
         .checked_sub(1)
         .filter(|_| !segment.is_multiple_of(TRIAL_SEGMENTS))
         .and_then(find)
         .and_then(|entry| SegmentPin::new(core, entry));
-    let layouts = batch
+    let (layouts, inherits) = batch
         .columns
         .iter()
         .enumerate()
-        .map(|(index, column)| Layout {
-            kind: column.kind(),
-            coded: is_to_be_coded(column, before.as_ref(), index),
-        })
-        .collect::<Vec<_>>();
-    drop(before);
-    let made = locks.with_allocator(|| make(core, entry, &layouts, segment_rows_max(segment)))?;
-    Some(SegmentPin::adopt(core, entry, made))
+        .map(|(index, column)| plan_column(core, column, before.as_ref(), index, rows_max))
+        .unzip::<_, _, Vec<_>, Vec<_>>();
+    let make = || locks.with_allocator(|| make(core, entry, &layouts, rows_max));
+    let made = make().or_else(|| {
+        // It may have to go to make room.
+        before.take()?;
+        make()
+    })?;
+    let pin = SegmentPin::adopt(core, entry, made);
+    if let Some(before) = before {
+        let room = Room {
+            core,
+            locks,
+            pin: &pin,
+        };
+        for index in (0..layouts.len()).filter(|&index| inherits[index]) {
+            let packed = items_write::is_packed(layouts[index]);
+            // Without room for a copy, the segment begins with an empty dictionary.
+            let _ = dictionary::inherit(&room, pin.column(index), packed, before.column(index));
+        }
+    }
+    Some(pin)
 }
 
-/// See the head of this file.
-fn is_to_be_coded(column: &Column, before: Option<&SegmentPin>, index: usize) -> bool {
+/// How a column of a new segment is laid out, and whether it takes over the dictionary of the
+/// segment before. See the head of this file.
+fn plan_column(
+    core: Core,
+    column: &Column,
+    before: Option<&SegmentPin>,
+    index: usize,
+    rows_max: u32,
+) -> (Layout, bool) {
+    let kind = column.kind();
+    let layout = |coded| Layout { kind, coded };
     let Some(items) = column.dictionary_items() else {
-        return false;
+        return (layout(false), false);
     };
-    let Some(before) = before
-        .filter(|before| index < before.columns() && before.layout(index).kind == column.kind())
+    let Some(before) =
+        before.filter(|before| index < before.columns() && before.layout(index).kind == kind)
     else {
-        return true;
+        return (layout(true), false);
     };
-    if before.layout(index).coded {
-        let items = before.column(index).items.load(Relaxed) as usize;
-        items < JUDGED_ITEMS_MIN || before.rows() as usize >= items * ROWS_PER_ITEM_MIN
-    } else {
+    if !before.layout(index).coded {
         let rows = column.rows() - column.null_count();
-        rows >= RETURN_ROWS_MIN && rows >= items * RETURN_ROWS_PER_ITEM_MIN
+        let returns = rows >= RETURN_ROWS_MIN && rows >= items * RETURN_ROWS_PER_ITEM_MIN;
+        return (layout(returns), false);
     }
+    let head = before.column(index);
+    let used = match head.items.load(Relaxed) as usize {
+        items if items < JUDGED_ITEMS_MIN => items,
+        _ => dictionary::used_items(core, before, index),
+    };
+    let coded = used < JUDGED_ITEMS_MIN || before.rows() as usize >= used * ROWS_PER_ITEM_MIN;
+    let inherits = coded && dictionary::is_worth_inheriting(core, head, used, rows_max);
+    (layout(coded), inherits)
 }
 
 /// Makes a segment without rows and puts it into its entry, pinned. Under both locks.
 fn make(core: Core, entry: u64, layouts: &[Layout], rows_max: u32) -> Option<u64> {
-    let bytes = SegmentHead::bytes(layouts.len());
+    let bytes = SegmentHead::bytes(layouts.len()) + zones::bytes(layouts.len(), rows_max);
     let segment = core.allocate(bytes)?;
     // SAFETY: a fresh payload of that many bytes; zero is a valid state of all heads in it.
     let head = unsafe {
@@ -273,7 +309,7 @@ fn make_column(
             .store(core.allocate_for(head, lane_bytes)?, Relaxed);
     }
     if layout.coded {
-        items_write::make_dictionary(core, head, column)?;
+        dictionary::make(core, head, column)?;
     }
     Some(())
 }

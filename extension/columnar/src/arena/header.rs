@@ -40,6 +40,8 @@ pub(super) struct Header {
     pub(super) segment_evictions: AtomicU64,
     pub(super) relation_evictions: AtomicU64,
     pub(super) refusals: AtomicU64,
+    /// Dictionaries made so far, which numbers them.
+    pub(super) dictionaries: AtomicU64,
     pub(super) region: RegionState,
 }
 

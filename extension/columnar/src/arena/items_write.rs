@@ -3,33 +3,23 @@
 //! Items are laid one after the other into chunks that grow with what the column has so far. In a
 //! plain segment each row has the offset of its item in the area; equal neighbours and rows that
 //! share a code of their column's dictionary share the item too. In a coded segment each row has a
-//! code, and the segment's dictionary has the offsets:
-//!
-//! | words | dictionary of room for `n` items, all in one payload |
-//! |---|---|
-//! | n | slots: offset of each item. Readers know only these |
-//! | 2n | hash table, as in [`crate::dictionary`]; n is a power of two |
-//! | n / 2 | length of each item, 32 bits |
-//!
-//! A dictionary that is full is copied into one of twice the room. Readers may still use the old
-//! one, so it stays until the segment is freed.
+//! code, and the segment's [dictionary](super::dictionary) has the offsets.
 
-use std::sync::atomic::Ordering::{Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::Locks;
 use super::core::Core;
+use super::dictionary::intern;
 use super::extend::{Batch, Room};
 use super::layout::Layout;
-use super::segment_head::{ColumnHead, SegmentHead};
+use super::segment_head::ColumnHead;
 use crate::bits;
 use crate::body::Body;
 use crate::column::Column;
-use crate::dictionary::{Dictionary, item_hash, table_entry};
+use crate::dictionary::{Dictionary, item_hash};
 use crate::items::Items;
 use crate::kind::{LaneKind, item_align};
 
-const ITEMS_MIN: u32 = 16;
 const CHUNK_BYTES_MIN: u64 = 1 << 10;
 const CHUNK_BYTES_GROWN_MAX: u64 = 256 << 10;
 
@@ -117,12 +107,12 @@ impl<'a> Source<'a> {
     }
 }
 
-fn is_packed(layout: Layout) -> bool {
+pub(super) fn is_packed(layout: Layout) -> bool {
     matches!(layout.kind, LaneKind::Varlena { packed: true, .. })
 }
 
 /// Makes sure that `bytes` bytes can be laid. `None`: no room.
-fn reserve<L: Locks>(room: &Room<'_, L>, head: &ColumnHead, bytes: u64) -> Option<()> {
+pub(super) fn reserve<L: Locks>(room: &Room<'_, L>, head: &ColumnHead, bytes: u64) -> Option<()> {
     let left = head.chunk_end.load(Relaxed) - head.chunk_next.load(Relaxed);
     if bytes <= left {
         return Some(());
@@ -137,12 +127,12 @@ fn reserve<L: Locks>(room: &Room<'_, L>, head: &ColumnHead, bytes: u64) -> Optio
 }
 
 /// Bytes that an item may take with its alignment.
-fn laid_bytes(packed: bool, item: &[u8]) -> u64 {
+pub(super) fn laid_bytes(packed: bool, item: &[u8]) -> u64 {
     (item.len() + item_align(packed, item.len()) - 1) as u64
 }
 
 /// Lays an item into the room that was reserved, and answers its offset.
-fn lay(core: Core, head: &ColumnHead, packed: bool, item: &[u8]) -> u64 {
+pub(super) fn lay(core: Core, head: &ColumnHead, packed: bool, item: &[u8]) -> u64 {
     let align = item_align(packed, item.len()) as u64;
     let offset = head.chunk_next.load(Relaxed).next_multiple_of(align);
     let next = offset + item.len() as u64;
@@ -225,148 +215,4 @@ pub(super) fn write(
             slots.add(row).write(offset.unwrap_or(0));
         }
     });
-}
-
-fn dictionary_bytes(items_max: u32) -> u64 {
-    u64::from(items_max) * 28
-}
-
-/// A dictionary's payload: where its parts lie.
-#[derive(Clone, Copy)]
-struct Parts {
-    core: Core,
-    offset: u64,
-    items_max: u64,
-}
-
-impl Parts {
-    fn of(core: Core, head: &ColumnHead) -> Self {
-        Parts {
-            core,
-            offset: head.dictionary.load(Relaxed),
-            items_max: head.items_max.load(Relaxed).into(),
-        }
-    }
-
-    fn slot(&self, code: u32) -> *mut u64 {
-        // SAFETY: codes are below `items_max`, so the slot is within the payload.
-        unsafe { self.core.memory.bytes(self.offset + u64::from(code) * 8) }.cast()
-    }
-
-    fn table(&self, index: u64) -> &AtomicU64 {
-        // SAFETY: the table has twice `items_max` words, after the slots.
-        unsafe { self.core.head(self.offset + (self.items_max + index) * 8) }
-    }
-
-    fn table_mask(&self) -> u64 {
-        self.items_max * 2 - 1
-    }
-
-    fn length(&self, code: u32) -> &AtomicU32 {
-        // SAFETY: there are `items_max` lengths after slots and table.
-        unsafe {
-            self.core
-                .head(self.offset + self.items_max * 24 + u64::from(code) * 4)
-        }
-    }
-
-    fn item(&self, code: u32) -> &[u8] {
-        // SAFETY: the code was given out, so its slot and length name bytes that were laid and do not
-        // change until the segment, which is pinned, is freed.
-        unsafe {
-            let item = self.core.memory.bytes(*self.slot(code));
-            std::slice::from_raw_parts(item, self.length(code).load(Relaxed) as usize)
-        }
-    }
-
-    /// The index of the first table entry for which `stop` holds, from the hash's place on. The
-    /// table is never full.
-    fn probe(&self, hash: u32, mut stop: impl FnMut(u64) -> bool) -> u64 {
-        let mut index = u64::from(hash) & self.table_mask();
-        while !stop(self.table(index).load(Relaxed)) {
-            index = (index + 1) & self.table_mask();
-        }
-        index
-    }
-}
-
-/// Gives a new column its first dictionary. Under the allocator's lock. `None`: no room.
-pub(super) fn make_dictionary(core: Core, owner: &SegmentHead, head: &ColumnHead) -> Option<()> {
-    let bytes = dictionary_bytes(ITEMS_MIN);
-    let offset = core.allocate_for(owner, bytes)?;
-    // SAFETY: a fresh payload of that many bytes.
-    unsafe { core.memory.bytes(offset).write_bytes(0, bytes as usize) };
-    head.items_max.store(ITEMS_MIN, Relaxed);
-    head.dictionary.store(offset, Release);
-    Some(())
-}
-
-/// The code of an item in the segment's dictionary, to which it is added if it is new. `None`: no
-/// room.
-fn intern<L: Locks>(
-    room: &Room<'_, L>,
-    head: &ColumnHead,
-    packed: bool,
-    item: &[u8],
-    hash: u32,
-) -> Option<u32> {
-    let find = |parts: &Parts| {
-        let index = parts.probe(hash, |entry| {
-            entry == 0 || (entry >> 32) as u32 == hash && parts.item(entry as u32 - 1) == item
-        });
-        (index, parts.table(index).load(Relaxed))
-    };
-    let mut parts = Parts::of(room.core, head);
-    let (mut index, entry) = find(&parts);
-    if entry != 0 {
-        return Some(entry as u32 - 1);
-    }
-    let code = head.items.load(Relaxed);
-    if u64::from(code) == parts.items_max {
-        grow(room, head)?;
-        parts = Parts::of(room.core, head);
-        index = find(&parts).0;
-    }
-    reserve(room, head, laid_bytes(packed, item))?;
-    let offset = lay(room.core, head, packed, item);
-    // SAFETY: the code is below `items_max`, and nobody reads its slot before a row has the code.
-    unsafe { parts.slot(code).write(offset) };
-    parts.length(code).store(item.len() as u32, Relaxed);
-    parts.table(index).store(table_entry(hash, code), Relaxed);
-    head.items.store(code + 1, Relaxed);
-    Some(code)
-}
-
-/// Copies the dictionary into one of twice the room. `None`: no room.
-fn grow<L: Locks>(room: &Room<'_, L>, head: &ColumnHead) -> Option<()> {
-    let old = Parts::of(room.core, head);
-    let items = head.items.load(Relaxed);
-    let items_max = u32::try_from(old.items_max * 2).ok()?;
-    let bytes = dictionary_bytes(items_max);
-    let new = Parts {
-        core: room.core,
-        offset: room.allocate(bytes)?,
-        items_max: items_max.into(),
-    };
-    // SAFETY: a fresh payload of that many bytes, into which the old slots fit.
-    unsafe {
-        let payload = room.core.memory.bytes(new.offset);
-        payload.write_bytes(0, bytes as usize);
-        new.slot(0)
-            .copy_from_nonoverlapping(old.slot(0), items as usize);
-    }
-    for code in 0..items {
-        let length = old.length(code).load(Relaxed);
-        new.length(code).store(length, Relaxed);
-    }
-    for index in 0..=old.table_mask() {
-        let entry = old.table(index).load(Relaxed);
-        if entry != 0 {
-            let place = new.probe((entry >> 32) as u32, |entry| entry == 0);
-            new.table(place).store(entry, Relaxed);
-        }
-    }
-    head.items_max.store(items_max, Relaxed);
-    head.dictionary.store(new.offset, Release);
-    Some(())
 }

@@ -5,11 +5,12 @@
 //! | 0-1 | 0 absent, 1 bool, 2 fixed, 3 varlena |
 //! | 2 | varlena: may have a dictionary |
 //! | 3 | varlena: packed |
+//! | 4-5 | fixed: 0 opaque, 1 signed, 2 float |
 //! | 16-31 | fixed: width |
 //! | 32-47 | fixed: stride |
 //! | 63 | varlena: this segment has a dictionary |
 
-use crate::kind::LaneKind;
+use crate::kind::{LaneKind, Number};
 
 const CODED: u64 = 1 << 63;
 
@@ -26,8 +27,17 @@ impl Layout {
         let kind = match self.kind {
             LaneKind::Absent => 0,
             LaneKind::Bool => 1,
-            LaneKind::Fixed { width, stride } => {
-                2 | u64::from(width) << 16 | u64::from(stride) << 32
+            LaneKind::Fixed {
+                width,
+                stride,
+                number,
+            } => {
+                let number = match number {
+                    Number::Opaque => 0,
+                    Number::Signed => 1,
+                    Number::Float => 2,
+                };
+                2 | number << 4 | u64::from(width) << 16 | u64::from(stride) << 32
             }
             LaneKind::Varlena { dictionary, packed } => {
                 3 | u64::from(dictionary) << 2 | u64::from(packed) << 3
@@ -44,6 +54,11 @@ impl Layout {
             2 => LaneKind::Fixed {
                 width: (word >> 16) as u16,
                 stride: (word >> 32) as u16,
+                number: match word >> 4 & 0b11 {
+                    1 => Number::Signed,
+                    2 => Number::Float,
+                    _ => Number::Opaque,
+                },
             },
             _ => LaneKind::Varlena {
                 dictionary: word & 1 << 2 != 0,

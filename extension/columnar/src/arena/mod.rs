@@ -14,7 +14,8 @@
 //! - `table`: arrays that grow without moving.
 //! - `slot`, `runs`: a relation and its list of runs. `relation`: the handle on them.
 //! - `layout`, `segment_head`: a segment in shared memory and its pins. `segment`: the handle.
-//! - `extend`, `lane_write`, `items_write`: how rows get into a segment.
+//! - `extend`, `lane_write`, `items_write`, `dictionary`: how rows get into a segment. `zones`: what is kept of
+//!   each vector for scans to skip by.
 //! - `core`: allocation with eviction, and the search for relations.
 //!
 //! Who may do what:
@@ -32,6 +33,7 @@
 //! reads from the pages instead. Nothing here panics on a full or busy arena.
 
 mod core;
+mod dictionary;
 mod extend;
 mod header;
 mod items_write;
@@ -47,6 +49,7 @@ mod slot;
 mod table;
 #[cfg(test)]
 mod tests;
+mod zones;
 
 use std::sync::Arc;
 

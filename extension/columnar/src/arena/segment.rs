@@ -3,12 +3,14 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Acquire;
 
+use super::dictionary;
 use super::layout::Layout;
 use super::relation::Relation;
 use super::segment_head::{self, ColumnHead, SegmentHead};
 use super::{Locks, core::Core};
 use crate::kind::LaneKind;
-use crate::lane::{Lane, LaneData};
+use crate::lane::{DictionaryView, Lane, LaneData};
+use crate::zone_map::Zone;
 
 /// A pinned segment: it is neither evicted nor freed while this value lives, and its rows up to
 /// [`rows_resident`](Self::rows_resident) do not change. Dropping it touches two atomics and takes no
@@ -41,6 +43,11 @@ impl SegmentPin {
             entry,
             segment,
         }
+    }
+
+    #[inline]
+    pub(super) fn core(&self) -> &Core {
+        &self.core
     }
 
     pub(super) fn segment(&self) -> u64 {
@@ -153,5 +160,26 @@ impl<L: Locks> Segment<L> {
             _ => bytes(&head.validity).cast(),
         };
         Lane { data, validity }
+    }
+
+    /// The dictionary of a column whose lane is [`LaneData::Codes`]; `None` of any other. Ask this
+    /// before [`lane`](Self::lane): the lane has a slot for each of these items, and each of them may
+    /// be read.
+    #[inline]
+    pub fn dictionary(&self, column: usize) -> Option<DictionaryView> {
+        let is_coded = column < self.columns() && self.pin.layout(column).coded;
+        is_coded.then(|| dictionary::view(self.pin.column(column)))
+    }
+
+    /// What is known of one vector of a column: [`VECTOR_ROWS`](crate::limits::VECTOR_ROWS) rows, or
+    /// those of them that are resident. `None` past the last column or the resident rows. Any row
+    /// that was resident before the call is covered. The zone is [exact](Zone::exact) if the vector
+    /// is full, so that no append can be under way in it; if not, it serves for skipping only.
+    ///
+    /// Rows of runs that are not visible to the caller are included. Gaps between runs are not,
+    /// whatever their lanes hold: they count as NULL.
+    #[inline]
+    pub fn zone(&self, column: usize, vector: usize) -> Option<Zone> {
+        self.pin.zone(column, vector)
     }
 }

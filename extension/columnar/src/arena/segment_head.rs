@@ -33,7 +33,7 @@ const LINES_MASK: u64 = PIN - 1;
 const TOUCHED: u64 = 1 << 62;
 const PINS_MASK: u64 = (TOUCHED - 1) & !LINES_MASK;
 
-/// What a segment begins with; its [`ColumnHead`]s follow.
+/// What a segment begins with; its [`ColumnHead`]s follow, and then the zones.
 #[repr(C, align(64))]
 pub(super) struct SegmentHead {
     /// Offset of the entry.
@@ -62,7 +62,8 @@ pub(super) struct ColumnHead {
     pub(super) validity: AtomicU64,
     /// Offset of the dictionary; 0 if not coded.
     pub(super) dictionary: AtomicU64,
-    /// The dictionary's items and room for them.
+    /// The dictionary's items and room for them. Items are counted after they and their slots are
+    /// there.
     pub(super) items: AtomicU32,
     pub(super) items_max: AtomicU32,
     /// What is left of the chunk that items are being laid into, as offsets.
@@ -70,6 +71,11 @@ pub(super) struct ColumnHead {
     pub(super) chunk_end: AtomicU64,
     /// Bytes of all chunks so far.
     pub(super) chunk_bytes: AtomicU64,
+    /// The dictionary's number, that of the one it was copied from (0 = none), and how many items it
+    /// has from there.
+    pub(super) instance: AtomicU64,
+    pub(super) parent: AtomicU64,
+    pub(super) inherited: AtomicU32,
 }
 
 // SAFETY: atomics only.
@@ -77,7 +83,7 @@ unsafe impl Shared for SegmentHead {}
 // SAFETY: atomics only.
 unsafe impl Shared for ColumnHead {}
 
-const _: () = assert!(size_of::<SegmentHead>() == 64 && size_of::<ColumnHead>() == 64);
+const _: () = assert!(size_of::<SegmentHead>() == 64 && size_of::<ColumnHead>() == 128);
 
 impl SegmentHead {
     /// Bytes of a segment's head with its columns' heads.

@@ -8,13 +8,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 use crate::column::Column;
-use crate::kind::LaneKind;
+use crate::kind::{LaneKind, Number};
 use crate::limits::{VECTOR_ROWS, segment_first_row};
 use crate::test_support::{Value, assert_lane, build, value};
+use crate::zone_map::tests::{assert_covers, assert_zone, naive};
 
+mod dictionaries;
 mod model;
 mod segments;
 mod threads;
+mod zones;
 
 /// Locks for threads of one process.
 pub(super) struct MutexLocks {
@@ -91,6 +94,12 @@ fn key(file: u32) -> RelationKey {
 const INT8: LaneKind = LaneKind::Fixed {
     width: 8,
     stride: 8,
+    number: Number::Signed,
+};
+const FLOAT8: LaneKind = LaneKind::Fixed {
+    width: 8,
+    stride: 8,
+    number: Number::Float,
 };
 const TEXT: LaneKind = LaneKind::Varlena {
     dictionary: true,
@@ -142,7 +151,23 @@ fn assert_segment(
     let start = segment_first_row(number) as usize;
     for (column, (&kind, values)) in kinds.iter().zip(values).enumerate() {
         assert_eq!(segment.kind(column), Some(kind));
+        let values = &values[start..start + rows];
         // SAFETY: the segment is pinned, and has so many rows.
-        unsafe { assert_lane(segment.lane(column), kind, 0, &values[start..start + rows]) };
+        unsafe { assert_lane(segment.lane(column), kind, 0, values) };
+        assert_zones(segment, column, kind, values);
+    }
+}
+
+/// Checks the zones of a column over rows that are resident, with no gap among them.
+fn assert_zones(segment: &Segment<MutexLocks>, column: usize, kind: LaneKind, values: &[Value]) {
+    for (vector, values) in values.chunks(VECTOR_ROWS).enumerate() {
+        let zone = segment.zone(column, vector).expect("rows are resident");
+        let expected = naive(kind, values);
+        if values.len() == VECTOR_ROWS {
+            assert!(zone.exact, "the vector is full");
+            assert_zone(&zone, &expected);
+        } else {
+            assert_covers(&zone, &expected);
+        }
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::dictionary::JUDGED_ITEMS_MIN;
+use crate::kind::Number;
 use crate::test_support::{Value, any_kind, any_value, assert_column, build, cases, push, value};
 
 const TEXT: LaneKind = LaneKind::Varlena {
@@ -192,6 +193,7 @@ fn bad_codes_leave_the_column_unchanged() {
     let mut numbers = Column::new(LaneKind::Fixed {
         width: 4,
         stride: 4,
+        number: Number::Opaque,
     });
     let refused = numbers.extend_codes(&[0], &[b"abcd"], None);
     assert!(matches!(refused, Err(Error::KindDiffers { .. })));
@@ -204,6 +206,7 @@ fn a_value_of_another_width_is_refused() {
     let mut column = Column::new(LaneKind::Fixed {
         width: 4,
         stride: 4,
+        number: Number::Opaque,
     });
     column.push_fixed(&[0; 3]);
 }

@@ -3,16 +3,19 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::kind::Number;
 use crate::limits::IMAGE_BYTES_MAX;
 use crate::test_support::{Value, any_kind, any_value, assert_column, build, cases, value};
 
 const INT4: LaneKind = LaneKind::Fixed {
     width: 4,
     stride: 4,
+    number: Number::Signed,
 };
 const INT8: LaneKind = LaneKind::Fixed {
     width: 8,
     stride: 8,
+    number: Number::Signed,
 };
 const TEXT: LaneKind = LaneKind::Varlena {
     dictionary: true,
@@ -169,6 +172,7 @@ fn padding_is_not_stored() {
     let kind = LaneKind::Fixed {
         width: 12,
         stride: 16,
+        number: Number::Opaque,
     };
     let values = (0..100).map(|n| value(kind, n)).collect::<Vec<_>>();
     assert!(image_of(&[build(kind, &values)]).len() < 12 * values.len() + 32);

@@ -8,9 +8,11 @@
 //! | `session` | `dev run` and `dev demo`: start, watch, stop |
 //! | `status` | the status line |
 //! | `checks` | `dev test`: each check, its count, the summary |
+//! | `bench` | `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
 //! Every command may be repeated: what is there already is left alone, quickly.
 
+mod bench;
 mod checks;
 mod home;
 mod packages;
@@ -24,13 +26,14 @@ use std::process::ExitCode;
 const HELP: &str = "\
 Usage: cargo dev <command>
 
-  run             install what is missing, build, start Postgres and the gateway, show what happens until Ctrl-C
-  demo            the same with Debian's Prometheus and node_exporter, which write to the gateway
-  psql [args]     psql in the running database
-  test [check …]  everything that CI runs, or only the named checks
-  setup           install what is missing, build, install the extension
-  fmt             format all code
-  help            this text
+  run                 install what is missing, build, start Postgres and the gateway, show what happens until Ctrl-C
+  demo                the same with Debian's Prometheus and node_exporter, which write to the gateway
+  psql [args]         psql in the running database
+  test [check …]      everything that CI runs, or only the named checks
+  setup               install what is missing, build, install the extension
+  bench-sql [options] time SQL on lanes tables beside heap, DuckDB, Polars and chDB (--help for the options)
+  fmt                 format all code
+  help                this text
 
 Environment: LANES_PG_PORT (5433), LANES_HTTP_PORT (9201), LANES_HOME (.lanes), LANES_ARENA_SIZE (256MB);
 for demo also LANES_PROMETHEUS_PORT (9290), LANES_NODE_EXPORTER_PORT (9291).";
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
-    if !rest.is_empty() && !["psql", "test"].contains(&command) {
+    if !rest.is_empty() && !["psql", "test", "bench-sql"].contains(&command) {
         return Err(Error::Other(format!(
             "`{command}` takes no arguments; see `cargo dev help`"
         )));
@@ -62,6 +65,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         "psql" => home::Home::from_environment()?.psql(rest),
         "test" => checks::run(rest),
         "setup" => product::set_up(packages::Purpose::Run),
+        "bench-sql" => bench::run(rest),
         "fmt" => product::format(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -19,6 +19,8 @@ pub enum Purpose {
     Run,
     /// `make demo` and `make test`: Prometheus too.
     Prometheus,
+    /// `make bench-sql`: virtual environments of Python too.
+    Bench,
 }
 
 const CLUSTER_SWITCH: &str = "/etc/postgresql-common/createcluster.d/pg_lanes.conf";
@@ -82,11 +84,13 @@ fn wanted(purpose: Purpose) -> Vec<String> {
         "g++".to_owned(),
         "pkg-config".to_owned(),
     ];
-    if purpose == Purpose::Prometheus {
-        packages.extend([
+    match purpose {
+        Purpose::Run => {}
+        Purpose::Prometheus => packages.extend([
             "prometheus".to_owned(),
             "prometheus-node-exporter".to_owned(),
-        ]);
+        ]),
+        Purpose::Bench => packages.push("python3-venv".to_owned()),
     }
     packages
 }

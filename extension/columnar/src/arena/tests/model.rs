@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::dictionaries::Dictionaries;
 use super::*;
 use crate::test_support::{any_kind, cases};
 
@@ -232,6 +233,7 @@ fn run(kinds: &[LaneKind], steps: Vec<(usize, Step)>, bytes: usize) {
     with_arena(bytes, TABLES as u32 * 4, |arena| {
         let mut seed = 1;
         let mut held = Vec::<Held>::new();
+        let mut dictionaries = Dictionaries::default();
         let mut tables = (0..TABLES)
             .map(|number| Table::new(number, kinds))
             .collect::<Vec<_>>();
@@ -262,12 +264,16 @@ fn run(kinds: &[LaneKind], steps: Vec<(usize, Step)>, bytes: usize) {
                     table.load(arena, segment, part, margin);
                 }
                 Step::Read { segment } => {
-                    table.read(arena, segment);
+                    if let Some(held) = table.read(arena, segment) {
+                        dictionaries.check(&held.pinned, &held.kinds);
+                    }
                 }
                 Step::Hold { segment } => held.extend(table.read(arena, segment)),
                 Step::LetGo { pick } => {
                     if !held.is_empty() {
-                        held.swap_remove(pick.index(held.len())).check();
+                        let held = held.swap_remove(pick.index(held.len()));
+                        held.check();
+                        dictionaries.check(&held.pinned, &held.kinds);
                     }
                 }
                 Step::AddColumn(kind) => {

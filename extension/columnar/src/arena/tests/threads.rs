@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use super::dictionaries::Dictionaries;
 use super::*;
 
-const KINDS: [LaneKind; 4] = [INT8, LaneKind::Bool, TEXT, NUMERIC];
+const KINDS: [LaneKind; 5] = [INT8, LaneKind::Bool, TEXT, NUMERIC, FLOAT8];
 const ROWS: usize = if cfg!(miri) { 60 } else { VECTOR_ROWS };
 
 /// The model: what every loader loads and every reader expects.
@@ -13,14 +14,24 @@ fn table(file: u32, rows: usize) -> Vec<Vec<Value>> {
     let mut seed = u64::from(file);
     KINDS
         .iter()
-        .map(|&kind| generate(kind, rows, 500, true, &mut seed))
+        .map(|&kind| {
+            // Texts repeat so much that they are coded.
+            let variety = if kind == TEXT { 100 } else { 500 };
+            generate(kind, rows, variety, true, &mut seed)
+        })
         .collect()
 }
 
 /// Checks whatever is resident of a segment.
-fn read(segment: &Segment<MutexLocks>, number: u32, values: &[Vec<Value>]) -> usize {
+fn read(
+    segment: &Segment<MutexLocks>,
+    number: u32,
+    values: &[Vec<Value>],
+    dictionaries: &mut Dictionaries,
+) -> usize {
     let rows = segment.rows_resident() as usize;
     assert_segment(segment, number, &KINDS, values, rows);
+    dictionaries.check(segment, &KINDS);
     rows
 }
 
@@ -35,13 +46,14 @@ fn readers_see_every_row_whole_while_it_is_appended() {
             thread::scope(|scope| {
                 for _ in 0..2 {
                     scope.spawn(|| {
+                        let mut dictionaries = Dictionaries::default();
                         let mut seen = 0;
                         while seen < ROWS {
                             let Some(segment) = relation.pin_segment(0) else {
                                 thread::yield_now();
                                 continue;
                             };
-                            let now = read(&segment, 0, &values);
+                            let now = read(&segment, 0, &values, &mut dictionaries);
                             assert!(now >= seen, "rows vanished");
                             seen = now;
                         }
@@ -87,6 +99,7 @@ fn readers_and_loaders_share_an_arena_that_is_too_small() {
                 .map(|worker| {
                     let (models, parts, loads, reads) = (&models, &parts, &loads, &reads);
                     scope.spawn(move || {
+                        let mut dictionaries = Dictionaries::default();
                         let mut random = 17 + worker;
                         for _ in 0..rounds {
                             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -115,7 +128,8 @@ fn readers_and_loaders_share_an_arena_that_is_too_small() {
                             }
                             if let Some(segment) = relation.pin_segment(number) {
                                 // Its entry may be evicted or replaced meanwhile, not what is held.
-                                let rows = read(&segment, number, &models[file as usize]);
+                                let values = &models[file as usize];
+                                let rows = read(&segment, number, values, &mut dictionaries);
                                 assert!(rows == 0 || rows == all / 2 || rows == all);
                                 reads.fetch_add(1, Ordering::Relaxed);
                             }

@@ -1,0 +1,248 @@
+//! Trades, quotes and events from a fixed seed: the same on every machine and with every version of every library.
+//!
+//! | table | rows | columns | shape |
+//! |---|---|---|---|
+//! | trades | n | ts, sym, price float8, size int4 | one each 1 ms on average, ts ascending without ties; a symbol has its own price level |
+//! | quotes | n | ts, sym, bid float8, ask float8 | the same; a bid lies below the prices of its symbol |
+//! | events | 5 n | ts, duration float4, is_error bool, service | one each 0.2 ms on average; durations exponential, mean 50; one in fifty an error |
+//!
+//! 1,000 symbols `S0000` to `S0999`, uniform; 20 services. At a million rows a symbol is quoted once a second, so a window of
+//! one second holds about one quote. Bids lie below prices so that a sum of differences has no cancellation for the tolerance to trip over.
+
+/// Symbols in trades and quotes.
+pub const SYMBOLS: u16 = 1000;
+/// Services in events.
+pub const SERVICES: u16 = 20;
+/// Events for each trade.
+pub const EVENTS_PER_TRADE: usize = 5;
+/// 2026-01-05 09:30:00 UTC in microseconds since the Unix epoch.
+pub const START: i64 = 1_767_605_400_000_000;
+
+/// Trades, in time order; the vectors have one length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trades {
+    /// Microseconds since the Unix epoch.
+    pub ts: Vec<i64>,
+    /// Symbol codes; see [`symbol`].
+    pub sym: Vec<u16>,
+    pub price: Vec<f64>,
+    pub size: Vec<i32>,
+}
+
+/// Quotes, in time order; the vectors have one length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quotes {
+    /// Microseconds since the Unix epoch.
+    pub ts: Vec<i64>,
+    /// Symbol codes; see [`symbol`].
+    pub sym: Vec<u16>,
+    pub bid: Vec<f64>,
+    pub ask: Vec<f64>,
+}
+
+/// Events, in time order; the vectors have one length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Events {
+    /// Microseconds since the Unix epoch.
+    pub ts: Vec<i64>,
+    pub duration: Vec<f32>,
+    pub is_error: Vec<bool>,
+    /// Service codes; see [`service`].
+    pub service: Vec<u16>,
+}
+
+/// All data of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Data {
+    pub trades: Trades,
+    pub quotes: Quotes,
+    pub events: Events,
+}
+
+/// The name of a symbol.
+pub fn symbol(code: u16) -> String {
+    format!("S{code:04}")
+}
+
+/// The name of a service.
+pub fn service(code: u16) -> String {
+    format!("service-{code:02}")
+}
+
+impl Data {
+    /// Generates this many trades and quotes, and five times as many events.
+    pub fn generate(rows: usize) -> Data {
+        let mut levels = SplitMix64(1);
+        // Decimal places as a market has them: a value is a whole number of ticks of 1/10000.
+        let levels: Vec<f64> = (0..SYMBOLS).map(|_| 50.0 + 100.0 * levels.unit()).collect();
+        Data {
+            trades: trades(rows, &levels),
+            quotes: quotes(rows, &levels),
+            events: events(rows * EVENTS_PER_TRADE),
+        }
+    }
+
+    /// The rows of a table by its name.
+    pub fn rows(&self, table: &str) -> Option<usize> {
+        match table {
+            "trades" => Some(self.trades.ts.len()),
+            "quotes" => Some(self.quotes.ts.len()),
+            "events" => Some(self.events.ts.len()),
+            _ => None,
+        }
+    }
+}
+
+fn trades(rows: usize, levels: &[f64]) -> Trades {
+    let mut random = SplitMix64(2);
+    let ts = times(rows, 1000, &mut random);
+    let sym: Vec<u16> = (0..rows)
+        .map(|_| random.below(u64::from(SYMBOLS)) as u16)
+        .collect();
+    let price = sym
+        .iter()
+        .map(|sym| to_tick(levels[usize::from(*sym)] * (1.0 + 0.02 * random.unit())))
+        .collect();
+    let size = (0..rows).map(|_| 1 + random.below(10_000) as i32).collect();
+    Trades {
+        ts,
+        sym,
+        price,
+        size,
+    }
+}
+
+fn quotes(rows: usize, levels: &[f64]) -> Quotes {
+    let mut random = SplitMix64(3);
+    let ts = times(rows, 1000, &mut random);
+    let sym: Vec<u16> = (0..rows)
+        .map(|_| random.below(u64::from(SYMBOLS)) as u16)
+        .collect();
+    let bid: Vec<f64> = sym
+        .iter()
+        .map(|sym| to_tick(levels[usize::from(*sym)] * (0.98 + 0.01 * random.unit())))
+        .collect();
+    let ask = bid
+        .iter()
+        .map(|bid| to_tick(bid + 0.01 + 0.05 * random.unit()))
+        .collect();
+    Quotes { ts, sym, bid, ask }
+}
+
+fn events(rows: usize) -> Events {
+    let mut random = SplitMix64(4);
+    Events {
+        ts: times(rows, 200, &mut random),
+        duration: (0..rows)
+            .map(|_| (-50.0 * (1.0 - random.unit()).ln()) as f32)
+            .collect(),
+        is_error: (0..rows).map(|_| random.below(50) == 0).collect(),
+        service: (0..rows)
+            .map(|_| random.below(u64::from(SERVICES)) as u16)
+            .collect(),
+    }
+}
+
+/// Ascending times without ties, this many microseconds apart on average.
+fn times(rows: usize, mean_gap: u64, random: &mut SplitMix64) -> Vec<i64> {
+    let mut now = START;
+    (0..rows)
+        .map(|_| {
+            now += 1 + random.below(2 * mean_gap - 1) as i64;
+            now
+        })
+        .collect()
+}
+
+fn to_tick(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+/// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): eight lines that will
+/// not change under us, which a library's default generator may.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// Uniform in `0..bound`, by the upper half of a product; the bias is below 2^-50 for the bounds here.
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Uniform in `[0, 1)`, 53 bits.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_the_published_one() {
+        let mut random = SplitMix64(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn times_ascend_without_ties_and_values_stay_in_range() {
+        let data = Data::generate(5000);
+        assert_eq!(data, Data::generate(5000));
+        for ts in [&data.trades.ts, &data.quotes.ts, &data.events.ts] {
+            assert!(ts.windows(2).all(|pair| pair[0] < pair[1]) && ts[0] > START);
+        }
+        assert_eq!(data.events.ts.len(), 25_000);
+        assert!(
+            data.trades
+                .sym
+                .iter()
+                .chain(&data.quotes.sym)
+                .all(|sym| *sym < SYMBOLS)
+        );
+        assert!(
+            data.trades
+                .size
+                .iter()
+                .all(|size| (1..=10_000).contains(size))
+        );
+        assert!(
+            data.events
+                .duration
+                .iter()
+                .all(|duration| duration.is_finite() && *duration >= 0.0)
+        );
+        let errors = data
+            .events
+            .is_error
+            .iter()
+            .filter(|is_error| **is_error)
+            .count();
+        assert!((300..700).contains(&errors), "{errors}");
+    }
+
+    #[test]
+    fn a_bid_is_below_every_price_of_its_symbol() {
+        let data = Data::generate(5000);
+        let mut lowest = vec![f64::INFINITY; usize::from(SYMBOLS)];
+        for (sym, price) in data.trades.sym.iter().zip(&data.trades.price) {
+            let lowest = &mut lowest[usize::from(*sym)];
+            *lowest = lowest.min(*price);
+        }
+        assert!(
+            data.quotes
+                .sym
+                .iter()
+                .zip(&data.quotes.bid)
+                .all(|(sym, bid)| *bid < lowest[usize::from(*sym)])
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! Medians and percentiles of measured times.
+
+/// Times of one query on one system, ascending.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Times {
+    ascending: Vec<f64>,
+}
+
+impl Times {
+    /// Takes times in any order; `None` when there are none.
+    pub fn new(mut times: Vec<f64>) -> Option<Times> {
+        if times.is_empty() {
+            return None;
+        }
+        times.sort_by(f64::total_cmp);
+        Some(Times { ascending: times })
+    }
+
+    /// How many executions.
+    pub fn count(&self) -> usize {
+        self.ascending.len()
+    }
+
+    /// The middle one, or the mean of the two in the middle.
+    pub fn median(&self) -> f64 {
+        let middle = self.ascending.len() / 2;
+        if self.ascending.len() % 2 == 1 {
+            self.ascending[middle]
+        } else {
+            (self.ascending[middle - 1] + self.ascending[middle]) / 2.0
+        }
+    }
+
+    /// The smallest time that at least 99 of 100 executions do not exceed (nearest rank): the slowest one while there are
+    /// fewer than 100.
+    pub fn p99(&self) -> f64 {
+        let rank = (self.ascending.len() * 99).div_ceil(100);
+        self.ascending[rank - 1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_by_nearest_rank() {
+        let times = Times::new((1..=200).rev().map(f64::from).collect()).unwrap();
+        assert_eq!(
+            (times.median(), times.p99(), times.count()),
+            (100.5, 198.0, 200)
+        );
+        let few = Times::new(vec![3.0, 1.0, 2.0]).unwrap();
+        assert_eq!((few.median(), few.p99()), (2.0, 3.0));
+        let one = Times::new(vec![7.0]).unwrap();
+        assert_eq!((one.median(), one.p99()), (7.0, 7.0));
+        assert_eq!(Times::new(Vec::new()), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! The zones of a segment: for each column, what is known of each vector, kept as rows arrive.
+//!
+//! They follow the heads of the columns, those of one column side by side. The one writer widens a
+//! vector's zone before it publishes the rows that made it wider. So whoever has seen a number of
+//! rows finds zones that cover at least these, in whole words though not all of one moment; and once
+//! a vector is full its zone is exact and does not change any more.
+//!
+//! Rows of a gap that no run holds have no values that anybody could ask for: they count as NULL.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::extend::Batch;
+use super::memory::Shared;
+use super::segment::SegmentPin;
+use super::segment_head::SegmentHead;
+use crate::column::Column;
+use crate::kind::LaneKind;
+use crate::limits::{SEGMENT_ROWS, VECTOR_ROWS};
+use crate::zone_map::{self, Bound, Zone};
+
+const _: () = assert!((SEGMENT_ROWS as usize).is_multiple_of(VECTOR_ROWS));
+
+/// Bits of [`ZoneHead::tally`] above the number of rows that are not NULL. Zero is the state of a
+/// vector without rows, in which nothing is unsorted.
+const UNSORTED: u64 = 1 << 32;
+const HAS_NAN: u64 = 1 << 33;
+const HAS_INFINITE: u64 = 1 << 34;
+
+/// A zone in shared memory. While no row counts, `minimum` and `maximum` mean nothing.
+#[repr(C)]
+pub(super) struct ZoneHead {
+    minimum: AtomicU64,
+    maximum: AtomicU64,
+    sum_low: AtomicU64,
+    sum_high: AtomicU64,
+    tally: AtomicU64,
+}
+
+// SAFETY: atomics only.
+unsafe impl Shared for ZoneHead {}
+
+const ZONE_BYTES: u64 = size_of::<ZoneHead>() as u64;
+const _: () = assert!(ZONE_BYTES <= 64, "a zone is small beside its vector");
+
+/// Vectors of a segment of so many rows.
+fn vectors(rows_max: u32) -> usize {
+    rows_max as usize / VECTOR_ROWS
+}
+
+/// Bytes of all zones of a segment.
+pub(super) fn bytes(columns: usize, rows_max: u32) -> u64 {
+    (columns * vectors(rows_max)) as u64 * ZONE_BYTES
+}
+
+impl ZoneHead {
+    /// The zone as it is, marked as `exact` or not.
+    #[inline]
+    fn load(&self, kind: LaneKind, exact: bool) -> Zone {
+        let tally = self.tally.load(Relaxed);
+        let empty = Zone::empty(kind);
+        let sum = u128::from(self.sum_high.load(Relaxed)) << 64;
+        let mut zone = Zone {
+            non_null: tally as u32,
+            sum: (sum | u128::from(self.sum_low.load(Relaxed))) as i128,
+            sorted: empty.sorted && tally & UNSORTED == 0,
+            has_nan: tally & HAS_NAN != 0,
+            has_infinite: tally & HAS_INFINITE != 0,
+            exact,
+            ..empty
+        };
+        if zone.non_null > 0 {
+            zone.minimum = Bound::of_word(kind, self.minimum.load(Relaxed));
+            zone.maximum = Bound::of_word(kind, self.maximum.load(Relaxed));
+        }
+        zone
+    }
+
+    fn store(&self, zone: Zone) {
+        let flag = |holds, flag| if holds { flag } else { 0 };
+        self.minimum.store(zone.minimum.word(), Relaxed);
+        self.maximum.store(zone.maximum.word(), Relaxed);
+        self.sum_low.store(zone.sum as u64, Relaxed);
+        self.sum_high.store((zone.sum >> 64) as u64, Relaxed);
+        let tally = u64::from(zone.non_null)
+            | flag(!zone.sorted, UNSORTED)
+            | flag(zone.has_nan, HAS_NAN)
+            | flag(zone.has_infinite, HAS_INFINITE);
+        self.tally.store(tally, Relaxed);
+    }
+}
+
+impl SegmentPin {
+    /// The zone of a column and a vector that the segment has.
+    fn zone_head(&self, column: usize, vector: usize) -> &ZoneHead {
+        let rows_max = self.head().rows_max.load(Relaxed);
+        let index = (column * vectors(rows_max) + vector) as u64;
+        let offset = SegmentHead::bytes(self.columns()) + index * ZONE_BYTES;
+        // SAFETY: a pinned segment is not freed; there is such a zone after the columns' heads.
+        unsafe { self.core().head(self.segment() + offset) }
+    }
+
+    /// See [`Segment::zone`](super::segment::Segment::zone).
+    pub(super) fn zone(&self, column: usize, vector: usize) -> Option<Zone> {
+        let rows = self.rows() as usize;
+        if column >= self.columns() || vector * VECTOR_ROWS >= rows {
+            return None;
+        }
+        let is_full = rows >= (vector + 1) * VECTOR_ROWS;
+        let kind = self.layout(column).kind;
+        Some(self.zone_head(column, vector).load(kind, is_full))
+    }
+
+    /// Widens a column's zones by a batch that has been checked, after a gap if `batch.from` is
+    /// above `resident`.
+    pub(super) fn widen_zones(
+        &self,
+        column_index: usize,
+        column: &Column,
+        batch: &Batch<'_>,
+        resident: u32,
+    ) {
+        let gap = resident as usize..batch.from as usize;
+        for (vector, rows) in by_vector(gap) {
+            self.widen(column_index, vector, |zone| zone.and_nulls(rows.len()));
+        }
+        let lane = column.lane();
+        let from = batch.from as usize;
+        for (vector, rows) in by_vector(from..from + batch.rows) {
+            let start = batch.first + (rows.start - from);
+            // SAFETY: the column is borrowed and has the batch's rows.
+            let added =
+                unsafe { zone_map::compute(&lane, column.kind(), start..start + rows.len()) };
+            self.widen(column_index, vector, |zone| zone.union(added));
+        }
+    }
+
+    fn widen(&self, column: usize, vector: usize, wider: impl FnOnce(Zone) -> Zone) {
+        let head = self.zone_head(column, vector);
+        let kind = self.layout(column).kind;
+        head.store(wider(head.load(kind, true)));
+    }
+}
+
+/// Cuts rows of a segment at the ends of vectors.
+fn by_vector(rows: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let mut next = rows.start;
+    std::iter::from_fn(move || {
+        let (start, vector) = (next, next / VECTOR_ROWS);
+        next = rows.end.min((vector + 1) * VECTOR_ROWS);
+        (start < rows.end).then_some((vector, start..next))
+    })
+}

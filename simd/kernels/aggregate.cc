@@ -1,0 +1,306 @@
+// Sums and magnitudes. The extremes are in extremes.cc.
+
+#include "kernels/aggregate.h"
+
+#include <type_traits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/aggregate.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/stripes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lanes {
+namespace simd {
+namespace HWY_NAMESPACE {
+
+template <class D>
+HWY_INLINE hn::TFromD<D> TotalOf(D d, hn::Vec<D> vector) {
+  alignas(64) hn::TFromD<D> lanes[hn::MaxLanes(D())];
+  hn::Store(vector, d, lanes);
+  hn::TFromD<D> total = 0;
+  for (size_t i = 0; i < hn::MaxLanes(D()); ++i) total += lanes[i];
+  return total;
+}
+
+// int32 and uint32, widened before they are added.
+template <typename T>
+struct WideSum {
+  using D = hn::ScalableTag<int64_t>;
+  using Narrow = hn::Rebind<T, D>;
+  static constexpr size_t kLanes = hn::MaxLanes(D());
+  static constexpr size_t kVectors = 4;
+
+  HWY_INLINE WideSum() {
+    for (size_t k = 0; k < kVectors; ++k) sums[k] = hn::Zero(D());
+  }
+  static HWY_INLINE hn::Vec<D> Widen(hn::Vec<Narrow> narrow) {
+    const hn::Rebind<std::conditional_t<hwy::IsSigned<T>(), int64_t, uint64_t>, D> wide;
+    return hn::BitCast(D(), hn::PromoteTo(wide, narrow));
+  }
+  HWY_INLINE void All(const Values<T>& values, size_t at) {
+    for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
+      for (size_t k = 0; k < kVectors; ++k) {
+        sums[k] = hn::Add(sums[k], Widen(values.Load(Narrow(), at + i + k * kLanes)));
+      }
+    }
+  }
+  HWY_INLINE void Some(const Values<T>& values, size_t at, uint64_t word) {
+    for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
+      for (size_t k = 0; k < kVectors; ++k) {
+        const size_t row = i + k * kLanes;
+        const auto mask = MaskAt(Narrow(), word, row);
+        sums[k] = hn::Add(sums[k], Widen(hn::IfThenElseZero(mask, values.Load(Narrow(), at + row))));
+      }
+    }
+  }
+  HWY_INLINE int64_t Total() const {
+    return TotalOf(D(), hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])));
+  }
+  hn::Vec<D> sums[kVectors];
+};
+
+// int16: pairs are added into int32 lanes, which are emptied before they can overflow.
+struct ShortSum {
+  using D = hn::ScalableTag<int16_t>;
+#if HWY_TARGET == HWY_SCALAR
+  using Wide = hn::ScalableTag<int32_t>;
+#else
+  using Wide = hn::RepartitionToWide<D>;
+#endif
+  static constexpr size_t kLanes = hn::MaxLanes(D());
+  // An int32 lane takes at most 64 int16 values a block.
+  static constexpr size_t kBlocksMax = (size_t{1} << 31) / (size_t{1} << 15) / kWordRows - 1;
+
+  HWY_INLINE ShortSum() { Clear(); }
+  HWY_INLINE void Clear() {
+    first = hn::Zero(Wide());
+    second = hn::Zero(Wide());
+    blocks = 0;
+  }
+  HWY_INLINE void Flush() {
+    total += Sum(first) + Sum(second);
+    Clear();
+  }
+  static HWY_INLINE int64_t Sum(hn::Vec<Wide> vector) {
+    alignas(64) int32_t lanes[hn::MaxLanes(Wide())];
+    hn::Store(vector, Wide(), lanes);
+    int64_t sum = 0;
+    for (size_t i = 0; i < hn::MaxLanes(Wide()); ++i) sum += lanes[i];
+    return sum;
+  }
+  HWY_INLINE void All(const Values<int16_t>& values, size_t at) {
+    for (size_t i = 0; i < kWordRows; i += kLanes) Add(values.Load(D(), at + i));
+    if (++blocks == kBlocksMax) Flush();
+  }
+  HWY_INLINE void Some(const Values<int16_t>& values, size_t at, uint64_t word) {
+    for (size_t i = 0; i < kWordRows; i += kLanes) {
+      Add(hn::IfThenElseZero(MaskAt(D(), word, i), values.Load(D(), at + i)));
+    }
+    if (++blocks == kBlocksMax) Flush();
+  }
+  HWY_INLINE void Add(hn::Vec<D> vector) {
+    first = hn::ReorderWidenMulAccumulate(Wide(), vector, hn::Set(D(), int16_t{1}), first, second);
+  }
+  HWY_INLINE int64_t Total() {
+    Flush();
+    return total;
+  }
+  hn::Vec<Wide> first;
+  hn::Vec<Wide> second;
+  size_t blocks = 0;
+  int64_t total = 0;
+};
+
+// int64: the low and the high halves are summed apart, the high ones with the sign bit flipped so that they are unsigned.
+struct SplitSum {
+  using D = hn::ScalableTag<uint64_t>;
+  static constexpr size_t kLanes = hn::MaxLanes(D());
+  static constexpr size_t kVectors = 2 * kLanes <= kWordRows ? 2 : 1;
+
+  HWY_INLINE SplitSum() {
+    for (size_t k = 0; k < kVectors; ++k) lows[k] = highs[k] = hn::Zero(D());
+  }
+  HWY_INLINE void Add(size_t k, hn::Vec<D> value) {
+    lows[k] = hn::Add(lows[k], hn::And(value, hn::Set(D(), uint64_t{0xFFFFFFFF})));
+    highs[k] = hn::Add(highs[k], hn::ShiftRight<32>(hn::Xor(value, hn::Set(D(), uint64_t{1} << 63))));
+  }
+  static HWY_INLINE hn::Vec<D> Load(const Values<int64_t>& values, size_t at) {
+    return hn::BitCast(D(), values.Load(hn::ScalableTag<int64_t>(), at));
+  }
+  HWY_INLINE void All(const Values<int64_t>& values, size_t at) {
+    for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
+      for (size_t k = 0; k < kVectors; ++k) Add(k, Load(values, at + i + k * kLanes));
+    }
+    ++blocks;
+  }
+  HWY_INLINE void Some(const Values<int64_t>& values, size_t at, uint64_t word) {
+    for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
+      for (size_t k = 0; k < kVectors; ++k) {
+        const size_t row = i + k * kLanes;
+        Add(k, hn::IfThenElseZero(MaskAt(D(), word, row), Load(values, at + row)));
+      }
+    }
+    ++blocks;
+  }
+  HWY_INLINE uint64_t Total(int64_t* high) const {
+    auto low = lows[0];
+    auto unsigned_high = highs[0];
+    for (size_t k = 1; k < kVectors; ++k) {
+      low = hn::Add(low, lows[k]);
+      unsigned_high = hn::Add(unsigned_high, highs[k]);
+    }
+    // Each lane of each block, selected or not, had its sign flipped: 2^63, of which the high half is 2^31.
+    *high = static_cast<int64_t>(TotalOf(D(), unsigned_high) - blocks * kWordRows * (uint64_t{1} << 31));
+    return TotalOf(D(), low);
+  }
+  hn::Vec<D> lows[kVectors];
+  hn::Vec<D> highs[kVectors];
+  uint64_t blocks = 0;
+};
+
+template <class Sum, typename T>
+HWY_INLINE void SumInto(Sum& sum, const T* data, size_t rows, const uint64_t* selection) {
+  Values<T> values(data);
+  VisitBlocks(
+      rows, selection, [&](size_t at) HWY_ATTR { sum.All(values, at); },
+      [&](size_t at, uint64_t word) HWY_ATTR { sum.Some(values, at, word); },
+      [&](size_t at, size_t rest) HWY_ATTR { values.Tail(at, rest); });
+}
+
+int64_t SumI16(const int16_t* values, size_t rows, const uint64_t* selection) {
+  ShortSum sum;
+  SumInto(sum, values, rows, selection);
+  return sum.Total();
+}
+int64_t SumI32(const int32_t* values, size_t rows, const uint64_t* selection) {
+  WideSum<int32_t> sum;
+  SumInto(sum, values, rows, selection);
+  return sum.Total();
+}
+int64_t SumU32(const uint32_t* values, size_t rows, const uint64_t* selection) {
+  WideSum<uint32_t> sum;
+  SumInto(sum, values, rows, selection);
+  return sum.Total();
+}
+uint64_t SumI64(const int64_t* values, size_t rows, const uint64_t* selection, int64_t* high) {
+  SplitSum sum;
+  SumInto(sum, values, rows, selection);
+  return sum.Total(high);
+}
+
+float SumF32(const float* values, size_t rows, const uint64_t* selection) {
+  return StripedSum<float>(Values<float>(values), rows, selection);
+}
+double SumF64(const double* values, size_t rows, const uint64_t* selection) {
+  return StripedSum<double>(Values<double>(values), rows, selection);
+}
+double SumWide(const float* values, size_t rows, const uint64_t* selection) {
+  return StripedSum<double>(WideValues(values), rows, selection);
+}
+double SumSquares(const double* values, size_t rows, const uint64_t* selection) {
+  return StripedSum<double>(Squares<Values<double>>(values), rows, selection);
+}
+double SumSquaresWide(const float* values, size_t rows, const uint64_t* selection) {
+  return StripedSum<double>(Squares<WideValues>(values), rows, selection);
+}
+double SumSquaredDeviations(const double* values, size_t rows, const uint64_t* selection, double center) {
+  return StripedSum<double>(SquaredDeviations(values, center), rows, selection);
+}
+double SumProducts(const double* left, const double* right, size_t rows, const uint64_t* selection) {
+  return StripedSum<double>(Products<double>(left, right), rows, selection);
+}
+
+template <typename T>
+HWY_INLINE bool MagnitudeWithin(const T* data, size_t rows, T bound) {
+  const hn::ScalableTag<T> d;
+  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+  const auto limit = hn::Set(d, bound);
+  Values<T> values(data);
+  const auto within = [&](size_t at) HWY_ATTR {
+    auto all = hn::Le(hn::Abs(values.Load(d, at)), limit);
+    for (size_t i = kLanes; i < kWordRows; i += kLanes) {
+      all = hn::And(all, hn::Le(hn::Abs(values.Load(d, at + i)), limit));
+    }
+    return hn::AllTrue(d, all);
+  };
+  const size_t whole = rows / kWordRows;
+  for (size_t block = 0; block < whole; ++block) {
+    if (!within(block * kWordRows)) return false;
+  }
+  for (size_t row = whole * kWordRows; row < rows; ++row) {
+    if (!(data[row] <= bound && data[row] >= -bound)) return false;
+  }
+  return true;
+}
+
+bool MagnitudeWithinF32(const float* values, size_t rows, float bound) { return MagnitudeWithin(values, rows, bound); }
+bool MagnitudeWithinF64(const double* values, size_t rows, double bound) { return MagnitudeWithin(values, rows, bound); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace simd
+}  // namespace lanes
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lanes {
+namespace simd {
+
+HWY_EXPORT(SumI16);
+HWY_EXPORT(SumI32);
+HWY_EXPORT(SumU32);
+HWY_EXPORT(SumI64);
+HWY_EXPORT(SumF32);
+HWY_EXPORT(SumF64);
+HWY_EXPORT(SumWide);
+HWY_EXPORT(SumSquares);
+HWY_EXPORT(SumSquaresWide);
+HWY_EXPORT(SumSquaredDeviations);
+HWY_EXPORT(SumProducts);
+HWY_EXPORT(MagnitudeWithinF32);
+HWY_EXPORT(MagnitudeWithinF64);
+
+int64_t sum(const int16_t* values, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumI16)(values, rows, selection);
+}
+int64_t sum(const int32_t* values, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumI32)(values, rows, selection);
+}
+int64_t sum(const uint32_t* values, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumU32)(values, rows, selection);
+}
+uint64_t sum_split(const int64_t* values, size_t rows, const uint64_t* selection, int64_t* high) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumI64)(values, rows, selection, high);
+}
+float sum(const float* values, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumF32)(values, rows, selection);
+}
+double sum(const double* values, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumF64)(values, rows, selection);
+}
+double sum_wide(const float* values, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumWide)(values, rows, selection);
+}
+double sum_squares(const double* values, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumSquares)(values, rows, selection);
+}
+double sum_squares_wide(const float* values, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumSquaresWide)(values, rows, selection);
+}
+double sum_squared_deviations(const double* values, size_t rows, const uint64_t* selection, double center) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumSquaredDeviations)(values, rows, selection, center);
+}
+double sum_products(const double* left, const double* right, size_t rows, const uint64_t* selection) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumProducts)(left, right, rows, selection);
+}
+bool magnitude_within(const float* values, size_t rows, float bound) noexcept {
+  return HWY_DYNAMIC_DISPATCH(MagnitudeWithinF32)(values, rows, bound);
+}
+bool magnitude_within(const double* values, size_t rows, double bound) noexcept {
+  return HWY_DYNAMIC_DISPATCH(MagnitudeWithinF64)(values, rows, bound);
+}
+
+}  // namespace simd
+}  // namespace lanes
+#endif  // HWY_ONCE

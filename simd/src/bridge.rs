@@ -1,0 +1,482 @@
+//! The functions of the kernels, as Rust and C++ both see them.
+//!
+//! cxx compiles this file to both languages and the compilers check that the signatures agree. Its thunk is one jump, and
+//! pointers pass unchanged. The names on the C++ side are overloaded by the type of the values; here each has its own.
+
+#![allow(missing_docs, clippy::too_many_arguments)]
+
+pub(crate) use ffi::*;
+
+#[cxx::bridge(namespace = "lanes::simd")]
+mod ffi {
+    unsafe extern "C++" {
+        include!("lanes-simd/kernels/aggregate.h");
+        include!("lanes-simd/kernels/arithmetic.h");
+        include!("lanes-simd/kernels/combine.h");
+        include!("lanes-simd/kernels/group.h");
+        include!("lanes-simd/kernels/select.h");
+        include!("lanes-simd/kernels/target.h");
+
+        type Comparison = crate::select::Comparison;
+        type Arithmetic = crate::arithmetic::Arithmetic;
+
+        fn supported_targets() -> i64;
+        fn restrict_targets(targets: i64);
+        fn target_name(target: i64) -> *const c_char;
+
+        unsafe fn member(codes: *const u32, rows: usize, set: *const u64, out: *mut u64);
+
+        unsafe fn and_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
+        unsafe fn and_not_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
+        unsafe fn or_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
+        unsafe fn not_words(words: *const u64, rows: usize, out: *mut u64);
+        unsafe fn count_ones(words: *const u64, rows: usize) -> u64;
+        unsafe fn count_ones_and(left: *const u64, right: *const u64, rows: usize) -> u64;
+
+        unsafe fn sum_split(
+            values: *const i64,
+            rows: usize,
+            selection: *const u64,
+            high: *mut i64,
+        ) -> u64;
+        unsafe fn sum_wide(values: *const f32, rows: usize, selection: *const u64) -> f64;
+        unsafe fn sum_squares(values: *const f64, rows: usize, selection: *const u64) -> f64;
+        unsafe fn sum_squares_wide(values: *const f32, rows: usize, selection: *const u64) -> f64;
+        unsafe fn sum_squared_deviations(
+            values: *const f64,
+            rows: usize,
+            selection: *const u64,
+            center: f64,
+        ) -> f64;
+        unsafe fn sum_products(
+            left: *const f64,
+            right: *const f64,
+            rows: usize,
+            selection: *const u64,
+        ) -> f64;
+
+        unsafe fn group_count(
+            groups: *const u32,
+            rows: usize,
+            selection: *const u64,
+            counts: *mut u64,
+        );
+        unsafe fn group_sum_wide(
+            groups: *const u32,
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut f64,
+            counts: *mut u64,
+        );
+        unsafe fn group_sum_long(
+            groups: *const u32,
+            values: *const i64,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut u64,
+            counts: *mut u64,
+        );
+
+        #[cxx_name = "compare"]
+        unsafe fn compare_i16(
+            values: *const i16,
+            rows: usize,
+            comparison: Comparison,
+            constant: i16,
+            out: *mut u64,
+        );
+        #[cxx_name = "between"]
+        unsafe fn between_i16(values: *const i16, rows: usize, low: i16, high: i16, out: *mut u64);
+        #[cxx_name = "compare_pairs"]
+        unsafe fn compare_pairs_i16(
+            left: *const i16,
+            right: *const i16,
+            rows: usize,
+            comparison: Comparison,
+            out: *mut u64,
+        );
+        #[cxx_name = "minimum"]
+        unsafe fn minimum_i16(
+            values: *const i16,
+            rows: usize,
+            selection: *const u64,
+            out: *mut i16,
+        ) -> bool;
+        #[cxx_name = "maximum"]
+        unsafe fn maximum_i16(
+            values: *const i16,
+            rows: usize,
+            selection: *const u64,
+            out: *mut i16,
+        ) -> bool;
+        #[cxx_name = "sum"]
+        unsafe fn sum_i16(values: *const i16, rows: usize, selection: *const u64) -> i64;
+        #[cxx_name = "group_sum"]
+        unsafe fn group_sum_i16(
+            groups: *const u32,
+            values: *const i16,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut i64,
+            counts: *mut u64,
+        );
+        #[cxx_name = "group_minimum"]
+        unsafe fn group_minimum_i16(
+            groups: *const u32,
+            values: *const i16,
+            rows: usize,
+            selection: *const u64,
+            best: *mut i16,
+        );
+        #[cxx_name = "group_maximum"]
+        unsafe fn group_maximum_i16(
+            groups: *const u32,
+            values: *const i16,
+            rows: usize,
+            selection: *const u64,
+            best: *mut i16,
+        );
+
+        #[cxx_name = "compare"]
+        unsafe fn compare_i32(
+            values: *const i32,
+            rows: usize,
+            comparison: Comparison,
+            constant: i32,
+            out: *mut u64,
+        );
+        #[cxx_name = "between"]
+        unsafe fn between_i32(values: *const i32, rows: usize, low: i32, high: i32, out: *mut u64);
+        #[cxx_name = "compare_pairs"]
+        unsafe fn compare_pairs_i32(
+            left: *const i32,
+            right: *const i32,
+            rows: usize,
+            comparison: Comparison,
+            out: *mut u64,
+        );
+        #[cxx_name = "minimum"]
+        unsafe fn minimum_i32(
+            values: *const i32,
+            rows: usize,
+            selection: *const u64,
+            out: *mut i32,
+        ) -> bool;
+        #[cxx_name = "maximum"]
+        unsafe fn maximum_i32(
+            values: *const i32,
+            rows: usize,
+            selection: *const u64,
+            out: *mut i32,
+        ) -> bool;
+        #[cxx_name = "sum"]
+        unsafe fn sum_i32(values: *const i32, rows: usize, selection: *const u64) -> i64;
+        #[cxx_name = "group_sum"]
+        unsafe fn group_sum_i32(
+            groups: *const u32,
+            values: *const i32,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut i64,
+            counts: *mut u64,
+        );
+        #[cxx_name = "group_minimum"]
+        unsafe fn group_minimum_i32(
+            groups: *const u32,
+            values: *const i32,
+            rows: usize,
+            selection: *const u64,
+            best: *mut i32,
+        );
+        #[cxx_name = "group_maximum"]
+        unsafe fn group_maximum_i32(
+            groups: *const u32,
+            values: *const i32,
+            rows: usize,
+            selection: *const u64,
+            best: *mut i32,
+        );
+
+        #[cxx_name = "compare"]
+        unsafe fn compare_i64(
+            values: *const i64,
+            rows: usize,
+            comparison: Comparison,
+            constant: i64,
+            out: *mut u64,
+        );
+        #[cxx_name = "between"]
+        unsafe fn between_i64(values: *const i64, rows: usize, low: i64, high: i64, out: *mut u64);
+        #[cxx_name = "compare_pairs"]
+        unsafe fn compare_pairs_i64(
+            left: *const i64,
+            right: *const i64,
+            rows: usize,
+            comparison: Comparison,
+            out: *mut u64,
+        );
+        #[cxx_name = "minimum"]
+        unsafe fn minimum_i64(
+            values: *const i64,
+            rows: usize,
+            selection: *const u64,
+            out: *mut i64,
+        ) -> bool;
+        #[cxx_name = "maximum"]
+        unsafe fn maximum_i64(
+            values: *const i64,
+            rows: usize,
+            selection: *const u64,
+            out: *mut i64,
+        ) -> bool;
+        #[cxx_name = "group_minimum"]
+        unsafe fn group_minimum_i64(
+            groups: *const u32,
+            values: *const i64,
+            rows: usize,
+            selection: *const u64,
+            best: *mut i64,
+        );
+        #[cxx_name = "group_maximum"]
+        unsafe fn group_maximum_i64(
+            groups: *const u32,
+            values: *const i64,
+            rows: usize,
+            selection: *const u64,
+            best: *mut i64,
+        );
+
+        #[cxx_name = "compare"]
+        unsafe fn compare_u32(
+            values: *const u32,
+            rows: usize,
+            comparison: Comparison,
+            constant: u32,
+            out: *mut u64,
+        );
+        #[cxx_name = "between"]
+        unsafe fn between_u32(values: *const u32, rows: usize, low: u32, high: u32, out: *mut u64);
+        #[cxx_name = "compare_pairs"]
+        unsafe fn compare_pairs_u32(
+            left: *const u32,
+            right: *const u32,
+            rows: usize,
+            comparison: Comparison,
+            out: *mut u64,
+        );
+        #[cxx_name = "minimum"]
+        unsafe fn minimum_u32(
+            values: *const u32,
+            rows: usize,
+            selection: *const u64,
+            out: *mut u32,
+        ) -> bool;
+        #[cxx_name = "maximum"]
+        unsafe fn maximum_u32(
+            values: *const u32,
+            rows: usize,
+            selection: *const u64,
+            out: *mut u32,
+        ) -> bool;
+        #[cxx_name = "sum"]
+        unsafe fn sum_u32(values: *const u32, rows: usize, selection: *const u64) -> i64;
+        #[cxx_name = "group_sum"]
+        unsafe fn group_sum_u32(
+            groups: *const u32,
+            values: *const u32,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut i64,
+            counts: *mut u64,
+        );
+        #[cxx_name = "group_minimum"]
+        unsafe fn group_minimum_u32(
+            groups: *const u32,
+            values: *const u32,
+            rows: usize,
+            selection: *const u64,
+            best: *mut u32,
+        );
+        #[cxx_name = "group_maximum"]
+        unsafe fn group_maximum_u32(
+            groups: *const u32,
+            values: *const u32,
+            rows: usize,
+            selection: *const u64,
+            best: *mut u32,
+        );
+
+        #[cxx_name = "compare"]
+        unsafe fn compare_f32(
+            values: *const f32,
+            rows: usize,
+            comparison: Comparison,
+            constant: f32,
+            out: *mut u64,
+        );
+        #[cxx_name = "between"]
+        unsafe fn between_f32(values: *const f32, rows: usize, low: f32, high: f32, out: *mut u64);
+        #[cxx_name = "compare_pairs"]
+        unsafe fn compare_pairs_f32(
+            left: *const f32,
+            right: *const f32,
+            rows: usize,
+            comparison: Comparison,
+            out: *mut u64,
+        );
+        #[cxx_name = "minimum"]
+        unsafe fn minimum_f32(
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            out: *mut f32,
+        ) -> bool;
+        #[cxx_name = "maximum"]
+        unsafe fn maximum_f32(
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            out: *mut f32,
+        ) -> bool;
+        #[cxx_name = "sum"]
+        unsafe fn sum_f32(values: *const f32, rows: usize, selection: *const u64) -> f32;
+        #[cxx_name = "group_sum"]
+        unsafe fn group_sum_f32(
+            groups: *const u32,
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut f32,
+            counts: *mut u64,
+        );
+        #[cxx_name = "group_minimum"]
+        unsafe fn group_minimum_f32(
+            groups: *const u32,
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            best: *mut f32,
+        );
+        #[cxx_name = "group_maximum"]
+        unsafe fn group_maximum_f32(
+            groups: *const u32,
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            best: *mut f32,
+        );
+        #[cxx_name = "magnitude_within"]
+        unsafe fn magnitude_within_f32(values: *const f32, rows: usize, bound: f32) -> bool;
+        #[cxx_name = "arithmetic"]
+        unsafe fn arithmetic_f32(
+            left: *const f32,
+            right: *const f32,
+            rows: usize,
+            arithmetic: Arithmetic,
+            out: *mut f32,
+        );
+        #[cxx_name = "arithmetic_constant"]
+        unsafe fn arithmetic_constant_f32(
+            values: *const f32,
+            constant: f32,
+            rows: usize,
+            arithmetic: Arithmetic,
+            out: *mut f32,
+        );
+        #[cxx_name = "constant_arithmetic"]
+        unsafe fn constant_arithmetic_f32(
+            constant: f32,
+            values: *const f32,
+            rows: usize,
+            arithmetic: Arithmetic,
+            out: *mut f32,
+        );
+
+        #[cxx_name = "compare"]
+        unsafe fn compare_f64(
+            values: *const f64,
+            rows: usize,
+            comparison: Comparison,
+            constant: f64,
+            out: *mut u64,
+        );
+        #[cxx_name = "between"]
+        unsafe fn between_f64(values: *const f64, rows: usize, low: f64, high: f64, out: *mut u64);
+        #[cxx_name = "compare_pairs"]
+        unsafe fn compare_pairs_f64(
+            left: *const f64,
+            right: *const f64,
+            rows: usize,
+            comparison: Comparison,
+            out: *mut u64,
+        );
+        #[cxx_name = "minimum"]
+        unsafe fn minimum_f64(
+            values: *const f64,
+            rows: usize,
+            selection: *const u64,
+            out: *mut f64,
+        ) -> bool;
+        #[cxx_name = "maximum"]
+        unsafe fn maximum_f64(
+            values: *const f64,
+            rows: usize,
+            selection: *const u64,
+            out: *mut f64,
+        ) -> bool;
+        #[cxx_name = "sum"]
+        unsafe fn sum_f64(values: *const f64, rows: usize, selection: *const u64) -> f64;
+        #[cxx_name = "group_sum"]
+        unsafe fn group_sum_f64(
+            groups: *const u32,
+            values: *const f64,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut f64,
+            counts: *mut u64,
+        );
+        #[cxx_name = "group_minimum"]
+        unsafe fn group_minimum_f64(
+            groups: *const u32,
+            values: *const f64,
+            rows: usize,
+            selection: *const u64,
+            best: *mut f64,
+        );
+        #[cxx_name = "group_maximum"]
+        unsafe fn group_maximum_f64(
+            groups: *const u32,
+            values: *const f64,
+            rows: usize,
+            selection: *const u64,
+            best: *mut f64,
+        );
+        #[cxx_name = "magnitude_within"]
+        unsafe fn magnitude_within_f64(values: *const f64, rows: usize, bound: f64) -> bool;
+        #[cxx_name = "arithmetic"]
+        unsafe fn arithmetic_f64(
+            left: *const f64,
+            right: *const f64,
+            rows: usize,
+            arithmetic: Arithmetic,
+            out: *mut f64,
+        );
+        #[cxx_name = "arithmetic_constant"]
+        unsafe fn arithmetic_constant_f64(
+            values: *const f64,
+            constant: f64,
+            rows: usize,
+            arithmetic: Arithmetic,
+            out: *mut f64,
+        );
+        #[cxx_name = "constant_arithmetic"]
+        unsafe fn constant_arithmetic_f64(
+            constant: f64,
+            values: *const f64,
+            rows: usize,
+            arithmetic: Arithmetic,
+            out: *mut f64,
+        );
+    }
+}

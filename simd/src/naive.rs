@@ -1,0 +1,155 @@
+//! What each kernel means, in a few plain lines. The kernels are tested against these, and they define the order in which
+//! floats are added.
+
+use crate::arithmetic::Arithmetic;
+use crate::number::Number;
+use crate::select::Comparison;
+use std::cmp::Ordering;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+
+/// PostgreSQL's order: NaN equals NaN and is greater than all else, -0 equals +0.
+pub fn order<T: Number>(left: T, right: T) -> Ordering {
+    let nan = |value: T| value.partial_cmp(&value).is_none();
+    left.partial_cmp(&right)
+        .unwrap_or_else(|| nan(left).cmp(&nan(right)))
+}
+
+/// Whether `left operator right`.
+pub fn holds<T: Number>(left: T, operator: Comparison, right: T) -> bool {
+    let order = order(left, right);
+    match operator {
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
+    }
+}
+
+/// Whether bit `row` is one.
+pub fn bit(words: &[u64], row: usize) -> bool {
+    words[row / 64] >> (row % 64) & 1 == 1
+}
+
+/// Whether the row is selected; no selection selects all.
+pub fn is_selected(selection: Option<&[u64]>, row: usize) -> bool {
+    selection.is_none_or(|words| bit(words, row))
+}
+
+/// The rows that qualify, as a bitmap.
+pub fn bitmap(rows: usize, qualifies: impl Fn(usize) -> bool) -> Vec<u64> {
+    let mut words = vec![0; rows.div_ceil(64)];
+    for row in (0..rows).filter(|&row| qualifies(row)) {
+        words[row / 64] |= 1 << (row % 64);
+    }
+    words
+}
+
+/// [`crate::select::compare`]
+pub fn compare<T: Number>(values: &[T], operator: Comparison, constant: T) -> Vec<u64> {
+    bitmap(values.len(), |row| holds(values[row], operator, constant))
+}
+
+/// [`crate::select::between`]
+pub fn between<T: Number>(values: &[T], low: T, high: T) -> Vec<u64> {
+    bitmap(values.len(), |row| {
+        order(low, values[row]).is_le() && order(values[row], high).is_le()
+    })
+}
+
+/// [`crate::select::compare_pairs`]
+pub fn compare_pairs<T: Number>(left: &[T], right: &[T], operator: Comparison) -> Vec<u64> {
+    bitmap(left.len(), |row| holds(left[row], operator, right[row]))
+}
+
+/// [`crate::select::member`]
+pub fn member(codes: &[u32], set: &[u64]) -> Vec<u64> {
+    bitmap(codes.len(), |row| bit(set, codes[row] as usize))
+}
+
+/// How many rows are selected.
+pub fn count(rows: usize, selection: Option<&[u64]>) -> u64 {
+    (0..rows).filter(|&row| is_selected(selection, row)).count() as u64
+}
+
+/// The sum of integers.
+pub fn sum_integers<T: Number + Into<i128>>(values: &[T], selection: Option<&[u64]>) -> i128 {
+    (0..values.len())
+        .filter(|&row| is_selected(selection, row))
+        .map(|row| values[row].into())
+        .sum()
+}
+
+/// What a sum of floats needs; -0 is minus the default.
+pub trait Addend: Copy + Default + Neg<Output = Self> + AddAssign {}
+impl Addend for f32 {}
+impl Addend for f64 {}
+
+/// The sum of floats, in the order that all kernels keep: see [`crate::aggregate`].
+pub fn sum_floats<T: Addend>(values: &[T], selection: Option<&[u64]>) -> T {
+    let mut stripes = [-T::default(); 16];
+    for row in (0..values.len()).filter(|&row| is_selected(selection, row)) {
+        stripes[row % 16] += values[row];
+    }
+    for half in [8, 4, 2, 1] {
+        for stripe in 0..half {
+            let other = stripes[stripe + half];
+            stripes[stripe] += other;
+        }
+    }
+    stripes[0]
+}
+
+/// The less (`wanted` = `Less`) or the greater of the two, `value` if they are equal.
+pub fn better<T: Number>(best: T, value: T, wanted: Ordering) -> T {
+    if order(best, value) == wanted {
+        best
+    } else {
+        value
+    }
+}
+
+/// [`crate::aggregate::minimum`] (`wanted` = `Less`) and [`crate::aggregate::maximum`] (`Greater`).
+pub fn extreme<T: Number>(values: &[T], selection: Option<&[u64]>, wanted: Ordering) -> Option<T> {
+    (0..values.len())
+        .filter(|&row| is_selected(selection, row))
+        .map(|row| values[row])
+        .reduce(|best, value| better(best, value, wanted))
+}
+
+/// The rows of a call in the steps in which grouped kernels take them: blocks of 64 rows, all selected and all of one group,
+/// and single rows.
+pub fn group_steps(groups: &[u32], selection: Option<&[u64]>) -> Vec<(usize, usize)> {
+    let mut steps = Vec::new();
+    for first in (0..groups.len()).step_by(64) {
+        let rows = (groups.len() - first).min(64);
+        let one_group = groups[first..first + rows]
+            .iter()
+            .all(|&group| group == groups[first]);
+        let all_selected = (first..first + rows).all(|row| is_selected(selection, row));
+        if rows == 64 && one_group && all_selected {
+            steps.push((first, 64));
+        } else {
+            steps.extend(
+                (first..first + rows)
+                    .filter(|&row| is_selected(selection, row))
+                    .map(|row| (row, 1)),
+            );
+        }
+    }
+    steps
+}
+
+/// `left operator right`
+pub fn arithmetic<T>(left: T, operator: Arithmetic, right: T) -> T
+where
+    T: Add<Output = T> + Sub<Output = T> + Mul<Output = T> + Div<Output = T>,
+{
+    match operator {
+        Arithmetic::Add => left + right,
+        Arithmetic::Subtract => left - right,
+        Arithmetic::Multiply => left * right,
+        Arithmetic::Divide => left / right,
+    }
+}

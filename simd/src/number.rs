@@ -1,0 +1,362 @@
+//! The element types of the lanes that the kernels know, and which kernel each has.
+
+use crate::arithmetic::Arithmetic;
+use crate::bridge;
+use crate::select::Comparison;
+use std::fmt::Debug;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A fixed-width number in a lane. Its functions are the kernels for the type, documented where the generic function of the
+/// same name is: [`crate::select`], [`crate::aggregate`], [`crate::group`].
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub trait Number:
+    sealed::Sealed + Copy + PartialOrd + PartialEq + Debug + Send + Sync + 'static
+{
+    /// What values of this type are summed in: wide enough that the integers of any lane do not overflow.
+    type Sum: Copy + PartialEq + Debug;
+
+    /// No value is less, in PostgreSQL's order. Where [`crate::group::group_maximum`] begins.
+    const LEAST: Self;
+    /// No value is greater, in PostgreSQL's order: of floats, NaN. Where [`crate::group::group_minimum`] begins.
+    const GREATEST: Self;
+
+    unsafe fn compare(
+        values: *const Self,
+        rows: usize,
+        operator: Comparison,
+        constant: Self,
+        out: *mut u64,
+    );
+    unsafe fn between(values: *const Self, rows: usize, low: Self, high: Self, out: *mut u64);
+    unsafe fn compare_pairs(
+        left: *const Self,
+        right: *const Self,
+        rows: usize,
+        operator: Comparison,
+        out: *mut u64,
+    );
+    unsafe fn sum(values: *const Self, rows: usize, selection: *const u64) -> Self::Sum;
+    unsafe fn minimum(values: *const Self, rows: usize, selection: *const u64) -> Option<Self>;
+    unsafe fn maximum(values: *const Self, rows: usize, selection: *const u64) -> Option<Self>;
+    unsafe fn group_sum(
+        groups: *const u32,
+        values: *const Self,
+        rows: usize,
+        selection: *const u64,
+        sums: *mut Self::Sum,
+        counts: *mut u64,
+    );
+    unsafe fn group_minimum(
+        groups: *const u32,
+        values: *const Self,
+        rows: usize,
+        selection: *const u64,
+        best: *mut Self,
+    );
+    unsafe fn group_maximum(
+        groups: *const u32,
+        values: *const Self,
+        rows: usize,
+        selection: *const u64,
+        best: *mut Self,
+    );
+}
+
+/// A float in a lane; see [`crate::arithmetic`] and [`crate::aggregate::magnitude_within`].
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub trait Float: Number {
+    unsafe fn magnitude_within(values: *const Self, rows: usize, bound: Self) -> bool;
+    unsafe fn arithmetic(
+        left: *const Self,
+        right: *const Self,
+        rows: usize,
+        operator: Arithmetic,
+        out: *mut Self,
+    );
+    unsafe fn arithmetic_constant(
+        values: *const Self,
+        constant: Self,
+        rows: usize,
+        operator: Arithmetic,
+        out: *mut Self,
+    );
+    unsafe fn constant_arithmetic(
+        constant: Self,
+        values: *const Self,
+        rows: usize,
+        operator: Arithmetic,
+        out: *mut Self,
+    );
+}
+
+macro_rules! number {
+    ($type:ident, $sum:ident, $least:expr, $greatest:expr, $compare:ident, $between:ident, $compare_pairs:ident, $sum_of:path,
+     $minimum:ident, $maximum:ident, $group_sum:path, $group_minimum:ident, $group_maximum:ident) => {
+        impl sealed::Sealed for $type {}
+
+        impl Number for $type {
+            type Sum = $sum;
+            const LEAST: $type = $least;
+            const GREATEST: $type = $greatest;
+
+            unsafe fn compare(
+                values: *const $type,
+                rows: usize,
+                operator: Comparison,
+                constant: $type,
+                out: *mut u64,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$compare(values, rows, operator, constant, out) }
+            }
+            unsafe fn between(
+                values: *const $type,
+                rows: usize,
+                low: $type,
+                high: $type,
+                out: *mut u64,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$between(values, rows, low, high, out) }
+            }
+            unsafe fn compare_pairs(
+                left: *const $type,
+                right: *const $type,
+                rows: usize,
+                operator: Comparison,
+                out: *mut u64,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$compare_pairs(left, right, rows, operator, out) }
+            }
+            unsafe fn sum(values: *const $type, rows: usize, selection: *const u64) -> $sum {
+                // SAFETY: the caller's promise.
+                unsafe { $sum_of(values, rows, selection) }
+            }
+            unsafe fn minimum(
+                values: *const $type,
+                rows: usize,
+                selection: *const u64,
+            ) -> Option<$type> {
+                let mut least = $greatest;
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$minimum(values, rows, selection, &raw mut least) }
+                    .then_some(least)
+            }
+            unsafe fn maximum(
+                values: *const $type,
+                rows: usize,
+                selection: *const u64,
+            ) -> Option<$type> {
+                let mut greatest = $least;
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$maximum(values, rows, selection, &raw mut greatest) }
+                    .then_some(greatest)
+            }
+            unsafe fn group_sum(
+                groups: *const u32,
+                values: *const $type,
+                rows: usize,
+                selection: *const u64,
+                sums: *mut $sum,
+                counts: *mut u64,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { $group_sum(groups, values, rows, selection, sums, counts) }
+            }
+            unsafe fn group_minimum(
+                groups: *const u32,
+                values: *const $type,
+                rows: usize,
+                selection: *const u64,
+                best: *mut $type,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$group_minimum(groups, values, rows, selection, best) }
+            }
+            unsafe fn group_maximum(
+                groups: *const u32,
+                values: *const $type,
+                rows: usize,
+                selection: *const u64,
+                best: *mut $type,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$group_maximum(groups, values, rows, selection, best) }
+            }
+        }
+    };
+}
+
+number!(
+    i16,
+    i64,
+    i16::MIN,
+    i16::MAX,
+    compare_i16,
+    between_i16,
+    compare_pairs_i16,
+    bridge::sum_i16,
+    minimum_i16,
+    maximum_i16,
+    bridge::group_sum_i16,
+    group_minimum_i16,
+    group_maximum_i16
+);
+number!(
+    i32,
+    i64,
+    i32::MIN,
+    i32::MAX,
+    compare_i32,
+    between_i32,
+    compare_pairs_i32,
+    bridge::sum_i32,
+    minimum_i32,
+    maximum_i32,
+    bridge::group_sum_i32,
+    group_minimum_i32,
+    group_maximum_i32
+);
+number!(
+    i64,
+    i128,
+    i64::MIN,
+    i64::MAX,
+    compare_i64,
+    between_i64,
+    compare_pairs_i64,
+    sum_long,
+    minimum_i64,
+    maximum_i64,
+    group_sum_long,
+    group_minimum_i64,
+    group_maximum_i64
+);
+number!(
+    u32,
+    i64,
+    u32::MIN,
+    u32::MAX,
+    compare_u32,
+    between_u32,
+    compare_pairs_u32,
+    bridge::sum_u32,
+    minimum_u32,
+    maximum_u32,
+    bridge::group_sum_u32,
+    group_minimum_u32,
+    group_maximum_u32
+);
+number!(
+    f32,
+    f32,
+    f32::NEG_INFINITY,
+    f32::NAN,
+    compare_f32,
+    between_f32,
+    compare_pairs_f32,
+    bridge::sum_f32,
+    minimum_f32,
+    maximum_f32,
+    bridge::group_sum_f32,
+    group_minimum_f32,
+    group_maximum_f32
+);
+number!(
+    f64,
+    f64,
+    f64::NEG_INFINITY,
+    f64::NAN,
+    compare_f64,
+    between_f64,
+    compare_pairs_f64,
+    bridge::sum_f64,
+    minimum_f64,
+    maximum_f64,
+    bridge::group_sum_f64,
+    group_minimum_f64,
+    group_maximum_f64
+);
+
+/// C++ has no standard 128-bit integer: the sum comes as two halves that overlap.
+unsafe fn sum_long(values: *const i64, rows: usize, selection: *const u64) -> i128 {
+    let mut high = 0;
+    // SAFETY: the caller's promise.
+    let low = unsafe { bridge::sum_split(values, rows, selection, &raw mut high) };
+    (i128::from(high) << 32) + i128::from(low)
+}
+
+unsafe fn group_sum_long(
+    groups: *const u32,
+    values: *const i64,
+    rows: usize,
+    selection: *const u64,
+    sums: *mut i128,
+    counts: *mut u64,
+) {
+    // SAFETY: the caller's promise; an i128 is two words, aligned to 16 bytes, the low one first on little-endian machines,
+    // which is all that the kernels support.
+    unsafe { bridge::group_sum_long(groups, values, rows, selection, sums.cast(), counts) }
+}
+
+const _: () = assert!(cfg!(target_endian = "little") && align_of::<i128>() == 16);
+
+macro_rules! float {
+    ($type:ident, $magnitude_within:ident, $arithmetic:ident, $arithmetic_constant:ident, $constant_arithmetic:ident) => {
+        impl Float for $type {
+            unsafe fn magnitude_within(values: *const $type, rows: usize, bound: $type) -> bool {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$magnitude_within(values, rows, bound) }
+            }
+            unsafe fn arithmetic(
+                left: *const $type,
+                right: *const $type,
+                rows: usize,
+                operator: Arithmetic,
+                out: *mut $type,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$arithmetic(left, right, rows, operator, out) }
+            }
+            unsafe fn arithmetic_constant(
+                values: *const $type,
+                constant: $type,
+                rows: usize,
+                operator: Arithmetic,
+                out: *mut $type,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$arithmetic_constant(values, constant, rows, operator, out) }
+            }
+            unsafe fn constant_arithmetic(
+                constant: $type,
+                values: *const $type,
+                rows: usize,
+                operator: Arithmetic,
+                out: *mut $type,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$constant_arithmetic(constant, values, rows, operator, out) }
+            }
+        }
+    };
+}
+
+float!(
+    f32,
+    magnitude_within_f32,
+    arithmetic_f32,
+    arithmetic_constant_f32,
+    constant_arithmetic_f32
+);
+float!(
+    f64,
+    magnitude_within_f64,
+    arithmetic_f64,
+    arithmetic_constant_f64,
+    constant_arithmetic_f64
+);

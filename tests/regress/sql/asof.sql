@@ -1,0 +1,181 @@
+-- ASOF joins: the marker, its rewrite, and the contract of README's section, on lanes and heap tables.
+SET timezone = 'UTC';
+CREATE TABLE trade (id int, ts timestamptz, sym text, px float8);
+CREATE TABLE quote (ts timestamptz, sym text, bid float8, seq int);
+INSERT INTO trade VALUES
+    (1, '2024-01-01 00:00:10', 'A', 1), (2, '2024-01-01 00:00:20', 'A', 2), (3, '2024-01-01 00:00:05', 'B', 3),
+    (4, NULL, 'A', 4), (5, 'infinity', 'A', 5), (6, '-infinity', 'A', 6), (7, '2024-01-01 00:00:16', NULL, 7),
+    (8, '2024-01-01 00:00:14', 'A', 8);
+-- Two of one time, a late row, a NULL time, a NULL key.
+INSERT INTO quote VALUES
+    ('2024-01-01 00:00:19', 'A', 12, 3), ('2024-01-01 00:00:09', 'A', 10, 2), ('2024-01-01 00:00:09', 'A', 11, 1),
+    ('2024-01-01 00:00:06', 'B', 13, 4), (NULL, 'A', 14, 5), ('2024-01-01 00:00:15', NULL, 15, 6);
+CREATE TABLE quote_heap USING heap AS SELECT * FROM quote;
+
+-- The four directions.
+SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id;
+SELECT id, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof(t.ts >= q.ts) ORDER BY id;
+SELECT id, q.* FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts < t.ts) ORDER BY id;
+SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts >= t.ts) ORDER BY id;
+SELECT id, q.* FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(t.ts < q.ts) ORDER BY id;
+-- The equivalent that the contract names, but for arrival.
+EXPLAIN (COSTS OFF, VERBOSE) SELECT id, q.bid FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts);
+-- An index of a heap table serves the sub-select.
+CREATE INDEX ON quote_heap (sym, ts);
+SET enable_seqscan = off; SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT id, q.bid FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts);
+SELECT id, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id;
+RESET enable_seqscan; RESET enable_bitmapscan;
+
+-- Nearest: equidistant is the earlier; everything is as far from infinity.
+SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof_nearest(q.ts, t.ts) ORDER BY id;
+SELECT id, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof_nearest(t.ts, q.ts, tolerance => '4 s') ORDER BY id;
+SELECT a, b FROM unnest('{-infinity,2024-01-01,infinity}'::timestamptz[]) a
+    LEFT JOIN unnest('{-infinity,infinity}'::timestamptz[]) b ON lanes.asof_nearest(a, b) ORDER BY a;
+SELECT a, b FROM unnest('{-9223372036854775808,0,-1,9223372036854775807}'::int8[]) a
+    LEFT JOIN unnest('{9223372036854775807,-9223372036854775808}'::int8[]) b ON lanes.asof_nearest(a, b) ORDER BY a;
+SELECT a, b FROM unnest('{-infinity,1,5,NaN}'::float8[]) a
+    LEFT JOIN unnest('{0,NaN,2,infinity,6.5}'::float8[]) b ON lanes.asof_nearest(a, b) ORDER BY a;
+SELECT a, b FROM unnest('{-infinity,1,5,NaN}'::numeric[]) a
+    LEFT JOIN unnest('{0,NaN,2,infinity,6.5}'::numeric[]) b ON lanes.asof_nearest(a, b, tolerance => 1) ORDER BY a;
+SELECT a, b FROM unnest('{2024-01-01,infinity,-infinity}'::date[]) a
+    LEFT JOIN unnest('{2023-12-30,2024-01-03}'::date[]) b ON lanes.asof_nearest(a, b) ORDER BY a;
+SELECT a, b FROM unnest('{1,2}'::int2[]) a LEFT JOIN unnest('{0.75,1.5}'::numeric[]) b ON lanes.asof_nearest(a, b) ORDER BY a;
+
+-- Keys: none, several, NULL matching by IS NOT DISTINCT FROM; other conditions choose among candidates, WHERE after the choice.
+SELECT id, q.* FROM trade t LEFT JOIN quote q ON lanes.asof(q.ts <= t.ts) ORDER BY id;
+SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym IS NOT DISTINCT FROM t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id;
+SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) AND q.bid < t.px + 9.5 AND t.id > 1 ORDER BY id;
+SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE q.bid > 11 ORDER BY id;
+
+-- Ties: backward the row that came last, forward the first; tie decides explicitly, a NULL tie loses.
+SELECT q.seq AS backward FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE id = 1;
+SELECT q.seq AS forward FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts >= t.ts - interval '1 s') WHERE id = 1;
+SELECT q.seq AS backward_by_seq FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tie => q.seq) WHERE id = 1;
+SELECT q.seq AS forward_by_seq FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts >= t.ts - interval '1 s', tie => q.seq) WHERE id = 1;
+SELECT q.seq AS both FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tolerance => interval '5 s', tie => q.seq) WHERE id = 1;
+SELECT q.seq AS null_loses FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tie => nullif(q.seq, 2)) WHERE id = 1;
+BEGIN;
+UPDATE quote SET seq = seq WHERE seq = 2; -- A new version arrives anew.
+SELECT q.seq AS after_update FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE id = 1;
+ROLLBACK;
+
+-- Tolerance: inclusive, of the times' kind.
+SELECT id, q.ts FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tolerance => '1 s') ORDER BY id;
+SELECT id, q.ts FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts >= t.ts, tolerance => '0') ORDER BY id;
+SELECT id, q.ts FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, '1 month'::interval) ORDER BY id;
+SELECT a, b FROM generate_series(1, 10, 3) a LEFT JOIN (VALUES (3), (8)) v(b) ON lanes.asof(b <= a, tolerance => 1) ORDER BY a;
+SELECT a, b FROM generate_series(1, 10, 3) a LEFT JOIN (VALUES (3.5), (8.75)) v(b) ON lanes.asof(b <= a, tolerance => '1.25') ORDER BY a;
+SELECT a, b FROM generate_series(1, 10, 3) a LEFT JOIN (VALUES (3.5::float4), (8.75)) v(b) ON lanes.asof(b <= a, tolerance => 0.5) ORDER BY a;
+SELECT a::date, b FROM generate_series(date '2024-01-01', '2024-01-04', '1 day') a
+    LEFT JOIN (VALUES (date '2024-01-02')) v(b) ON lanes.asof(b <= a::date, tolerance => 1) ORDER BY a;
+SELECT a, b FROM (VALUES (-2147483648), (2147483647)) u(a) LEFT JOIN (VALUES (-2147483648)) v(b) ON lanes.asof(b <= a, tolerance => 5) ORDER BY a;
+PREPARE within(interval) AS SELECT id, q.ts FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tolerance => $1) ORDER BY id;
+EXECUTE within('1 s');
+EXECUTE within('5 s');
+EXECUTE within('-1 s');
+EXECUTE within(NULL);
+SET plan_cache_mode = force_generic_plan;
+EXECUTE within('1 s');
+EXECUTE within('-1 s');
+RESET plan_cache_mode;
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tolerance => '-1 s');
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tolerance => NULL);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tolerance => 5);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tolerance => 'soon');
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.bid <= t.px, tolerance => 'NaN');
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tolerance => q.seq * interval '1 s');
+
+-- Where a join can be.
+CREATE VIEW matched AS SELECT t.id, q FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tolerance => '5 s', tie => q.seq);
+SELECT pg_get_viewdef('matched');
+SELECT * FROM matched ORDER BY id;
+WITH latest AS (SELECT id, bid FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts)) SELECT sum(bid) FROM latest;
+WITH latest AS MATERIALIZED (SELECT * FROM quote WHERE bid < 12) SELECT id, bid FROM trade t JOIN latest q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tie => q.seq) ORDER BY id;
+SELECT id, (SELECT bid FROM (SELECT t.ts) w JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= w.ts)) AS bid FROM trade t ORDER BY id;
+SELECT id FROM trade t WHERE EXISTS (SELECT FROM (SELECT t.ts) w JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= w.ts)) ORDER BY id;
+SELECT id, w.bid FROM trade t, LATERAL (SELECT q.bid FROM (SELECT t.ts) u LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= u.ts)) w ORDER BY id;
+SELECT 1 AS id, NULL AS bid UNION ALL SELECT id, bid FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY 1, 2;
+SELECT t.sym, count(*), sum(q.bid) FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) GROUP BY t.sym, q.sym HAVING count(q) > 0 ORDER BY 1;
+SELECT t.id, b.bid AS before, a.bid AS after FROM trade t
+    LEFT JOIN quote b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts) LEFT JOIN quote a ON a.sym = b.sym AND lanes.asof(a.ts > b.ts) ORDER BY id;
+SELECT id, q.bid, r.bid FROM trade t LEFT JOIN (quote q JOIN quote_heap r USING (sym, ts)) ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts, tie => (q.seq, r.seq)) ORDER BY id;
+SELECT id, x FROM trade t LEFT JOIN (quote q LEFT JOIN quote_heap r USING (sym, ts)) x ON x.sym = t.sym AND lanes.asof(x.ts <= t.ts, tie => (x.*)::text) ORDER BY id;
+SELECT id, o.bid FROM trade t LEFT JOIN (quote o JOIN (quote i JOIN quote_heap j ON i.sym = j.sym AND lanes.asof(j.ts < i.ts)) ON o.seq = i.seq) ON o.sym = t.sym AND lanes.asof(o.ts <= t.ts) ORDER BY id;
+SELECT h.step, t.id, q.bid FROM trade t CROSS JOIN (VALUES (interval '0'), ('10 s')) h(step) JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts + h.step) WHERE isfinite(t.ts) ORDER BY 2, 1;
+SELECT sym, q.* FROM trade t JOIN (SELECT ts, seq FROM quote WHERE sym = 'A' OFFSET 0) q ON lanes.asof(q.ts <= t.ts, tie => q.seq) WHERE id = 1;
+SELECT a, b, o FROM generate_series(1, 7, 3) a LEFT JOIN ROWS FROM (generate_series(2, 6, 2)) WITH ORDINALITY v(b, o) ON lanes.asof(b <= a) ORDER BY a;
+SELECT a, b FROM generate_series(1, 3) a LEFT JOIN LATERAL generate_series(a - 2, a + 2, 2) b ON lanes.asof(b < a) ORDER BY a;
+CREATE TABLE kept AS SELECT id, bid FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts);
+INSERT INTO kept SELECT id + 100, bid FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts > t.ts);
+UPDATE kept k SET bid = -q.bid FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE k.id = t.id;
+DELETE FROM kept k USING trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts > t.ts) WHERE k.id = t.id + 100 AND q.bid = 13;
+SELECT * FROM kept ORDER BY id, bid;
+COPY (SELECT id, bid FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id) TO STDOUT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, bid FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id;
+FETCH 2 FROM c;
+COMMIT;
+CREATE FUNCTION quote_at(timestamptz, text) RETURNS float8 LANGUAGE plpgsql AS
+$$ BEGIN RETURN (SELECT q.bid FROM (SELECT $1 AS ts) t JOIN quote q ON q.sym = $2 AND lanes.asof(q.ts <= t.ts)); END $$;
+SELECT id, quote_at(ts, sym) FROM trade ORDER BY id;
+CREATE FUNCTION all_matched(timestamptz) RETURNS SETOF float8 LANGUAGE sql AS
+$$ SELECT q.bid FROM (SELECT $1 AS ts) t JOIN quote q ON lanes.asof(q.ts <= t.ts) $$;
+SELECT * FROM all_matched('2024-01-01 00:00:12');
+SELECT id FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id FOR UPDATE OF t;
+
+-- Right sides that are more than a table: dropped columns, children, samples, whole rows.
+ALTER TABLE quote_heap ADD COLUMN note text DEFAULT 'n', DROP COLUMN bid;
+SELECT id, q, q.* FROM trade t LEFT JOIN quote_heap q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) WHERE id < 4 ORDER BY id;
+CREATE TABLE part (ts timestamptz, v int) PARTITION BY RANGE (ts);
+CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (MINVALUE) TO ('2024-01-01 00:00:10');
+CREATE TABLE part_2 PARTITION OF part FOR VALUES FROM ('2024-01-01 00:00:10') TO (MAXVALUE);
+INSERT INTO part SELECT ts, seq FROM quote WHERE ts IS NOT NULL;
+SELECT id, p.v FROM trade t LEFT JOIN part p ON lanes.asof(p.ts <= t.ts) ORDER BY id;
+SELECT id, s.v FROM trade t LEFT JOIN part s TABLESAMPLE bernoulli (100) ON lanes.asof(s.ts <= t.ts) ORDER BY id;
+
+-- Row-level security and permissions belong to the right side.
+CREATE ROLE regress_asof;
+GRANT SELECT ON trade TO regress_asof;
+GRANT SELECT (ts, sym, bid) ON quote TO regress_asof;
+ALTER TABLE quote ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON quote TO regress_asof USING (bid <> 11 AND EXISTS (SELECT FROM trade s WHERE s.sym = quote.sym));
+SET ROLE regress_asof;
+SELECT id, q.bid FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts) ORDER BY id;
+SELECT id, q.bid FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof_nearest(q.ts, t.ts) ORDER BY id;
+SELECT id, q.seq FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts);
+SELECT id FROM trade t LEFT JOIN quote q ON lanes.asof(q.seq <= t.id);
+SELECT id FROM trade t LEFT JOIN quote_heap q ON lanes.asof(q.ts <= t.ts);
+RESET ROLE;
+ALTER TABLE quote DISABLE ROW LEVEL SECURITY;
+
+-- Refused.
+SELECT FROM trade t RIGHT JOIN quote q ON lanes.asof(q.ts <= t.ts);
+SELECT FROM trade t FULL JOIN quote q ON lanes.asof(q.ts <= t.ts);
+SELECT FROM trade t, quote q WHERE lanes.asof(q.ts <= t.ts);
+SELECT lanes.asof(q.ts <= t.ts) FROM trade t, quote q;
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts) OR q.sym = t.sym;
+SELECT FROM trade t JOIN quote q ON NOT lanes.asof(q.ts <= t.ts);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts) AND lanes.asof(q.bid <= t.px);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts = t.ts);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <> t.ts);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= q.ts);
+SELECT FROM trade t JOIN quote q ON lanes.asof(t.ts <= t.ts);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts - t.ts <= interval '1 s');
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts BETWEEN t.ts - interval '1 s' AND t.ts);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.sym <= t.sym);
+SELECT FROM trade t JOIN quote q ON lanes.asof(true);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.bid + random() <= t.px);
+SELECT FROM trade t JOIN quote q ON lanes.asof_nearest(q.sym, t.sym);
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tie => 'x');
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts, tie => point(q.bid, 0));
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts) FOR UPDATE;
+SELECT FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts) FOR SHARE OF q;
+SELECT q.ctid FROM trade t JOIN quote q ON lanes.asof(q.ts <= t.ts);
+SELECT lanes.asof(true);
+
+
+DROP VIEW matched;
+DROP FUNCTION quote_at, all_matched;
+DROP TABLE trade, quote, quote_heap, kept, part;
+DROP ROLE regress_asof;
