@@ -15,19 +15,23 @@ use super::bucket::{Bucket, DAY_MICROS};
 
 /// The start of the bucket that instant `value` (finite) lies in; `None` if that is out of range. `local` is the local
 /// clock at an instant, both in microseconds.
-pub fn floor_in_zone(bucket: &Bucket, value: i64, local: impl Fn(i64) -> i64) -> Option<i64> {
+pub fn floor_in_zone(
+    bucket: &Bucket,
+    value: i64,
+    mut local: impl FnMut(i64) -> i64,
+) -> Option<i64> {
     let here = local(value);
     let start = bucket.floor(here)?;
     let same_offset = value.checked_sub(here - start)?;
     if !bucket.is_whole_days() && local(same_offset) == start {
         return Some(same_offset);
     }
-    Some(first_shown(start, same_offset, local))
+    Some(first_shown(start, same_offset, &mut local))
 }
 
 /// The first instant, within a day of `near`, whose local clock is at `start` or past it.
-fn first_shown(start: i64, near: i64, local: impl Fn(i64) -> i64) -> i64 {
-    let offset = |instant: i64| local(instant) - instant;
+fn first_shown(start: i64, near: i64, mut local: impl FnMut(i64) -> i64) -> i64 {
+    let mut offset = |instant: i64| local(instant) - instant;
     let offset_before = offset(near - DAY_MICROS);
     let offset_after = offset(near + DAY_MICROS);
     let (with_before, with_after) = (start - offset_before, start - offset_after);

@@ -7,7 +7,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::float8;
 use crate::error;
-use crate::pg::call::{self, Call, PartitionMemory, float8_datum};
+use crate::pg::call::{self, Call, Remembered, float8_datum};
 
 crate::sql_callables! {
     lanes_delta_float8, pg_finfo_lanes_delta_float8 => delta_float8;
@@ -25,7 +25,7 @@ struct Previous {
 }
 
 // SAFETY: zero bytes are the value that is not there.
-unsafe impl PartitionMemory for Previous {}
+unsafe impl Remembered for Previous {}
 
 impl Previous {
     /// What was there, if something was; this row is there from now on.

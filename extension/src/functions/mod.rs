@@ -1,12 +1,13 @@
 //! Ordinary SQL functions over times and values. They run in stock plans on any table, and define what the vectorised
 //! executor must equal.
 //!
-//! Arithmetic ([`bucket`], [`bucket_zone`], [`float8`]; no Postgres but its errors) → functions of one row
+//! Arithmetic ([`bucket`], [`bucket_zone`], [`zone_clock`], [`float8`]; no Postgres but its errors) → functions of one row
 //! ([`time_bucket`]) → aggregates ([`first_last`], [`vwap`], [`ema`]) → window functions ([`delta`]).
 //! `sql/functions.sql` declares them.
 //!
 //! State. An aggregate's state lies in its group's memory and is changed in place: Postgres gives each group its own and
-//! never shares it between aggregates that differ. A window function's lies in its partition's memory. No state owns
+//! never shares it between aggregates that differ. A window function's lies in its partition's memory,
+//! and what else is remembered from row to row in that of the call's place in the query. No state owns
 //! anything that needs Drop, so an ERROR leaves nothing behind.
 //!
 //! Failure. Widths, origins, weights out of range and float8 overflow are ERRORs with the SQLSTATE that Postgres's own
@@ -25,6 +26,7 @@ pub mod first_last;
 pub mod float8;
 pub mod time_bucket;
 pub mod vwap;
+pub mod zone_clock;
 
 /// The memory of the aggregate that this call belongs to; an ERROR outside of one.
 fn aggregate_memory(call: &Call) -> pg_sys::MemoryContext {

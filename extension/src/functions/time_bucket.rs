@@ -5,8 +5,9 @@ use pgrx::{PgSqlErrorCode, direct_function_call, pg_sys};
 
 use super::bucket::{Bucket, BucketError, Parts};
 use super::bucket_zone::floor_in_zone;
+use super::zone_clock::ZoneClock;
 use crate::error;
-use crate::pg::call::Call;
+use crate::pg::call::{Call, Remembered};
 
 crate::sql_callables! {
     lanes_time_bucket_timestamp, pg_finfo_lanes_time_bucket_timestamp => of_timestamp;
@@ -41,26 +42,46 @@ fn of_date(call: &Call) -> Option<pg_sys::Datum> {
     })))
 }
 
+// SAFETY: zero bytes are a clock that remembers nothing.
+unsafe impl Remembered for ZoneClock {}
+
 /// (interval, timestamptz, text)
 fn of_timestamp_in_zone(call: &Call) -> Option<pg_sys::Datum> {
     let bucket = legal(Bucket::timestamps(width(call)?, None));
     let (value, zone) = (call.int8(1)?, call.argument(2)?);
     // An unknown zone is an error for every value.
-    let local = |instant: i64| {
-        // SAFETY: `timezone(text, timestamptz)` called with what it is declared with.
-        let local = unsafe {
-            direct_function_call::<i64>(
-                pg_sys::timestamptz_zone,
-                &[Some(zone), Some(pg_sys::Datum::from(instant))],
-            )
-        };
-        local.unwrap_or(instant)
-    };
     if is_infinite(value) {
-        local(0);
+        local(zone, 0);
         return call.argument(1);
     }
-    Some(timestamp_in_range(floor_in_zone(&bucket, value, local)))
+    // SAFETY: SQL declares the argument as text. The memory is this function's alone; the body computes, and asks
+    // another function.
+    let remembered = unsafe {
+        let name = call.text(2)?;
+        call.with_memory(|clock: &mut ZoneClock| {
+            clock.set_zone(name).then(|| {
+                floor_in_zone(&bucket, value, |instant| {
+                    clock.local(instant, |instant| local(zone, instant))
+                })
+            })
+        })
+    };
+    let start = remembered
+        .flatten()
+        .unwrap_or_else(|| floor_in_zone(&bucket, value, |instant| local(zone, instant)));
+    Some(timestamp_in_range(start))
+}
+
+/// The clock of a zone, given as text, at an instant.
+fn local(zone: pg_sys::Datum, instant: i64) -> i64 {
+    // SAFETY: `timezone(text, timestamptz)` called with what it is declared with; it is strict and gives no NULL.
+    let local = unsafe {
+        direct_function_call::<i64>(
+            pg_sys::timestamptz_zone,
+            &[Some(zone), Some(pg_sys::Datum::from(instant))],
+        )
+    };
+    local.unwrap_or(instant)
 }
 
 /// (bigint, bigint)

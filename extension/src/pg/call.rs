@@ -67,6 +67,23 @@ impl Call {
         unsafe { Some(((*value).month, (*value).day, (*value).time)) }
     }
 
+    /// An argument of type text: its bytes.
+    ///
+    /// # Safety
+    /// SQL declares the argument as text; the bytes are not kept past the call.
+    pub unsafe fn text(&self, index: usize) -> Option<&[u8]> {
+        let value = self.argument(index)?.cast_mut_ptr::<pg_sys::varlena>();
+        // SAFETY: the caller's promise; both functions take any varlena.
+        unsafe {
+            let plain = pg_sys::pg_detoast_datum_packed(value);
+            let bytes = pgrx::varlena::vardata_any(plain).cast::<u8>();
+            Some(std::slice::from_raw_parts(
+                bytes,
+                pgrx::varlena::varsize_any_exhdr(plain),
+            ))
+        }
+    }
+
     /// An argument of type internal: a state that this library made.
     pub fn state<T>(&self, index: usize) -> Option<*mut T> {
         self.argument(index).map(|datum| datum.cast_mut_ptr())
@@ -84,13 +101,37 @@ impl Call {
         unsafe { ports::AggCheckCallContext(self.info) }
     }
 
+    /// Gives `body` what this place in the query remembers from row to row, zero at the first; `None` where the call
+    /// comes from no query.
+    ///
+    /// # Safety
+    /// The function remembers nothing else, and `body` does not come back here.
+    pub unsafe fn with_memory<M: Remembered, R>(
+        &self,
+        body: impl FnOnce(&mut M) -> R,
+    ) -> Option<R> {
+        // SAFETY: the caller's promise; the memory lives as long as the pointer to it, is as long as M, aligned to the
+        // maximum, and zero is a valid M.
+        unsafe {
+            let function = (*self.info).flinfo;
+            if function.is_null() {
+                return None;
+            }
+            if (*function).fn_extra.is_null() {
+                let memory = pg_sys::MemoryContextAllocZero((*function).fn_mcxt, size_of::<M>());
+                (*function).fn_extra = memory;
+            }
+            Some(body(&mut *(*function).fn_extra.cast()))
+        }
+    }
+
     /// Gives `body` the first `N` arguments of a window function at the current row, and its partition's memory, zero at
     /// the partition's first row. Rows before the current one are not asked for again, so Postgres may forget them.
     /// `None` outside a window.
     ///
     /// # Safety
     /// The function is declared WINDOW with at least `N` arguments, and `body` does not come back here.
-    pub unsafe fn window_row<const N: usize, M: PartitionMemory, R>(
+    pub unsafe fn window_row<const N: usize, M: Remembered, R>(
         &self,
         body: impl FnOnce([Option<pg_sys::Datum>; N], &mut M) -> R,
     ) -> Option<R> {
@@ -104,11 +145,11 @@ impl Call {
     }
 }
 
-/// What a window function remembers within a partition.
+/// What a function remembers from call to call.
 ///
 /// # Safety
 /// All bytes zero is a valid value; needs no Drop.
-pub unsafe trait PartitionMemory: Copy {}
+pub unsafe trait Remembered: Copy {}
 
 /// The datum's float8.
 pub fn float8(datum: pg_sys::Datum) -> f64 {

@@ -32,6 +32,13 @@ FROM (VALUES (timestamptz '2024-03-30 22:59:59+00'), ('2024-03-30 23:00+00'), ('
 SELECT lanes.time_bucket('1 day', t, 'America/Sao_Paulo') AS sao_paulo FROM (VALUES (timestamptz '2018-11-04 02:59+00'), ('2018-11-04 03:00+00')) v (t);
 SELECT lanes.time_bucket('1 day', t, 'America/Havana') AS havana FROM (VALUES (timestamptz '2023-11-05 03:59+00'), ('2023-11-05 04:30+00'), ('2023-11-05 05:30+00')) v (t);
 SELECT lanes.xbar('1 day', timestamptz '2024-05-06 20:00', '+05:30') AS offset_is_west, lanes.xbar('1 day', timestamptz '2024-05-06 20:00', 'EST') AS abbreviation;
+-- As PostgreSQL's own functions where they say the same: 30 years of changing offsets, and thousands of fixed widths on both sides of the origin.
+SELECT z, count(*) AS days, bool_and(lanes.time_bucket('1 day', t, z) = date_trunc('day', t, z)) AS day, bool_and(lanes.time_bucket('1 week', t, z) = date_trunc('week', t, z)) AS week,
+       bool_and(lanes.time_bucket('1 month', t, z) = date_trunc('month', t, z)) AS month, bool_and(lanes.time_bucket('1 hour', t, z) = date_trunc('hour', t, z)) AS hour
+FROM (VALUES ('Europe/Berlin'), ('America/New_York'), ('Asia/Kolkata'), ('UTC')) z (z), generate_series(timestamptz '1995-01-01 00:17', '2025-01-01', '7 hours') t GROUP BY z ORDER BY z;
+SELECT count(*), bool_and(lanes.time_bucket(w, t) = date_bin(w, t, '2000-01-03')) AS bins, bool_and(lanes.time_bucket(w, t, o) = date_bin(w, t, o)) AS origins
+FROM (SELECT i * interval '7.654321 s' AS w, timestamptz '2000-01-01' + ((i * 7919) % 100003 - 50000) * interval '5432.123 s' AS t,
+             timestamptz '2010-01-01' + ((i * 104729) % 100003 - 50000) * interval '1234.567 s' AS o FROM generate_series(1, 5000) i) s;
 -- The session's time zone does not matter.
 SET TimeZone = 'America/New_York';
 SELECT lanes.time_bucket('1 day', timestamptz '2024-05-06 20:00+00') AT TIME ZONE 'UTC' AS utc,
@@ -90,6 +97,10 @@ ALTER TABLE wide ALTER v SET STORAGE EXTERNAL;
 INSERT INTO wide SELECT i, repeat(i::text, 5000) FROM generate_series(1, 3) i;
 SELECT length(lanes.first(v, i)), left(lanes.last(v, i), 3), md5(lanes.last(v, -i)) = md5(repeat('1', 5000)) AS same FROM wide;
 SELECT lanes.first(NULL, 1);
+-- As sorting would answer, ties and NULLs included.
+WITH r AS (SELECT i, i % 7 AS k, nullif((i * 7919) % 61, 0) AS t, nullif(repeat('v', i % 40) || i, 'vvv43') AS v FROM generate_series(1, 2000) i)
+SELECT count(*), bool_and(f IS NOT DISTINCT FROM a[1]) AS first, bool_and(l IS NOT DISTINCT FROM a[cardinality(a)]) AS last
+FROM (SELECT lanes.first(v, t ORDER BY i) AS f, lanes.last(v, t ORDER BY i) AS l, array_agg(v ORDER BY t, i) FILTER (WHERE t IS NOT NULL) AS a FROM r GROUP BY k) s;
 -- As window functions, whose results do not change afterwards.
 SELECT i, lanes.first(s, ts) OVER w AS first, lanes.last(s, ts) OVER w AS last, lanes.last(x, ts) OVER w AS last_x, lanes.vwap(x, v) OVER w AS vwap FROM l WHERE k = 'a' WINDOW w AS (ORDER BY i) ORDER BY i;
 SELECT i, lanes.last(s, ts) OVER (ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM h WHERE k = 'a' ORDER BY i;
