@@ -4,6 +4,8 @@
 //! ([`storage::append`]) → the arena. Its way out: runs and tombstones under a snapshot ([`table_am::scan`]) → a
 //! window on lanes, in the arena or decoded from pages → a slot ([`pg::slot`]).
 //!
+//! Beside it, for any table: SQL functions over times and values ([`functions`]).
+//!
 //! This file loads and registers, nothing else.
 
 use pgrx::prelude::*;
@@ -12,6 +14,7 @@ mod asof_join;
 mod custom_scan;
 mod error;
 mod executor_hook;
+mod functions;
 mod gucs;
 mod ingest;
 mod inspect;
@@ -24,6 +27,11 @@ mod utility_hook;
 pgrx::pg_module_magic!();
 
 pgrx::extension_sql_file!("../../sql/bootstrap.sql", name = "bootstrap", bootstrap);
+pgrx::extension_sql_file!(
+    "../../sql/functions.sql",
+    name = "functions",
+    requires = ["bootstrap"]
+);
 pgrx::extension_sql_file!("../../sql/prometheus.sql", name = "prometheus", finalize);
 
 /// Called when Postgres loads the library.

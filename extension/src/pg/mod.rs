@@ -9,7 +9,11 @@
 //! its interrupt-holdoff count, so releasing a lightweight lock would make that count wrap around: guards leave
 //! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
 //! panicking, and release them themselves otherwise.
+//!
+//! SQL functions come in by [`call`], over [`call_ports`].
 
+pub mod call;
+pub mod call_ports;
 pub mod datum;
 pub mod lock;
 pub mod nodes;
