@@ -146,14 +146,7 @@ impl Aggregate {
         }
         let (input, chosen) = match &mut self.argument {
             Argument::Nothing => (Input::Nothing, chosen),
-            Argument::Presence(attribute) => {
-                // SAFETY: a lane's bitmap covers its vector.
-                let present = match frame.lane(*attribute).data {
-                    crate::lane::LaneData::Null => Selection::NONE,
-                    _ => unsafe { chosen.and_bitmap(frame.validity(*attribute)) },
-                };
-                (Input::Nothing, present)
-            }
+            Argument::Presence(attribute) => (Input::Nothing, frame.present(*attribute, &chosen)),
             Argument::Number(value) => {
                 let operand = value.evaluate(frame, &chosen)?;
                 (Input::Number(operand), operand.valid(&chosen))

@@ -1,9 +1,9 @@
 //! Aggregations against the obvious ones.
 
-use super::accumulator::Count;
 use super::extreme::{End, Extreme};
 use super::sum::{IntegerShape, IntegerSums};
 use super::{Aggregate, Aggregation, Answer, Argument, Key, KeyValue};
+use crate::aggregate::accumulator::Count;
 use crate::lane::{Lane, LaneData};
 use crate::vector::frame::Frame;
 use crate::vector::number::{NumberType, Scalar};
