@@ -6,7 +6,10 @@
 //! figure is the median of its runs.
 
 use lanes_simd::target::Target;
-use lanes_simd::{Arithmetic, Comparison, Number, aggregate, arithmetic, combine, group, select};
+use lanes_simd::{
+    Arithmetic, Comparison, Number, aggregate, arithmetic, combine, decode, distance, group,
+    search, select,
+};
 use std::hint::black_box;
 use std::ptr::null;
 use std::time::{Duration, Instant};
@@ -105,6 +108,8 @@ struct Lanes {
     codes: Vec<u32>,
     sorted: Vec<u32>,
     half: Vec<u64>,
+    times: Vec<i64>,
+    later: Vec<i64>,
 }
 
 impl Lanes {
@@ -117,6 +122,17 @@ impl Lanes {
             state >> 33
         };
         let codes = bytes / 4;
+        // Random steps of the same mean: how the two interleave cannot be foreseen.
+        let mut times = |rows: usize, mut time: i64| -> Vec<i64> {
+            (0..rows)
+                .map(|_| {
+                    time += (next() % 1000) as i64;
+                    time
+                })
+                .collect()
+        };
+        let later = times(bytes / 16, bytes as i64 / 16 * 499);
+        let times = times(bytes / 8, 0);
         Lanes {
             bytes,
             i16: (0..bytes / 2).map(|_| next() as i16).collect(),
@@ -129,6 +145,8 @@ impl Lanes {
                 .map(|row| (row * GROUPS / codes) as u32)
                 .collect(),
             half: (0..bytes / 8).map(|_| next() << 33 ^ next()).collect(),
+            times,
+            later,
         }
     }
 }
@@ -158,6 +176,7 @@ fn kernels() -> Vec<(String, Run)> {
     of_number(&mut all, "f64", |lanes| &lanes.f64, 1e9);
     bitmaps(&mut all);
     floats(&mut all);
+    sorted_lanes(&mut all);
     all
 }
 
@@ -372,4 +391,62 @@ fn floats(all: &mut Vec<(String, Run)>) {
             })
         });
     }
+}
+
+fn sorted_lanes(all: &mut Vec<(String, Run)>) {
+    add(all, "i64 is sorted", |lanes, go| {
+        if go {
+            // SAFETY: as above.
+            black_box(unsafe { search::is_sorted_i64(lanes.times.as_ptr(), lanes.times.len()) });
+        }
+        lanes.bytes
+    });
+    add(all, "i64 merge of two lanes", |lanes, go| {
+        let (left, right) = (&lanes.times[lanes.times.len() / 2..], &lanes.later);
+        if go {
+            let mut out = vec![0; left.len()];
+            // SAFETY: as above; `out` has an element for each left row.
+            unsafe {
+                let (left_rows, right_rows) = (left.len(), right.len());
+                search::merge_positions_i64(
+                    left.as_ptr(),
+                    left_rows,
+                    right.as_ptr(),
+                    right_rows,
+                    true,
+                    out.as_mut_ptr(),
+                );
+            }
+            black_box(out);
+        }
+        (left.len() + right.len()) * 8
+    });
+    add(all, "unpack of 17 bits, written bytes", |lanes, go| {
+        let mut out = [0_u64; ROWS];
+        // SAFETY: as above; the bits of a lane of words hold more values of 17 bits than it has words.
+        vectors(lanes.half.len(), 8, go, |at, rows| unsafe {
+            decode::unpack_bits_u64(
+                lanes.half[at / 64 * 17..].as_ptr(),
+                17,
+                rows,
+                1,
+                black_box(out.as_mut_ptr()),
+            );
+        })
+    });
+    add(all, "dot product of 1024", |lanes, go| {
+        let (left, right) = lanes.f32.split_at(lanes.f32.len() / 2);
+        if go {
+            for (left, right) in left
+                .as_chunks::<1024>()
+                .0
+                .iter()
+                .zip(right.as_chunks::<1024>().0)
+            {
+                // SAFETY: as above.
+                black_box(unsafe { distance::dot_f32(left.as_ptr(), right.as_ptr(), 1024) });
+            }
+        }
+        lanes.bytes
+    });
 }
