@@ -28,6 +28,10 @@ pub enum Grouping<'a> {
 }
 
 /// What an aggregate gets.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, on the stack"
+)]
 #[derive(Clone, Copy)]
 pub enum Input {
     /// Rows only.

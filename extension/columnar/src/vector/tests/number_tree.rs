@@ -149,7 +149,7 @@ pub(crate) fn convert(from: NumberType, to: NumberType, scalar: Scalar) -> Evalu
         integer => {
             let below = float.floor();
             let up = match float - below {
-                rest if rest == 0.5 => below % 2.0 != 0.0,
+                0.5 => below % 2.0 != 0.0,
                 rest => rest > 0.5,
             };
             in_range(integer, below as i128 + i128::from(up))
