@@ -55,8 +55,8 @@ pub enum Answer {
     Integer(i128),
     /// A number of the argument's type.
     Number(Scalar),
-    /// A double.
-    Double(f64),
+    /// Two doubles, the first divided by the second, which is not zero. The division may overflow or underflow.
+    Quotient(f64, f64),
     /// A truth.
     Truth(bool),
     /// Count and exact sum: of an average of integers.

@@ -7,7 +7,7 @@ use crate::vector::number::{Number, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 
-/// Prices weighted by volumes. A row with a NULL in either does not count.
+/// Prices weighted by volumes. A row with a NULL in either does not count. A product too small for a double is zero.
 #[derive(Default)]
 pub struct Weighted {
     counts: Vec<u64>,
@@ -18,8 +18,9 @@ pub struct Weighted {
 impl Accumulator for Weighted {
     fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
-        self.products.resize(groups, 0.0);
-        self.volumes.resize(groups, 0.0);
+        // -0 is what changes no float it is added to: sums of zeros have the sign that sums from the first row on have.
+        self.products.resize(groups, -0.0);
+        self.volumes.resize(groups, -0.0);
     }
 
     fn add(
@@ -64,7 +65,10 @@ impl Accumulator for Weighted {
             // SAFETY: as above.
             let (p, v) = unsafe { (price.get::<f64>(row), volume.get::<f64>(row)) };
             self.counts[group] += 1;
-            let product = p.apply(Operation::Multiply, v)?;
+            let product = match p * v {
+                zero if zero == 0.0 => zero,
+                _ => p.apply(Operation::Multiply, v)?,
+            };
             self.products[group] = self.products[group].apply(Operation::Add, product)?;
             self.volumes[group] = self.volumes[group].apply(Operation::Add, v)?;
             Ok(())
@@ -75,7 +79,7 @@ impl Accumulator for Weighted {
         if self.counts[group] == 0 || self.volumes[group] == 0.0 {
             return Answer::Null;
         }
-        Answer::Double(self.products[group] / self.volumes[group])
+        Answer::Quotient(self.products[group], self.volumes[group])
     }
 
     fn bytes(&self) -> usize {

@@ -8,8 +8,8 @@
 
 mod arithmetic;
 mod conversion;
-mod dictionaries;
+pub(crate) mod dictionaries;
 pub(crate) mod number_tree;
 mod selections;
-mod truth_tree;
+pub(crate) mod truth_tree;
 pub(crate) mod window;

@@ -18,7 +18,7 @@ use crate::vector::text::OneOf;
 
 /// A predicate, from which both the engine's and the twin's answer come.
 #[derive(Clone, Debug)]
-enum TruthTree {
+pub(crate) enum TruthTree {
     Bool(usize),
     Scalar(usize),
     Compare(Comparison, NumberTree, NumberTree),
@@ -38,7 +38,7 @@ enum TruthTree {
 use TruthTree as Tree;
 
 impl Tree {
-    fn build(&self) -> Predicate {
+    pub(crate) fn build(&self) -> Predicate {
         let boxed = |tree: &Tree| Box::new(tree.build());
         let all = |trees: &[Tree]| trees.iter().map(Tree::build).collect();
         match self {
@@ -66,7 +66,7 @@ impl Tree {
     }
 
     /// What PostgreSQL says of a row.
-    fn row(&self, window: &Window, row: usize) -> Evaluation<Option<bool>> {
+    pub(crate) fn row(&self, window: &Window, row: usize) -> Evaluation<Option<bool>> {
         Ok(match self {
             Tree::Bool(attribute) => match window.cell(*attribute, row) {
                 Cell::Truth(truth) => Some(*truth),
@@ -142,7 +142,7 @@ fn member(
 }
 
 /// PostgreSQL's order of two numbers.
-fn order(number: NumberType, a: Scalar, b: Scalar) -> Ordering {
+pub(crate) fn order(number: NumberType, a: Scalar, b: Scalar) -> Ordering {
     let float = match number {
         NumberType::F32 => |s| f64::from(f32::of_scalar(s)),
         NumberType::F64 => f64::of_scalar,
@@ -192,7 +192,7 @@ fn any_leaf() -> impl Strategy<Value = Tree> {
     ]
 }
 
-fn any_truth() -> impl Strategy<Value = Tree> {
+pub(crate) fn any_truth() -> impl Strategy<Value = Tree> {
     any_leaf().prop_recursive(3, 12, 3, |inner| {
         let boxed = || inner.clone().prop_map(Box::new);
         let parts = || prop::collection::vec(inner.clone(), 0..4);
