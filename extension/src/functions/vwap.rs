@@ -36,7 +36,7 @@ const _: () = assert!(size_of::<SumsArray>() == 48);
 #[inline]
 pub fn accumulate(sums: &Sums, price: f64, volume: f64) -> Sums {
     let product = match price * volume {
-        0.0 => price * volume,
+        zero @ 0.0 => zero,
         _ => float8::multiply(price, volume),
     };
     merge(sums, &[1.0, product, volume])

@@ -128,7 +128,7 @@ fn any_key() -> impl Strategy<Value = WantedKey> {
 /// What a zone map says of the integers of a window, if anything.
 fn bounds(window: &Window, source: &mut Source) -> Vec<Bounds> {
     let mut all = vec![Bounds::default(); ATTRIBUTES];
-    for attribute in 0..6 {
+    for (attribute, bounds) in all.iter_mut().enumerate().take(6) {
         if source.one_in(3) {
             continue;
         }
@@ -136,7 +136,7 @@ fn bounds(window: &Window, source: &mut Source) -> Vec<Bounds> {
             .filter_map(|row| window.number(attribute, row).map(|s| s.0 as i64))
             .collect();
         if let (Some(minimum), Some(maximum)) = (numbers.iter().min(), numbers.iter().max()) {
-            all[attribute] = Bounds {
+            *bounds = Bounds {
                 known: true,
                 minimum: *minimum,
                 maximum: *maximum,
