@@ -1,5 +1,4 @@
-//! `lanes.vwap(price, volume)`: `sum(price * volume) / nullif(sum(volume), 0)` of the rows where neither is NULL. A
-//! product too small for a double counts as zero and is no error.
+//! `lanes.vwap(price, volume)`: `sum(price * volume) / nullif(sum(volume), 0)` of the rows where neither is NULL.
 //!
 //! The state is a `float8[]` of three: rows, sum of products, sum of volumes. Within an aggregate it is changed in
 //! place. Sums begin with the first row, not with zero, so that the sign of zeros is that of `sum`.
@@ -35,11 +34,7 @@ const _: () = assert!(size_of::<SumsArray>() == 48);
 /// One more row.
 #[inline]
 pub fn accumulate(sums: &Sums, price: f64, volume: f64) -> Sums {
-    let product = match price * volume {
-        zero @ 0.0 => zero,
-        _ => float8::multiply(price, volume),
-    };
-    merge(sums, &[1.0, product, volume])
+    merge(sums, &[1.0, float8::multiply(price, volume), volume])
 }
 
 /// The sums of both.

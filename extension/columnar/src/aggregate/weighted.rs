@@ -7,12 +7,44 @@ use crate::vector::number::{Number, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 
-/// Prices weighted by volumes. A row with a NULL in either does not count. A product too small for a double is zero.
+/// Prices weighted by volumes. A row with a NULL in either does not count.
 #[derive(Default)]
 pub struct Weighted {
     counts: Vec<u64>,
     products: Vec<f64>,
     volumes: Vec<f64>,
+}
+
+/// Products of numbers from here on are no smaller than 1e-300.
+const MAGNITUDE_MIN: f64 = 1e-150;
+
+/// Whether a product of selected rows may underflow, which is an error. Prices and volumes are seldom so small, nor
+/// negative, so the least ones are looked at first.
+///
+/// # Safety
+/// There are `rows` prices and volumes.
+unsafe fn may_vanish(
+    prices: *const f64,
+    volumes: *const f64,
+    rows: usize,
+    selection: &Selection,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let ample = |values| {
+            lanes_simd::aggregate::minimum::<f64>(values, rows, selection.as_ptr())
+                .is_none_or(|least| least >= MAGNITUDE_MIN)
+        };
+        if ample(prices) && ample(volumes) {
+            return false;
+        }
+        let mut vanishes = false;
+        selection.for_each(|row| {
+            let (price, volume) = (*prices.add(row), *volumes.add(row));
+            vanishes |= (price * volume == 0.0) & (price != 0.0) & (volume != 0.0);
+        });
+        vanishes
+    }
 }
 
 impl Accumulator for Weighted {
@@ -50,6 +82,7 @@ impl Accumulator for Weighted {
             unsafe {
                 if lanes_simd::aggregate::magnitude_within(prices, rows, MAGNITUDE_MAX)
                     && lanes_simd::aggregate::magnitude_within(volumes, rows, MAGNITUDE_MAX)
+                    && !may_vanish(prices, volumes, rows, &counted)
                 {
                     let group = *group as usize;
                     let chosen = counted.as_ptr();
@@ -65,10 +98,7 @@ impl Accumulator for Weighted {
             // SAFETY: as above.
             let (p, v) = unsafe { (price.get::<f64>(row), volume.get::<f64>(row)) };
             self.counts[group] += 1;
-            let product = match p * v {
-                zero if zero == 0.0 => zero,
-                _ => p.apply(Operation::Multiply, v)?,
-            };
+            let product = p.apply(Operation::Multiply, v)?;
             self.products[group] = self.products[group].apply(Operation::Add, product)?;
             self.volumes[group] = self.volumes[group].apply(Operation::Add, v)?;
             Ok(())

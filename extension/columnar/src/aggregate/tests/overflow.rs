@@ -98,10 +98,20 @@ fn sums_overflow_where_an_addition_does() {
 }
 
 #[test]
-fn a_weighted_average_keeps_signs_and_forgets_what_vanishes() {
+fn a_weighted_average_keeps_signs_and_reports_what_vanishes() {
     let weighted = Wanted::Weighted(first(), NumberTree::Column(NumberType::F64, 1));
-    let tiny = [doubles(&[(1e-200, 1e-200), (2.0, 3.0)])];
-    assert_eq!(both(&weighted, &tiny), [Ok(Answer::Quotient(6.0, 3.0)); 3]);
+    let underflow = [Some(EvaluationError::FloatUnderflow); 3];
+    for (price, volume) in [(1e-200, 1e-200), (-1e-200, 1e-200), (1e-200, -1e-200)] {
+        let tiny = [doubles(&[(2.0, 3.0), (price, volume)])];
+        assert_eq!(errors(both(&weighted, &tiny)), underflow);
+    }
+    let small = [doubles(&[
+        (0.0, 1e-200),
+        (-2.0, 0.0),
+        (1e-100, 1e-100),
+        (2.0, 3.0),
+    ])];
+    assert_eq!(errors(both(&weighted, &small)), [None; 3]);
     let zeros = both(&weighted, &[doubles(&[(-0.0, 3.0)])]);
     for answer in zeros {
         let Ok(Answer::Quotient(zero, 3.0)) = answer else {
@@ -110,8 +120,8 @@ fn a_weighted_average_keeps_signs_and_forgets_what_vanishes() {
         assert!(zero == 0.0 && zero.is_sign_negative());
     }
     let great = [doubles(&[(1e200, 1e200)])];
-    let [plain, keyed, _] = errors(both(&weighted, &great));
-    assert_eq!([plain, keyed], [Some(EvaluationError::FloatOverflow); 2]);
+    let overflow = [Some(EvaluationError::FloatOverflow); 3];
+    assert_eq!(errors(both(&weighted, &great)), overflow);
     let nothing = [doubles(&[(1.0, 2.0), (1.0, -2.0)])];
     assert_eq!(both(&weighted, &nothing), [Ok(Answer::Null); 3]);
 }

@@ -176,8 +176,17 @@ impl Kept {
                     let (p, v) = (f64::of_scalar(price), f64::of_scalar(volume));
                     let first = self.count == 0;
                     self.count += 1;
-                    for (sum, value) in self.moments.iter_mut().zip([p * v, v]) {
-                        *sum = if first { value } else { *sum + value };
+                    let double = |operation, a: f64, b: f64| {
+                        apply(NumberType::F64, operation, a.to_scalar(), b.to_scalar())
+                            .map(f64::of_scalar)
+                    };
+                    let product = double(Operation::Multiply, p, v)?;
+                    for (sum, value) in self.moments.iter_mut().zip([product, v]) {
+                        *sum = if first {
+                            value
+                        } else {
+                            double(Operation::Add, *sum, value)?
+                        };
                     }
                 }
             }
