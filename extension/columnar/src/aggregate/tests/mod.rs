@@ -3,9 +3,11 @@
 //! - [`wanted`]: an aggregate or a key, from which both the engine's and the twin's answer come.
 //! - [`queries`]: random keys and aggregates over random windows.
 //! - [`keys`]: text from segment to segment, buckets of sorted times.
+//! - [`extremes`]: ties between floats that differ in their bits.
 //! - [`float_order`]: in which order floats are added.
 //! - [`overflow`]: sums at the limits of their types.
 
+mod extremes;
 mod float_order;
 mod keys;
 mod overflow;
