@@ -45,4 +45,6 @@ pub extern "C-unwind" fn _PG_init() {
     utility_hook::register();
     executor_hook::register();
     asof_join::planner_hook::register();
+    asof_join::plan::register();
+    asof_join::offer::register();
 }
