@@ -266,7 +266,10 @@ fn join(random: &mut Random, left: Times, right: Times) -> Join {
         .unwrap();
     let candidate = candidate.join(" AND ");
     let (of_q, of_o) = (candidate.replace("{q}", "q"), candidate.replace("{q}", "o"));
-    let select = "SELECT t.id, q.id, q.k, q.n, q.ts, q.v, q FROM t";
+    let columns = ["q.k, q.n, q.ts, q.v", "q.seq, q.ts", "q"]
+        .choose(random)
+        .unwrap();
+    let select = format!("SELECT t.id, q.id, {columns} FROM t");
     Join {
         marked: format!(
             "{select} {kind} q ON {} AND {marker} WHERE {filter} ORDER BY t.id",

@@ -33,7 +33,8 @@ struct Join {
     keys: Vec<*mut pg_sys::ExprState>,
     bounds: Vec<*mut pg_sys::ExprState>,
     residual: *mut pg_sys::ExprState,
-    /// A row of kept columns, for the residual conditions.
+    chosen: *mut pg_sys::ExprState,
+    /// A row of kept columns, for the conditions.
     candidate: *mut pg_sys::TupleTableSlot,
     /// A row as the loop's right side would have given it.
     matched: *mut pg_sys::TupleTableSlot,
@@ -151,6 +152,7 @@ impl Join {
                 keys: init(node.key_expressions),
                 bounds: init(node.bound_expressions),
                 residual: pg_sys::ExecInitQual(node.residual_quals, std::ptr::null_mut()),
+                chosen: pg_sys::ExecInitQual(node.chosen_quals, std::ptr::null_mut()),
                 candidate: virtual_slot(kept),
                 matched: virtual_slot(pg_sys::ExecGetResultType((*below).righttree)),
                 history: None,
@@ -212,7 +214,7 @@ impl Join {
                 }
             }
             let (residual, candidate) = (self.residual, self.candidate);
-            history.find(
+            let found = history.find(
                 &self.key,
                 lower,
                 upper,
@@ -226,7 +228,16 @@ impl Join {
                     (*context).ecxt_innertuple = candidate;
                     executor::passes(residual, context)
                 },
-            )
+            )?;
+            if !self.chosen.is_null() {
+                let places = 0..history.columns.len() as i32;
+                fill(candidate, &history.columns, found, places);
+                (*context).ecxt_innertuple = candidate;
+                if !executor::passes(self.chosen, context) {
+                    return None;
+                }
+            }
+            Some(found)
         }
     }
 
@@ -464,7 +475,7 @@ unsafe extern "C-unwind" fn explain(
         let Some(join) = &run.join else {
             pg_sys::ExplainPropertyText(
                 c"Algorithm".as_ptr(),
-                c"nested loop: a column of the right side is computed".as_ptr(),
+                c"nested loop".as_ptr(),
                 state,
             );
             return;

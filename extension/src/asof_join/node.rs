@@ -96,6 +96,8 @@ pub struct Node {
     pub table_quals: *mut pg_sys::List,
     /// Conditions on a left row and a kept row.
     pub residual_quals: *mut pg_sys::List,
+    /// Conditions on the chosen row alone: one that fails them is no match, and no other is looked for.
+    pub chosen_quals: *mut pg_sys::List,
     /// Lines for EXPLAIN: label, text, label, text, …
     pub lines: *mut pg_sys::List,
 }
@@ -155,6 +157,7 @@ impl Node {
                 self.bound_expressions,
                 self.table_quals,
                 self.residual_quals,
+                self.chosen_quals,
                 self.lines,
             ])
         }
@@ -167,7 +170,7 @@ impl Node {
     pub unsafe fn decode(list: *const pg_sys::List) -> Option<Node> {
         // SAFETY: the element types are those of `encode`.
         unsafe {
-            if ports::list_length(list) != 7 {
+            if ports::list_length(list) != 8 {
                 return None;
             }
             let part = |index| ports::list_nth::<pg_sys::List>(list, index);
@@ -227,7 +230,8 @@ impl Node {
                 outputs,
                 table_quals: part(4),
                 residual_quals: part(5),
-                lines: part(6),
+                chosen_quals: part(6),
+                lines: part(7),
             })
         }
     }

@@ -3,7 +3,7 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::match_shape::{self, Shape};
+use super::match_shape::{self, Output, Shape};
 use super::{plan, tree};
 use crate::gucs;
 use crate::pg::ports;
@@ -78,7 +78,10 @@ unsafe fn offer(
         let Ok(shape) = match_shape::match_shape(root, query) else {
             return;
         };
-        if !is_single_lanes_table(shape.table) {
+        if !is_single_lanes_table(shape.table)
+            || !are_columns(&shape, (*inner).reltarget)
+            || !plan::can_filter(inner, &shape)
+        {
             return;
         }
         let outer_path = (*outer).cheapest_total_path;
@@ -161,6 +164,25 @@ unsafe fn cost(
             each,
             bytes: rows * (24.0 + 9.0 * kept + width),
         }
+    }
+}
+
+/// Whether all that is wanted of the sub-select are columns of its table.
+unsafe fn are_columns(shape: &Shape, target: *const pg_sys::PathTarget) -> bool {
+    // SAFETY: a live target; the cast follows the tag.
+    unsafe {
+        tree::elements::<pg_sys::Node>((*target).exprs)
+            .into_iter()
+            .all(|wanted| {
+                tree::is_a(wanted, pg_sys::NodeTag::T_Var) && {
+                    let place = (*wanted.cast::<pg_sys::Var>()).varattno;
+                    place > 0
+                        && matches!(
+                            shape.outputs.get(place as usize - 1),
+                            Some(Output::Column(_))
+                        )
+                }
+            })
     }
 }
 

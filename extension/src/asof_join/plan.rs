@@ -115,6 +115,7 @@ unsafe fn node(
         let key_expressions = list_of(shape.keys.iter().map(|key| key.outer).collect())?;
         let bound_expressions = list_of(shape.bounds.iter().map(|bound| bound.outer).collect())?;
         let residual_quals = list_of(shape.residual_quals.clone())?;
+        let chosen_quals = chosen_quals((*inner_plan).qual, inner, &shape, &mut kept)?;
         let table_quals = tree::list(&shape.table_quals);
         pg_sys::fix_opfuncids(table_quals.cast());
         let lines = lines(&shape);
@@ -162,8 +163,66 @@ unsafe fn node(
             outputs,
             table_quals,
             residual_quals,
+            chosen_quals,
             lines,
         })
+    }
+}
+
+/// The conditions on the sub-select's result, which apply to the chosen row alone, over kept columns.
+unsafe fn chosen_quals(
+    quals: *mut pg_sys::List,
+    inner: i32,
+    shape: &Shape,
+    kept: &mut Kept,
+) -> Option<*mut pg_sys::List> {
+    // SAFETY: the copy is ours to change; the cast follows the tag.
+    unsafe {
+        let quals = tree::copy(quals);
+        let mut fit = true;
+        tree::walk_expression(quals.cast(), &mut |node, _| {
+            match (*node).type_ {
+                pg_sys::NodeTag::T_Var => {
+                    let variable: *mut pg_sys::Var = node.cast();
+                    let place = usize::try_from((*variable).varattno - 1).ok();
+                    match place.and_then(|place| shape.outputs.get(place)) {
+                        Some(&Output::Column(column)) if (*variable).varno == inner => {
+                            (*variable).varno = pg_sys::INNER_VAR;
+                            (*variable).varattno = kept.place(column) as i16 + 1;
+                        }
+                        _ => fit = false,
+                    }
+                }
+                pg_sys::NodeTag::T_Param => {
+                    let parameter: *const pg_sys::Param = node.cast();
+                    fit &= (*parameter).paramkind == pg_sys::ParamKind::PARAM_EXTERN;
+                }
+                pg_sys::NodeTag::T_SubPlan
+                | pg_sys::NodeTag::T_AlternativeSubPlan
+                | pg_sys::NodeTag::T_SubLink
+                | pg_sys::NodeTag::T_PlaceHolderVar => fit = false,
+                _ => {}
+            }
+            !fit
+        });
+        pg_sys::fix_opfuncids(quals.cast());
+        fit.then_some(quals)
+    }
+}
+
+/// Whether the conditions on a sub-select's result can be applied to the chosen row.
+///
+/// # Safety
+/// A live base relation of that shape.
+pub unsafe fn can_filter(inner: *const pg_sys::RelOptInfo, shape: &Shape) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let clauses: Vec<_> = tree::elements::<pg_sys::RestrictInfo>((*inner).baserestrictinfo)
+            .into_iter()
+            .map(|clause| (*clause).clause)
+            .collect();
+        let clauses = tree::list(&clauses);
+        chosen_quals(clauses, (*inner).relid as i32, shape, &mut Kept(Vec::new())).is_some()
     }
 }
 
