@@ -405,7 +405,7 @@ unsafe fn fill(
                 pg_sys::Datum::from(column.map_or(0, |column| column.values[row]));
             *(*slot).tts_isnull.add(target) = column.is_none_or(|column| column.nulls[row]);
         }
-        pg_sys::ExecStoreVirtualTuple(slot);
+        executor::filled(slot);
     }
 }
 
@@ -473,11 +473,7 @@ unsafe extern "C-unwind" fn explain(
     unsafe {
         let run = &*(*base.cast::<State>()).run;
         let Some(join) = &run.join else {
-            pg_sys::ExplainPropertyText(
-                c"Algorithm".as_ptr(),
-                c"nested loop".as_ptr(),
-                state,
-            );
+            pg_sys::ExplainPropertyText(c"Algorithm".as_ptr(), c"nested loop".as_ptr(), state);
             return;
         };
         let lines = tree::elements::<pg_sys::String>(run.lines);

@@ -8,6 +8,10 @@ use crate::pg::ports;
 unsafe extern "C-unwind" {
     #[link_name = "datumCopy"]
     fn datum_copy(value: pg_sys::Datum, by_value: bool, length: i32) -> pg_sys::Datum;
+    #[link_name = "slot_getsomeattrs_int"]
+    fn get_attributes(slot: *mut pg_sys::TupleTableSlot, last: i32);
+    #[link_name = "MemoryContextReset"]
+    fn reset_memory(context: pg_sys::MemoryContext);
     #[link_name = "datumGetSize"]
     fn datum_size(value: pg_sys::Datum, by_value: bool, length: i32) -> usize;
 }
@@ -32,7 +36,12 @@ pub unsafe fn in_context<T>(context: pg_sys::MemoryContext, work: impl FnOnce() 
 /// A live context.
 pub unsafe fn reset(context: *mut pg_sys::ExprContext) {
     // SAFETY: the caller's promise.
-    unsafe { pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory) };
+    unsafe {
+        let memory = (*context).ecxt_per_tuple_memory;
+        if !(*memory).isReset {
+            reset_memory(memory);
+        }
+    }
 }
 
 /// `ExecEvalExprSwitchContext`; `None` is NULL.
@@ -76,9 +85,20 @@ pub unsafe fn project(projection: *mut pg_sys::ProjectionInfo) -> *mut pg_sys::T
         let slot = (*state).resultslot;
         ports::ExecClearTuple(slot);
         let _ = evaluate(state, (*projection).pi_exprContext);
+        filled(slot);
+        slot
+    }
+}
+
+/// `ExecStoreVirtualTuple`
+///
+/// # Safety
+/// A virtual slot whose values have been set.
+pub unsafe fn filled(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise.
+    unsafe {
         (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
         (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
-        slot
     }
 }
 
@@ -165,7 +185,7 @@ pub unsafe fn attribute(
     // SAFETY: the caller's promise.
     unsafe {
         if (*slot).tts_nvalid < last {
-            pg_sys::slot_getsomeattrs_int(slot, i32::from(last));
+            get_attributes(slot, i32::from(last));
         }
         let index = column as usize - 1;
         (!*(*slot).tts_isnull.add(index)).then(|| *(*slot).tts_values.add(index))

@@ -112,7 +112,15 @@ impl Kind {
             Kind::Text => {
                 // SAFETY: a live varlena; a detoasted copy lies in the current memory context.
                 unsafe {
-                    let text = pg_sys::pg_detoast_datum_packed(value.cast_mut_ptr());
+                    let text: *mut pg_sys::varlena = value.cast_mut_ptr();
+                    let plain = pgrx::varlena::varatt_is_4b_u(text)
+                        || pgrx::varlena::varatt_is_1b(text)
+                            && !pgrx::varlena::varatt_is_1b_e(text);
+                    let text = if plain {
+                        text
+                    } else {
+                        pg_sys::pg_detoast_datum_packed(text)
+                    };
                     let bytes = pgrx::varlena::varlena_to_byte_slice(text);
                     key.extend_from_slice(&(bytes.len() as u32).to_ne_bytes());
                     key.extend_from_slice(bytes);
