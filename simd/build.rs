@@ -1,14 +1,19 @@
 //! Compiles the kernels and links Highway.
 
 /// One file of kernels each: `kernels/<name>.cc`.
-const KERNELS: [&str; 6] = [
+const KERNELS: [&str; 9] = [
     "aggregate",
     "arithmetic",
     "combine",
+    "decode",
+    "distance",
     "extremes",
     "group",
+    "search",
     "select",
 ];
+
+const BRIDGES: [&str; 2] = ["src/bridge/plain.rs", "src/bridge/typed.rs"];
 
 fn main() {
     let highway = pkg_config::Config::new()
@@ -17,7 +22,7 @@ fn main() {
         .unwrap_or_else(|error| {
             panic!("Highway is missing (Debian: apt-get install libhwy-dev pkg-config): {error}")
         });
-    let mut build = cxx_build::bridge("src/bridge.rs");
+    let mut build = cxx_build::bridges(BRIDGES);
     build
         .std("c++17")
         .include(".")
@@ -41,5 +46,7 @@ fn main() {
     }
     build.compile("lanes_simd_kernels");
     println!("cargo:rerun-if-changed=kernels");
-    println!("cargo:rerun-if-changed=src/bridge.rs");
+    for bridge in BRIDGES {
+        println!("cargo:rerun-if-changed={bridge}");
+    }
 }

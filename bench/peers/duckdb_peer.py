@@ -27,7 +27,7 @@ def load():
 
 
 def prepare(query):
-    return lambda: connection.execute(query).to_arrow_table(), lambda table: table
+    return lambda: connection.sql(query).to_arrow_table(), lambda table: table
 
 
 serve(f"DuckDB {duckdb.__version__}", load, connection.execute, prepare)

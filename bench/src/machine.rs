@@ -23,6 +23,8 @@ pub struct Machine {
     memory_bytes: u64,
     kernel: String,
     huge_pages: String,
+    /// Runnable processes before anything was started here: figures of a busy machine are of little use.
+    load_average: String,
     /// (what, bytes of the buffer, bytes a second)
     bandwidth: Vec<(&'static str, usize, f64)>,
 }
@@ -55,6 +57,11 @@ impl Machine {
             huge_pages: read("/sys/kernel/mm/transparent_hugepage/enabled")
                 .trim()
                 .to_owned(),
+            load_average: read("/proc/loadavg")
+                .split(' ')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
             bandwidth: sizes
                 .map(|(what, bytes)| (what, bytes, read_bandwidth(bytes)))
                 .to_vec(),
@@ -74,14 +81,15 @@ impl Machine {
             .map(|cache| format!("L{} {}", cache.level, size(cache.bytes)))
             .collect();
         let mut text = format!(
-            "{}, {} cores, {}, {}, {} RAM\nLinux {}, transparent huge pages {}\n",
+            "{}, {} cores, {}, {}, {} RAM\nLinux {}, transparent huge pages {}, load average at the start {}\n",
             self.model,
             self.cores,
             self.vectors.join(" "),
             caches.join(", "),
             size(self.memory_bytes as usize),
             self.kernel,
-            self.huge_pages
+            self.huge_pages,
+            self.load_average
         );
         for (what, bytes, speed) in &self.bandwidth {
             text.push_str(&format!(
@@ -107,7 +115,7 @@ impl Machine {
             .collect();
         json!({
             "model": self.model, "cores": self.cores, "vectors": self.vectors, "caches": caches, "memory_bytes": self.memory_bytes,
-            "kernel": self.kernel, "transparent_huge_pages": self.huge_pages, "read_bandwidth": bandwidth,
+            "kernel": self.kernel, "transparent_huge_pages": self.huge_pages, "load_average": self.load_average, "read_bandwidth": bandwidth,
         })
     }
 }

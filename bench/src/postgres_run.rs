@@ -12,6 +12,7 @@ use crate::reference::Parameter;
 use crate::statistics::Times;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::error::{Error, Result};
+use lanes_tests::process::POLL_INTERVAL;
 use postgres::types::ToSql;
 use postgres::{Client, Row, SimpleQueryMessage, Statement};
 use std::path::Path;
@@ -23,6 +24,9 @@ const WARM_UP: usize = 6;
 const REPEAT_MIN: usize = 3;
 /// A statement that takes longer is given up.
 const STATEMENT_SECONDS_MAX: u32 = 60;
+
+/// How long a crash recovery may take.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A PostgreSQL side of the comparison.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +116,7 @@ impl Session {
         system: System,
         question: &Question,
     ) -> Result<Session> {
-        let mut client = cluster.connect(database)?;
+        let mut client = connect(cluster, database)?;
         client.batch_execute(&format!(
             "SET search_path = {}, public; SET max_parallel_workers_per_gather = {};
              SET statement_timeout = '{STATEMENT_SECONDS_MAX}s'",
@@ -212,13 +216,26 @@ impl Session {
         if !has_setting(&mut self.client, "lanes.vectorize").unwrap_or(false) {
             return Some("this build has no vectorised executor".to_owned());
         }
-        let result = self.client.batch_execute("SET lanes.vectorize = require");
+        let result = self
+            .client
+            .batch_execute("SET lanes.vectorize = require; DISCARD PLANS");
         let result = result
             .map_err(Error::from)
             .and_then(|()| self.execute().map(drop));
         result
             .err()
             .map(|error| format!("not vectorised: {}", first_line(&error.to_string())))
+    }
+}
+
+/// Connects; waits for a cluster that recovers because a query before this one has crashed its backend.
+fn connect(cluster: &Cluster, database: &str) -> Result<Client> {
+    let begin = Instant::now();
+    loop {
+        match cluster.connect(database) {
+            Err(_) if begin.elapsed() < RECOVERY_TIMEOUT => std::thread::sleep(POLL_INTERVAL),
+            result => return result,
+        }
     }
 }
 

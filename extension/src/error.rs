@@ -1,5 +1,6 @@
 //! Errors as Postgres reports them: SQLSTATE, message, hint, decided once each.
 
+use lanes_columnar::vector::EvaluationError;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
@@ -28,4 +29,43 @@ pub fn refuse(what: &str, hint: &str) -> ! {
 /// A size that lanes tables do not hold.
 pub fn too_large(what: &str, hint: &str) -> ! {
     raise(PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED, what, hint)
+}
+
+/// An expression that the planner could translate and the executor cannot: a defect of ours.
+pub fn unplanned(reason: &str) -> ! {
+    raise(
+        PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
+        format!("a vectorised plan cannot be executed: {reason}"),
+        "Please report this; SET lanes.vectorize = off runs the query all the same.",
+    )
+}
+
+/// What a vectorised operator found wrong, as PostgreSQL's own operators report it.
+pub fn evaluation(failure: EvaluationError) -> ! {
+    let (code, message) = match failure {
+        EvaluationError::IntegerOutOfRange(bytes) => (
+            PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            match bytes {
+                2 => "smallint out of range",
+                4 => "integer out of range",
+                _ => "bigint out of range",
+            },
+        ),
+        EvaluationError::FloatOverflow => (
+            PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ),
+        EvaluationError::FloatUnderflow => (
+            PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: underflow",
+        ),
+        EvaluationError::DivisionByZero => {
+            (PgSqlErrorCode::ERRCODE_DIVISION_BY_ZERO, "division by zero")
+        }
+        EvaluationError::Argument(message) => {
+            (PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
+        }
+    };
+    ErrorReport::new(code, message, "").report(PgLogLevel::ERROR);
+    unreachable!("an ERROR does not return")
 }

@@ -4,13 +4,17 @@
 //! ([`storage::append`]) → the arena. Its way out: runs and tombstones under a snapshot ([`table_am::scan`]) → a
 //! window on lanes, in the arena or decoded from pages → a slot ([`pg::slot`]).
 //!
+//! Beside it, for any table: SQL functions over times and values ([`functions`]).
+//!
 //! This file loads and registers, nothing else.
 
 use pgrx::prelude::*;
 
 mod asof_join;
+mod custom_scan;
 mod error;
 mod executor_hook;
+mod functions;
 mod gucs;
 mod ingest;
 mod inspect;
@@ -23,6 +27,11 @@ mod utility_hook;
 pgrx::pg_module_magic!();
 
 pgrx::extension_sql_file!("../../sql/bootstrap.sql", name = "bootstrap", bootstrap);
+pgrx::extension_sql_file!(
+    "../../sql/functions.sql",
+    name = "functions",
+    requires = ["bootstrap"]
+);
 pgrx::extension_sql_file!("../../sql/prometheus.sql", name = "prometheus", finalize);
 
 /// Called when Postgres loads the library.
@@ -44,6 +53,7 @@ pub extern "C-unwind" fn _PG_init() {
     pg::shmem::register();
     utility_hook::register();
     executor_hook::register();
+    custom_scan::register();
     asof_join::planner_hook::register();
     asof_join::plan::register();
     asof_join::offer::register();

@@ -1,4 +1,4 @@
-// Sums and magnitudes. The extremes are in extremes.cc.
+// Sums and magnitudes. The extremes are in extremes-inl.h.
 
 #include "kernels/aggregate.h"
 
@@ -24,7 +24,8 @@ HWY_INLINE hn::TFromD<D> TotalOf(D d, hn::Vec<D> vector) {
   return total;
 }
 
-// int32 and uint32, widened before they are added.
+// int32 and uint32, widened before they are added. Where rows are masked, which is cheapest on whole vectors, the even and the
+// odd lanes are added apart, as unsigned numbers: of int32 the sign bit is flipped, which adds 2^31 to each selected value.
 template <typename T>
 struct WideSum {
   using D = hn::ScalableTag<int64_t>;
@@ -47,18 +48,31 @@ struct WideSum {
     }
   }
   HWY_INLINE void Some(const Values<T>& values, size_t at, uint64_t word) {
-    for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
-      for (size_t k = 0; k < kVectors; ++k) {
-        const size_t row = i + k * kLanes;
-        const auto mask = MaskAt(Narrow(), word, row);
-        sums[k] = hn::Add(sums[k], Widen(hn::IfThenElseZero(mask, values.Load(Narrow(), at + row))));
-      }
+#if HWY_TARGET == HWY_SCALAR
+    for (size_t i = 0; i < kWordRows; ++i) {
+      const auto value = hn::IfThenElseZero(MaskAt(Narrow(), word, i), values.Load(Narrow(), at + i));
+      sums[0] = hn::Add(sums[0], Widen(value));
     }
+#else
+    const hn::ScalableTag<uint32_t> d;
+    const hn::ScalableTag<uint64_t> wide;
+    for (size_t i = 0; i < kWordRows; i += 2 * kLanes) {
+      auto value = hn::BitCast(d, values.Load(hn::ScalableTag<T>(), at + i));
+      if constexpr (hwy::IsSigned<T>()) value = hn::Xor(value, hn::Set(d, uint32_t{1} << 31));
+      const auto pair = hn::BitCast(wide, hn::IfThenElseZero(MaskAt(d, word, i), value));
+      const auto even = hn::And(pair, hn::Set(wide, uint64_t{0xFFFFFFFF}));
+      const size_t k = i / kLanes % kVectors;
+      sums[k] = hn::Add(sums[k], hn::BitCast(D(), even));
+      sums[k + 1] = hn::Add(sums[k + 1], hn::BitCast(D(), hn::ShiftRight<32>(pair)));
+    }
+    if (hwy::IsSigned<T>()) flipped += __builtin_popcountll(word);
+#endif
   }
   HWY_INLINE int64_t Total() const {
-    return TotalOf(D(), hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])));
+    return TotalOf(D(), hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))) - (flipped << 31);
   }
   hn::Vec<D> sums[kVectors];
+  int64_t flipped = 0;
 };
 
 // int16: pairs are added into int32 lanes, which are emptied before they can overflow.

@@ -1,122 +1,15 @@
-// The least and the greatest value. The fast pass orders values and knows nothing of the bits that equal floats may differ
-// in, nor whether its answer is a value or only where it began; the few answers in doubt (an identity, a zero, a NaN) are
-// settled by looking from the end for the last row that has it.
-
 #include "kernels/aggregate.h"
-
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/extremes.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/words-inl.h"
+#include "kernels/extremes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lanes {
 namespace simd {
 namespace HWY_NAMESPACE {
-
-// Where the search begins, and what a row that is not selected counts as. For the least of floats, also what NaN counts as.
-template <typename T, bool kGreatest>
-constexpr T Identity() {
-  using Limits = std::numeric_limits<T>;
-  if constexpr (hwy::IsFloat<T>()) return kGreatest ? -Limits::infinity() : Limits::infinity();
-  return kGreatest ? Limits::min() : Limits::max();
-}
-
-template <typename T, bool kGreatest>
-struct Extreme {
-  using D = hn::ScalableTag<T>;
-  static constexpr size_t kLanes = hn::MaxLanes(D());
-  static constexpr size_t kVectors = 4 * kLanes <= kWordRows ? 4 : kWordRows / kLanes;
-
-  HWY_INLINE Extreme() {
-    for (size_t k = 0; k < kVectors; ++k) {
-      best[k] = hn::Set(D(), Identity<T, kGreatest>());
-      if constexpr (hwy::IsFloat<T>()) nans[k] = hn::Zero(D());
-    }
-  }
-  HWY_INLINE void Take(size_t k, hn::Vec<D> value) {
-    if constexpr (hwy::IsFloat<T>()) {
-      // A NaN is neither less nor greater, so it is never taken.
-      const auto better = kGreatest ? hn::Gt(value, best[k]) : hn::Lt(value, best[k]);
-      best[k] = hn::IfThenElse(better, value, best[k]);
-      if constexpr (kGreatest) nans[k] = hn::Or(nans[k], hn::VecFromMask(D(), hn::IsNaN(value)));
-    } else {
-      best[k] = kGreatest ? hn::Max(best[k], value) : hn::Min(best[k], value);
-    }
-  }
-  HWY_INLINE void All(const Values<T>& values, size_t at) {
-    for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
-      for (size_t k = 0; k < kVectors; ++k) Take(k, values.Load(D(), at + i + k * kLanes));
-    }
-  }
-  HWY_INLINE void Some(const Values<T>& values, size_t at, uint64_t word) {
-    const auto identity = hn::Set(D(), Identity<T, kGreatest>());
-    for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
-      for (size_t k = 0; k < kVectors; ++k) {
-        const size_t row = i + k * kLanes;
-        Take(k, hn::IfThenElse(MaskAt(D(), word, row), values.Load(D(), at + row), identity));
-      }
-    }
-  }
-  HWY_INLINE T Best() const {
-    T answer = Identity<T, kGreatest>();
-    for (size_t k = 0; k < kVectors; ++k) {
-      alignas(64) T lanes[kLanes];
-      hn::Store(best[k], D(), lanes);
-      for (size_t i = 0; i < kLanes; ++i) {
-        if (kGreatest ? lanes[i] > answer : lanes[i] < answer) answer = lanes[i];
-      }
-    }
-    return answer;
-  }
-  HWY_INLINE bool AnyNan() const {
-    auto any = nans[0];
-    for (size_t k = 1; k < kVectors; ++k) any = hn::Or(any, nans[k]);
-    return !hn::AllFalse(D(), hn::MaskFromVec(any));
-  }
-  hn::Vec<D> best[kVectors];
-  hn::Vec<D> nans[kVectors];
-};
-
-template <typename T, bool kGreatest>
-HWY_INLINE bool ExtremeOf(const T* data, size_t rows, const uint64_t* selection, T* out) {
-  Extreme<T, kGreatest> extreme;
-  Values<T> values(data);
-  VisitBlocks(
-      rows, selection, [&](size_t at) HWY_ATTR { extreme.All(values, at); },
-      [&](size_t at, uint64_t word) HWY_ATTR { extreme.Some(values, at, word); },
-      [&](size_t at, size_t rest) HWY_ATTR { values.Tail(at, rest); });
-  const T best = extreme.Best();
-  const T identity = Identity<T, kGreatest>();
-  size_t row = rows;
-  if constexpr (hwy::IsFloat<T>()) {
-    const bool nan_is_greatest = kGreatest && extreme.AnyNan();
-    if (!nan_is_greatest) {
-      if (best != identity && best != 0) {
-        *out = best;
-        return true;
-      }
-      row = LastRow(rows, selection, [=](size_t i) HWY_ATTR { return data[i] == best; });
-    }
-    if (row == rows) row = LastRow(rows, selection, [=](size_t i) HWY_ATTR { return data[i] != data[i]; });
-  } else {
-    if (best != identity) {
-      *out = best;
-      return true;
-    }
-    row = LastRow(rows, selection, [](size_t) HWY_ATTR { return true; });
-    if (row != rows) {
-      *out = identity;
-      return true;
-    }
-  }
-  if (row == rows) return false;
-  *out = data[row];
-  return true;
-}
 
 #define LANES_DEFINE(T, Suffix)                                                                        \
   bool Minimum##Suffix(const T* values, size_t rows, const uint64_t* selection, T* out) {              \

@@ -1,12 +1,12 @@
 #include "kernels/group.h"
 
-#include <limits>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/group.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/extremes-inl.h"
 #include "kernels/stripes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,55 +14,81 @@ namespace lanes {
 namespace simd {
 namespace HWY_NAMESPACE {
 
-// Whether the 64 rows are of one group. Most blocks of unsorted lanes are told by their ends.
-HWY_INLINE bool IsOneGroup(const uint32_t* groups) {
-  if (groups[0] != groups[kWordRows - 1]) return false;
+// Bit i says whether row i + 1 is of another group than row i, for the 63 pairs of a block. The last vector overlaps the one
+// before it, so that no row past the block is read.
+HWY_INLINE uint64_t Edges(const uint32_t* groups) {
   const hn::ScalableTag<uint32_t> d;
   constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<uint32_t>());
-  const auto first = hn::Set(d, groups[0]);
-  auto difference = hn::Zero(d);
-  for (size_t i = 0; i < kWordRows; i += kLanes) {
-    difference = hn::Or(difference, hn::Xor(first, hn::LoadU(d, groups + i)));
+  constexpr size_t kLast = kWordRows - 1 - kLanes;
+  uint64_t edges = 0;
+  for (size_t i = 0; i < kLast; i += kLanes) {
+    edges |= BitsOf(d, hn::Ne(hn::LoadU(d, groups + i), hn::LoadU(d, groups + i + 1))) << i;
   }
-  return hn::AllTrue(d, hn::Eq(difference, hn::Zero(d)));
+  return edges | BitsOf(d, hn::Ne(hn::LoadU(d, groups + kLast), hn::LoadU(d, groups + kLast + 1))) << kLast;
 }
 
-// Calls `block(at, group)` for each block of one group, and `row(i)` for each selected row of the others, in row order.
-template <class Row, class Block>
-HWY_INLINE void VisitGroups(const uint32_t* groups, size_t rows, const uint64_t* selection, Row row, Block block) {
+// Whether a look at the edges of a block is worth while. Certain if it is of one group, likely if it has few.
+HWY_INLINE bool MayHaveRuns(const uint32_t* groups) {
+  return (groups[0] == groups[1]) | (groups[31] == groups[32]) | (groups[62] == groups[63]);
+}
+
+// More runs than these in a block are handled row by row.
+constexpr int kRunsMax = 16;
+
+// Calls `block(at, group)` for each block of one group; of the others, in row order, `run(at, rows, group)` for rows that
+// follow each other in one group, and `row(i)` for single ones. A run is only faster than its rows, because a sum in a
+// register does not wait for memory; it means the same.
+template <class Row, class Run, class Block>
+HWY_INLINE void VisitGroups(const uint32_t* groups, size_t rows, const uint64_t* selection, Row row, Run run, Block block) {
   for (size_t at = 0; at < rows; at += kWordRows) {
     const size_t here = rows - at < kWordRows ? rows - at : kWordRows;
     uint64_t word = selection == nullptr ? kAllRows : selection[at / kWordRows];
     if (here < kWordRows) word &= TailMask(here);
-    if (word == kAllRows) {
-      if (IsOneGroup(groups + at)) {
-        block(at, groups[at]);
-      } else {
-        for (size_t i = at; i < at + kWordRows; ++i) row(i);
-      }
+    if (word != kAllRows) {
+      for (; word != 0; word &= word - 1) row(at + static_cast<size_t>(__builtin_ctzll(word)));
       continue;
     }
-    for (; word != 0; word &= word - 1) row(at + static_cast<size_t>(__builtin_ctzll(word)));
+    uint64_t edges = MayHaveRuns(groups + at) ? Edges(groups + at) : kAllRows;
+    if (edges == 0) {
+      block(at, groups[at]);
+    } else if (__builtin_popcountll(edges) < kRunsMax) {
+      size_t first = at;
+      for (; edges != 0; edges &= edges - 1) {
+        const size_t next = at + static_cast<size_t>(__builtin_ctzll(edges)) + 1;
+        run(first, next - first, groups[first]);
+        first = next;
+      }
+      run(first, at + kWordRows - first, groups[first]);
+    } else {
+      for (size_t i = at; i < at + kWordRows; ++i) row(i);
+    }
   }
 }
 
 void GroupCount(const uint32_t* groups, size_t rows, const uint64_t* selection, uint64_t* counts) {
   VisitGroups(
       groups, rows, selection, [=](size_t i) HWY_ATTR { ++counts[groups[i]]; },
+      [=](size_t, size_t run_rows, uint32_t group) HWY_ATTR { counts[group] += run_rows; },
       [=](size_t, uint32_t group) HWY_ATTR { counts[group] += kWordRows; });
 }
 
-template <typename T, typename Sum>
-HWY_INLINE void GroupSum(const uint32_t* groups, const T* values, size_t rows, const uint64_t* selection, Sum* sums,
-                         uint64_t* counts) {
+template <bool kCounts, typename T, typename Sum>
+HWY_INLINE void GroupSumCounting(const uint32_t* groups, const T* values, size_t rows, const uint64_t* selection,
+                                 Sum* sums, uint64_t* counts) {
+  const auto run = [=](size_t at, size_t run_rows, uint32_t group) HWY_ATTR {
+    Sum sum = sums[group];
+    for (size_t i = at; i < at + run_rows; ++i) sum += static_cast<Sum>(values[i]);
+    sums[group] = sum;
+    if (kCounts) counts[group] += run_rows;
+  };
   VisitGroups(
       groups, rows, selection,
       [=](size_t i) HWY_ATTR {
         sums[groups[i]] += static_cast<Sum>(values[i]);
-        ++counts[groups[i]];
+        if (kCounts) ++counts[groups[i]];
       },
+      run,
       [=](size_t at, uint32_t group) HWY_ATTR {
-        Sum sum = 0;
         if constexpr (hwy::IsFloat<T>()) {
           Stripes<Sum> stripes;
           if constexpr (std::is_same<T, Sum>()) {
@@ -70,13 +96,22 @@ HWY_INLINE void GroupSum(const uint32_t* groups, const T* values, size_t rows, c
           } else {
             stripes.All(WideValues(values), at);
           }
-          sum = stripes.Total();
+          sums[group] += stripes.Total();
+          if (kCounts) counts[group] += kWordRows;
         } else {
-          for (size_t i = at; i < at + kWordRows; ++i) sum += static_cast<Sum>(values[i]);
+          run(at, kWordRows, group);
         }
-        sums[group] += sum;
-        counts[group] += kWordRows;
       });
+}
+
+template <typename T, typename Sum>
+HWY_INLINE void GroupSum(const uint32_t* groups, const T* values, size_t rows, const uint64_t* selection, Sum* sums,
+                         uint64_t* counts) {
+  if (counts == nullptr) {
+    GroupSumCounting<false>(groups, values, rows, selection, sums, counts);
+  } else {
+    GroupSumCounting<true>(groups, values, rows, selection, sums, counts);
+  }
 }
 
 // Unsigned, because it may wrap.
@@ -109,28 +144,42 @@ void GroupSumLong(const uint32_t* groups, const int64_t* values, size_t rows, co
   GroupSum(groups, values, rows, selection, reinterpret_cast<unsigned __int128*>(sums), counts);
 }
 
-// Whether a < b, NaN being greatest.
-template <typename T>
-HWY_INLINE bool IsLess(T a, T b) {
-  if constexpr (hwy::IsFloat<T>()) return (a < b) | ((a == a) & (b != b));
-  return a < b;
-}
-
+// `value` unless `best` is better. Floats as vectors of one lane: the compiler makes branches of the same in plain C++.
 template <typename T, bool kGreatest>
 HWY_INLINE T Better(T best, T value) {
-  return (kGreatest ? IsLess(value, best) : IsLess(best, value)) ? best : value;
+  if constexpr (hwy::IsFloat<T>()) {
+    const hn::CappedTag<T, 1> d;
+    const auto old = hn::Set(d, best);
+    const auto candidate = hn::Set(d, value);
+    const auto no_worse = kGreatest ? hn::Le(old, candidate) : hn::Le(candidate, old);
+    const auto nan = hn::IsNaN(kGreatest ? candidate : old);
+    return hn::GetLane(hn::IfThenElse(hn::Or(no_worse, nan), candidate, old));
+  } else {
+    return (kGreatest ? value < best : best < value) ? best : value;
+  }
 }
+
+// From as many rows on, whole vectors are faster than one row after the other.
+constexpr size_t kLongRun = 16;
 
 template <typename T, bool kGreatest>
 HWY_INLINE void GroupExtreme(const uint32_t* groups, const T* values, size_t rows, const uint64_t* selection, T* best) {
+  const auto run = [=](size_t at, size_t run_rows, uint32_t group) HWY_ATTR {
+    if constexpr (hwy::IsFloat<T>()) {
+      T extreme;
+      if (run_rows >= kLongRun && ExtremeOf<T, kGreatest>(values + at, run_rows, nullptr, &extreme)) {
+        best[group] = Better<T, kGreatest>(best[group], extreme);
+        return;
+      }
+    }
+    T extreme = best[group];
+    for (size_t i = at; i < at + run_rows; ++i) extreme = Better<T, kGreatest>(extreme, values[i]);
+    best[group] = extreme;
+  };
   VisitGroups(
       groups, rows, selection,
-      [=](size_t i) HWY_ATTR { best[groups[i]] = Better<T, kGreatest>(best[groups[i]], values[i]); },
-      [=](size_t at, uint32_t group) HWY_ATTR {
-        T extreme = best[group];
-        for (size_t i = at; i < at + kWordRows; ++i) extreme = Better<T, kGreatest>(extreme, values[i]);
-        best[group] = extreme;
-      });
+      [=](size_t i) HWY_ATTR { best[groups[i]] = Better<T, kGreatest>(best[groups[i]], values[i]); }, run,
+      [=](size_t at, uint32_t group) HWY_ATTR { run(at, kWordRows, group); });
 }
 
 #define LANES_DEFINE(T, Suffix)                                                                                        \

@@ -16,7 +16,7 @@ namespace simd {
 // counts[g] += the number of rows.
 void group_count(const uint32_t* groups, size_t rows, const uint64_t* selection, uint64_t* counts) noexcept;
 
-// sums[g] += value and counts[g] += 1. Integer sums wrap.
+// sums[g] += value and, unless `counts` is null, counts[g] += 1. Integer sums wrap.
 #define LANES_DECLARE(T, Sum)                                                                                \
   void group_sum(const uint32_t* groups, const T* values, size_t rows, const uint64_t* selection, Sum* sums, \
                  uint64_t* counts) noexcept;

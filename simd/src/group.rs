@@ -22,7 +22,8 @@ pub unsafe fn group_count(
     unsafe { bridge::group_count(groups, rows, selection, counts) }
 }
 
-/// `sums[g]` grows by the values of group `g` and `counts[g]` by their number. Integer sums wrap, at 2^63 rows or later.
+/// `sums[g]` grows by the values of group `g` and, unless `counts` is null, `counts[g]` by their number. Integer sums wrap,
+/// which takes 2^31 rows or more.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).

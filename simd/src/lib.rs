@@ -6,11 +6,14 @@
 //!
 //! The cast, in the order in which a query's data flows:
 //! - [`decode`: values out of packed bits and deltas.
+//! - [`decode`]: values out of packed bits and deltas.
+//! - [`search`]: where in a sorted lane; how two sorted lanes interleave.
 //! - [`select`]: comparisons of a lane to a selection bitmap.
 //! - [`combine`]: the algebra of bitmaps, and counting.
 //! - [`arithmetic`]: expressions of float lanes.
 //! - [`aggregate`]: one answer over the selected rows.
 //! - [`group`]: an answer for each group.
+//! - [`distance`]: of vectors of floats.
 //! - [`number`]: the element types. [`target`]: the instruction sets. `bridge`: the way to C++.
 //! - [`naive`]: each kernel's meaning in a few plain lines; the kernels are tested against them.
 //!
@@ -35,9 +38,12 @@ pub mod aggregate;
 pub mod arithmetic;
 mod bridge;
 pub mod combine;
+pub mod decode;
+pub mod distance;
 pub mod group;
 pub mod naive;
 pub mod number;
+pub mod search;
 pub mod select;
 pub mod target;
 

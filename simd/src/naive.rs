@@ -153,3 +153,33 @@ where
         Arithmetic::Divide => left / right,
     }
 }
+
+/// [`crate::search::merge_positions_i64`]
+pub fn merge_positions(left: &[i64], right: &[i64], inclusive: bool) -> Vec<u32> {
+    let before = |value: i64, key: i64| value < key || inclusive && value == key;
+    left.iter()
+        .map(|&key| right.iter().filter(|&&value| before(value, key)).count() as u32)
+        .collect()
+}
+
+/// [`crate::decode::unpack_bits_u64`], bit by bit.
+pub fn unpack_bits(packed: &[u64], width: u32, rows: usize, base: u64) -> Vec<u64> {
+    let width = width as usize;
+    (0..rows)
+        .map(|row| {
+            let value = (0..width).fold(0, |value, place| {
+                value | u64::from(bit(packed, row * width + place)) << place
+            });
+            base.wrapping_add(value)
+        })
+        .collect()
+}
+
+/// [`crate::decode::delta_decode_i64`]
+pub fn delta_decode(deltas: &[i64], base: i64) -> Vec<i64> {
+    let sums = deltas.iter().scan(base, |sum, delta| {
+        *sum = sum.wrapping_add(*delta);
+        Some(*sum)
+    });
+    sums.collect()
+}

@@ -59,7 +59,7 @@ pub enum LaneData {
 
 /// Which dictionary the codes of a lane belong to. What an item means to a scan can be kept by
 /// instance and code, since an instance's codes never change their meaning.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DictionaryView {
     /// The dictionary's number: never 0, never given to another of the same arena, nor, with the
     /// highest bit set, to that of another column of this process.

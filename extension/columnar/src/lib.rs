@@ -14,6 +14,7 @@
 //! - [`error`]: what can go wrong on the way.
 #![warn(missing_docs)]
 
+pub mod aggregate;
 pub mod arena;
 mod bits;
 mod body;
@@ -28,6 +29,7 @@ pub mod lane;
 pub mod limits;
 #[cfg(test)]
 mod test_support;
+pub mod vector;
 pub mod zone_map;
 
 pub use arena::{Arena, ArenaStats, Locks, Position, Relation, RelationKey, RunEntry, Segment};

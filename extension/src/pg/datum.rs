@@ -318,6 +318,11 @@ impl RowOutlet {
         }
     }
 
+    /// The lanes of all attributes.
+    pub fn lanes(&self) -> impl Iterator<Item = Lane> {
+        self.lanes.iter().map(|(lane, _)| *lane)
+    }
+
     /// Writes attributes `from..to` of a row (counted from the lanes' first) into a slot's arrays.
     ///
     /// # Safety
@@ -365,5 +370,50 @@ unsafe fn by_value(at: *const u8, width: usize) -> pg_sys::Datum {
             4 => pg_sys::Datum::from(at.cast::<i32>().read_unaligned()),
             _ => pg_sys::Datum::from(at.cast::<i64>().read_unaligned()),
         }
+    }
+}
+
+/// The bytes of a text, without its header.
+///
+/// # Safety
+/// `value` is a text.
+pub unsafe fn text_payload(value: pg_sys::Datum) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    // SAFETY: the caller's promise; unpacked, an item has a header of four bytes.
+    unsafe {
+        with_item(value, false, &mut Vec::new(), |item| {
+            bytes.extend_from_slice(&item[HEADER_BYTES..])
+        })
+    };
+    bytes.into_boxed_slice()
+}
+
+/// The elements of an array of any dimensions; `None` is NULL.
+///
+/// # Safety
+/// `value` is an array of elements of this type.
+pub unsafe fn array_elements(
+    value: pg_sys::Datum,
+    element: pg_sys::Oid,
+) -> Vec<Option<pg_sys::Datum>> {
+    // SAFETY: the caller's promise; what is palloc'd goes with the current memory context.
+    unsafe {
+        let (mut length, mut by_value, mut align) = (0, false, 0);
+        pg_sys::get_typlenbyvalalign(element, &raw mut length, &raw mut by_value, &raw mut align);
+        let array = pg_sys::pg_detoast_datum(value.cast_mut_ptr()).cast::<pg_sys::ArrayType>();
+        let (mut values, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        pg_sys::deconstruct_array(
+            array,
+            element,
+            length.into(),
+            by_value,
+            align,
+            &raw mut values,
+            &raw mut nulls,
+            &raw mut count,
+        );
+        (0..count as usize)
+            .map(|i| (!*nulls.add(i)).then(|| *values.add(i)))
+            .collect()
     }
 }

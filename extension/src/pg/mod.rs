@@ -2,16 +2,21 @@
 //!
 //! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL) →
 //! [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
-//! [`datum`], [`slot`] (values in and out).
+//! [`datum`], [`slot`] (values in and out) → [`nodes`] (expressions and plan nodes).
 //!
 //! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back
 //! into the ERROR. Guards in this folder therefore run `Drop` while an ERROR passes. By then Postgres has reset
 //! its interrupt-holdoff count, so releasing a lightweight lock would make that count wrap around: guards leave
 //! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
 //! panicking, and release them themselves otherwise.
+//!
+//! SQL functions come in by [`call`], over [`call_ports`].
 
+pub mod call;
+pub mod call_ports;
 pub mod datum;
 pub mod lock;
+pub mod nodes;
 pub mod page;
 pub mod ports;
 pub mod shmem;

@@ -501,3 +501,66 @@ pub unsafe fn pgstat_count_heap_update(relation: pg_sys::Relation) {
         );
     }
 }
+
+/// The B-tree family of `real` and `double precision`.
+pub const FLOAT_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(1970);
+/// The B-tree family of dates and timestamps.
+const DATETIME_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(434);
+/// The B-tree family of times of day.
+const TIME_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(1996);
+
+/// What a comparison operator means in one of the families of numbers and times: the comparison, the family, and the
+/// types of its sides.
+pub fn btree_operator(
+    operator: pg_sys::Oid,
+) -> Option<(
+    lanes_simd::Comparison,
+    pg_sys::Oid,
+    (pg_sys::Oid, pg_sys::Oid),
+)> {
+    use lanes_simd::Comparison;
+    // SAFETY: catalogue look-ups; the list lives in the current memory context.
+    unsafe {
+        let found = pg_sys::get_op_btree_interpretation(operator);
+        for index in 0..list_length(found) {
+            let meaning = list_nth::<pg_sys::OpBtreeInterpretation>(found, index);
+            let family = (*meaning).opfamily_id;
+            if !matches!(
+                family,
+                pg_sys::INTEGER_BTREE_FAM_OID
+                    | FLOAT_BTREE_FAM_OID
+                    | DATETIME_BTREE_FAM_OID
+                    | TIME_BTREE_FAM_OID
+            ) {
+                continue;
+            }
+            let comparison = match (*meaning).strategy {
+                1 => Comparison::Less,
+                2 => Comparison::LessOrEqual,
+                3 => Comparison::Equal,
+                4 => Comparison::GreaterOrEqual,
+                5 => Comparison::Greater,
+                // ROWCOMPARE_NE: the negator of an equality.
+                6 => Comparison::NotEqual,
+                _ => continue,
+            };
+            let types = ((*meaning).oplefttype, (*meaning).oprighttype);
+            return Some((comparison, family, types));
+        }
+        None
+    }
+}
+
+/// Makes all attributes of a slot readable.
+///
+/// # Safety
+/// `slot` is filled.
+pub unsafe fn slot_getallattrs(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise; every kind of slot that leaves attributes unread has this callback.
+    unsafe {
+        let attributes = (*(*slot).tts_tupleDescriptor).natts;
+        if i32::from((*slot).tts_nvalid) < attributes {
+            pg_sys::slot_getsomeattrs_int(slot, attributes);
+        }
+    }
+}

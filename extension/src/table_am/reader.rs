@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use lanes_columnar::arena::{RelationKey, RunEntry, Segment};
 use lanes_columnar::column::Column;
+use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::segment_of;
+use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
 use super::insert_buffer;
@@ -97,13 +99,15 @@ impl Content {
 pub struct Window {
     pub first_row: u64,
     outlet: Box<RowOutlet>,
-    _source: Source,
+    /// Which dictionary the codes of each attribute belong to. Of a segment, which may be growing, they are asked for
+    /// before the lanes, which then have a slot for each of their codes.
+    dictionaries: Vec<DictionaryView>,
+    source: Source,
 }
 
-#[expect(dead_code, reason = "held for what dropping it releases")]
 enum Source {
     Arena(Segment<ArenaLocks>),
-    Private(Rc<DecodedRows>),
+    Private(#[expect(dead_code, reason = "held for what dropping it frees")] Rc<DecodedRows>),
 }
 
 /// What [`Window::open`] decoded last in this backend.
@@ -132,12 +136,15 @@ impl Window {
                 return window;
             }
             let decoded = Self::decoded(reader, content, from, to);
+            let dictionaries = decoded.columns.iter().map(Column::dictionary);
+            let dictionaries = dictionaries.map(Option::unwrap_or_default).collect();
             let lanes = decoded.columns.iter().map(Column::lane);
             let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
             Window {
                 first_row: decoded.first_row,
                 outlet: Box::new(outlet),
-                _source: Source::Private(decoded),
+                dictionaries,
+                source: Source::Private(decoded),
             }
         }
     }
@@ -187,14 +194,36 @@ impl Window {
         {
             return None;
         }
+        let dictionaries = (0..pinned.columns())
+            .map(|column| pinned.dictionary(column).unwrap_or_default())
+            .collect();
         let lanes = (0..pinned.columns()).map(|column| pinned.lane(column));
         // The pin keeps the lanes alive for as long as the window.
         let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
         Some(Window {
             first_row,
             outlet: Box::new(outlet),
-            _source: Source::Arena(pinned),
+            dictionaries,
+            source: Source::Arena(pinned),
         })
+    }
+
+    /// The lanes of all attributes.
+    pub fn lanes(&self) -> impl Iterator<Item = Lane> {
+        self.outlet.lanes()
+    }
+
+    /// Which dictionary the codes of each attribute belong to; empty where there are no codes.
+    pub fn dictionaries(&self) -> &[DictionaryView] {
+        &self.dictionaries
+    }
+
+    /// The zone map of a vector of an attribute, where there is one.
+    pub fn zone(&self, attribute: usize, vector: usize) -> Option<Zone> {
+        match &self.source {
+            Source::Arena(segment) => segment.zone(attribute, vector),
+            Source::Private(_) => None,
+        }
     }
 
     /// The lanes, at an address that stays as long as the window lives.

@@ -135,6 +135,25 @@ impl Scan {
         }
     }
 
+    /// Goes on to the next segment that has visible rows, and opens it; `None` at the end.
+    pub fn next_window(&mut self) -> Option<(&[Range], &Window)> {
+        if !self.enter_next_segment(true) {
+            return None;
+        }
+        match &self.place {
+            Place::In(open) => Some((&open.ranges, &open.window)),
+            Place::BeforeFirst | Place::AfterLast => None,
+        }
+    }
+
+    /// The window that is open.
+    pub fn window(&self) -> Option<&Window> {
+        match &self.place {
+            Place::In(open) => Some(&open.window),
+            Place::BeforeFirst | Place::AfterLast => None,
+        }
+    }
+
     /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible.
     pub fn open_rows(&mut self, from: u64, to: u64) -> bool {
         let bounds = std::mem::replace(&mut self.bounds, (from, to));

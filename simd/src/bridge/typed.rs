@@ -1,9 +1,6 @@
-//! The functions of the kernels, as Rust and C++ both see them.
-//!
-//! cxx compiles this file to both languages and the compilers check that the signatures agree. Its thunk is one jump, and
-//! pointers pass unchanged. The names on the C++ side are overloaded by the type of the values; here each has its own.
+//! The kernels that exist once for each element type. On the C++ side they are overloads; here each has a name of its own.
 
-#![allow(missing_docs, clippy::too_many_arguments)]
+#![allow(missing_docs)]
 
 pub(crate) use ffi::*;
 
@@ -12,71 +9,11 @@ mod ffi {
     unsafe extern "C++" {
         include!("lanes-simd/kernels/aggregate.h");
         include!("lanes-simd/kernels/arithmetic.h");
-        include!("lanes-simd/kernels/combine.h");
         include!("lanes-simd/kernels/group.h");
         include!("lanes-simd/kernels/select.h");
-        include!("lanes-simd/kernels/target.h");
 
         type Comparison = crate::select::Comparison;
         type Arithmetic = crate::arithmetic::Arithmetic;
-
-        fn supported_targets() -> i64;
-        fn restrict_targets(targets: i64);
-        fn target_name(target: i64) -> *const c_char;
-
-        unsafe fn member(codes: *const u32, rows: usize, set: *const u64, out: *mut u64);
-
-        unsafe fn and_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
-        unsafe fn and_not_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
-        unsafe fn or_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
-        unsafe fn not_words(words: *const u64, rows: usize, out: *mut u64);
-        unsafe fn count_ones(words: *const u64, rows: usize) -> u64;
-        unsafe fn count_ones_and(left: *const u64, right: *const u64, rows: usize) -> u64;
-
-        unsafe fn sum_split(
-            values: *const i64,
-            rows: usize,
-            selection: *const u64,
-            high: *mut i64,
-        ) -> u64;
-        unsafe fn sum_wide(values: *const f32, rows: usize, selection: *const u64) -> f64;
-        unsafe fn sum_squares(values: *const f64, rows: usize, selection: *const u64) -> f64;
-        unsafe fn sum_squares_wide(values: *const f32, rows: usize, selection: *const u64) -> f64;
-        unsafe fn sum_squared_deviations(
-            values: *const f64,
-            rows: usize,
-            selection: *const u64,
-            center: f64,
-        ) -> f64;
-        unsafe fn sum_products(
-            left: *const f64,
-            right: *const f64,
-            rows: usize,
-            selection: *const u64,
-        ) -> f64;
-
-        unsafe fn group_count(
-            groups: *const u32,
-            rows: usize,
-            selection: *const u64,
-            counts: *mut u64,
-        );
-        unsafe fn group_sum_wide(
-            groups: *const u32,
-            values: *const f32,
-            rows: usize,
-            selection: *const u64,
-            sums: *mut f64,
-            counts: *mut u64,
-        );
-        unsafe fn group_sum_long(
-            groups: *const u32,
-            values: *const i64,
-            rows: usize,
-            selection: *const u64,
-            sums: *mut u64,
-            counts: *mut u64,
-        );
 
         #[cxx_name = "compare"]
         unsafe fn compare_i16(

@@ -1,0 +1,175 @@
+//! The states of one aggregate, one a group.
+
+use crate::vector::Evaluation;
+use crate::vector::number::Scalar;
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+
+/// Rows `from..to` of a vector, all of one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupRun {
+    /// The group.
+    pub group: u32,
+    /// The first row.
+    pub from: usize,
+    /// The row after the last.
+    pub to: usize,
+}
+
+/// To which groups the selected rows of a vector belong.
+#[derive(Clone, Copy, Debug)]
+pub enum Grouping<'a> {
+    /// All to one.
+    One(u32),
+    /// Few stretches of rows. Accumulators never see it: each run reaches them as `One`.
+    Runs(&'a [GroupRun]),
+    /// Each row has its own id; those of rows that are not selected mean nothing.
+    Each(&'a [u32]),
+}
+
+/// What an aggregate gets.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, on the stack"
+)]
+#[derive(Clone, Copy)]
+pub enum Input {
+    /// Rows only.
+    Nothing,
+    /// A number a row.
+    Number(Operand),
+    /// Rows that are TRUE; the others selected are FALSE.
+    Truth(Selection),
+    /// Two numbers a row, either of which may be NULL.
+    Pair(Operand, Operand),
+}
+
+/// What an aggregate answers for a group.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Answer {
+    /// NULL.
+    Null,
+    /// A count.
+    Count(u64),
+    /// An exact integer.
+    Integer(i128),
+    /// A number of the argument's type.
+    Number(Scalar),
+    /// A double.
+    Double(f64),
+    /// A truth.
+    Truth(bool),
+    /// Count and exact sum: of an average of integers.
+    Average {
+        /// Numbers that were added.
+        count: u64,
+        /// Their sum.
+        sum: i128,
+    },
+    /// Count, sum and sum of squares: of the variance of integers.
+    IntegerMoments {
+        /// Numbers that were added.
+        count: u64,
+        /// Their sum.
+        sum: i128,
+        /// The sum of their squares.
+        squares: i128,
+    },
+    /// Count, sum, and sum of squares of differences from the mean: of floats.
+    Moments {
+        /// Numbers that were added.
+        count: f64,
+        /// Their sum.
+        sum: f64,
+        /// Sum of squares of differences from the mean.
+        squares: f64,
+    },
+}
+
+/// The states of one aggregate. Rows that reach it are selected, pass its filter, and (but for
+/// [`Input::Pair`]) are not NULL.
+pub trait Accumulator {
+    /// Makes room for so many groups; new ones are empty.
+    fn resize(&mut self, groups: usize);
+
+    /// Adds the selected rows.
+    ///
+    /// # Errors
+    /// Those of the aggregate.
+    fn add(
+        &mut self,
+        grouping: &Grouping<'_>,
+        input: &Input,
+        selection: &Selection,
+        rows: usize,
+    ) -> Evaluation<()>;
+
+    /// The result for a group.
+    fn answer(&self, group: usize) -> Answer;
+
+    /// Bytes that the states take.
+    fn bytes(&self) -> usize;
+}
+
+/// Calls `take` with each selected row and its group.
+#[inline]
+pub(super) fn each_row(
+    grouping: &Grouping<'_>,
+    selection: &Selection,
+    mut take: impl FnMut(usize, usize) -> Evaluation<()>,
+) -> Evaluation<()> {
+    match grouping {
+        Grouping::One(group) => selection.try_for_each(|row| take(row, *group as usize)),
+        Grouping::Each(ids) => selection.try_for_each(|row| take(row, ids[row] as usize)),
+        Grouping::Runs(_) => Ok(()),
+    }
+}
+
+/// `count`.
+#[derive(Default)]
+pub struct Count {
+    counts: Vec<u64>,
+}
+
+impl Accumulator for Count {
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups, 0);
+    }
+
+    fn add(
+        &mut self,
+        grouping: &Grouping<'_>,
+        _input: &Input,
+        selection: &Selection,
+        rows: usize,
+    ) -> Evaluation<()> {
+        add_counts(&mut self.counts, grouping, selection, rows);
+        Ok(())
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        Answer::Count(self.counts[group])
+    }
+
+    fn bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<u64>()
+    }
+}
+
+/// Counts the selected rows of each group.
+pub(super) fn add_counts(
+    counts: &mut [u64],
+    grouping: &Grouping<'_>,
+    selection: &Selection,
+    rows: usize,
+) {
+    match grouping {
+        Grouping::One(group) => counts[*group as usize] += selection.count() as u64,
+        // SAFETY: ids of selected rows are below the number of groups, for which there are counts.
+        Grouping::Each(ids) => unsafe {
+            let groups = ids.as_ptr();
+            lanes_simd::group::group_count(groups, rows, selection.as_ptr(), counts.as_mut_ptr());
+        },
+        Grouping::Runs(_) => {}
+    }
+}

@@ -1,0 +1,111 @@
+//! `min` and `max`.
+
+use std::cmp::Ordering;
+
+use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use crate::vector::Evaluation;
+use crate::vector::number::Number;
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+
+/// Which end is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// The smallest.
+    Minimum,
+    /// The greatest.
+    Maximum,
+}
+
+/// The smallest or greatest number. Among equals (-0 and +0) the one met last, as PostgreSQL's functions keep it.
+pub struct Extreme<T> {
+    end: End,
+    best: Vec<T>,
+    seen: Vec<bool>,
+}
+
+impl<T: Number> Extreme<T> {
+    /// No group yet.
+    pub fn new(end: End) -> Self {
+        Extreme {
+            end,
+            best: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn offer(&mut self, group: usize, value: T) {
+        let worse = match self.end {
+            End::Minimum => Ordering::Greater,
+            End::Maximum => Ordering::Less,
+        };
+        if !self.seen[group] || value.order(self.best[group]) != worse {
+            self.best[group] = value;
+            self.seen[group] = true;
+        }
+    }
+}
+
+impl<T: Number> Accumulator for Extreme<T> {
+    fn resize(&mut self, groups: usize) {
+        self.best.resize(groups, T::ZERO);
+        self.seen.resize(groups, false);
+    }
+
+    fn add(
+        &mut self,
+        grouping: &Grouping<'_>,
+        input: &Input,
+        selection: &Selection,
+        rows: usize,
+    ) -> Evaluation<()> {
+        let Input::Number(operand) = *input else {
+            return Ok(());
+        };
+        if let (Grouping::One(group), Operand::Each { values, .. }) = (grouping, operand) {
+            let values = values.cast::<T>();
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let best = unsafe {
+                match self.end {
+                    End::Minimum => {
+                        lanes_simd::aggregate::minimum::<T>(values, rows, selection.as_ptr())
+                    }
+                    End::Maximum => {
+                        lanes_simd::aggregate::maximum::<T>(values, rows, selection.as_ptr())
+                    }
+                }
+            };
+            let Some(best) = best else {
+                return Ok(());
+            };
+            if best.order(T::ZERO).is_eq() && T::TYPE.is_float() {
+                // Zeros of both signs are equal; which one the kernel returns says nothing.
+                return each_row(grouping, selection, |row, group| {
+                    // SAFETY: as above.
+                    self.offer(group, unsafe { *values.add(row) });
+                    Ok(())
+                });
+            }
+            self.offer(*group as usize, best);
+            return Ok(());
+        }
+        each_row(grouping, selection, |row, group| {
+            // SAFETY: as above.
+            self.offer(group, unsafe { operand.get::<T>(row) });
+            Ok(())
+        })
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        if self.seen[group] {
+            Answer::Number(self.best[group].to_scalar())
+        } else {
+            Answer::Null
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.best.capacity() * size_of::<T>() + self.seen.capacity()
+    }
+}

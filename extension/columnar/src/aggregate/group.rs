@@ -1,0 +1,166 @@
+//! From the keys of a row to the id of its group.
+//!
+//! ```text
+//! ids of key 1 ─┐
+//! ids of key 2 ─┴─ pair ─┐
+//! ids of key 3 ──────────┴─ pair ── … ── group ids
+//! ```
+//! A pair of ids is looked up in a table of its own for each step, which is small: it has an entry for each
+//! combination that occurs.
+
+use super::accumulator::{GroupRun, Grouping};
+use super::key::{Ids, Key, KeyState, KeyValue, MixMap};
+use crate::limits::VECTOR_ROWS;
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
+use crate::vector::selection::Selection;
+
+/// The groups of a query.
+pub(super) struct Groups {
+    keys: Vec<KeyState>,
+    /// Of each step after the first: the id of each pair, and the pair of each id.
+    pairs: Vec<Pairs>,
+    ids: Box<[u32; VECTOR_ROWS]>,
+}
+
+#[derive(Default)]
+struct Pairs {
+    ids: MixMap<u64>,
+    pairs: Vec<(u32, u32)>,
+}
+
+/// The groups of a vector's rows, and how many groups there are now.
+pub(super) struct Assigned<'a> {
+    pub(super) grouping: Grouping<'a>,
+    pub(super) groups: usize,
+}
+
+impl Pairs {
+    #[inline]
+    fn id(&mut self, left: u32, right: u32) -> u32 {
+        let key = u64::from(left) << 32 | u64::from(right);
+        let pairs = &mut self.pairs;
+        *self.ids.entry(key).or_insert_with(|| {
+            pairs.push((left, right));
+            pairs.len() as u32 - 1
+        })
+    }
+}
+
+impl Groups {
+    pub(super) fn new(keys: Vec<Key>) -> Groups {
+        let steps = keys.len().saturating_sub(1);
+        Groups {
+            keys: keys.into_iter().map(KeyState::new).collect(),
+            pairs: (0..steps).map(|_| Pairs::default()).collect(),
+            ids: Box::new([0; VECTOR_ROWS]),
+        }
+    }
+
+    /// How many groups there are; one from the start if there are no keys.
+    pub(super) fn len(&self) -> usize {
+        match (self.pairs.last(), self.keys.first()) {
+            (Some(pairs), _) => pairs.pairs.len(),
+            (None, Some(key)) => key.len(),
+            (None, None) => 1,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let keys = self.keys.iter().map(KeyState::bytes).sum::<usize>();
+        let pairs = self.pairs.iter();
+        keys + pairs
+            .map(|p| p.ids.capacity() * 16 + p.pairs.capacity() * 8)
+            .sum::<usize>()
+    }
+
+    /// A key of a group.
+    pub(super) fn key(&self, group: usize, key: usize) -> KeyValue<'_> {
+        let mut id = group as u32;
+        // From the last step backwards: the right side of step s is key s + 1.
+        for step in (0..self.pairs.len()).rev() {
+            let (left, right) = self.pairs[step].pairs[id as usize];
+            if key == step + 1 {
+                return self.keys[key].value(right);
+            }
+            id = left;
+        }
+        self.keys[0].value(id)
+    }
+
+    /// The groups of the selected rows.
+    pub(super) fn assign(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<Assigned<'_>> {
+        let Some((first, rest)) = self.keys.split_first_mut() else {
+            return Ok(Assigned {
+                grouping: Grouping::One(0),
+                groups: 1,
+            });
+        };
+        if rest.is_empty() {
+            let grouping = match first.assign(frame, selection)? {
+                Ids::One(id) => Grouping::One(id),
+                // The borrow of the ids must not keep us from asking how many there are.
+                Ids::Runs(runs) => Grouping::Runs(unbound(runs)),
+                Ids::Each(ids) => Grouping::Each(unbound(ids)),
+            };
+            return Ok(Assigned {
+                grouping,
+                groups: first.len(),
+            });
+        }
+        let ids = &mut self.ids;
+        spread(&first.assign(frame, selection)?, selection, ids);
+        let mut groups = 0;
+        for (key, pairs) in rest.iter_mut().zip(&mut self.pairs) {
+            let right = key.assign(frame, selection)?;
+            let mut last: Option<((u32, u32), u32)> = None;
+            let mut pair = |row: usize, right: u32| {
+                let wanted = (ids[row], right);
+                let id = match last {
+                    Some((before, id)) if before == wanted => id,
+                    _ => pairs.id(wanted.0, wanted.1),
+                };
+                last = Some((wanted, id));
+                ids[row] = id;
+            };
+            match right {
+                Ids::One(id) => selection.for_each(|row| pair(row, id)),
+                Ids::Runs(runs) => each_of_runs(runs, selection, pair),
+                Ids::Each(right) => selection.for_each(|row| pair(row, right[row])),
+            }
+            groups = pairs.pairs.len();
+        }
+        Ok(Assigned {
+            grouping: Grouping::Each(&**ids),
+            groups,
+        })
+    }
+}
+
+/// Lengthens a borrow of a key's buffers, which stay where they are until the next vector.
+fn unbound<'a, T>(slice: &[T]) -> &'a [T] {
+    // SAFETY: the buffers are boxed or vectors that nobody touches before the next call of `assign`, which needs the
+    // groups mutably and so ends every use of what it returned before.
+    unsafe { std::slice::from_raw_parts(slice.as_ptr(), slice.len()) }
+}
+
+fn each_of_runs(runs: &[GroupRun], selection: &Selection, mut take: impl FnMut(usize, u32)) {
+    for run in runs {
+        selection
+            .within(run.from, run.to)
+            .for_each(|row| take(row, run.group));
+    }
+}
+
+/// Writes an id for each selected row.
+fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTOR_ROWS]) {
+    match ids {
+        Ids::One(id) => selection.for_each(|row| out[row] = *id),
+        Ids::Runs(runs) => each_of_runs(runs, selection, |row, id| out[row] = id),
+        Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
+    }
+}

@@ -1,0 +1,412 @@
+//! What is grouped by. Each key gives its own values dense ids; [`super::group`] combines them.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::accumulator::GroupRun;
+use crate::lane::LaneData;
+use crate::limits::VECTOR_ROWS;
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
+use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::predicate::Predicate;
+use crate::vector::selection::Selection;
+use crate::vector::text::{CodeMemo, item_bytes};
+use crate::vector::value::{Operand, Value};
+use crate::with_number;
+
+/// One expression of a GROUP BY.
+pub enum Key {
+    /// A column of text, of equality byte by byte.
+    Text(usize),
+    /// A number.
+    Number(Value),
+    /// A truth.
+    Truth(Predicate),
+    /// The bucket of a time.
+    Bucket(Value, Box<dyn Buckets>),
+}
+
+/// The times that fall into one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// What the grouping expression gives for them.
+    pub value: i64,
+    /// The first of them, as far as is known.
+    pub first: i64,
+    /// The last of them, as far as is known.
+    pub last: i64,
+}
+
+/// A function from times to buckets.
+pub trait Buckets {
+    /// The bucket that a time falls into.
+    fn bucket(&mut self, time: i64) -> Bucket;
+}
+
+/// The value of a key.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum KeyValue<'a> {
+    /// NULL.
+    Null,
+    /// An item, header included.
+    Text(&'a [u8]),
+    /// A number.
+    Number(Scalar),
+    /// A truth.
+    Truth(bool),
+}
+
+/// The ids of a vector's rows.
+pub(super) enum Ids<'a> {
+    One(u32),
+    Runs(&'a [GroupRun]),
+    Each(&'a [u32]),
+}
+
+/// Multiplies and folds: the keys are few and nobody chooses them to collide across 2^64.
+#[derive(Default)]
+pub(super) struct MixHasher(u64);
+
+impl Hasher for MixHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 ^= xxhash_rust::xxh3::xxh3_64(bytes);
+    }
+    fn write_u64(&mut self, value: u64) {
+        let wide = u128::from(self.0 ^ value ^ 0x9e37_79b9_7f4a_7c15)
+            .wrapping_mul(0xd6e8_feb8_6659_fd93_a5a3_56b1_0d2f_9c31);
+        self.0 = (wide >> 64) as u64 ^ wide as u64;
+    }
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+}
+
+pub(super) type MixMap<K> = HashMap<K, u32, BuildHasherDefault<MixHasher>>;
+
+/// A key with the ids that its values got so far.
+pub(super) struct KeyState {
+    key: Key,
+    null: Option<u32>,
+    numbers: MixMap<u64>,
+    texts: MixMap<Box<[u8]>>,
+    codes: CodeMemo<u32>,
+    values: Vec<OwnedValue>,
+    /// The bucket met last, with its id if a row of it counted.
+    bucket: Option<(Bucket, Option<u32>)>,
+    ids: Box<[u32; VECTOR_ROWS]>,
+    runs: Vec<GroupRun>,
+    item_bytes: usize,
+}
+
+enum OwnedValue {
+    Null,
+    Text(Box<[u8]>),
+    Number(Scalar),
+    Truth(bool),
+}
+
+/// More runs than this in a vector are handed over as an id a row.
+const RUNS_MAX: usize = 16;
+
+impl KeyState {
+    pub(super) fn new(key: Key) -> KeyState {
+        KeyState {
+            key,
+            null: None,
+            numbers: MixMap::default(),
+            texts: MixMap::default(),
+            codes: CodeMemo::default(),
+            values: Vec::new(),
+            bucket: None,
+            ids: Box::new([0; VECTOR_ROWS]),
+            runs: Vec::new(),
+            item_bytes: 0,
+        }
+    }
+
+    pub(super) fn value(&self, id: u32) -> KeyValue<'_> {
+        match &self.values[id as usize] {
+            OwnedValue::Null => KeyValue::Null,
+            OwnedValue::Text(item) => KeyValue::Text(item),
+            OwnedValue::Number(scalar) => KeyValue::Number(*scalar),
+            OwnedValue::Truth(truth) => KeyValue::Truth(*truth),
+        }
+    }
+
+    /// How many different values were met.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<[u32; VECTOR_ROWS]>()
+            + self.item_bytes * 2
+            + self.values.capacity() * size_of::<OwnedValue>()
+            + self.numbers.capacity() * 16
+            + self.texts.capacity() * 24
+    }
+
+    /// The ids of the selected rows.
+    pub(super) fn assign(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<Ids<'_>> {
+        match &mut self.key {
+            Key::Text(attribute) => {
+                let attribute = *attribute;
+                Ok(self.assign_text(frame, selection, attribute))
+            }
+            Key::Number(value) => {
+                let number = value.number();
+                let operand = value.evaluate(frame, selection)?;
+                Ok(with_number!(number, T => self.assign_number::<T>(operand, selection)))
+            }
+            Key::Truth(predicate) => {
+                let truth = predicate.evaluate(frame, selection)?;
+                self.assign_truth(selection, &truth.yes, &truth.no);
+                Ok(Ids::Each(&*self.ids))
+            }
+            Key::Bucket(value, _) => {
+                let number = value.number();
+                let column = value.column();
+                let operand = value.evaluate(frame, selection)?;
+                let bounds = column.map(|c| frame.bounds(c)).unwrap_or_default();
+                Ok(match number {
+                    NumberType::I32 => self.assign_bucket::<i32>(operand, selection, bounds, frame),
+                    _ => self.assign_bucket::<i64>(operand, selection, bounds, frame),
+                })
+            }
+        }
+    }
+
+    fn null_id(&mut self) -> u32 {
+        *self.null.get_or_insert_with(|| {
+            self.values.push(OwnedValue::Null);
+            self.values.len() as u32 - 1
+        })
+    }
+
+    fn assign_text(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        attribute: usize,
+    ) -> Ids<'_> {
+        let lane = frame.lane(attribute);
+        // SAFETY: a lane's bitmap covers its vector.
+        let valid = match lane.data {
+            LaneData::Null => Selection::NONE,
+            _ => unsafe { selection.and_bitmap(frame.validity(attribute)) },
+        };
+        if valid != *selection {
+            let id = self.null_id();
+            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
+        }
+        match lane.data {
+            LaneData::Codes { codes, slots, heap } => {
+                self.codes.enter(&frame.dictionaries[attribute]);
+                let (texts, values, bytes) =
+                    (&mut self.texts, &mut self.values, &mut self.item_bytes);
+                let (memo, ids) = (&mut self.codes, &mut self.ids);
+                // SAFETY: the lane has a code for each row of the vector.
+                let codes = unsafe { codes.add(frame.place) };
+                valid.for_each(|row| {
+                    // SAFETY: as above, and a slot for each code.
+                    ids[row] = unsafe {
+                        let code = *codes.add(row);
+                        memo.get(code, || {
+                            let item = item_bytes(heap.add(*slots.add(code as usize) as usize));
+                            text_id(texts, values, bytes, item)
+                        })
+                    };
+                });
+            }
+            LaneData::Offsets { .. } => {
+                let (texts, values, bytes) =
+                    (&mut self.texts, &mut self.values, &mut self.item_bytes);
+                let ids = &mut self.ids;
+                valid.for_each(|row| {
+                    // SAFETY: a row of the vector that is not NULL.
+                    let item = unsafe { item_bytes(lane.pointer(frame.place + row)) };
+                    ids[row] = text_id(texts, values, bytes, item);
+                });
+            }
+            _ => {}
+        }
+        Ids::Each(&*self.ids)
+    }
+
+    fn assign_truth(&mut self, selection: &Selection, yes: &Selection, no: &Selection) {
+        for (rows, truth) in [(yes, true), (no, false)] {
+            if !rows.is_empty() {
+                let values = &mut self.values;
+                let id = *self.numbers.entry(truth.into()).or_insert_with(|| {
+                    values.push(OwnedValue::Truth(truth));
+                    values.len() as u32 - 1
+                });
+                rows.for_each(|row| self.ids[row] = id);
+            }
+        }
+        let unknown = selection.and_not(&yes.or(no));
+        if !unknown.is_empty() {
+            let id = self.null_id();
+            unknown.for_each(|row| self.ids[row] = id);
+        }
+    }
+
+    fn assign_number<T: Number>(&mut self, operand: Operand, selection: &Selection) -> Ids<'_> {
+        let valid = operand.valid(selection);
+        if valid != *selection {
+            let id = self.null_id();
+            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
+        }
+        let (numbers, values, ids) = (&mut self.numbers, &mut self.values, &mut self.ids);
+        let mut last: Option<(u64, u32)> = None;
+        valid.for_each(|row| {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let value = unsafe { operand.get::<T>(row) };
+            let canonical = canonical(value);
+            let id = match last {
+                Some((before, id)) if before == canonical => id,
+                _ => *numbers.entry(canonical).or_insert_with(|| {
+                    values.push(OwnedValue::Number(value.to_scalar()));
+                    values.len() as u32 - 1
+                }),
+            };
+            last = Some((canonical, id));
+            ids[row] = id;
+        });
+        Ids::Each(&*self.ids)
+    }
+
+    fn assign_bucket<T: Number>(
+        &mut self,
+        operand: Operand,
+        selection: &Selection,
+        bounds: crate::vector::frame::Bounds,
+        frame: &Frame<'_>,
+    ) -> Ids<'_> {
+        let valid = operand.valid(selection);
+        if bounds.known && valid == *selection {
+            // All of the vector in one bucket: its times need not be read.
+            let bucket = self.bucket_of(bounds.minimum);
+            if bounds.maximum <= bucket.last {
+                return Ids::One(self.bucket_id(bucket));
+            }
+            if let Operand::Each { values, .. } = operand
+                && bounds.sorted
+                && T::TYPE == NumberType::I64
+                && self.assign_sorted(values.cast(), frame.rows, selection)
+            {
+                return Ids::Runs(&self.runs);
+            }
+        }
+        if valid != *selection {
+            let id = self.null_id();
+            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
+        }
+        valid.for_each(|row| {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
+            let bucket = self.bucket_of(time);
+            self.ids[row] = self.bucket_id(bucket);
+        });
+        Ids::Each(&*self.ids)
+    }
+
+    /// Cuts a sorted vector into runs of one bucket each; false if they are too many to pay.
+    fn assign_sorted(&mut self, times: *const i64, rows: usize, selection: &Selection) -> bool {
+        self.runs.clear();
+        let mut from = 0;
+        while let Some(row) = selection.next(from) {
+            if self.runs.len() == RUNS_MAX {
+                return false;
+            }
+            // SAFETY: the caller has `rows` times, sorted, and selected rows are among them.
+            let (bucket, to) = unsafe {
+                let bucket = self.bucket_of(*times.add(row));
+                let rest = std::slice::from_raw_parts(times.add(row), rows - row);
+                (
+                    bucket,
+                    row + rest.partition_point(|time| *time <= bucket.last),
+                )
+            };
+            debug_assert!(to > row && bucket.first <= bucket.last);
+            let group = self.bucket_id(bucket);
+            self.runs.push(GroupRun {
+                group,
+                from: row,
+                to,
+            });
+            from = to;
+        }
+        true
+    }
+
+    /// The bucket of a time.
+    #[inline]
+    fn bucket_of(&mut self, time: i64) -> Bucket {
+        if let Some((bucket, _)) = self.bucket
+            && bucket.first <= time
+            && time <= bucket.last
+        {
+            return bucket;
+        }
+        let Key::Bucket(_, buckets) = &mut self.key else {
+            unreachable!("only buckets ask for buckets");
+        };
+        let bucket = buckets.bucket(time);
+        self.bucket = Some((bucket, None));
+        bucket
+    }
+
+    /// The id of the bucket that was asked for last. Only now does it become a group.
+    #[inline]
+    fn bucket_id(&mut self, bucket: Bucket) -> u32 {
+        if let Some((_, Some(id))) = self.bucket {
+            return id;
+        }
+        let values = &mut self.values;
+        let id = *self.numbers.entry(bucket.value as u64).or_insert_with(|| {
+            values.push(OwnedValue::Number(Scalar(bucket.value as u64)));
+            values.len() as u32 - 1
+        });
+        self.bucket = Some((bucket, Some(id)));
+        id
+    }
+}
+
+fn text_id(
+    texts: &mut MixMap<Box<[u8]>>,
+    values: &mut Vec<OwnedValue>,
+    bytes: &mut usize,
+    item: &[u8],
+) -> u32 {
+    if let Some(&id) = texts.get(item) {
+        return id;
+    }
+    let id = values.len() as u32;
+    texts.insert(item.into(), id);
+    values.push(OwnedValue::Text(item.into()));
+    *bytes += item.len();
+    id
+}
+
+/// Equal numbers, equal bits.
+#[inline]
+fn canonical<T: Number>(value: T) -> u64 {
+    if T::TYPE.is_float() {
+        if value.order(T::ZERO).is_eq() {
+            return 0;
+        }
+        if value.to_f64().is_nan() {
+            return f64::NAN.to_bits();
+        }
+    }
+    value.to_scalar().0
+}

@@ -1,0 +1,69 @@
+//! `bool_and`, `every`, `bool_or`.
+
+use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use crate::vector::Evaluation;
+use crate::vector::selection::Selection;
+
+/// Whether all, or any, of some truths are TRUE.
+pub struct Logic {
+    all: bool,
+    states: Vec<Option<bool>>,
+}
+
+impl Logic {
+    /// `bool_and` if `all`, else `bool_or`.
+    pub fn new(all: bool) -> Self {
+        Logic {
+            all,
+            states: Vec::new(),
+        }
+    }
+
+    fn offer(&mut self, group: usize, truth: bool) {
+        let state = &mut self.states[group];
+        *state = Some(match *state {
+            None => truth,
+            Some(before) if self.all => before & truth,
+            Some(before) => before | truth,
+        });
+    }
+}
+
+impl Accumulator for Logic {
+    fn resize(&mut self, groups: usize) {
+        self.states.resize(groups, None);
+    }
+
+    fn add(
+        &mut self,
+        grouping: &Grouping<'_>,
+        input: &Input,
+        selection: &Selection,
+        _rows: usize,
+    ) -> Evaluation<()> {
+        let Input::Truth(yes) = *input else {
+            return Ok(());
+        };
+        if let Grouping::One(group) = grouping {
+            let truth = if self.all {
+                selection.and_not(&yes).is_empty()
+            } else {
+                !yes.and(selection).is_empty()
+            };
+            self.offer(*group as usize, truth);
+            return Ok(());
+        }
+        each_row(grouping, selection, |row, group| {
+            self.offer(group, yes.contains(row));
+            Ok(())
+        })
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        self.states[group].map_or(Answer::Null, Answer::Truth)
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.capacity()
+    }
+}

@@ -1,0 +1,181 @@
+//! Aggregates over vectors, grouped or not.
+//!
+//! ```text
+//! vector + selection ── keys ──► grouping: one group │ some runs of rows, a group each │ a group id a row
+//!                                    └── every aggregate: filter, argument, add to the states of the groups
+//! ```
+//!
+//! The cast, in the order in which data flow:
+//! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, time buckets.
+//! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
+//! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
+//!   [`edge`], [`weighted`], [`logic`] are those states: one element a group, side by side.
+//! - [`Aggregation`]: all of it, as a scan drives it.
+//!
+//! *Order of addition of floats.* Integers are exact. A float sum over rows of one group that lie in one vector and
+//! are added together goes in eight interleaved stripes (row i of the vector to stripe i mod 8), stripes are combined
+//! pairwise, and vectors in row order. Where every row has its own group id, rows are added one by one in row order, as
+//! PostgreSQL does. Both depend on nothing but the rows' places, so a result is the same on every machine.
+//!
+//! *Overflow of floats.* Stripes cannot overflow where PostgreSQL's order does not, nor the reverse, while all numbers
+//! are of moderate magnitude, so that is checked first, a vector at a time ([`moments::MAGNITUDE_MAX`]). A vector that
+//! has greater ones is added row by row with PostgreSQL's checks.
+
+pub mod accumulator;
+pub mod edge;
+pub mod extreme;
+pub mod group;
+pub mod key;
+pub mod logic;
+pub mod moments;
+pub mod sum;
+pub mod weighted;
+
+#[cfg(test)]
+mod tests;
+
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
+use crate::vector::predicate::Predicate;
+use crate::vector::selection::Selection;
+use crate::vector::value::Value;
+
+pub use accumulator::{Accumulator, Answer, Grouping, Input};
+use group::Groups;
+pub use key::{Key, KeyValue};
+
+/// What an aggregate takes.
+pub enum Argument {
+    /// Nothing: `count(*)`.
+    Nothing,
+    /// A number.
+    Number(Value),
+    /// A truth.
+    Truth(Predicate),
+    /// A column of any type, of which only NULLs matter.
+    Presence(usize),
+    /// Two numbers.
+    Pair(Value, Value),
+}
+
+/// One aggregate of a query.
+pub struct Aggregate {
+    /// Rows for which it does not hold are left out.
+    pub filter: Option<Predicate>,
+    /// What it takes.
+    pub argument: Argument,
+    /// Its states.
+    pub accumulator: Box<dyn Accumulator>,
+}
+
+/// All aggregates of a query with their groups.
+pub struct Aggregation {
+    groups: Groups,
+    aggregates: Vec<Aggregate>,
+}
+
+impl Aggregation {
+    /// Nothing read yet. Without keys there is one group from the start, as in SQL.
+    pub fn new(keys: Vec<Key>, aggregates: Vec<Aggregate>) -> Aggregation {
+        let mut aggregation = Aggregation {
+            groups: Groups::new(keys),
+            aggregates,
+        };
+        let groups = aggregation.groups.len();
+        for aggregate in &mut aggregation.aggregates {
+            aggregate.accumulator.resize(groups);
+        }
+        aggregation
+    }
+
+    /// Takes in the selected rows of a vector.
+    ///
+    /// # Errors
+    /// Those of the expressions, and of the aggregates themselves.
+    pub fn add(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
+        if selection.is_empty() {
+            return Ok(());
+        }
+        let known = self.groups.len();
+        let grouping = self.groups.assign(frame, selection)?;
+        let groups = grouping.groups;
+        for aggregate in &mut self.aggregates {
+            if groups > known {
+                aggregate.accumulator.resize(groups);
+            }
+            aggregate.add(frame, selection, &grouping.grouping)?;
+        }
+        Ok(())
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// A key of a group.
+    pub fn key(&self, group: usize, key: usize) -> KeyValue<'_> {
+        self.groups.key(group, key)
+    }
+
+    /// The answer of an aggregate for a group.
+    pub fn answer(&self, group: usize, aggregate: usize) -> Answer {
+        self.aggregates[aggregate].accumulator.answer(group)
+    }
+
+    /// Bytes of memory that groups and states take.
+    pub fn bytes(&self) -> usize {
+        let states = self.aggregates.iter().map(|a| a.accumulator.bytes());
+        self.groups.bytes() + states.sum::<usize>()
+    }
+}
+
+impl Aggregate {
+    fn add(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        grouping: &Grouping<'_>,
+    ) -> Evaluation<()> {
+        let mut chosen = *selection;
+        if let Some(filter) = &mut self.filter {
+            chosen = filter.evaluate(frame, selection)?.yes;
+            if chosen.is_empty() {
+                return Ok(());
+            }
+        }
+        let (input, chosen) = match &mut self.argument {
+            Argument::Nothing => (Input::Nothing, chosen),
+            Argument::Presence(attribute) => (Input::Nothing, frame.present(*attribute, &chosen)),
+            Argument::Number(value) => {
+                let operand = value.evaluate(frame, &chosen)?;
+                (Input::Number(operand), operand.valid(&chosen))
+            }
+            Argument::Truth(predicate) => {
+                let truth = predicate.evaluate(frame, &chosen)?;
+                (Input::Truth(truth.yes), truth.yes.or(&truth.no))
+            }
+            Argument::Pair(a, b) => {
+                let a = a.evaluate(frame, &chosen)?;
+                let b = b.evaluate(frame, &chosen)?;
+                (Input::Pair(a, b), chosen)
+            }
+        };
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        match grouping {
+            Grouping::Runs(runs) => {
+                for run in *runs {
+                    let rows = chosen.within(run.from, run.to);
+                    if !rows.is_empty() {
+                        let one = Grouping::One(run.group);
+                        self.accumulator.add(&one, &input, &rows, frame.rows)?;
+                    }
+                }
+                Ok(())
+            }
+            other => self.accumulator.add(other, &input, &chosen, frame.rows),
+        }
+    }
+}

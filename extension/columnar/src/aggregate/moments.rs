@@ -1,0 +1,173 @@
+//! Averages and variances of floats: the three numbers that PostgreSQL's `float8_accum` keeps.
+
+use std::marker::PhantomData;
+
+use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use crate::vector::number::{Number, NumberType};
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+use crate::vector::{Evaluation, EvaluationError};
+
+/// Doubles up to here cannot overflow PostgreSQL's sums, nor its sums of squares, in any order: for a table of 2^43
+/// rows, (2 · 2^43 · 1e100)² < 1e308.
+pub const MAGNITUDE_MAX: f64 = 1e100;
+
+/// The same for a sum of reals in their own precision: 2^43 · 1e25 < 3.4e38.
+pub const MAGNITUDE_MAX_F32: f32 = 1e25;
+
+/// Whether all numbers of a vector, also those that do not count, are finite and so small that no sum can overflow.
+///
+/// # Safety
+/// There are `rows` values of type `T`.
+pub unsafe fn is_moderate<T: Number>(values: *const u8, rows: usize) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match T::TYPE {
+            NumberType::F64 => {
+                lanes_simd::aggregate::magnitude_within(values.cast(), rows, MAGNITUDE_MAX)
+            }
+            NumberType::F32 => {
+                lanes_simd::aggregate::magnitude_within(values.cast(), rows, MAGNITUDE_MAX_F32)
+            }
+            _ => true,
+        }
+    }
+}
+
+/// `avg` and the variance family of floats.
+pub struct Moments<T> {
+    /// Whether squares are asked for. Without, they are kept only where they might overflow.
+    squares_wanted: bool,
+    states: Vec<State>,
+    number: PhantomData<T>,
+}
+
+/// What `float8_accum` keeps.
+#[derive(Clone, Copy)]
+struct State {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl State {
+    /// `float8_accum`: the algorithm of Youngs and Cramer, and its checks.
+    fn accumulate(&mut self, value: f64) -> Evaluation<()> {
+        let before = *self;
+        self.count += 1.0;
+        self.sum += value;
+        if before.count > 0.0 {
+            let difference = value * self.count - self.sum;
+            self.squares += difference * difference / (self.count * before.count);
+            if self.sum.is_infinite() || self.squares.is_infinite() {
+                if !before.sum.is_infinite() && !value.is_infinite() {
+                    return Err(EvaluationError::FloatOverflow);
+                }
+                self.squares = f64::NAN;
+            }
+        } else if value.is_nan() || value.is_infinite() {
+            self.squares = f64::NAN;
+        }
+        Ok(())
+    }
+}
+
+impl<T> Moments<T> {
+    /// Without squares, [`Answer::Moments`] has a meaningless sum of squares.
+    pub fn new(squares_wanted: bool) -> Self {
+        Moments {
+            squares_wanted,
+            states: Vec::new(),
+            number: PhantomData,
+        }
+    }
+}
+
+impl<T: Number> Accumulator for Moments<T> {
+    fn resize(&mut self, groups: usize) {
+        let empty = State {
+            count: 0.0,
+            sum: 0.0,
+            squares: 0.0,
+        };
+        self.states.resize(groups, empty);
+    }
+
+    fn add(
+        &mut self,
+        grouping: &Grouping<'_>,
+        input: &Input,
+        selection: &Selection,
+        rows: usize,
+    ) -> Evaluation<()> {
+        let Input::Number(operand) = *input else {
+            return Ok(());
+        };
+        if let Operand::Each { values, .. } = operand
+            && !self.squares_wanted
+            // SAFETY: the operand has a `T` for each row of the vector.
+            && unsafe { is_moderate::<T>(values, rows) }
+        {
+            match grouping {
+                Grouping::One(group) => {
+                    let state = &mut self.states[*group as usize];
+                    // SAFETY: as above.
+                    let sum = unsafe {
+                        match T::TYPE {
+                            NumberType::F32 => lanes_simd::aggregate::sum_wide(
+                                values.cast(),
+                                rows,
+                                selection.as_ptr(),
+                            ),
+                            _ => lanes_simd::aggregate::sum::<f64>(
+                                values.cast(),
+                                rows,
+                                selection.as_ptr(),
+                            ),
+                        }
+                    };
+                    // PostgreSQL begins with +0, so that a sum of -0 is +0.
+                    state.count += selection.count() as f64;
+                    state.sum += sum;
+                    return Ok(());
+                }
+                Grouping::Each(ids) => {
+                    let values = values.cast::<T>();
+                    let states = &mut self.states[..];
+                    selection.for_each(|row| {
+                        let state = &mut states[ids[row] as usize];
+                        state.count += 1.0;
+                        // SAFETY: as above.
+                        state.sum += unsafe { *values.add(row) }.to_f64();
+                    });
+                    return Ok(());
+                }
+                Grouping::Runs(_) => return Ok(()),
+            }
+        }
+        each_row(grouping, selection, |row, group| {
+            // SAFETY: as above.
+            self.states[group].accumulate(unsafe { operand.get::<T>(row) }.to_f64())
+        })
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        let State {
+            count,
+            sum,
+            squares,
+        } = self.states[group];
+        if count == 0.0 {
+            return Answer::Null;
+        }
+        Answer::Moments {
+            count,
+            sum,
+            squares,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<State>()
+    }
+}

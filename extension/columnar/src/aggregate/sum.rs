@@ -1,0 +1,201 @@
+//! Sums of integers (exact), and of floats (see the parent module for their order).
+
+use std::marker::PhantomData;
+
+use super::accumulator::{Accumulator, Answer, Grouping, Input, add_counts, each_row};
+use super::moments::is_moderate;
+use crate::vector::Evaluation;
+use crate::vector::number::{Number, NumberType, Operation};
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+
+/// `sum`, `avg` and variances of integers: count, sum and, if asked for, the sum of squares.
+pub struct IntegerSums<T> {
+    shape: IntegerShape,
+    counts: Vec<u64>,
+    sums: Vec<i128>,
+    squares: Vec<i128>,
+    number: PhantomData<T>,
+}
+
+/// What is wanted of integers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IntegerShape {
+    /// `sum`.
+    Sum,
+    /// `avg`.
+    Average,
+    /// The variance family.
+    Moments,
+}
+
+impl<T: Number> IntegerSums<T> {
+    /// No group yet.
+    pub fn new(shape: IntegerShape) -> Self {
+        IntegerSums {
+            shape,
+            counts: Vec::new(),
+            sums: Vec::new(),
+            squares: Vec::new(),
+            number: PhantomData,
+        }
+    }
+}
+
+impl<T: Number> Accumulator for IntegerSums<T>
+where
+    T::Sum: Into<i128>,
+{
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups, 0);
+        self.sums.resize(groups, 0);
+        if self.shape == IntegerShape::Moments {
+            self.squares.resize(groups, 0);
+        }
+    }
+
+    fn add(
+        &mut self,
+        grouping: &Grouping<'_>,
+        input: &Input,
+        selection: &Selection,
+        rows: usize,
+    ) -> Evaluation<()> {
+        let Input::Number(operand) = *input else {
+            return Ok(());
+        };
+        let squares = self.shape == IntegerShape::Moments;
+        match (grouping, operand) {
+            (Grouping::One(group), Operand::Each { values, .. }) if !squares => {
+                let group = *group as usize;
+                self.counts[group] += selection.count() as u64;
+                // SAFETY: the operand has a `T` for each row of the vector.
+                let sum = unsafe {
+                    lanes_simd::aggregate::sum::<T>(values.cast(), rows, selection.as_ptr())
+                };
+                self.sums[group] += sum.into();
+                Ok(())
+            }
+            _ => {
+                add_counts(&mut self.counts, grouping, selection, rows);
+                each_row(grouping, selection, |row, group| {
+                    // SAFETY: as above.
+                    let value = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
+                    self.sums[group] += i128::from(value);
+                    if squares {
+                        self.squares[group] += i128::from(value) * i128::from(value);
+                    }
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        let (count, sum) = (self.counts[group], self.sums[group]);
+        match self.shape {
+            _ if count == 0 => Answer::Null,
+            IntegerShape::Sum => Answer::Integer(sum),
+            IntegerShape::Average => Answer::Average { count, sum },
+            IntegerShape::Moments => Answer::IntegerMoments {
+                count,
+                sum,
+                squares: self.squares[group],
+            },
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.counts.capacity() * 8 + (self.sums.capacity() + self.squares.capacity()) * 16
+    }
+}
+
+/// `sum(real)` and `sum(double precision)`, in the argument's own precision.
+pub struct FloatSum<T> {
+    counts: Vec<u64>,
+    sums: Vec<T>,
+}
+
+impl<T> Default for FloatSum<T> {
+    fn default() -> Self {
+        FloatSum {
+            counts: Vec::new(),
+            sums: Vec::new(),
+        }
+    }
+}
+
+impl<T: Number<Sum = T> + std::ops::Add<Output = T> + std::ops::Neg<Output = T>> Accumulator
+    for FloatSum<T>
+{
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups, 0);
+        // -0 is what changes no float it is added to.
+        self.sums.resize(groups, -T::ZERO);
+    }
+
+    fn add(
+        &mut self,
+        grouping: &Grouping<'_>,
+        input: &Input,
+        selection: &Selection,
+        rows: usize,
+    ) -> Evaluation<()> {
+        let Input::Number(operand) = *input else {
+            return Ok(());
+        };
+        if let Operand::Each { values, .. } = operand
+            // SAFETY: the operand has a `T` for each row of the vector.
+            && unsafe { is_moderate::<T>(values, rows) }
+        {
+            match grouping {
+                Grouping::One(group) => {
+                    let group = *group as usize;
+                    self.counts[group] += selection.count() as u64;
+                    // SAFETY: as above.
+                    let sum = unsafe {
+                        lanes_simd::aggregate::sum::<T>(values.cast(), rows, selection.as_ptr())
+                    };
+                    self.sums[group] = self.sums[group] + sum;
+                    return Ok(());
+                }
+                // SAFETY: as above; ids of selected rows are below the number of groups.
+                Grouping::Each(ids) if T::TYPE == NumberType::F64 => unsafe {
+                    lanes_simd::group::group_sum::<f64>(
+                        ids.as_ptr(),
+                        values.cast(),
+                        rows,
+                        selection.as_ptr(),
+                        self.sums.as_mut_ptr().cast(),
+                        self.counts.as_mut_ptr(),
+                    );
+                    return Ok(());
+                },
+                _ => {}
+            }
+        }
+        each_row(grouping, selection, |row, group| {
+            // SAFETY: as above.
+            let value = unsafe { operand.get::<T>(row) };
+            let first = self.counts[group] == 0;
+            self.counts[group] += 1;
+            self.sums[group] = if first {
+                value
+            } else {
+                self.sums[group].apply(Operation::Add, value)?
+            };
+            Ok(())
+        })
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        if self.counts[group] == 0 {
+            return Answer::Null;
+        }
+        Answer::Number(self.sums[group].to_scalar())
+    }
+
+    fn bytes(&self) -> usize {
+        self.counts.capacity() * 8 + self.sums.capacity() * size_of::<T>()
+    }
+}

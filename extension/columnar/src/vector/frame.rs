@@ -1,0 +1,66 @@
+//! The vector under way.
+
+use super::number::Scalar;
+use super::selection::Selection;
+use crate::lane::{DictionaryView, Lane, LaneData};
+
+/// A vector of a window, with all that an evaluation may ask for.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    /// The window's lanes, by attribute.
+    pub lanes: &'a [Lane],
+    /// The dictionaries of those lanes that have codes, by attribute.
+    pub dictionaries: &'a [DictionaryView],
+    /// Where in the lanes the vector begins: a multiple of [`crate::limits::VECTOR_ROWS`].
+    pub place: usize,
+    /// Rows of the vector.
+    pub rows: usize,
+    /// Numbers that hold for the whole scan: constants and parameters. `None` is NULL.
+    pub scalars: &'a [Option<Scalar>],
+    /// What zone maps say of this vector of each attribute of integers; may be shorter than the lanes.
+    pub bounds: &'a [Bounds],
+}
+
+/// What a zone map says of the integers of a vector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Whether anything is known. Without, the rest means nothing.
+    pub known: bool,
+    /// No number of the vector is smaller.
+    pub minimum: i64,
+    /// No number of the vector is greater.
+    pub maximum: i64,
+    /// There are no NULLs, and no number is smaller than the one before it.
+    pub sorted: bool,
+}
+
+impl Frame<'_> {
+    /// The lane of an attribute; all NULL past the last.
+    pub fn lane(&self, attribute: usize) -> Lane {
+        self.lanes.get(attribute).copied().unwrap_or(Lane::NULL)
+    }
+
+    /// What is known of an attribute of integers in this vector.
+    pub fn bounds(&self, attribute: usize) -> Bounds {
+        self.bounds.get(attribute).copied().unwrap_or_default()
+    }
+
+    /// The selected rows that are not NULL in an attribute.
+    pub fn present(&self, attribute: usize, selection: &Selection) -> Selection {
+        if let LaneData::Null = self.lane(attribute).data {
+            return Selection::NONE;
+        }
+        // SAFETY: a lane's bitmap covers its rows; the vector lies among them.
+        unsafe { selection.and_bitmap(self.validity(attribute)) }
+    }
+
+    /// The validity bitmap of the vector of an attribute; null if no row is NULL, or if all are because there is no lane.
+    pub fn validity(&self, attribute: usize) -> *const u64 {
+        let validity = self.lane(attribute).validity;
+        if validity.is_null() {
+            return validity;
+        }
+        // SAFETY: a lane's bitmap covers its rows; the vector lies among them.
+        unsafe { validity.add(self.place / 64) }
+    }
+}

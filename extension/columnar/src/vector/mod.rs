@@ -1,0 +1,58 @@
+//! Vectors: what a scan computes on, [`VECTOR_ROWS`] rows of a window at a time.
+//!
+//! A window is a set of lanes (of a segment in the arena, or of rows decoded from pages). A vector is the part of it
+//! that begins at a multiple of [`VECTOR_ROWS`], so that a vector of a bitmap begins with a word. Nothing is copied: a
+//! vector of a column is a pointer into its lane. What is computed lies in buffers that the expressions own.
+//!
+//! The cast, in the order in which data flow:
+//! - [`selection`]: which rows of a vector count. Every evaluation is given one and never looks at other rows, except
+//!   to compute values that nobody asks for; so an error arises only where row-by-row evaluation meets it too.
+//! - [`number`]: the types that are computed on, their order and arithmetic as PostgreSQL defines them.
+//! - [`frame`]: the vector under way: lanes, place, rows, and the values that hold for the whole scan.
+//! - [`value`]: expressions that give a number a row: columns, constants, arithmetic, conversions.
+//! - [`predicate`]: expressions that give a truth a row, in three-valued logic.
+//! - [`text`]: dictionary codes: items, what is remembered of them from segment to segment, tests on them.
+//!
+//! Invariants: bits of a [`selection::Selection`] past the vector's rows are zero; operands are valid for the rows of
+//! their frame; the buffers of an expression are overwritten by its next evaluation.
+//!
+//! Failures are those of SQL ([`EvaluationError`]): out of range, division by zero. They are raised only for rows that
+//! are selected and whose operands are not NULL.
+
+pub mod frame;
+pub mod number;
+pub mod predicate;
+pub mod selection;
+pub mod text;
+pub mod value;
+
+#[cfg(test)]
+mod tests;
+
+use crate::limits::VECTOR_ROWS;
+
+/// Words of a bitmap over one vector.
+pub const VECTOR_WORDS: usize = VECTOR_ROWS / 64;
+
+/// What goes wrong where PostgreSQL's operators go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EvaluationError {
+    /// SQLSTATE 22003, an integer type of so many bytes.
+    #[error("integer of {0} bytes out of range")]
+    IntegerOutOfRange(u8),
+    /// SQLSTATE 22003.
+    #[error("value out of range: overflow")]
+    FloatOverflow,
+    /// SQLSTATE 22003.
+    #[error("value out of range: underflow")]
+    FloatUnderflow,
+    /// SQLSTATE 22012.
+    #[error("division by zero")]
+    DivisionByZero,
+    /// SQLSTATE 22023, of `lanes.ema` and its like: an argument that must not change within a group did.
+    #[error("{0}")]
+    Argument(&'static str),
+}
+
+/// The result of an evaluation.
+pub type Evaluation<T> = std::result::Result<T, EvaluationError>;

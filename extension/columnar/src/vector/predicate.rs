@@ -1,0 +1,347 @@
+//! Expressions that give a truth a row, in SQL's three-valued logic.
+//!
+//! ```text
+//! evaluate(predicate, selection) = (rows that are TRUE, rows that are FALSE), both within the selection; the rest is NULL
+//! a AND b: b is evaluated on the rows where a is not FALSE      a OR b: on those where a is not TRUE
+//! ```
+//! So a row meets an operator only if it would when PostgreSQL evaluates from left to right.
+
+use lanes_simd::Comparison;
+
+use super::Evaluation;
+use super::frame::Frame;
+use super::number::{Number, Scalar};
+use super::selection::Selection;
+use super::text::{CodeMemo, TextTest};
+use super::value::{Operand, Value};
+use crate::lane::{DictionaryView, LaneData};
+use crate::with_number;
+
+/// A truth a row.
+pub enum Predicate {
+    /// A column of bools.
+    Bool(usize),
+    /// A truth that holds for the whole scan, by its place in the frame's scalars: 1 or 0.
+    Scalar(usize),
+    /// Two numbers of the same type.
+    Compare(Comparison, Value, Value),
+    /// A number is one of some scalars (`= ANY`); a NULL among them makes a miss NULL.
+    Member(Value, Vec<usize>),
+    /// A number is not one of some scalars (`<> ALL`).
+    NotMember(Value, Vec<usize>),
+    /// A test on a column of text.
+    Text(Box<TextPredicate>),
+    /// A column of any type is NULL.
+    ColumnIsNull(usize),
+    /// A number is NULL.
+    IsNull(Value),
+    /// `IS TRUE`.
+    IsTrue(Box<Predicate>),
+    /// `IS FALSE`.
+    IsFalse(Box<Predicate>),
+    /// `IS UNKNOWN`.
+    IsUnknown(Box<Predicate>),
+    /// Negation.
+    Not(Box<Predicate>),
+    /// From left to right.
+    And(Vec<Predicate>),
+    /// From left to right.
+    Or(Vec<Predicate>),
+}
+
+/// A test on a column of text, and what it gave for the codes met so far.
+pub struct TextPredicate {
+    attribute: usize,
+    test: Box<dyn TextTest>,
+    codes: CodeMemo<bool>,
+    /// The codes for which the test holds, as a bitmap, once all of a dictionary are known.
+    set: Vec<u64>,
+    set_of: Option<DictionaryView>,
+}
+
+impl TextPredicate {
+    /// A test on an attribute.
+    pub fn new(attribute: usize, test: Box<dyn TextTest>) -> Box<TextPredicate> {
+        Box::new(TextPredicate {
+            attribute,
+            test,
+            codes: CodeMemo::default(),
+            set: Vec::new(),
+            set_of: None,
+        })
+    }
+}
+
+/// What a predicate says of the selected rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth {
+    /// Rows for which it holds.
+    pub yes: Selection,
+    /// Rows for which it does not.
+    pub no: Selection,
+}
+
+impl Predicate {
+    /// What the predicate says of the selected rows of the frame's vector.
+    ///
+    /// # Errors
+    /// Those of the operators within.
+    pub fn evaluate(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Truth> {
+        let both = |yes: Selection, known: &Selection| Truth {
+            yes,
+            no: known.and_not(&yes),
+        };
+        Ok(match self {
+            Predicate::Bool(attribute) => {
+                // SAFETY: a lane's bitmaps cover its rows, of which the vector is a part.
+                unsafe {
+                    match frame.lane(*attribute).data {
+                        LaneData::Bool(words) => {
+                            let known = selection.and_bitmap(frame.validity(*attribute));
+                            both(known.and_bitmap(words.add(frame.place / 64)), &known)
+                        }
+                        _ => both(Selection::NONE, &Selection::NONE),
+                    }
+                }
+            }
+            Predicate::Scalar(index) => match frame.scalars[*index] {
+                Some(Scalar(0)) => both(Selection::NONE, selection),
+                Some(_) => both(*selection, selection),
+                None => both(Selection::NONE, &Selection::NONE),
+            },
+            Predicate::Compare(operator, left, right) => {
+                let a = left.evaluate(frame, selection)?;
+                let b = right.evaluate(frame, selection)?;
+                let known = b.valid(&a.valid(selection));
+                let yes = with_number!(left.number(), T => {
+                    compare::<T>(*operator, a, b, frame.rows)
+                });
+                both(yes.and(&known), &known)
+            }
+            Predicate::Member(value, list) => {
+                let (found, known, list_has_null) = member(value, list, frame, selection)?;
+                Truth {
+                    yes: found,
+                    no: if list_has_null {
+                        Selection::NONE
+                    } else {
+                        known.and_not(&found)
+                    },
+                }
+            }
+            Predicate::NotMember(value, list) => {
+                let (found, known, list_has_null) = member(value, list, frame, selection)?;
+                Truth {
+                    yes: if list_has_null {
+                        Selection::NONE
+                    } else {
+                        known.and_not(&found)
+                    },
+                    no: found,
+                }
+            }
+            Predicate::Text(text) => {
+                let known = frame.present(text.attribute, selection);
+                text.evaluate(frame, &known)
+            }
+            Predicate::ColumnIsNull(attribute) => {
+                let known = frame.present(*attribute, selection);
+                Truth {
+                    yes: selection.and_not(&known),
+                    no: known,
+                }
+            }
+            Predicate::IsNull(value) => {
+                let known = value.evaluate(frame, selection)?.valid(selection);
+                Truth {
+                    yes: selection.and_not(&known),
+                    no: known,
+                }
+            }
+            Predicate::IsTrue(inner) => both(inner.evaluate(frame, selection)?.yes, selection),
+            Predicate::IsFalse(inner) => both(inner.evaluate(frame, selection)?.no, selection),
+            Predicate::IsUnknown(inner) => {
+                let truth = inner.evaluate(frame, selection)?;
+                let known = truth.yes.or(&truth.no);
+                both(selection.and_not(&known), selection)
+            }
+            Predicate::Not(inner) => {
+                let Truth { yes, no } = inner.evaluate(frame, selection)?;
+                Truth { yes: no, no: yes }
+            }
+            Predicate::And(parts) => {
+                let mut truth = both(*selection, selection);
+                let mut open = *selection;
+                for part in parts {
+                    if open.is_empty() {
+                        break;
+                    }
+                    let next = part.evaluate(frame, &open)?;
+                    truth.yes = truth.yes.and(&next.yes);
+                    truth.no = truth.no.or(&next.no);
+                    open = open.and_not(&next.no);
+                }
+                truth
+            }
+            Predicate::Or(parts) => {
+                let mut truth = Truth {
+                    yes: Selection::NONE,
+                    no: *selection,
+                };
+                let mut open = *selection;
+                for part in parts {
+                    if open.is_empty() {
+                        break;
+                    }
+                    let next = part.evaluate(frame, &open)?;
+                    truth.yes = truth.yes.or(&next.yes);
+                    truth.no = truth.no.and(&next.no);
+                    open = open.and_not(&next.yes);
+                }
+                truth
+            }
+        })
+    }
+}
+
+/// The comparison of all rows, also of those that do not count.
+fn compare<T: Number>(operator: Comparison, a: Operand, b: Operand, rows: usize) -> Selection {
+    let mut out = Selection::NONE;
+    let words = out.words.as_mut_ptr();
+    // SAFETY: operands hold `T`s for all rows of the vector; the bitmap has a word for every 64 rows of it.
+    unsafe {
+        match (a, b) {
+            (Operand::Each { values: a, .. }, Operand::Each { values: b, .. }) => {
+                lanes_simd::select::compare_pairs::<T>(a.cast(), b.cast(), rows, operator, words);
+            }
+            (Operand::Each { values, .. }, Operand::Same(scalar)) => {
+                let constant = T::of_scalar(scalar);
+                lanes_simd::select::compare::<T>(values.cast(), rows, operator, constant, words);
+            }
+            (Operand::Same(scalar), Operand::Each { values, .. }) => {
+                let constant = T::of_scalar(scalar);
+                lanes_simd::select::compare::<T>(
+                    values.cast(),
+                    rows,
+                    flip(operator),
+                    constant,
+                    words,
+                );
+            }
+            (Operand::Same(a), Operand::Same(b)) => {
+                let order = T::of_scalar(a).order(T::of_scalar(b));
+                if holds(operator, order) {
+                    out = Selection::first(rows);
+                }
+            }
+            (Operand::Null, _) | (_, Operand::Null) => {}
+        }
+    }
+    out
+}
+
+/// The operator that holds for exchanged sides.
+pub fn flip(operator: Comparison) -> Comparison {
+    match operator {
+        Comparison::Equal => Comparison::Equal,
+        Comparison::NotEqual => Comparison::NotEqual,
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+    }
+}
+
+/// Whether an operator holds between two values of this order.
+pub fn holds(operator: Comparison, order: std::cmp::Ordering) -> bool {
+    match operator {
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
+    }
+}
+
+/// Rows equal to one of the scalars, rows for which the question has an answer, and whether a scalar is NULL.
+fn member(
+    value: &mut Value,
+    list: &[usize],
+    frame: &Frame<'_>,
+    selection: &Selection,
+) -> Evaluation<(Selection, Selection, bool)> {
+    let operand = value.evaluate(frame, selection)?;
+    if list.is_empty() {
+        // Nothing is compared, so that not even NULL makes a difference.
+        return Ok((Selection::NONE, *selection, false));
+    }
+    let known = operand.valid(selection);
+    let (mut found, mut list_has_null) = (Selection::NONE, false);
+    for index in list {
+        match frame.scalars[*index] {
+            None => list_has_null = true,
+            Some(scalar) => {
+                let equal = with_number!(value.number(), T => {
+                    compare::<T>(Comparison::Equal, operand, Operand::Same(scalar), frame.rows)
+                });
+                found = found.or(&equal);
+            }
+        }
+    }
+    Ok((found.and(&known), known, list_has_null))
+}
+
+impl TextPredicate {
+    /// What the test says of rows that are not NULL.
+    fn evaluate(&mut self, frame: &Frame<'_>, known: &Selection) -> Truth {
+        let mut yes = Selection::NONE;
+        let lane = frame.lane(self.attribute);
+        match lane.data {
+            LaneData::Codes { codes, slots, heap } => {
+                let dictionary = frame.dictionaries[self.attribute];
+                self.build_set(dictionary, slots, heap);
+                // SAFETY: the lane has a code for each row of the vector, and the set a bit for each code.
+                unsafe {
+                    let codes = codes.add(frame.place);
+                    let words = yes.words.as_mut_ptr();
+                    lanes_simd::select::member(codes, frame.rows, self.set.as_ptr(), words);
+                }
+                yes = yes.and(known);
+            }
+            LaneData::Offsets { .. } => known.for_each(|row| {
+                // SAFETY: a row of the vector that is not NULL.
+                if unsafe { self.test.holds(lane.pointer(frame.place + row)) } {
+                    yes.words[row / 64] |= 1 << (row % 64);
+                }
+            }),
+            _ => {}
+        }
+        Truth {
+            yes,
+            no: known.and_not(&yes),
+        }
+    }
+
+    /// Makes the set of codes for which the test holds.
+    fn build_set(&mut self, dictionary: DictionaryView, slots: *const u64, heap: *const u8) {
+        let unchanged = self.codes.enter(&dictionary);
+        if unchanged && self.set_of == Some(dictionary) {
+            return;
+        }
+        self.set_of = Some(dictionary);
+        self.set.clear();
+        self.set
+            .resize((dictionary.items as usize).div_ceil(64).max(1), 0);
+        for code in 0..dictionary.items {
+            let test = &mut self.test;
+            let found = self.codes.get(code, || {
+                // SAFETY: a dictionary has a slot for each of its items.
+                unsafe { test.holds(heap.add(*slots.add(code as usize) as usize)) }
+            });
+            if found {
+                self.set[code as usize / 64] |= 1 << (code % 64);
+            }
+        }
+    }
+}

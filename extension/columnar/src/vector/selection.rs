@@ -1,0 +1,175 @@
+//! Which rows of a vector count.
+
+use super::VECTOR_WORDS;
+use crate::limits::VECTOR_ROWS;
+
+/// One bit a row of a vector; the bits past its rows are zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(64))]
+pub struct Selection {
+    /// The bits.
+    pub words: [u64; VECTOR_WORDS],
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Selection::NONE
+    }
+}
+
+impl Selection {
+    /// No row.
+    pub const NONE: Selection = Selection {
+        words: [0; VECTOR_WORDS],
+    };
+
+    /// The first `rows` rows.
+    pub fn first(rows: usize) -> Selection {
+        let mut selection = Selection::NONE;
+        selection.insert(0, rows);
+        selection
+    }
+
+    /// Adds the rows `from..to`.
+    pub fn insert(&mut self, from: usize, to: usize) {
+        debug_assert!(to <= VECTOR_ROWS);
+        if from >= to {
+            return;
+        }
+        let (first, last) = (from / 64, (to - 1) / 64);
+        let (head, tail) = (u64::MAX << (from % 64), u64::MAX >> (63 - (to - 1) % 64));
+        if first == last {
+            self.words[first] |= head & tail;
+            return;
+        }
+        self.words[first] |= head;
+        self.words[first + 1..last].fill(u64::MAX);
+        self.words[last] |= tail;
+    }
+
+    /// The rows of this one that lie in `from..to`.
+    pub fn within(&self, from: usize, to: usize) -> Selection {
+        let mut range = Selection::NONE;
+        range.insert(from, to);
+        self.and(&range)
+    }
+
+    /// Rows of both.
+    pub fn and(&self, other: &Selection) -> Selection {
+        let mut words = self.words;
+        words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a &= b);
+        Selection { words }
+    }
+
+    /// Rows of either.
+    pub fn or(&self, other: &Selection) -> Selection {
+        let mut words = self.words;
+        words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a |= b);
+        Selection { words }
+    }
+
+    /// Rows of this one that the other has not.
+    pub fn and_not(&self, other: &Selection) -> Selection {
+        let mut words = self.words;
+        words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a &= !b);
+        Selection { words }
+    }
+
+    /// Rows of this one whose bit is set in a bitmap; a null pointer stands for all.
+    ///
+    /// # Safety
+    /// The bitmap is null, or readable for every word in which this selection has a row.
+    pub unsafe fn and_bitmap(&self, bitmap: *const u64) -> Selection {
+        if bitmap.is_null() {
+            return *self;
+        }
+        let mut words = self.words;
+        for (i, word) in words.iter_mut().enumerate() {
+            if *word != 0 {
+                // SAFETY: the caller's promise.
+                *word &= unsafe { super::text::load_word(bitmap, i) };
+            }
+        }
+        Selection { words }
+    }
+
+    /// How many rows.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|w| *w == 0)
+    }
+
+    /// Whether a row is selected.
+    #[inline]
+    pub fn contains(&self, row: usize) -> bool {
+        self.words[row / 64] >> (row % 64) & 1 == 1
+    }
+
+    /// The first row at `from` or after.
+    pub fn next(&self, from: usize) -> Option<usize> {
+        let mut index = from / 64;
+        if index >= VECTOR_WORDS {
+            return None;
+        }
+        let mut word = self.words[index] & (u64::MAX << (from % 64));
+        while word == 0 {
+            index += 1;
+            if index == VECTOR_WORDS {
+                return None;
+            }
+            word = self.words[index];
+        }
+        Some(index * 64 + word.trailing_zeros() as usize)
+    }
+
+    /// The last row.
+    pub fn last(&self) -> Option<usize> {
+        let index = self.words.iter().rposition(|w| *w != 0)?;
+        Some(index * 64 + 63 - self.words[index].leading_zeros() as usize)
+    }
+
+    /// The rows, ascending.
+    #[inline]
+    pub fn for_each(&self, mut take: impl FnMut(usize)) {
+        for (i, &word) in self.words.iter().enumerate() {
+            if word == u64::MAX {
+                (i * 64..i * 64 + 64).for_each(&mut take);
+                continue;
+            }
+            let mut rest = word;
+            while rest != 0 {
+                take(i * 64 + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
+    }
+
+    /// The rows, ascending, as long as `take` succeeds.
+    #[inline]
+    pub fn try_for_each<E>(&self, mut take: impl FnMut(usize) -> Result<(), E>) -> Result<(), E> {
+        let mut row = self.next(0);
+        while let Some(at) = row {
+            take(at)?;
+            row = self.next(at + 1);
+        }
+        Ok(())
+    }
+
+    /// The words, as a kernel wants them.
+    pub fn as_ptr(&self) -> *const u64 {
+        self.words.as_ptr()
+    }
+}

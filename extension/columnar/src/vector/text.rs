@@ -1,0 +1,132 @@
+//! Dictionary codes of text: items, and what is remembered of them from one dictionary to the next.
+//!
+//! An item is a complete varlena (see `kind`). Equal codes of one dictionary mean equal items, so whatever is to be
+//! known of an item is found out once a dictionary. A segment's dictionary may begin as a copy of the one before it:
+//! then what is known of the codes that both have in common is kept.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::lane::DictionaryView;
+
+/// Loads a word of a bitmap that a writer may be extending.
+///
+/// # Safety
+/// `words` is aligned and readable up to `index`.
+#[inline]
+pub unsafe fn load_word(words: *const u64, index: usize) -> u64 {
+    // SAFETY: the caller vouches for the word; it is only ever written by whole atomic stores.
+    unsafe { AtomicU64::from_ptr(words.add(index).cast_mut()) }.load(Ordering::Relaxed)
+}
+
+/// The bytes of an item, header included.
+///
+/// # Safety
+/// `item` points to an item of a lane.
+#[inline]
+pub unsafe fn item_bytes<'a>(item: *const u8) -> &'a [u8] {
+    // SAFETY: the caller's promise; headers are PostgreSQL's, little-endian, never compressed or out of line.
+    unsafe {
+        let first = *item;
+        let length = if first & 1 == 1 {
+            usize::from(first >> 1)
+        } else {
+            (item.cast::<u32>().read_unaligned() >> 2) as usize
+        };
+        std::slice::from_raw_parts(item, length)
+    }
+}
+
+/// The payload of an item, without its header.
+///
+/// # Safety
+/// As for [`item_bytes`].
+#[inline]
+pub unsafe fn item_payload<'a>(item: *const u8) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let bytes = item_bytes(item);
+        &bytes[if *item & 1 == 1 { 1 } else { 4 }..]
+    }
+}
+
+/// Something known of each code of the dictionary under way.
+pub struct CodeMemo<T> {
+    instance: u64,
+    known: Vec<Option<T>>,
+}
+
+impl<T> Default for CodeMemo<T> {
+    fn default() -> Self {
+        CodeMemo {
+            instance: 0,
+            known: Vec::new(),
+        }
+    }
+}
+
+impl<T: Copy> CodeMemo<T> {
+    /// Goes on to another dictionary, keeping what holds there too. True if nothing changed since the last call.
+    pub fn enter(&mut self, dictionary: &DictionaryView) -> bool {
+        let items = dictionary.items as usize;
+        if dictionary.instance != 0 && dictionary.instance == self.instance {
+            let complete = self.known.len() >= items;
+            self.known.resize(items.max(self.known.len()), None);
+            return complete;
+        }
+        let kept = if dictionary.parent != 0 && dictionary.parent == self.instance {
+            (dictionary.inherited as usize).min(self.known.len())
+        } else {
+            0
+        };
+        self.known.truncate(kept);
+        self.known.resize(items, None);
+        self.instance = dictionary.instance;
+        false
+    }
+
+    /// What is known of a code, found out now if it is not.
+    #[inline]
+    pub fn get(&mut self, code: u32, find_out: impl FnOnce() -> T) -> T {
+        let index = code as usize;
+        if index >= self.known.len() {
+            self.known.resize(index + 1, None);
+        }
+        match self.known[index] {
+            Some(known) => known,
+            None => {
+                let known = find_out();
+                self.known[index] = Some(known);
+                known
+            }
+        }
+    }
+}
+
+/// A test on a text that cannot fail.
+pub trait TextTest {
+    /// Whether it holds for an item.
+    ///
+    /// # Safety
+    /// `item` points to an item of a lane.
+    unsafe fn holds(&mut self, item: *const u8) -> bool;
+}
+
+/// Equality with one of some payloads, byte by byte.
+pub struct OneOf {
+    payloads: Vec<Box<[u8]>>,
+}
+
+impl OneOf {
+    /// Equal to any of these.
+    pub fn new(payloads: Vec<Box<[u8]>>) -> OneOf {
+        OneOf { payloads }
+    }
+}
+
+impl TextTest for OneOf {
+    unsafe fn holds(&mut self, item: *const u8) -> bool {
+        // SAFETY: the caller's promise.
+        let payload = unsafe { item_payload(item) };
+        self.payloads.iter().any(|wanted| **wanted == *payload)
+    }
+}

@@ -1,0 +1,366 @@
+//! Expressions that give a number a row.
+
+use super::frame::Frame;
+use super::number::{Number, NumberType, Operation, Scalar};
+use super::selection::Selection;
+use super::text::load_word;
+use super::{Evaluation, EvaluationError, VECTOR_WORDS};
+use crate::lane::LaneData;
+use crate::limits::VECTOR_ROWS;
+use crate::with_number;
+
+/// Room for the results of one node: the numbers of a vector and which are not NULL.
+pub struct Buffer {
+    values: [u64; VECTOR_ROWS],
+    validity: [u64; VECTOR_WORDS],
+}
+
+impl Buffer {
+    fn new() -> Box<Buffer> {
+        Box::new(Buffer {
+            values: [0; VECTOR_ROWS],
+            validity: [0; VECTOR_WORDS],
+        })
+    }
+}
+
+/// A number a row.
+pub enum Value {
+    /// A column.
+    Column(NumberType, usize),
+    /// A number that holds for the whole scan, by its place in [`Frame::scalars`].
+    Scalar(NumberType, usize),
+    /// Two numbers of one type.
+    Arithmetic(NumberType, Operation, Box<(Value, Value)>, Box<Buffer>),
+    /// A number of another type; the first type is the result's.
+    Convert(NumberType, Box<Value>, Box<Buffer>),
+}
+
+/// The numbers of a vector.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand {
+    /// Each row has its own.
+    Each {
+        /// Values of the expression's type, one a row.
+        values: *const u8,
+        /// Which are not NULL; null pointer = all.
+        validity: *const u64,
+    },
+    /// All rows have this one.
+    Same(Scalar),
+    /// All rows are NULL.
+    Null,
+}
+
+impl Operand {
+    /// The rows of a selection that are not NULL here.
+    pub fn valid(&self, selection: &Selection) -> Selection {
+        match self {
+            // SAFETY: an operand's bitmap covers its vector.
+            Operand::Each { validity, .. } => unsafe { selection.and_bitmap(*validity) },
+            Operand::Same(_) => *selection,
+            Operand::Null => Selection::NONE,
+        }
+    }
+
+    /// The number of a row that is not NULL.
+    ///
+    /// # Safety
+    /// The operand is of type `T`, and the row is one of its vector.
+    #[inline]
+    pub unsafe fn get<T: Number>(&self, row: usize) -> T {
+        match self {
+            // SAFETY: the caller's promise.
+            Operand::Each { values, .. } => unsafe { *values.cast::<T>().add(row) },
+            Operand::Same(scalar) => T::of_scalar(*scalar),
+            Operand::Null => T::ZERO,
+        }
+    }
+}
+
+impl Value {
+    /// The result of an operator.
+    pub fn arithmetic(number: NumberType, operation: Operation, a: Value, b: Value) -> Value {
+        Value::Arithmetic(number, operation, Box::new((a, b)), Buffer::new())
+    }
+
+    /// A conversion.
+    pub fn convert(to: NumberType, value: Value) -> Value {
+        Value::Convert(to, Box::new(value), Buffer::new())
+    }
+
+    /// The type of the result.
+    pub fn number(&self) -> NumberType {
+        match self {
+            Value::Column(number, _)
+            | Value::Scalar(number, _)
+            | Value::Arithmetic(number, ..)
+            | Value::Convert(number, ..) => *number,
+        }
+    }
+
+    /// The attribute, of a plain column.
+    pub fn column(&self) -> Option<usize> {
+        match self {
+            Value::Column(_, attribute) => Some(*attribute),
+            _ => None,
+        }
+    }
+
+    /// The numbers of the frame's vector.
+    ///
+    /// # Errors
+    /// Those of the operators, for selected rows.
+    pub fn evaluate(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Operand> {
+        match self {
+            Value::Column(number, attribute) => Ok(column(frame, *number, *attribute)),
+            Value::Scalar(_, index) => Ok(match frame.scalars[*index] {
+                Some(scalar) => Operand::Same(scalar),
+                None => Operand::Null,
+            }),
+            Value::Arithmetic(number, operation, sides, buffer) => {
+                let left = sides.0.evaluate(frame, selection)?;
+                let right = sides.1.evaluate(frame, selection)?;
+                with_number!(*number, T => {
+                    arithmetic::<T>(*operation, left, right, frame.rows, selection, buffer)
+                })
+            }
+            Value::Convert(to, value, buffer) => {
+                let from = value.number();
+                let operand = value.evaluate(frame, selection)?;
+                with_number!(from, A => with_number!(*to, B => {
+                    convert::<A, B>(operand, frame.rows, selection, buffer)
+                }))
+            }
+        }
+    }
+}
+
+fn column(frame: &Frame<'_>, number: NumberType, attribute: usize) -> Operand {
+    match frame.lane(attribute).data {
+        LaneData::Fixed { values, stride } => {
+            debug_assert_eq!(stride as usize, number.width());
+            // SAFETY: the lane covers the vector.
+            let values = unsafe { values.add(frame.place * number.width()) };
+            Operand::Each {
+                values,
+                validity: frame.validity(attribute),
+            }
+        }
+        _ => Operand::Null,
+    }
+}
+
+/// Stores which rows are valid on both sides; null if all are.
+fn both_valid(a: Operand, b: Operand, rows: usize, out: &mut [u64; VECTOR_WORDS]) -> *const u64 {
+    let pointer = |operand| match operand {
+        Operand::Each { validity, .. } => validity,
+        _ => std::ptr::null(),
+    };
+    match (pointer(a), pointer(b)) {
+        (a, b) if a.is_null() => b,
+        (a, b) if b.is_null() => a,
+        (a, b) => {
+            for (i, word) in out.iter_mut().enumerate().take(rows.div_ceil(64)) {
+                // SAFETY: both bitmaps cover the vector.
+                *word = unsafe { load_word(a, i) & load_word(b, i) };
+            }
+            out.as_ptr()
+        }
+    }
+}
+
+fn arithmetic<T: Number>(
+    operation: Operation,
+    left: Operand,
+    right: Operand,
+    rows: usize,
+    selection: &Selection,
+    buffer: &mut Buffer,
+) -> Evaluation<Operand> {
+    if matches!(left, Operand::Null) || matches!(right, Operand::Null) {
+        return Ok(Operand::Null);
+    }
+    let out = buffer.values.as_mut_ptr().cast::<T>();
+    // SAFETY: operands hold `T`s for all rows of the vector, and so does the buffer.
+    let doubtful = unsafe {
+        match operation {
+            Operation::Add => fill(left, right, rows, out, |a: T, b| {
+                a.apply_fast(Operation::Add, b)
+            }),
+            Operation::Subtract => fill(left, right, rows, out, |a: T, b| {
+                a.apply_fast(Operation::Subtract, b)
+            }),
+            Operation::Multiply => fill(left, right, rows, out, |a: T, b| {
+                a.apply_fast(Operation::Multiply, b)
+            }),
+            Operation::Divide => fill(left, right, rows, out, |a: T, b| {
+                a.apply_fast(Operation::Divide, b)
+            }),
+            Operation::Modulo => fill(left, right, rows, out, |a: T, b| {
+                a.apply_fast(Operation::Modulo, b)
+            }),
+        }
+    };
+    let validity = both_valid(left, right, rows, &mut buffer.validity);
+    if doubtful {
+        // Perhaps only in rows that do not count: row by row, as PostgreSQL does it.
+        let counted = right.valid(&left.valid(selection));
+        counted.try_for_each(|row| {
+            // SAFETY: as above; the row is one of the vector.
+            unsafe { *out.add(row) = left.get::<T>(row).apply(operation, right.get::<T>(row))? };
+            Ok::<(), EvaluationError>(())
+        })?;
+    }
+    Ok(Operand::Each {
+        values: out.cast_const().cast(),
+        validity,
+    })
+}
+
+/// Applies an operator to all rows, also those that do not count; whether any result is doubtful.
+///
+/// # Safety
+/// The operands are of type `T` and have `rows` rows, for which `out` has room.
+#[inline(always)]
+unsafe fn fill<T: Number>(
+    left: Operand,
+    right: Operand,
+    rows: usize,
+    out: *mut T,
+    apply: impl Fn(T, T) -> (T, bool),
+) -> bool {
+    let mut doubtful = false;
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (left, right) {
+            (Operand::Each { values: a, .. }, Operand::Each { values: b, .. }) => {
+                let (a, b) = (a.cast::<T>(), b.cast::<T>());
+                for row in 0..rows {
+                    let (value, doubt) = apply(*a.add(row), *b.add(row));
+                    *out.add(row) = value;
+                    doubtful |= doubt;
+                }
+            }
+            (Operand::Each { values: a, .. }, b) => {
+                let (a, b) = (a.cast::<T>(), b.get::<T>(0));
+                for row in 0..rows {
+                    let (value, doubt) = apply(*a.add(row), b);
+                    *out.add(row) = value;
+                    doubtful |= doubt;
+                }
+            }
+            (a, Operand::Each { values: b, .. }) => {
+                let (a, b) = (a.get::<T>(0), b.cast::<T>());
+                for row in 0..rows {
+                    let (value, doubt) = apply(a, *b.add(row));
+                    *out.add(row) = value;
+                    doubtful |= doubt;
+                }
+            }
+            (a, b) => {
+                let (value, doubt) = apply(a.get::<T>(0), b.get::<T>(0));
+                for row in 0..rows {
+                    *out.add(row) = value;
+                }
+                doubtful = doubt;
+            }
+        }
+    }
+    doubtful
+}
+
+fn convert<A: Number, B: Number>(
+    operand: Operand,
+    rows: usize,
+    selection: &Selection,
+    buffer: &mut Buffer,
+) -> Evaluation<Operand> {
+    let out = buffer.values.as_mut_ptr().cast::<B>();
+    let (source, validity) = match operand {
+        Operand::Null => return Ok(Operand::Null),
+        Operand::Same(scalar) if selection.is_empty() => return Ok(Operand::Same(scalar)),
+        Operand::Same(scalar) => {
+            return Ok(Operand::Same(
+                convert_one::<A, B>(A::of_scalar(scalar))?.to_scalar(),
+            ));
+        }
+        Operand::Each { values, validity } => (values.cast::<A>(), validity),
+    };
+    let counted = operand.valid(selection);
+    let always_fits = match (A::TYPE, B::TYPE) {
+        (_, NumberType::F64) => true,
+        (NumberType::F32, _) | (NumberType::F64, _) => false,
+        (_, NumberType::F32) => true,
+        (a, b) => a.width() <= b.width(),
+    };
+    // SAFETY: the operand has `A`s for all rows, the buffer room for as many `B`s.
+    unsafe {
+        if always_fits {
+            for row in 0..rows {
+                *out.add(row) = widen::<A, B>(*source.add(row));
+            }
+        } else {
+            counted.try_for_each(|row| {
+                *out.add(row) = convert_one::<A, B>(*source.add(row))?;
+                Ok::<(), EvaluationError>(())
+            })?;
+        }
+    }
+    Ok(Operand::Each {
+        values: out.cast_const().cast(),
+        validity,
+    })
+}
+
+/// A conversion that cannot fail.
+#[inline]
+fn widen<A: Number, B: Number>(value: A) -> B {
+    match B::TYPE {
+        NumberType::F64 => B::of_scalar(value.to_f64().to_scalar()),
+        // From an integer: rounded once, as the C cast does.
+        NumberType::F32 => B::of_scalar((value.to_scalar().0 as i64 as f32).to_scalar()),
+        _ => B::of_scalar(value.to_scalar()),
+    }
+}
+
+/// A conversion as PostgreSQL's casts do it: rounding half to even, with an error where it does not fit.
+pub(super) fn convert_one<A: Number, B: Number>(value: A) -> Evaluation<B> {
+    let out_of_range = EvaluationError::IntegerOutOfRange(B::TYPE.width() as u8);
+    if A::TYPE.is_float() {
+        let wide = value.to_f64();
+        return match B::TYPE {
+            NumberType::F64 => Ok(B::of_scalar(wide.to_scalar())),
+            NumberType::F32 => {
+                let narrow = wide as f32;
+                if narrow.is_infinite() && !wide.is_infinite() {
+                    Err(EvaluationError::FloatOverflow)
+                } else if narrow == 0.0 && wide != 0.0 {
+                    Err(EvaluationError::FloatUnderflow)
+                } else {
+                    Ok(B::of_scalar(narrow.to_scalar()))
+                }
+            }
+            integer => {
+                let bits = integer.width() * 8;
+                let limit = 2f64.powi(bits as i32 - 1);
+                let rounded = wide.round_ties_even();
+                if rounded.is_nan() || rounded < -limit || rounded >= limit {
+                    return Err(out_of_range);
+                }
+                Ok(B::of_scalar((rounded as i64).to_scalar()))
+            }
+        };
+    }
+    let wide = value.to_scalar().0 as i64;
+    let fits = match B::TYPE {
+        NumberType::I16 => i16::try_from(wide).is_ok(),
+        NumberType::I32 => i32::try_from(wide).is_ok(),
+        NumberType::I64 | NumberType::F32 | NumberType::F64 => true,
+    };
+    if fits {
+        Ok(widen::<A, B>(value))
+    } else {
+        Err(out_of_range)
+    }
+}

@@ -1,0 +1,282 @@
+//! `LanesAggregate`: a table aggregated in one pass, then a slot a group.
+
+use lanes_columnar::aggregate::Aggregation;
+use lanes_columnar::vector::predicate::Predicate;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::aggregate_call::{self, KeyShape, Shape};
+use super::answers;
+use super::plan::AggregatePlan;
+use super::prune::Prune;
+use super::translate::{Scalars, Translation, Translator};
+use super::vector_source::{Counters, VectorSource};
+use super::{explain, plan, state};
+use crate::error;
+use crate::pg::{nodes, ports};
+
+static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
+    CustomName: plan::AGGREGATE_NAME.as_ptr(),
+    BeginCustomScan: Some(begin),
+    ExecCustomScan: Some(execute),
+    EndCustomScan: Some(end),
+    ReScanCustomScan: Some(rescan),
+    MarkPosCustomScan: None,
+    RestrPosCustomScan: None,
+    EstimateDSMCustomScan: None,
+    InitializeDSMCustomScan: None,
+    ReInitializeDSMCustomScan: None,
+    InitializeWorkerCustomScan: None,
+    ShutdownCustomScan: None,
+    ExplainCustomScan: Some(explain_aggregate),
+});
+
+struct Methods(pg_sys::CustomExecMethods);
+// SAFETY: pointers to static strings and functions only.
+unsafe impl Sync for Methods {}
+
+/// An aggregation under execution.
+#[derive(Default)]
+struct AggregateState {
+    results: Option<Results>,
+    counters: Counters,
+    passed: u64,
+    groups: usize,
+    bytes: usize,
+}
+
+/// The finished groups.
+struct Results {
+    aggregation: Aggregation,
+    keys: Vec<KeyShape>,
+    shapes: Vec<Shape>,
+    next: usize,
+}
+
+#[pg_guard]
+pub unsafe extern "C-unwind" fn create(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+    // SAFETY: static methods.
+    unsafe { state::make::<AggregateState>(&raw const METHODS.0) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn begin(
+    _node: *mut pg_sys::CustomScanState,
+    _estate: *mut pg_sys::EState,
+    _flags: i32,
+) {
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn execute(
+    node: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: a node of ours, in execution.
+    unsafe {
+        let ours = state::of::<AggregateState>(node);
+        if ours.results.is_none() {
+            ours.results = Some(aggregate(node, ours));
+        }
+        let Some(results) = &mut ours.results else {
+            return std::ptr::null_mut();
+        };
+        let slot = (*node).ss.ss_ScanTupleSlot;
+        let context = (*node).ss.ps.ps_ExprContext;
+        while results.next < results.aggregation.groups() {
+            ports::CHECK_FOR_INTERRUPTS();
+            pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+            ports::ExecClearTuple(slot);
+            let before = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
+            results.fill(results.next, slot);
+            pg_sys::MemoryContextSwitchTo(before);
+            results.next += 1;
+            pg_sys::ExecStoreVirtualTuple(slot);
+            (*context).ecxt_scantuple = slot;
+            if nodes::exec_qual((*node).ss.ps.qual, context) {
+                return nodes::exec_project((*node).ss.ps.ps_ProjInfo, slot);
+            }
+        }
+        ports::ExecClearTuple(slot);
+        let result = (*node).ss.ps.ps_ResultTupleSlot;
+        if !result.is_null() {
+            ports::ExecClearTuple(result);
+        }
+        std::ptr::null_mut()
+    }
+}
+
+impl Results {
+    /// Writes a group's keys and answers; what the node never returns is NULL.
+    unsafe fn fill(&self, group: usize, slot: *mut pg_sys::TupleTableSlot) {
+        // SAFETY: the slot has an attribute for each entry of the plan's list.
+        unsafe {
+            let attributes = (*(*slot).tts_tupleDescriptor).natts as usize;
+            let keys =
+                self.keys.iter().enumerate().map(|(key, shape)| {
+                    answers::key_datum(self.aggregation.key(group, key), *shape)
+                });
+            let shapes = self.shapes.iter().enumerate().map(|(aggregate, shape)| {
+                answers::datum(self.aggregation.answer(group, aggregate), *shape)
+            });
+            let nothing = std::iter::repeat(None);
+            for (index, value) in keys
+                .chain(shapes)
+                .chain(nothing)
+                .take(attributes)
+                .enumerate()
+            {
+                *(*slot).tts_isnull.add(index) = value.is_none();
+                *(*slot).tts_values.add(index) = value.unwrap_or(pg_sys::Datum::null());
+            }
+        }
+    }
+}
+
+/// All of a query as the engine's.
+struct Program {
+    translator: Translator,
+    quals: Vec<Predicate>,
+    prunes: Vec<Prune>,
+    aggregation: Aggregation,
+    keys: Vec<KeyShape>,
+    shapes: Vec<Shape>,
+    bounds_wanted: Vec<usize>,
+}
+
+impl Program {
+    unsafe fn of(plan: &AggregatePlan, scalars: Scalars) -> Translation<Program> {
+        let mut translator = Translator::new(scalars);
+        let (mut quals, mut prunes) = (Vec::new(), Vec::new());
+        let (mut keys, mut key_shapes) = (Vec::new(), Vec::new());
+        let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
+        let mut bounds_wanted = Vec::new();
+        // SAFETY: the plan's live expressions.
+        unsafe {
+            for qual in &plan.quals {
+                let predicate = translator.predicate(*qual)?;
+                Prune::of(&predicate, &mut prunes);
+                quals.push(predicate);
+            }
+            for node in &plan.keys {
+                let (key, shape) = aggregate_call::key(&mut translator, *node)?;
+                if let lanes_columnar::aggregate::Key::Bucket(value, _) = &key {
+                    bounds_wanted.extend(value.column());
+                }
+                keys.push(key);
+                key_shapes.push(shape);
+            }
+            for call in &plan.calls {
+                let (aggregate, shape) = aggregate_call::aggregate(&mut translator, *call)?;
+                aggregates.push(aggregate);
+                shapes.push(shape);
+            }
+        }
+        Ok(Program {
+            translator,
+            quals,
+            prunes,
+            aggregation: Aggregation::new(keys, aggregates),
+            keys: key_shapes,
+            shapes,
+            bounds_wanted,
+        })
+    }
+}
+
+/// Reads the table.
+unsafe fn aggregate(node: *mut pg_sys::CustomScanState, ours: &mut AggregateState) -> Results {
+    // SAFETY: a node of ours, in execution; the table was locked when the plan was made ready.
+    unsafe {
+        let estate = (*node).ss.ps.state;
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let plan = AggregatePlan::of(scan);
+        let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
+        // What translation leaves behind has to live as long as the scan.
+        let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
+        let program = Program::of(&plan, Scalars::Evaluated(&raw mut (*node).ss.ps));
+        pg_sys::MemoryContextSwitchTo(before);
+        let mut program = program.unwrap_or_else(|reason| error::unplanned(&reason));
+        let bounds_wanted = std::mem::take(&mut program.bounds_wanted);
+        let mut source = VectorSource::begin(table, (*estate).es_snapshot, bounds_wanted);
+        let scalars = &program.translator.scalars;
+        while let Some(mut selection) = source.next(&program.prunes, scalars) {
+            let frame = source.frame(scalars);
+            for qual in &mut program.quals {
+                if selection.is_empty() {
+                    break;
+                }
+                match qual.evaluate(&frame, &selection) {
+                    Ok(truth) => selection = truth.yes,
+                    Err(failure) => error::evaluation(failure),
+                }
+            }
+            ours.passed += selection.count() as u64;
+            if let Err(failure) = program.aggregation.add(&frame, &selection) {
+                error::evaluation(failure);
+            }
+        }
+        ours.counters = source.counters;
+        source.end();
+        ours.groups = program.aggregation.groups();
+        ours.bytes = program.aggregation.bytes();
+        Results {
+            aggregation: program.aggregation,
+            keys: program.keys,
+            shapes: program.shapes,
+            next: 0,
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a node of ours; the slots must let go of the groups' texts before they go.
+    unsafe {
+        let result = (*node).ss.ps.ps_ResultTupleSlot;
+        if !result.is_null() {
+            ports::ExecClearTuple(result);
+        }
+        ports::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
+        let ours = state::of::<AggregateState>(node);
+        if (*node).ss.ps.chgParam.is_null() {
+            // The same parameters, the same snapshot: the same groups.
+            if let Some(results) = &mut ours.results {
+                results.next = 0;
+            }
+        } else {
+            ours.results = None;
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a node of ours.
+    unsafe {
+        ports::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
+        state::of::<AggregateState>(node).results = None;
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn explain_aggregate(
+    node: *mut pg_sys::CustomScanState,
+    ancestors: *mut pg_sys::List,
+    output: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: a node of ours, and EXPLAIN's live structures.
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let plan = AggregatePlan::of(scan);
+        explain::table(plan.index, output);
+        explain::expressions(c"Group Key", node, &plan.keys, ancestors, output);
+        explain::expressions(c"Vector Quals", node, &plan.quals, ancestors, output);
+        let ours = state::of::<AggregateState>(node);
+        if (*output).analyze {
+            explain::counters(&ours.counters, output);
+            explain::integer(c"Vector Rows Passed", ours.passed, output);
+            explain::integer(c"Groups", ours.groups as u64, output);
+            explain::kilobytes(c"Memory", ours.bytes, output);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The vectorised executor, as custom scan nodes that the planner may choose.
+//!
+//! ```text
+//! planner:   offer ── translate (can it be done? if not, why not) ──► LanesScan │ LanesAggregate, with cost
+//! executor:  vector_source ── quals ──► selection ── scan_state: a slot a row
+//!                                                └── aggregate_state: states a group ──► a slot a group
+//! ```
+//!
+//! The cast, in that order:
+//! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
+//! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
+//! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`]: PostgreSQL's expressions as the engine's.
+//! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
+//! - [`scan_state`], [`aggregate_state`]: the nodes under execution. [`answers`]: results as datums.
+//! - [`explain`]: what EXPLAIN says of them. [`state`]: how a node of PostgreSQL's owns a state of ours.
+//!
+//! *Plan and state are two things.* A plan holds PostgreSQL's own expressions and lists only, so it can be copied and
+//! cached. The engine's expressions are made from them when the first row is asked for: by then parameters have values.
+//!
+//! *Whose order.* Quals are evaluated by security level, then as written; each sees only rows that those before it
+//! passed. So a leaky qual never sees a row that a security barrier hides, and errors arise where they would.
+//! [`scan_state`] pushes a qual past one that stays with PostgreSQL only if it is leakproof or of no higher level.
+//!
+//! *Failures.* An ERROR unwinds through the engine as a panic that the callbacks' guards turn back into the ERROR; what
+//! a state owns is dropped with the query's memory context, or when the node ends, whichever is first.
+
+pub mod aggregate_call;
+pub mod aggregate_state;
+pub mod answers;
+pub mod buckets;
+pub mod explain;
+pub mod offer;
+pub mod plan;
+pub mod prune;
+pub mod require;
+pub mod scan_state;
+pub mod settings;
+pub mod state;
+pub mod text_test;
+pub mod translate;
+pub mod vector_source;
+
+/// Registers nodes and hooks. Called from `_PG_init`.
+pub fn register() {
+    settings::register();
+    plan::register();
+    offer::register();
+    require::register();
+}

@@ -1,0 +1,214 @@
+//! From path to plan, and what a plan remembers.
+//!
+//! | node | custom_private | custom_exprs | custom_scan_tlist |
+//! |---|---|---|---|
+//! | LanesScan | reasons why quals or an aggregation above were not vectorised | pushed quals | |
+//! | LanesAggregate | how many keys, aggregates, quals | parameters of all expressions | keys, aggregates, quals, a column of the table |
+//!
+//! The quals of an aggregation stand in its target list, where PostgreSQL adjusts their columns when plans are put
+//! together; the node never returns them. The column at the end says which table it is. Parameters stand in
+//! `custom_exprs` because only there PostgreSQL looks for what makes a node run again.
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::{aggregate_state, require, scan_state};
+use crate::pg::{nodes, ports};
+
+/// The name of the node that scans.
+pub const SCAN_NAME: &std::ffi::CStr = c"LanesScan";
+/// The name of the node that aggregates.
+pub const AGGREGATE_NAME: &std::ffi::CStr = c"LanesAggregate";
+
+struct Methods<T>(T);
+// SAFETY: the tables hold pointers to static strings and functions only.
+unsafe impl<T> Sync for Methods<T> {}
+
+static SCAN_PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+    CustomName: SCAN_NAME.as_ptr(),
+    PlanCustomPath: Some(plan_scan),
+    ReparameterizeCustomPathByChild: None,
+});
+
+static AGGREGATE_PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+    CustomName: AGGREGATE_NAME.as_ptr(),
+    PlanCustomPath: Some(plan_aggregate),
+    ReparameterizeCustomPathByChild: None,
+});
+
+static SCAN_PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+    CustomName: SCAN_NAME.as_ptr(),
+    CreateCustomScanState: Some(scan_state::create),
+});
+
+static AGGREGATE_PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+    CustomName: AGGREGATE_NAME.as_ptr(),
+    CreateCustomScanState: Some(aggregate_state::create),
+});
+
+/// Makes the nodes known by name, so that plans can be read back.
+pub fn register() {
+    // SAFETY: static tables.
+    unsafe {
+        pg_sys::RegisterCustomScanMethods(&raw const SCAN_PLAN.0);
+        pg_sys::RegisterCustomScanMethods(&raw const AGGREGATE_PLAN.0);
+    }
+}
+
+/// The routines of a path that scans.
+pub fn scan_path_methods() -> *const pg_sys::CustomPathMethods {
+    &raw const SCAN_PATH.0
+}
+
+/// The routines of a path that aggregates.
+pub fn aggregate_path_methods() -> *const pg_sys::CustomPathMethods {
+    &raw const AGGREGATE_PATH.0
+}
+
+/// What an aggregating path remembers until it is planned.
+///
+/// # Safety
+/// The lists are null or live.
+pub unsafe fn aggregate_private(
+    index: u32,
+    keys: *mut pg_sys::List,
+    calls: *mut pg_sys::List,
+    quals: *mut pg_sys::List,
+) -> *mut pg_sys::List {
+    // SAFETY: makes lists of the caller's.
+    unsafe {
+        let mut private = std::ptr::null_mut();
+        private = pg_sys::lappend(private, pg_sys::makeInteger(index as i32).cast());
+        for part in [keys, calls, quals] {
+            private = pg_sys::lappend(private, part.cast());
+        }
+        private
+    }
+}
+
+/// An integer node's value.
+unsafe fn integer(node: *mut pg_sys::Integer) -> i32 {
+    // SAFETY: the caller has such a node.
+    unsafe { (*node).ival }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_scan(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    target: *mut pg_sys::List,
+    clauses: *mut pg_sys::List,
+    _children: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let pushed = (*path).custom_private;
+        let (mut kept, mut vectorised) = (std::ptr::null_mut(), std::ptr::null_mut());
+        for clause in nodes::list::<pg_sys::RestrictInfo>(clauses) {
+            if !pg_sys::list_member_ptr(pushed, clause.cast()) {
+                kept = pg_sys::lappend(kept, clause.cast());
+            }
+        }
+        for clause in nodes::list::<pg_sys::RestrictInfo>(pushed) {
+            vectorised = pg_sys::lappend(vectorised, (*clause).clause.cast());
+        }
+        let scan = nodes::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
+        (*scan).scan.plan.targetlist = target;
+        (*scan).scan.plan.qual = pg_sys::extract_actual_clauses(kept, false);
+        (*scan).scan.scanrelid = (*relation).relid;
+        (*scan).flags = (*path).flags;
+        (*scan).custom_exprs = vectorised;
+        (*scan).methods = &raw const SCAN_PLAN.0;
+        for reason in require::reasons(root, (*relation).relid) {
+            (*scan).custom_private =
+                pg_sys::lappend((*scan).custom_private, nodes::string(&reason).cast());
+        }
+        scan.cast()
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_aggregate(
+    root: *mut pg_sys::PlannerInfo,
+    _relation: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    target: *mut pg_sys::List,
+    _clauses: *mut pg_sys::List,
+    _children: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: the planner's live structures; the path's list is that of `aggregate_private`.
+    unsafe {
+        let private = (*path).custom_private;
+        let index = integer(ports::list_nth(private, 0));
+        let scan = nodes::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
+        let mut entries = std::ptr::null_mut();
+        let mut counts = std::ptr::null_mut();
+        let mut parameters = std::ptr::null_mut();
+        let mut append = |expression: *mut pg_sys::Node| {
+            let number = ports::list_length(entries) as i16 + 1;
+            let entry =
+                pg_sys::makeTargetEntry(expression.cast(), number, std::ptr::null_mut(), false);
+            entries = pg_sys::lappend(entries, entry.cast());
+        };
+        for part in 1..4 {
+            let list: *mut pg_sys::List = ports::list_nth(private, part);
+            let count = pg_sys::makeInteger(ports::list_length(list));
+            counts = pg_sys::lappend(counts, count.cast());
+            for expression in nodes::list::<pg_sys::Node>(list) {
+                append(expression);
+                nodes::parameters(expression, &mut parameters);
+            }
+        }
+        let table = pg_sys::makeVar(
+            index,
+            pg_sys::TableOidAttributeNumber as i16,
+            pg_sys::OIDOID,
+            -1,
+            pg_sys::InvalidOid,
+            0,
+        );
+        append(table.cast());
+        (*scan).scan.plan.targetlist = target;
+        (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
+        (*scan).flags = (*path).flags;
+        (*scan).custom_scan_tlist = entries;
+        (*scan).custom_exprs = parameters;
+        (*scan).custom_private = counts;
+        (*scan).methods = &raw const AGGREGATE_PLAN.0;
+        scan.cast()
+    }
+}
+
+/// The plan of an aggregation, taken apart.
+pub struct AggregatePlan {
+    pub keys: Vec<*mut pg_sys::Node>,
+    pub calls: Vec<*mut pg_sys::Aggref>,
+    pub quals: Vec<*mut pg_sys::Node>,
+    /// The range-table index of the table.
+    pub index: u32,
+}
+
+impl AggregatePlan {
+    /// # Safety
+    /// `scan` was made by `plan_aggregate`.
+    pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> AggregatePlan {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let count = |part| integer(ports::list_nth((*scan).custom_private, part)) as usize;
+            let mut expressions = nodes::list::<pg_sys::TargetEntry>((*scan).custom_scan_tlist)
+                .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
+            let keys = expressions.by_ref().take(count(0)).collect();
+            let calls = expressions.by_ref().take(count(1));
+            let calls = calls.map(|node| node.cast()).collect();
+            let quals = expressions.by_ref().take(count(2)).collect();
+            let table = expressions.next().expect("the table's column is last");
+            AggregatePlan {
+                keys,
+                calls,
+                quals,
+                index: (*table.cast::<pg_sys::Var>()).varno as u32,
+            }
+        }
+    }
+}

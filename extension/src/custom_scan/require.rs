@@ -1,0 +1,209 @@
+//! Why something was not vectorised, and `lanes.vectorize = require`.
+//!
+//! Reasons are noted while a query is planned. A scan of ours takes those that concern its table into its plan, for
+//! EXPLAIN; under `require` the finished plan is looked through, and a lanes table that is read in any other way than by
+//! nodes of ours without reasons fails the query with them.
+
+use std::cell::RefCell;
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::offer::is_lanes_table;
+use super::plan;
+use super::settings::{self, Vectorize};
+use crate::error;
+use crate::pg::{nodes, ports};
+
+static mut PREVIOUS: pg_sys::planner_hook_type = None;
+
+/// A reason, with the planner's state and the table that it concerns.
+struct Noted {
+    root: usize,
+    index: u32,
+    reason: String,
+}
+
+thread_local! {
+    static NOTED: RefCell<Vec<Noted>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Notes why something about a table is not vectorised.
+pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
+    NOTED.with_borrow_mut(|noted| {
+        let root = root as usize;
+        let known = noted
+            .iter()
+            .any(|n| n.root == root && n.index == index && n.reason == reason);
+        if !known {
+            noted.push(Noted {
+                root,
+                index,
+                reason,
+            });
+        }
+    });
+}
+
+/// The reasons that concern a table.
+pub fn reasons(root: *mut pg_sys::PlannerInfo, index: u32) -> Vec<String> {
+    NOTED.with_borrow(|noted| {
+        let concerns = |n: &&Noted| n.root == root as usize && n.index == index;
+        noted
+            .iter()
+            .filter(concerns)
+            .map(|n| n.reason.clone())
+            .collect()
+    })
+}
+
+/// Installs the hook.
+pub fn register() {
+    // SAFETY: single-threaded, once a process.
+    unsafe {
+        PREVIOUS = pg_sys::planner_hook;
+        pg_sys::planner_hook = Some(planner);
+    }
+}
+
+unsafe extern "C-unwind" {
+    // Called without the bindings' error boundary, so that errors keep their position.
+    #[link_name = "standard_planner"]
+    fn standard_planner(
+        query: *mut pg_sys::Query,
+        text: *const std::ffi::c_char,
+        options: i32,
+        parameters: pg_sys::ParamListInfo,
+    ) -> *mut pg_sys::PlannedStmt;
+}
+
+/// The hook. Errors of planning pass through this frame as core's own jump: nothing here needs dropping.
+unsafe extern "C-unwind" fn planner(
+    query: *mut pg_sys::Query,
+    text: *const std::ffi::c_char,
+    options: i32,
+    parameters: pg_sys::ParamListInfo,
+) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: the arguments are the ones we were called with.
+    unsafe {
+        begin();
+        let next = PREVIOUS.unwrap_or(standard_planner);
+        let planned = next(query, text, options, parameters);
+        end(planned);
+        planned
+    }
+}
+
+/// Planning can nest: a function that is folded may plan queries of its own. So reasons go when a query is planned, and
+/// those of queries that failed when they are too many.
+#[pg_guard]
+unsafe extern "C-unwind" fn begin() {
+    NOTED.with_borrow_mut(|noted| {
+        if noted.len() > NOTED_MAX {
+            noted.clear();
+        }
+    });
+}
+
+/// Reasons kept at most; past that those of queries that failed to plan have piled up.
+const NOTED_MAX: usize = 1_000;
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
+    if settings::vectorize() == Vectorize::Require && !planned.is_null() {
+        // SAFETY: a finished plan.
+        unsafe {
+            check((*planned).planTree, planned);
+            for subplan in nodes::list::<pg_sys::Plan>((*planned).subplans) {
+                check(subplan, planned);
+            }
+        }
+    }
+    NOTED.with_borrow_mut(Vec::clear);
+}
+
+/// Fails if a lanes table is read by a node that is not ours, or by one that could not do all.
+unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
+    // SAFETY: a live plan; each node is read as what its tag says.
+    unsafe {
+        if plan.is_null() {
+            return;
+        }
+        let table = |index: u32| {
+            let entry: *mut pg_sys::RangeTblEntry =
+                ports::list_nth((*planned).rtable, index as i32 - 1);
+            (*entry).relid
+        };
+        match (*plan).type_ {
+            pg_sys::NodeTag::T_SeqScan
+            | pg_sys::NodeTag::T_SampleScan
+            | pg_sys::NodeTag::T_TidScan
+            | pg_sys::NodeTag::T_TidRangeScan => {
+                let relid = table((*plan.cast::<pg_sys::Scan>()).scanrelid);
+                if is_lanes_table(relid) {
+                    fail(relid, all_reasons("read by a scan of PostgreSQL's own"));
+                }
+            }
+            pg_sys::NodeTag::T_CustomScan => {
+                let scan = plan.cast::<pg_sys::CustomScan>();
+                let name = std::ffi::CStr::from_ptr((*(*scan).methods).CustomName);
+                if name == plan::SCAN_NAME && !(*scan).custom_private.is_null() {
+                    let reasons: Vec<String> = nodes::list((*scan).custom_private)
+                        .map(|node| nodes::text_of(node))
+                        .collect();
+                    fail(table((*scan).scan.scanrelid), reasons.join("; "));
+                }
+                for child in nodes::list::<pg_sys::Plan>((*scan).custom_plans) {
+                    check(child, planned);
+                }
+            }
+            pg_sys::NodeTag::T_Append => {
+                let append = plan.cast::<pg_sys::Append>();
+                for child in nodes::list::<pg_sys::Plan>((*append).appendplans) {
+                    check(child, planned);
+                }
+            }
+            pg_sys::NodeTag::T_MergeAppend => {
+                let append = plan.cast::<pg_sys::MergeAppend>();
+                for child in nodes::list::<pg_sys::Plan>((*append).mergeplans) {
+                    check(child, planned);
+                }
+            }
+            pg_sys::NodeTag::T_SubqueryScan => {
+                check((*plan.cast::<pg_sys::SubqueryScan>()).subplan, planned);
+            }
+            _ => {}
+        }
+        check((*plan).lefttree, planned);
+        check((*plan).righttree, planned);
+    }
+}
+
+fn all_reasons(otherwise: &str) -> String {
+    NOTED.with_borrow(|noted| {
+        if noted.is_empty() {
+            return otherwise.to_string();
+        }
+        let reasons: Vec<&str> = noted.iter().map(|n| n.reason.as_str()).collect();
+        reasons.join("; ")
+    })
+}
+
+fn fail(table: pg_sys::Oid, reason: String) -> ! {
+    // SAFETY: a catalogue look-up.
+    let name = unsafe {
+        let name = pg_sys::get_rel_name(table);
+        if name.is_null() {
+            table.to_u32().to_string()
+        } else {
+            std::ffi::CStr::from_ptr(name)
+                .to_string_lossy()
+                .into_owned()
+        }
+    };
+    error::raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("query on lanes table \"{name}\" is not vectorised: {reason}"),
+        "Set lanes.vectorize to on to run it all the same.",
+    )
+}

@@ -1,0 +1,36 @@
+//! `lanes.vectorize`.
+
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+
+/// Whether queries are vectorised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PostgresGucEnum)]
+pub enum Vectorize {
+    /// Never.
+    #[name = c"off"]
+    Off,
+    /// Where it can be done.
+    #[name = c"on"]
+    On,
+    /// Everywhere, or the query fails and says why.
+    #[name = c"require"]
+    Require,
+}
+
+static VECTORIZE: GucSetting<Vectorize> = GucSetting::<Vectorize>::new(Vectorize::On);
+
+/// The setting.
+pub fn vectorize() -> Vectorize {
+    VECTORIZE.get()
+}
+
+/// Defines the setting.
+pub fn register() {
+    GucRegistry::define_enum_guc(
+        c"lanes.vectorize",
+        c"Whether queries on lanes tables use the vectorised executor.",
+        c"off: never. on: where it can be done. require: a query on lanes tables that cannot be vectorised fails and says why.",
+        &VECTORIZE,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+}

@@ -1,0 +1,678 @@
+//! From PostgreSQL's expressions to the engine's.
+//!
+//! What has an exact counterpart is translated; anything else is refused with the reason, which EXPLAIN shows. The
+//! planner translates to find out whether it can be done, the executor once more to do it: what is planned stays
+//! PostgreSQL's own expressions, which survive copying, caching and a change of the library.
+//!
+//! Expressions without columns (constants, parameters, `now() - interval '1 hour'`) become *scalars*: PostgreSQL
+//! evaluates them once a scan, before its first row. Operators are known by their B-tree family, strategy and types,
+//! arithmetic and casts by the OIDs of their functions, so nothing depends on names or search paths.
+
+use std::ffi::CStr;
+
+use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
+use lanes_columnar::vector::predicate::{Predicate, TextPredicate};
+use lanes_columnar::vector::text::OneOf;
+use lanes_columnar::vector::value::Value;
+use lanes_columnar::with_number;
+use lanes_simd::Comparison;
+use pgrx::pg_sys;
+
+use super::text_test::FunctionTest;
+use crate::pg::{datum, nodes, ports};
+
+/// Why something is not translated.
+pub type Refusal = String;
+
+/// The result of a translation.
+pub type Translation<T> = Result<T, Refusal>;
+
+/// Where scalars come from.
+#[derive(Clone, Copy)]
+pub enum Scalars {
+    /// Nowhere: only whether it can be done is asked.
+    Unknown,
+    /// They are evaluated, as expressions of this plan node.
+    Evaluated(*mut pg_sys::PlanState),
+}
+
+/// Translates expressions over the columns of one table.
+pub struct Translator {
+    scalars_from: Scalars,
+    /// The scalars of all that was translated so far.
+    pub scalars: Vec<Option<Scalar>>,
+}
+
+/// A constant, or a parameter's value, by its datum.
+pub type Constant = Option<pg_sys::Datum>;
+
+impl Translator {
+    /// Nothing translated yet.
+    pub fn new(scalars_from: Scalars) -> Translator {
+        Translator {
+            scalars_from,
+            scalars: Vec::new(),
+        }
+    }
+
+    /// Where scalars come from.
+    pub fn scalars_from(&self) -> Scalars {
+        self.scalars_from
+    }
+
+    /// NULL in every row.
+    pub fn null(&mut self, number: NumberType) -> Value {
+        Value::Scalar(number, self.scalar(None))
+    }
+
+    fn scalar(&mut self, value: Option<Scalar>) -> usize {
+        self.scalars.push(value);
+        self.scalars.len() - 1
+    }
+
+    /// The value of an expression without columns.
+    ///
+    /// # Safety
+    /// `node` is a live expression.
+    pub unsafe fn constant(&self, node: *mut pg_sys::Node) -> Translation<Constant> {
+        // SAFETY: the caller's promise; the plan node outlives the scan.
+        unsafe {
+            if (*node).type_ == pg_sys::NodeTag::T_Const {
+                let constant = node.cast::<pg_sys::Const>();
+                return Ok((!(*constant).constisnull).then_some((*constant).constvalue));
+            }
+            if pg_sys::contain_volatile_functions(node) {
+                return Err("a volatile function".into());
+            }
+            if nodes::contains_subplan(node) {
+                return Err("a subquery".into());
+            }
+            match self.scalars_from {
+                Scalars::Unknown => Ok(None),
+                Scalars::Evaluated(plan) => Ok(nodes::evaluate(node.cast(), plan)),
+            }
+        }
+    }
+
+    /// A number a row.
+    ///
+    /// # Safety
+    /// `node` is a live expression over one table.
+    pub unsafe fn value(&mut self, node: *mut pg_sys::Node) -> Translation<Value> {
+        // SAFETY: the caller's promise; each node is read as what its tag says.
+        unsafe {
+            let node = strip(node);
+            let type_of = pg_sys::exprType(node);
+            let Some(number) = number_type(type_of) else {
+                return Err(format!("an expression of type {}", type_name(type_of)));
+            };
+            if !pg_sys::contain_var_clause(node) {
+                let value = self.constant(node)?;
+                let scalar = value.map(|datum| to_scalar(number, datum));
+                return Ok(Value::Scalar(number, self.scalar(scalar)));
+            }
+            match (*node).type_ {
+                pg_sys::NodeTag::T_Var => Ok(Value::Column(number, attribute(node)?)),
+                pg_sys::NodeTag::T_OpExpr => {
+                    let operation = node.cast::<pg_sys::OpExpr>();
+                    self.operation((*operation).opfuncid.to_u32(), (*operation).args)
+                }
+                pg_sys::NodeTag::T_FuncExpr => {
+                    let function = node.cast::<pg_sys::FuncExpr>();
+                    self.operation((*function).funcid.to_u32(), (*function).args)
+                }
+                _ => Err(describe(node)),
+            }
+        }
+    }
+
+    unsafe fn operation(
+        &mut self,
+        function: u32,
+        arguments: *mut pg_sys::List,
+    ) -> Translation<Value> {
+        // SAFETY: as for `value`.
+        unsafe {
+            let argument = |i| ports::list_nth::<pg_sys::Node>(arguments, i);
+            if let Some((number, operation)) = arithmetic(function) {
+                let left = self.value(argument(0))?;
+                let right = self.value(argument(1))?;
+                return Ok(Value::arithmetic(
+                    number,
+                    operation,
+                    widened(number, left),
+                    widened(number, right),
+                ));
+            }
+            if let Some(number) = negation(function) {
+                let value = self.value(argument(0))?;
+                let minus_one = with_number!(number, T => one_less_than_zero::<T>());
+                let scalar = self.scalar(Some(minus_one));
+                let factor = Value::Scalar(number, scalar);
+                return Ok(Value::arithmetic(
+                    number,
+                    Operation::Multiply,
+                    value,
+                    factor,
+                ));
+            }
+            if let Some((from, to)) = cast(function) {
+                let value = self.value(argument(0))?;
+                if value.number() != from {
+                    return Err("a cast from an unexpected type".into());
+                }
+                return Ok(Value::convert(to, value));
+            }
+            Err(format!("function {}", function_name(function)))
+        }
+    }
+
+    /// A truth a row.
+    ///
+    /// # Safety
+    /// `node` is a live expression of type bool over one table.
+    pub unsafe fn predicate(&mut self, node: *mut pg_sys::Node) -> Translation<Predicate> {
+        // SAFETY: the caller's promise; each node is read as what its tag says.
+        unsafe {
+            let node = strip(node);
+            if !pg_sys::contain_var_clause(node) {
+                let value = self.constant(node)?;
+                let scalar = value.map(|datum| Scalar((datum.value() & 0xff != 0).into()));
+                return Ok(Predicate::Scalar(self.scalar(scalar)));
+            }
+            match (*node).type_ {
+                pg_sys::NodeTag::T_Var => Ok(Predicate::Bool(attribute(node)?)),
+                pg_sys::NodeTag::T_BoolExpr => {
+                    let expression = node.cast::<pg_sys::BoolExpr>();
+                    let mut parts = Vec::new();
+                    for part in nodes::list::<pg_sys::Node>((*expression).args) {
+                        parts.push(self.predicate(part)?);
+                    }
+                    Ok(match (*expression).boolop {
+                        pg_sys::BoolExprType::AND_EXPR => Predicate::And(parts),
+                        pg_sys::BoolExprType::OR_EXPR => Predicate::Or(parts),
+                        _ => Predicate::Not(Box::new(parts.remove(0))),
+                    })
+                }
+                pg_sys::NodeTag::T_NullTest => self.null_test(node.cast()),
+                pg_sys::NodeTag::T_BooleanTest => {
+                    let test = node.cast::<pg_sys::BooleanTest>();
+                    let inner = Box::new(self.predicate((*test).arg.cast())?);
+                    let not = |predicate| Predicate::Not(Box::new(predicate));
+                    Ok(match (*test).booltesttype {
+                        pg_sys::BoolTestType::IS_TRUE => Predicate::IsTrue(inner),
+                        pg_sys::BoolTestType::IS_NOT_TRUE => not(Predicate::IsTrue(inner)),
+                        pg_sys::BoolTestType::IS_FALSE => Predicate::IsFalse(inner),
+                        pg_sys::BoolTestType::IS_NOT_FALSE => not(Predicate::IsFalse(inner)),
+                        pg_sys::BoolTestType::IS_UNKNOWN => Predicate::IsUnknown(inner),
+                        _ => not(Predicate::IsUnknown(inner)),
+                    })
+                }
+                pg_sys::NodeTag::T_OpExpr => self.comparison(node.cast()),
+                pg_sys::NodeTag::T_ScalarArrayOpExpr => self.member(node.cast()),
+                _ => Err(describe(node)),
+            }
+        }
+    }
+
+    unsafe fn null_test(&mut self, test: *mut pg_sys::NullTest) -> Translation<Predicate> {
+        // SAFETY: as for `predicate`.
+        unsafe {
+            if (*test).argisrow {
+                return Err("a test of a row for NULL".into());
+            }
+            let argument = strip((*test).arg.cast());
+            let is_null = if (*argument).type_ == pg_sys::NodeTag::T_Var {
+                Predicate::ColumnIsNull(attribute(argument)?)
+            } else if pg_sys::exprType(argument) == pg_sys::BOOLOID {
+                Predicate::IsUnknown(Box::new(self.predicate(argument)?))
+            } else {
+                Predicate::IsNull(self.value(argument)?)
+            };
+            Ok(match (*test).nulltesttype {
+                pg_sys::NullTestType::IS_NULL => is_null,
+                _ => Predicate::Not(Box::new(is_null)),
+            })
+        }
+    }
+
+    unsafe fn comparison(&mut self, expression: *mut pg_sys::OpExpr) -> Translation<Predicate> {
+        // SAFETY: as for `predicate`.
+        unsafe {
+            let (left, right) = (
+                strip(ports::list_nth((*expression).args, 0)),
+                match ports::list_length((*expression).args) {
+                    2 => strip(ports::list_nth((*expression).args, 1)),
+                    _ => return Err("a prefix operator".into()),
+                },
+            );
+            let function = (*expression).opfuncid.to_u32();
+            let collation = (*expression).inputcollid;
+            if let Some(found) = self.text_comparison(function, collation, left, right)? {
+                return Ok(found);
+            }
+            let Some((comparison, family, types)) = ports::btree_operator((*expression).opno)
+            else {
+                return Err(format!("operator {}", operator_name((*expression).opno)));
+            };
+            let numbers = matches!(
+                family,
+                pg_sys::INTEGER_BTREE_FAM_OID | ports::FLOAT_BTREE_FAM_OID
+            );
+            // Times of different types are not comparable as numbers.
+            if !numbers && types.0 != types.1 {
+                return Err("a comparison of times of different types".into());
+            }
+            let (a, b) = (self.value(left)?, self.value(right)?);
+            let number = wider(a.number(), b.number());
+            Ok(Predicate::Compare(
+                comparison,
+                widened(number, a),
+                widened(number, b),
+            ))
+        }
+    }
+
+    /// A comparison of a column of text with a scalar; `None` if this is no comparison of texts.
+    unsafe fn text_comparison(
+        &mut self,
+        function: u32,
+        collation: pg_sys::Oid,
+        left: *mut pg_sys::Node,
+        right: *mut pg_sys::Node,
+    ) -> Translation<Option<Predicate>> {
+        // SAFETY: as for `predicate`.
+        unsafe {
+            let by_code = text_function(function);
+            if by_code == TextFunction::None {
+                return Ok(None);
+            }
+            let (column, scalar, flipped) = match (is_text_column(left), is_text_column(right)) {
+                (true, false) if !pg_sys::contain_var_clause(right) => (left, right, false),
+                (false, true) if !pg_sys::contain_var_clause(left) => (right, left, true),
+                _ => return Err("a comparison of two texts of the row".into()),
+            };
+            if collation != pg_sys::InvalidOid && !pg_sys::get_collation_isdeterministic(collation)
+            {
+                return Err("a nondeterministic collation".into());
+            }
+            let attribute = attribute(column)?;
+            let value = self.constant(scalar)?;
+            let evaluated = matches!(self.scalars_from, Scalars::Evaluated(_));
+            let Some(datum) = value else {
+                // NULL, or not known yet.
+                let unknown = self.scalar(None);
+                return Ok(Some(Predicate::Scalar(unknown)));
+            };
+            if !evaluated && by_code == TextFunction::Other {
+                return Ok(Some(Predicate::ColumnIsNull(attribute)));
+            }
+            let test = |payload| TextPredicate::new(attribute, Box::new(OneOf::new(vec![payload])));
+            Ok(Some(match by_code {
+                TextFunction::Equal => Predicate::Text(test(datum::text_payload(datum))),
+                TextFunction::NotEqual => {
+                    Predicate::Not(Box::new(Predicate::Text(test(datum::text_payload(datum)))))
+                }
+                _ => {
+                    let test = FunctionTest::new(function.into(), collation, datum, flipped);
+                    Predicate::Text(TextPredicate::new(attribute, Box::new(test)))
+                }
+            }))
+        }
+    }
+
+    unsafe fn member(
+        &mut self,
+        expression: *mut pg_sys::ScalarArrayOpExpr,
+    ) -> Translation<Predicate> {
+        // SAFETY: as for `predicate`.
+        unsafe {
+            let column = strip(ports::list_nth((*expression).args, 0));
+            let array = strip(ports::list_nth((*expression).args, 1));
+            if pg_sys::contain_var_clause(array) {
+                return Err("an array of the row".into());
+            }
+            let any = (*expression).useOr;
+            let function = (*expression).opfuncid.to_u32();
+            let element = pg_sys::get_element_type(pg_sys::exprType(array));
+            let constant = self.constant(array)?;
+            let null_array = constant.is_none();
+            let elements =
+                constant.map_or(Vec::new(), |datum| datum::array_elements(datum, element));
+            match text_function(function) {
+                TextFunction::None => {}
+                wanted @ (TextFunction::Equal | TextFunction::NotEqual)
+                    if is_text_column(column) && any == (wanted == TextFunction::Equal) =>
+                {
+                    let collation = (*expression).inputcollid;
+                    if collation != pg_sys::InvalidOid
+                        && !pg_sys::get_collation_isdeterministic(collation)
+                    {
+                        return Err("a nondeterministic collation".into());
+                    }
+                    let attribute = attribute(column)?;
+                    if null_array {
+                        let unknown = self.scalar(None);
+                        return Ok(Predicate::Scalar(unknown));
+                    }
+                    let has_null = elements.iter().any(Option::is_none);
+                    let payloads = elements.iter().flatten().map(|d| datum::text_payload(*d));
+                    let test = OneOf::new(payloads.collect());
+                    let found = Predicate::Text(TextPredicate::new(attribute, Box::new(test)));
+                    // A NULL among the elements makes a miss NULL.
+                    let or_null = |predicate, scalars: &mut Self| {
+                        let unknown = scalars.scalar(None);
+                        Predicate::Or(vec![predicate, Predicate::Scalar(unknown)])
+                    };
+                    let found = if has_null {
+                        or_null(found, self)
+                    } else {
+                        found
+                    };
+                    return Ok(if any {
+                        found
+                    } else {
+                        Predicate::Not(Box::new(found))
+                    });
+                }
+                _ => return Err("a list of texts with this operator".into()),
+            }
+            let Some((comparison, _, types)) = ports::btree_operator((*expression).opno) else {
+                return Err(format!("operator {}", operator_name((*expression).opno)));
+            };
+            let negated = match (comparison, any) {
+                (Comparison::Equal, true) => false,
+                (Comparison::NotEqual, false) => true,
+                _ => return Err("a list with this operator".into()),
+            };
+            let Some(number) = number_type(element) else {
+                return Err(format!("a list of type {}", type_name(element)));
+            };
+            if types.0 != types.1 {
+                return Err("a list of another type".into());
+            }
+            let value = self.value(column)?;
+            if value.number() != number {
+                return Err("a list of another type".into());
+            }
+            if null_array {
+                let unknown = self.scalar(None);
+                return Ok(Predicate::Scalar(unknown));
+            }
+            let list = elements
+                .into_iter()
+                .map(|datum| self.scalar(datum.map(|datum| to_scalar(number, datum))))
+                .collect();
+            Ok(if negated {
+                Predicate::NotMember(value, list)
+            } else {
+                Predicate::Member(value, list)
+            })
+        }
+    }
+}
+
+/// `-1` of a type.
+fn one_less_than_zero<T: Number>() -> Scalar {
+    if T::TYPE.is_float() {
+        match T::TYPE {
+            NumberType::F32 => (-1f32).to_scalar(),
+            _ => (-1f64).to_scalar(),
+        }
+    } else {
+        Scalar(-1i64 as u64)
+    }
+}
+
+/// The number of the type that both sides are converted to.
+fn wider(a: NumberType, b: NumberType) -> NumberType {
+    if a.width() >= b.width() { a } else { b }
+}
+
+/// A value as a number of another type, if it is not yet one.
+fn widened(number: NumberType, value: Value) -> Value {
+    if value.number() == number {
+        value
+    } else {
+        Value::convert(number, value)
+    }
+}
+
+/// The number type of an SQL type.
+pub fn number_type(type_of: pg_sys::Oid) -> Option<NumberType> {
+    // SAFETY: a catalogue look-up.
+    let base = if type_of.to_u32() < pg_sys::FirstNormalObjectId {
+        type_of
+    } else {
+        unsafe { pg_sys::getBaseType(type_of) }
+    };
+    Some(match base {
+        pg_sys::INT2OID => NumberType::I16,
+        pg_sys::INT4OID | pg_sys::DATEOID => NumberType::I32,
+        pg_sys::INT8OID | pg_sys::TIMEOID | pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => {
+            NumberType::I64
+        }
+        pg_sys::FLOAT4OID => NumberType::F32,
+        pg_sys::FLOAT8OID => NumberType::F64,
+        _ => return None,
+    })
+}
+
+/// A datum of a number type.
+pub fn to_scalar(number: NumberType, datum: pg_sys::Datum) -> Scalar {
+    let bits = datum.value() as u64;
+    match number {
+        NumberType::I16 => (bits as i16).to_scalar(),
+        NumberType::I32 => (bits as i32).to_scalar(),
+        NumberType::F32 => Scalar(bits & 0xffff_ffff),
+        NumberType::I64 | NumberType::F64 => Scalar(bits),
+    }
+}
+
+/// A number as a datum, sign-extended as PostgreSQL's macros do.
+pub fn to_datum(number: NumberType, scalar: Scalar) -> pg_sys::Datum {
+    match number {
+        NumberType::F32 => pg_sys::Datum::from(scalar.0 as u32 as i32),
+        _ => pg_sys::Datum::from(scalar.0 as usize),
+    }
+}
+
+/// Without relabelling, which changes no bytes.
+///
+/// # Safety
+/// `node` is a live expression.
+pub unsafe fn strip(mut node: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: the caller's promise.
+    unsafe {
+        while (*node).type_ == pg_sys::NodeTag::T_RelabelType {
+            node = (*node.cast::<pg_sys::RelabelType>()).arg.cast();
+        }
+    }
+    node
+}
+
+/// The index of the attribute that a Var stands for.
+///
+/// # Safety
+/// `node` is a live Var.
+pub unsafe fn attribute(node: *mut pg_sys::Node) -> Translation<usize> {
+    // SAFETY: the caller's promise.
+    let number = unsafe { (*node.cast::<pg_sys::Var>()).varattno };
+    if number <= 0 {
+        return Err("a system column or whole row".into());
+    }
+    Ok(number as usize - 1)
+}
+
+/// Whether an expression is a column of text or varchar, whose items are equal if their bytes are.
+///
+/// # Safety
+/// `node` is a live expression.
+pub unsafe fn is_text_column(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*node).type_ == pg_sys::NodeTag::T_Var && {
+            let base = pg_sys::getBaseType((*node.cast::<pg_sys::Var>()).vartype);
+            matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID)
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TextFunction {
+    None,
+    Equal,
+    NotEqual,
+    /// A function of two texts that cannot fail under a deterministic collation.
+    Other,
+}
+
+fn text_function(function: u32) -> TextFunction {
+    match function {
+        pg_sys::F_TEXTEQ => TextFunction::Equal,
+        pg_sys::F_TEXTNE => TextFunction::NotEqual,
+        pg_sys::F_TEXT_LT
+        | pg_sys::F_TEXT_LE
+        | pg_sys::F_TEXT_GT
+        | pg_sys::F_TEXT_GE
+        | pg_sys::F_TEXTLIKE
+        | pg_sys::F_TEXTNLIKE
+        | pg_sys::F_TEXTICLIKE
+        | pg_sys::F_TEXTICNLIKE => TextFunction::Other,
+        _ => TextFunction::None,
+    }
+}
+
+/// The operator of a function of two numbers, and the type in which it is computed.
+fn arithmetic(function: u32) -> Option<(NumberType, Operation)> {
+    use NumberType::{F32, F64, I16, I32, I64};
+    use Operation::{Add, Divide, Modulo, Multiply, Subtract};
+    Some(match function {
+        pg_sys::F_INT2PL => (I16, Add),
+        pg_sys::F_INT2MI => (I16, Subtract),
+        pg_sys::F_INT2MUL => (I16, Multiply),
+        pg_sys::F_INT2DIV => (I16, Divide),
+        pg_sys::F_INT2MOD => (I16, Modulo),
+        pg_sys::F_INT4PL | pg_sys::F_INT24PL | pg_sys::F_INT42PL => (I32, Add),
+        pg_sys::F_INT4MI | pg_sys::F_INT24MI | pg_sys::F_INT42MI => (I32, Subtract),
+        pg_sys::F_INT4MUL | pg_sys::F_INT24MUL | pg_sys::F_INT42MUL => (I32, Multiply),
+        pg_sys::F_INT4DIV | pg_sys::F_INT24DIV | pg_sys::F_INT42DIV => (I32, Divide),
+        pg_sys::F_INT4MOD => (I32, Modulo),
+        pg_sys::F_INT8PL
+        | pg_sys::F_INT48PL
+        | pg_sys::F_INT84PL
+        | pg_sys::F_INT28PL
+        | pg_sys::F_INT82PL => (I64, Add),
+        pg_sys::F_INT8MI
+        | pg_sys::F_INT48MI
+        | pg_sys::F_INT84MI
+        | pg_sys::F_INT28MI
+        | pg_sys::F_INT82MI => (I64, Subtract),
+        pg_sys::F_INT8MUL
+        | pg_sys::F_INT48MUL
+        | pg_sys::F_INT84MUL
+        | pg_sys::F_INT28MUL
+        | pg_sys::F_INT82MUL => (I64, Multiply),
+        pg_sys::F_INT8DIV
+        | pg_sys::F_INT48DIV
+        | pg_sys::F_INT84DIV
+        | pg_sys::F_INT28DIV
+        | pg_sys::F_INT82DIV => (I64, Divide),
+        pg_sys::F_INT8MOD => (I64, Modulo),
+        pg_sys::F_FLOAT4PL => (F32, Add),
+        pg_sys::F_FLOAT4MI => (F32, Subtract),
+        pg_sys::F_FLOAT4MUL => (F32, Multiply),
+        pg_sys::F_FLOAT4DIV => (F32, Divide),
+        pg_sys::F_FLOAT8PL | pg_sys::F_FLOAT48PL | pg_sys::F_FLOAT84PL => (F64, Add),
+        pg_sys::F_FLOAT8MI | pg_sys::F_FLOAT48MI | pg_sys::F_FLOAT84MI => (F64, Subtract),
+        pg_sys::F_FLOAT8MUL | pg_sys::F_FLOAT48MUL | pg_sys::F_FLOAT84MUL => (F64, Multiply),
+        pg_sys::F_FLOAT8DIV | pg_sys::F_FLOAT48DIV | pg_sys::F_FLOAT84DIV => (F64, Divide),
+        _ => return None,
+    })
+}
+
+/// The type whose unary minus a function is.
+fn negation(function: u32) -> Option<NumberType> {
+    Some(match function {
+        pg_sys::F_INT2UM => NumberType::I16,
+        pg_sys::F_INT4UM => NumberType::I32,
+        pg_sys::F_INT8UM => NumberType::I64,
+        pg_sys::F_FLOAT4UM => NumberType::F32,
+        pg_sys::F_FLOAT8UM => NumberType::F64,
+        _ => return None,
+    })
+}
+
+/// The types of a cast between numbers.
+fn cast(function: u32) -> Option<(NumberType, NumberType)> {
+    use NumberType::{F32, F64, I16, I32, I64};
+    Some(match function {
+        pg_sys::F_INT4_INT2 => (I16, I32),
+        pg_sys::F_INT8_INT2 => (I16, I64),
+        pg_sys::F_FLOAT4_INT2 => (I16, F32),
+        pg_sys::F_FLOAT8_INT2 => (I16, F64),
+        pg_sys::F_INT2_INT4 => (I32, I16),
+        pg_sys::F_INT8_INT4 => (I32, I64),
+        pg_sys::F_FLOAT4_INT4 => (I32, F32),
+        pg_sys::F_FLOAT8_INT4 => (I32, F64),
+        pg_sys::F_INT2_INT8 => (I64, I16),
+        pg_sys::F_INT4_INT8 => (I64, I32),
+        pg_sys::F_FLOAT4_INT8 => (I64, F32),
+        pg_sys::F_FLOAT8_INT8 => (I64, F64),
+        pg_sys::F_INT2_FLOAT4 => (F32, I16),
+        pg_sys::F_INT4_FLOAT4 => (F32, I32),
+        pg_sys::F_INT8_FLOAT4 => (F32, I64),
+        pg_sys::F_FLOAT8_FLOAT4 => (F32, F64),
+        pg_sys::F_INT2_FLOAT8 => (F64, I16),
+        pg_sys::F_INT4_FLOAT8 => (F64, I32),
+        pg_sys::F_INT8_FLOAT8 => (F64, I64),
+        pg_sys::F_FLOAT4_FLOAT8 => (F64, F32),
+        _ => return None,
+    })
+}
+
+/// A type's name, for messages.
+pub fn type_name(type_of: pg_sys::Oid) -> String {
+    // SAFETY: gives a palloc'd string for any OID.
+    unsafe { CStr::from_ptr(pg_sys::format_type_be(type_of)) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// A function's name, for messages.
+pub fn function_name(function: u32) -> String {
+    // SAFETY: gives a palloc'd string, or null if there is no such function.
+    unsafe {
+        let name = pg_sys::get_func_name(function.into());
+        if name.is_null() {
+            return function.to_string();
+        }
+        CStr::from_ptr(name).to_string_lossy().into_owned()
+    }
+}
+
+fn operator_name(operator: pg_sys::Oid) -> String {
+    // SAFETY: as above.
+    unsafe {
+        let name = pg_sys::get_opname(operator);
+        if name.is_null() {
+            return operator.to_u32().to_string();
+        }
+        CStr::from_ptr(name).to_string_lossy().into_owned()
+    }
+}
+
+/// What an expression is that has no counterpart.
+pub unsafe fn describe(node: *mut pg_sys::Node) -> String {
+    // SAFETY: the caller has a live node.
+    match unsafe { (*node).type_ } {
+        pg_sys::NodeTag::T_CaseExpr => "CASE".into(),
+        pg_sys::NodeTag::T_CoalesceExpr => "COALESCE".into(),
+        pg_sys::NodeTag::T_MinMaxExpr => "GREATEST or LEAST".into(),
+        pg_sys::NodeTag::T_SubPlan | pg_sys::NodeTag::T_AlternativeSubPlan => "a subquery".into(),
+        pg_sys::NodeTag::T_DistinctExpr => "IS DISTINCT FROM".into(),
+        pg_sys::NodeTag::T_CoerceViaIO => "a cast through text".into(),
+        pg_sys::NodeTag::T_RowExpr => "a row".into(),
+        tag => format!("an expression ({tag:?})"),
+    }
+}

@@ -1,0 +1,213 @@
+//! The visible rows of a table as vectors, in row order.
+//!
+//! ```text
+//! segment → visible ranges + window (table_am::scan) → vectors of the window:
+//!     selection = visible rows; none → next
+//!     zone maps contradict a pushed qual → next
+//! ```
+
+use lanes_columnar::lane::{DictionaryView, Lane};
+use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::vector::frame::{Bounds, Frame};
+use lanes_columnar::vector::number::Scalar;
+use lanes_columnar::vector::selection::Selection;
+use pgrx::pg_sys;
+
+use super::prune::Prune;
+use crate::pg::datum::RowOutlet;
+use crate::pg::ports;
+use crate::table_am::scan::{Range, Scan};
+use crate::table_am::tid;
+
+/// What a source did, for EXPLAIN.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Counters {
+    pub segments: u64,
+    pub vectors: u64,
+    pub vectors_skipped: u64,
+    pub rows: u64,
+}
+
+/// A scan under way, a vector at a time.
+pub struct VectorSource {
+    scan: Scan,
+    lanes: Vec<Lane>,
+    dictionaries: Vec<DictionaryView>,
+    bounds: Vec<Bounds>,
+    /// Attributes of integers whose bounds somebody wants.
+    bounds_wanted: Vec<usize>,
+    ranges: Vec<Range>,
+    range: usize,
+    outlet: *const RowOutlet,
+    /// The row at place 0 of the window.
+    first_row: u64,
+    place: usize,
+    rows: usize,
+    open: bool,
+    pub counters: Counters,
+}
+
+impl VectorSource {
+    /// # Safety
+    /// As for [`Scan::begin`].
+    pub unsafe fn begin(
+        relation: pg_sys::Relation,
+        snapshot: pg_sys::Snapshot,
+        bounds_wanted: Vec<usize>,
+    ) -> VectorSource {
+        // SAFETY: the caller's promise.
+        unsafe {
+            ports::PredicateLockRelation(relation, snapshot);
+            ports::pgstat_count_heap_scan(relation);
+            VectorSource {
+                scan: Scan::begin(relation, snapshot, std::ptr::null()),
+                lanes: Vec::new(),
+                dictionaries: Vec::new(),
+                bounds: Vec::new(),
+                bounds_wanted,
+                ranges: Vec::new(),
+                range: 0,
+                outlet: std::ptr::null(),
+                first_row: 0,
+                place: 0,
+                rows: 0,
+                open: false,
+                counters: Counters::default(),
+            }
+        }
+    }
+
+    /// Goes on to the next vector that has visible rows and is not ruled out; they are selected.
+    pub fn next(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> Option<Selection> {
+        loop {
+            if !self.open && !self.open_window() {
+                return None;
+            }
+            let Some(selection) = self.next_vector() else {
+                self.open = false;
+                continue;
+            };
+            self.counters.vectors += 1;
+            let ruled_out = prunes.iter().any(|prune| {
+                let zone = self.zone(prune.attribute);
+                zone.is_some_and(|zone| prune.rules_out(&zone, scalars))
+            });
+            if ruled_out {
+                self.counters.vectors_skipped += 1;
+                continue;
+            }
+            self.counters.rows += selection.count() as u64;
+            for index in 0..self.bounds_wanted.len() {
+                let attribute = self.bounds_wanted[index];
+                self.bounds[attribute] = self.bounds_of(attribute);
+            }
+            return Some(selection);
+        }
+    }
+
+    fn open_window(&mut self) -> bool {
+        let Some((ranges, window)) = self.scan.next_window() else {
+            return false;
+        };
+        self.lanes.clear();
+        self.lanes.extend(window.lanes());
+        self.dictionaries.clear();
+        self.dictionaries.extend_from_slice(window.dictionaries());
+        let attributes = self.lanes.len();
+        self.bounds.clear();
+        self.bounds.resize(attributes, Bounds::default());
+        self.ranges.clear();
+        self.ranges.extend_from_slice(ranges);
+        self.outlet = window.outlet();
+        self.first_row = window.first_row;
+        self.range = 0;
+        self.rows = 0;
+        // The vector before the first.
+        let first = (self.ranges[0].from - self.first_row) as usize;
+        self.place = first / VECTOR_ROWS * VECTOR_ROWS;
+        self.open = true;
+        self.counters.segments += 1;
+        true
+    }
+
+    /// The visible rows of the next vector of the window that has any.
+    fn next_vector(&mut self) -> Option<Selection> {
+        if self.rows > 0 {
+            self.place += VECTOR_ROWS;
+        }
+        let range = self.ranges.get(self.range)?;
+        let first = (range.from.max(self.first_row + self.place as u64) - self.first_row) as usize;
+        self.place = first / VECTOR_ROWS * VECTOR_ROWS;
+        let start = self.first_row + self.place as u64;
+        let end = start + VECTOR_ROWS as u64;
+        let mut selection = Selection::NONE;
+        while let Some(range) = self.ranges.get(self.range) {
+            if range.from >= end {
+                break;
+            }
+            let to = range.to.min(end);
+            let (from, to) = (range.from.max(start) - start, to - start);
+            selection.insert(from as usize, to as usize);
+            self.rows = to as usize;
+            if range.to > end {
+                break;
+            }
+            self.range += 1;
+        }
+        Some(selection)
+    }
+
+    fn zone(&self, attribute: usize) -> Option<lanes_columnar::zone_map::Zone> {
+        self.scan
+            .window()?
+            .zone(attribute, self.place / VECTOR_ROWS)
+    }
+
+    fn bounds_of(&self, attribute: usize) -> Bounds {
+        let zone = self.zone(attribute);
+        match zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted)) {
+            Some((Some(minimum), Some(maximum), sorted)) if minimum <= maximum => Bounds {
+                known: true,
+                minimum,
+                maximum,
+                sorted,
+            },
+            _ => Bounds::default(),
+        }
+    }
+
+    /// The vector under way.
+    pub fn frame<'a>(&'a self, scalars: &'a [Option<Scalar>]) -> Frame<'a> {
+        Frame {
+            lanes: &self.lanes,
+            dictionaries: &self.dictionaries,
+            place: self.place,
+            rows: self.rows,
+            scalars,
+            bounds: &self.bounds,
+        }
+    }
+
+    /// The lanes as they hand out datums; valid until the next vector is asked for.
+    pub fn outlet(&self) -> *const RowOutlet {
+        self.outlet
+    }
+
+    /// A row of the vector as a place in the lanes.
+    pub fn place(&self, row: usize) -> usize {
+        self.place + row
+    }
+
+    /// The tuple id of a row of the vector.
+    pub fn tid(&self, row: usize) -> pg_sys::ItemPointerData {
+        tid::from_row(self.first_row + (self.place + row) as u64)
+    }
+
+    /// Ends the scan and reports its rows to the statistics.
+    pub fn end(self) {
+        // SAFETY: `begin`'s caller promised that the relation stays open.
+        unsafe {
+            ports::pgstat_count_heap_rows(self.scan.reader.relation, self.counters.rows as i64);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! `lanes.delta(x)` and `lanes.rate(x, ts)`: window functions of the row before in the partition's order.
+//!
+//! They remember the last row that counts in the partition's memory, so a row costs the same however long the
+//! partition is. Rows whose x (or ts) is NULL give NULL and are passed over: the next is compared with the last before.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use super::float8;
+use crate::error;
+use crate::pg::call::{self, Call, Remembered, float8_datum};
+
+crate::sql_callables! {
+    lanes_delta_float8, pg_finfo_lanes_delta_float8 => delta_float8;
+    lanes_delta_bigint, pg_finfo_lanes_delta_bigint => delta_bigint;
+    lanes_delta_integer, pg_finfo_lanes_delta_integer => delta_integer;
+    lanes_rate, pg_finfo_lanes_rate => rate_of_row;
+}
+
+/// The last row that counted.
+#[derive(Clone, Copy)]
+struct Previous {
+    is_there: bool,
+    x: u64,
+    ts: i64,
+}
+
+// SAFETY: zero bytes are the value that is not there.
+unsafe impl Remembered for Previous {}
+
+impl Previous {
+    /// What was there, if something was; this row is there from now on.
+    fn replace(&mut self, x: u64, ts: i64) -> Option<Previous> {
+        let before = std::mem::replace(
+            self,
+            Previous {
+                is_there: true,
+                x,
+                ts,
+            },
+        );
+        before.is_there.then_some(before)
+    }
+}
+
+fn delta_float8(call: &Call) -> Option<pg_sys::Datum> {
+    let (x, before) = difference(call)?;
+    let (x, before) = (call::float8(x), call::float8(before));
+    Some(float8_datum(float8::subtract(x, before)))
+}
+
+fn delta_bigint(call: &Call) -> Option<pg_sys::Datum> {
+    let (x, before) = difference(call)?;
+    let delta = call::int8(x).checked_sub(call::int8(before));
+    Some(pg_sys::Datum::from(
+        delta.unwrap_or_else(|| out_of_range("bigint")),
+    ))
+}
+
+fn delta_integer(call: &Call) -> Option<pg_sys::Datum> {
+    let (x, before) = difference(call)?;
+    let delta = call::int4(x).checked_sub(call::int4(before));
+    Some(pg_sys::Datum::from(
+        delta.unwrap_or_else(|| out_of_range("integer")),
+    ))
+}
+
+/// This row's value and the one before, if both are there.
+fn difference(call: &Call) -> Option<(pg_sys::Datum, pg_sys::Datum)> {
+    with_row(call, "delta", |[x], previous| {
+        let x = x?;
+        let before = previous.replace(x.value() as u64, 0)?;
+        Some((x, pg_sys::Datum::from(before.x)))
+    })
+}
+
+fn rate_of_row(call: &Call) -> Option<pg_sys::Datum> {
+    with_row(call, "rate", |[x, ts], previous| {
+        let (x, ts) = (call::float8(x?), call::int8(ts?));
+        if matches!(ts, i64::MIN | i64::MAX) {
+            return None;
+        }
+        let before = previous.replace(x.to_bits(), ts)?;
+        rate(f64::from_bits(before.x), before.ts, x, ts).map(float8_datum)
+    })
+}
+
+/// Calls `body` with this row's arguments and what the partition remembers.
+fn with_row<const N: usize, R>(
+    call: &Call,
+    name: &str,
+    body: impl FnOnce([Option<pg_sys::Datum>; N], &mut Previous) -> R,
+) -> R {
+    // SAFETY: SQL declares these as WINDOW functions of so many arguments; the bodies only compute.
+    unsafe { call.window_row(body) }.unwrap_or_else(|| no_window(name))
+}
+
+/// A counter's increase a second between two rows, times in microseconds. A counter that has gone down began again at
+/// zero. `None` if time did not pass.
+pub fn rate(x_before: f64, ts_before: i64, x: f64, ts: i64) -> Option<f64> {
+    if ts <= ts_before {
+        return None;
+    }
+    let increase = if x < x_before {
+        x
+    } else {
+        float8::subtract(x, x_before)
+    };
+    let micros = (ts as i128 - ts_before as i128) as f64;
+    Some(float8::divide(increase, micros / 1e6))
+}
+
+fn out_of_range(what: &str) -> ! {
+    error::raise(
+        PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+        format!("{what} out of range"),
+        "Cast the argument of lanes.delta to a wider type.",
+    )
+}
+
+fn no_window(name: &str) -> ! {
+    error::raise(
+        PgSqlErrorCode::ERRCODE_WINDOWING_ERROR,
+        format!("lanes.{name} is a window function"),
+        "Call it with OVER (PARTITION BY ... ORDER BY ...).",
+    )
+}

@@ -1,0 +1,180 @@
+//! `lanes.ema(x, alpha)`, `lanes.ema(x, span)`: the exponential moving average, in the order in which rows arrive.
+//!
+//! ```text
+//! ema = first x that is not NULL;  then ema = alpha * x + (1 - alpha) * ema        alpha = 2 / (span + 1)
+//! ```
+//! This form is convex, so finite input never overflows. With alpha = 1 the average is x: zero times an earlier infinity
+//! would be NaN. A NULL x carries the average on. NaN and infinities stay in it.
+
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use crate::error;
+use crate::pg::call::{Call, float8_datum};
+
+crate::sql_callables! {
+    lanes_ema_transition_alpha, pg_finfo_lanes_ema_transition_alpha => transition_alpha;
+    lanes_ema_transition_span, pg_finfo_lanes_ema_transition_span => transition_span;
+    lanes_ema_final, pg_finfo_lanes_ema_final => finish;
+}
+
+/// The average so far, and its weight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ema {
+    /// What was given, alpha or span: it may not change within a group.
+    parameter: f64,
+    alpha: f64,
+    value: Option<f64>,
+}
+
+impl Ema {
+    /// An average with weight `alpha`; `None` unless it is in (0, 1].
+    pub fn with_alpha(alpha: f64) -> Option<Ema> {
+        (alpha > 0.0 && alpha <= 1.0).then_some(Ema {
+            parameter: alpha,
+            alpha,
+            value: None,
+        })
+    }
+
+    /// An average with alpha = 2 / (span + 1); `None` unless span is at least 1.
+    pub fn with_span(span: i32) -> Option<Ema> {
+        (span >= 1).then_some(Ema {
+            parameter: span as f64,
+            alpha: 2.0 / (span as f64 + 1.0),
+            value: None,
+        })
+    }
+
+    /// Takes one row in.
+    #[inline]
+    pub fn push(&mut self, x: Option<f64>) {
+        if let Some(x) = x {
+            self.value = Some(match self.value {
+                Some(before) if self.alpha < 1.0 => self.alpha * x + (1.0 - self.alpha) * before,
+                _ => x,
+            });
+        }
+    }
+
+    /// The average; `None` before the first value.
+    #[inline]
+    pub fn value(&self) -> Option<f64> {
+        self.value
+    }
+}
+
+fn transition_alpha(call: &Call) -> Option<pg_sys::Datum> {
+    let alpha = call.float8(2).unwrap_or_else(|| null_parameter("alpha"));
+    transition(call, "alpha", alpha, || {
+        Ema::with_alpha(alpha).unwrap_or_else(|| refuse_alpha(alpha))
+    })
+}
+
+fn transition_span(call: &Call) -> Option<pg_sys::Datum> {
+    let span = call.int4(2).unwrap_or_else(|| null_parameter("span"));
+    transition(call, "span", span as f64, || {
+        Ema::with_span(span).unwrap_or_else(|| refuse_span(span))
+    })
+}
+
+#[inline]
+fn transition(
+    call: &Call,
+    name: &str,
+    parameter: f64,
+    begin: impl FnOnce() -> Ema,
+) -> Option<pg_sys::Datum> {
+    let state = match call.state::<Ema>(0) {
+        Some(state) => state,
+        None => {
+            let memory = super::aggregate_memory(call);
+            let ema = begin();
+            // SAFETY: as many bytes as are written, aligned to the maximum.
+            unsafe {
+                let state = pg_sys::MemoryContextAlloc(memory, size_of::<Ema>()).cast::<Ema>();
+                state.write(ema);
+                state
+            }
+        }
+    };
+    // SAFETY: a state is made above, and belongs to this group alone.
+    let ema = unsafe { &mut *state };
+    if ema.parameter != parameter {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("{name} of lanes.ema changed within a group"),
+            format!("Give a constant, or group by the column that gives {name}."),
+        );
+    }
+    ema.push(call.float8(1));
+    Some(pg_sys::Datum::from(state))
+}
+
+fn finish(call: &Call) -> Option<pg_sys::Datum> {
+    // SAFETY: a state of this aggregate.
+    let ema = unsafe { *call.state::<Ema>(0)? };
+    ema.value().map(float8_datum)
+}
+
+/// The ERROR for an alpha that is none.
+pub fn refuse_alpha(alpha: f64) -> ! {
+    error::raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("alpha of lanes.ema must be greater than 0 and at most 1, not {alpha}"),
+        "A number of rows is given as an integer: lanes.ema(x, 100).",
+    )
+}
+
+/// The ERROR for a span that is none.
+pub fn refuse_span(span: i32) -> ! {
+    error::raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("span of lanes.ema must be at least 1, not {span}"),
+        "The span is a number of rows: alpha = 2 / (span + 1).",
+    )
+}
+
+/// The ERROR for a NULL `name`, alpha or span.
+pub fn null_parameter(name: &str) -> ! {
+    error::raise(
+        PgSqlErrorCode::ERRCODE_NULL_VALUE_NOT_ALLOWED,
+        format!("{name} of lanes.ema must not be NULL"),
+        "Give alpha in (0, 1], or a span of at least 1.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeded_by_the_first_value_and_carried_over_nulls() {
+        let mut ema = Ema::with_span(3).expect("legal");
+        ema.push(None);
+        assert_eq!(ema.value(), None);
+        for (x, expected) in [(Some(8.0), 8.0), (None, 8.0), (Some(4.0), 6.0)] {
+            ema.push(x);
+            assert_eq!(ema.value(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn weights_that_are_none() {
+        for alpha in [0.0, -0.5, 1.0 + f64::EPSILON, f64::NAN, f64::INFINITY] {
+            assert_eq!(Ema::with_alpha(alpha), None);
+        }
+        assert_eq!(Ema::with_span(0), None);
+    }
+
+    #[test]
+    fn extremes_stay_finite_and_alpha_1_forgets() {
+        let mut ema = Ema::with_alpha(0.5).expect("legal");
+        ema.push(Some(f64::MAX));
+        ema.push(Some(-f64::MAX));
+        assert_eq!(ema.value(), Some(0.0));
+        let mut last = Ema::with_alpha(1.0).expect("legal");
+        last.push(Some(f64::INFINITY));
+        last.push(Some(2.0));
+        assert_eq!(last.value(), Some(2.0));
+    }
+}

@@ -1,0 +1,172 @@
+//! Expression trees and plan nodes.
+
+use pgrx::pg_sys;
+
+use super::ports;
+
+/// The elements of a list of pointers; none of a null list.
+///
+/// # Safety
+/// `list` is null or live as long as the iterator is used, and holds pointers to `T`.
+pub unsafe fn list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T> {
+    // SAFETY: the caller's promise.
+    let length = unsafe { ports::list_length(list) };
+    // SAFETY: as above.
+    (0..length).map(move |index| unsafe { ports::list_nth(list, index) })
+}
+
+/// A zeroed node.
+///
+/// # Safety
+/// `T` is the node type of this tag.
+pub unsafe fn make<T>(tag: pg_sys::NodeTag) -> *mut T {
+    // SAFETY: palloc'd memory of that size; zero is a valid state of every node.
+    unsafe {
+        let node = pg_sys::palloc0(size_of::<T>()).cast::<pg_sys::Node>();
+        (*node).type_ = tag;
+        node.cast()
+    }
+}
+
+/// A string as a node.
+pub fn string(text: &str) -> *mut pg_sys::Node {
+    let text = std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default();
+    // SAFETY: both copy into the current memory context.
+    unsafe { pg_sys::makeString(pg_sys::pstrdup(text.as_ptr())).cast() }
+}
+
+/// The text of a node made by [`string`].
+///
+/// # Safety
+/// `node` is such a node.
+pub unsafe fn text_of(node: *mut pg_sys::Node) -> String {
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::ffi::CStr::from_ptr((*node.cast::<pg_sys::String>()).sval)
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+/// Whether an expression holds a subquery that was not made a parameter.
+///
+/// # Safety
+/// `node` is null or a live expression.
+pub unsafe fn contains_subplan(node: *mut pg_sys::Node) -> bool {
+    unsafe extern "C-unwind" fn walk(
+        node: *mut pg_sys::Node,
+        context: *mut std::ffi::c_void,
+    ) -> bool {
+        // SAFETY: the walker hands over null or live nodes.
+        unsafe {
+            if node.is_null() {
+                return false;
+            }
+            matches!(
+                (*node).type_,
+                pg_sys::NodeTag::T_SubPlan
+                    | pg_sys::NodeTag::T_AlternativeSubPlan
+                    | pg_sys::NodeTag::T_SubLink
+            ) || pg_sys::expression_tree_walker(node, Some(walk), context)
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { walk(node, std::ptr::null_mut()) }
+}
+
+/// The parameters of an expression, appended to a list.
+///
+/// # Safety
+/// `node` is null or a live expression; `found` is null or a live list.
+pub unsafe fn parameters(node: *mut pg_sys::Node, found: &mut *mut pg_sys::List) {
+    unsafe extern "C-unwind" fn walk(
+        node: *mut pg_sys::Node,
+        context: *mut std::ffi::c_void,
+    ) -> bool {
+        // SAFETY: the walker hands over null or live nodes; the context is the list's place.
+        unsafe {
+            if node.is_null() {
+                return false;
+            }
+            if (*node).type_ == pg_sys::NodeTag::T_Param {
+                let found = context.cast::<*mut pg_sys::List>();
+                *found = pg_sys::lappend(*found, node.cast());
+                return false;
+            }
+            pg_sys::expression_tree_walker(node, Some(walk), context)
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        walk(node, std::ptr::from_mut(found).cast());
+    }
+}
+
+/// Evaluates an expression without columns, in the plan node's context; `None` is NULL. A result by reference lives as
+/// long as the query.
+///
+/// # Safety
+/// `node` is a live expression without Vars; `plan` is an initialised plan node.
+pub unsafe fn evaluate(
+    node: *mut pg_sys::Expr,
+    plan: *mut pg_sys::PlanState,
+) -> Option<pg_sys::Datum> {
+    // SAFETY: the caller's promise; the switch back happens also when an ERROR passes, as Postgres resets it.
+    unsafe {
+        let query_context = (*(*plan).state).es_query_cxt;
+        let before = pg_sys::MemoryContextSwitchTo(query_context);
+        let state = pg_sys::ExecInitExpr(node, plan);
+        let mut is_null = false;
+        let evaluate = (*state).evalfunc.expect("an initialised expression");
+        let datum = evaluate(state, (*plan).ps_ExprContext, &raw mut is_null);
+        pg_sys::MemoryContextSwitchTo(before);
+        (!is_null).then_some(datum)
+    }
+}
+
+/// `ExecQual`: whether a qualification holds; a null one does.
+///
+/// # Safety
+/// `state` is null or an initialised qualification of this context.
+pub unsafe fn exec_qual(state: *mut pg_sys::ExprState, context: *mut pg_sys::ExprContext) -> bool {
+    if state.is_null() {
+        return true;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let before = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
+        let mut is_null = false;
+        let evaluate = (*state).evalfunc.expect("an initialised expression");
+        let datum = evaluate(state, context, &raw mut is_null);
+        pg_sys::MemoryContextSwitchTo(before);
+        !is_null && datum.value() & 0xff != 0
+    }
+}
+
+/// `ExecProject`: the projection of the context's tuples; the scan tuple itself if there is none to be done.
+///
+/// # Safety
+/// `info` is null or an initialised projection; `scanned` is its scan tuple.
+pub unsafe fn exec_project(
+    info: *mut pg_sys::ProjectionInfo,
+    scanned: *mut pg_sys::TupleTableSlot,
+) -> *mut pg_sys::TupleTableSlot {
+    if info.is_null() {
+        return scanned;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let state = &raw mut (*info).pi_state;
+        let context = (*info).pi_exprContext;
+        let slot = (*state).resultslot;
+        ports::ExecClearTuple(slot);
+        let before = pg_sys::MemoryContextSwitchTo((*context).ecxt_per_tuple_memory);
+        let mut is_null = false;
+        let evaluate = (*state).evalfunc.expect("an initialised expression");
+        evaluate(state, context, &raw mut is_null);
+        pg_sys::MemoryContextSwitchTo(before);
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+        slot
+    }
+}

@@ -1,0 +1,111 @@
+//! The kernels that exist once.
+
+#![allow(missing_docs)]
+
+pub(crate) use ffi::*;
+
+#[cxx::bridge(namespace = "lanes::simd")]
+mod ffi {
+    unsafe extern "C++" {
+        include!("lanes-simd/kernels/aggregate.h");
+        include!("lanes-simd/kernels/combine.h");
+        include!("lanes-simd/kernels/decode.h");
+        include!("lanes-simd/kernels/distance.h");
+        include!("lanes-simd/kernels/group.h");
+        include!("lanes-simd/kernels/search.h");
+        include!("lanes-simd/kernels/select.h");
+        include!("lanes-simd/kernels/target.h");
+
+        fn supported_targets() -> i64;
+        fn restrict_targets(targets: i64);
+        fn target_name(target: i64) -> *const c_char;
+
+        unsafe fn member(codes: *const u32, rows: usize, set: *const u64, out: *mut u64);
+
+        unsafe fn and_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
+        unsafe fn and_not_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
+        unsafe fn or_words(left: *const u64, right: *const u64, rows: usize, out: *mut u64);
+        unsafe fn not_words(words: *const u64, rows: usize, out: *mut u64);
+        unsafe fn count_ones(words: *const u64, rows: usize) -> u64;
+        unsafe fn count_ones_and(left: *const u64, right: *const u64, rows: usize) -> u64;
+
+        unsafe fn sum_split(
+            values: *const i64,
+            rows: usize,
+            selection: *const u64,
+            high: *mut i64,
+        ) -> u64;
+        unsafe fn sum_wide(values: *const f32, rows: usize, selection: *const u64) -> f64;
+        unsafe fn sum_squares(values: *const f64, rows: usize, selection: *const u64) -> f64;
+        unsafe fn sum_squares_wide(values: *const f32, rows: usize, selection: *const u64) -> f64;
+        unsafe fn sum_squared_deviations(
+            values: *const f64,
+            rows: usize,
+            selection: *const u64,
+            center: f64,
+        ) -> f64;
+        unsafe fn sum_products(
+            left: *const f64,
+            right: *const f64,
+            rows: usize,
+            selection: *const u64,
+        ) -> f64;
+
+        unsafe fn group_count(
+            groups: *const u32,
+            rows: usize,
+            selection: *const u64,
+            counts: *mut u64,
+        );
+        unsafe fn group_sum_wide(
+            groups: *const u32,
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut f64,
+            counts: *mut u64,
+        );
+        unsafe fn group_sum_long(
+            groups: *const u32,
+            values: *const i64,
+            rows: usize,
+            selection: *const u64,
+            sums: *mut u64,
+            counts: *mut u64,
+        );
+
+        unsafe fn is_sorted(values: *const i64, rows: usize) -> bool;
+        unsafe fn count_before(values: *const i64, rows: usize, key: i64, inclusive: bool)
+        -> usize;
+        unsafe fn merge_positions(
+            left: *const i64,
+            left_rows: usize,
+            right: *const i64,
+            right_rows: usize,
+            inclusive: bool,
+            out: *mut u32,
+        );
+
+        #[cxx_name = "unpack_bits"]
+        unsafe fn unpack_bits_u32(
+            packed: *const u64,
+            width: u32,
+            rows: usize,
+            base: u32,
+            out: *mut u32,
+        );
+        #[cxx_name = "unpack_bits"]
+        unsafe fn unpack_bits_u64(
+            packed: *const u64,
+            width: u32,
+            rows: usize,
+            base: u64,
+            out: *mut u64,
+        );
+        unsafe fn delta_decode(deltas: *const i64, rows: usize, base: i64, out: *mut i64);
+
+        unsafe fn dot(left: *const f32, right: *const f32, dimensions: usize) -> f32;
+        unsafe fn l2_squared(left: *const f32, right: *const f32, dimensions: usize) -> f32;
+        unsafe fn norm_squared(values: *const f32, dimensions: usize) -> f32;
+    }
+}

@@ -1,0 +1,177 @@
+-- Functions over times and values, for any table: time_bucket and xbar, first and last, vwap, ema, delta, rate.
+--
+-- With `lanes` in search_path they are found without the schema, as Grafana and SQL written for other time-series databases
+-- call them. Nothing is created elsewhere.
+
+-- Buckets. Those in a time zone are STABLE: a zone's rules are the server's, and abbreviations a setting.
+
+CREATE FUNCTION lanes.time_bucket(width interval, ts timestamptz) RETURNS timestamptz
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
+CREATE FUNCTION lanes.time_bucket(width interval, ts timestamptz, origin timestamptz) RETURNS timestamptz
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
+CREATE FUNCTION lanes.time_bucket(width interval, ts timestamp) RETURNS timestamp
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
+CREATE FUNCTION lanes.time_bucket(width interval, ts timestamp, origin timestamp) RETURNS timestamp
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
+CREATE FUNCTION lanes.time_bucket(width interval, ts date) RETURNS date
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_date';
+CREATE FUNCTION lanes.time_bucket(width interval, ts date, origin date) RETURNS date
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_date';
+CREATE FUNCTION lanes.time_bucket(width bigint, ts bigint) RETURNS bigint
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_bigint';
+CREATE FUNCTION lanes.time_bucket(width integer, ts integer) RETURNS integer
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_integer';
+CREATE FUNCTION lanes.time_bucket(width interval, ts timestamptz, timezone text) RETURNS timestamptz
+    STABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_zone';
+
+-- The same under kdb's name.
+
+CREATE FUNCTION lanes.xbar(width interval, ts timestamptz) RETURNS timestamptz
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
+CREATE FUNCTION lanes.xbar(width interval, ts timestamptz, origin timestamptz) RETURNS timestamptz
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
+CREATE FUNCTION lanes.xbar(width interval, ts timestamp) RETURNS timestamp
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
+CREATE FUNCTION lanes.xbar(width interval, ts timestamp, origin timestamp) RETURNS timestamp
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_timestamp';
+CREATE FUNCTION lanes.xbar(width interval, ts date) RETURNS date
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_date';
+CREATE FUNCTION lanes.xbar(width interval, ts date, origin date) RETURNS date
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_date';
+CREATE FUNCTION lanes.xbar(width bigint, ts bigint) RETURNS bigint
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_bigint';
+CREATE FUNCTION lanes.xbar(width integer, ts integer) RETURNS integer
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_integer';
+CREATE FUNCTION lanes.xbar(width interval, ts timestamptz, timezone text) RETURNS timestamptz
+    STABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_time_bucket_zone';
+
+COMMENT ON FUNCTION lanes.time_bucket(interval, timestamptz) IS
+    'the start of the bucket of this width that a time lies in; days are of UTC, weeks begin on Monday';
+COMMENT ON FUNCTION lanes.time_bucket(interval, timestamptz, text) IS
+    'the start of the bucket of this width, on the wall clock of a time zone, that a time lies in';
+
+-- The value at the smallest and at the largest time. The parts of an aggregate are not meant to be called.
+CREATE FUNCTION lanes.first_last_serialise(internal) RETURNS bytea
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_last_serialise';
+CREATE FUNCTION lanes.first_last_deserialise(bytea, internal) RETURNS internal
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_last_deserialise';
+CREATE FUNCTION lanes.first_last_final(internal, anyelement, "any") RETURNS anyelement
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_last_final';
+
+CREATE FUNCTION lanes.first_combine(internal, internal) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_combine';
+CREATE FUNCTION lanes.first_transition(internal, anyelement, timestamptz) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_64';
+CREATE FUNCTION lanes.first_transition(internal, anyelement, timestamp) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_64';
+CREATE FUNCTION lanes.first_transition(internal, anyelement, date) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_32';
+CREATE FUNCTION lanes.first_transition(internal, anyelement, bigint) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_64';
+CREATE FUNCTION lanes.first_transition(internal, anyelement, integer) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_32';
+CREATE FUNCTION lanes.first_transition(internal, anyelement, float8) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_first_float8';
+
+CREATE AGGREGATE lanes.first(value anyelement, ts timestamptz) (
+    sfunc = lanes.first_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.first_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.first(value anyelement, ts timestamp) (
+    sfunc = lanes.first_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.first_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.first(value anyelement, ts date) (
+    sfunc = lanes.first_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.first_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.first(value anyelement, ts bigint) (
+    sfunc = lanes.first_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.first_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.first(value anyelement, ts integer) (
+    sfunc = lanes.first_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.first_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.first(value anyelement, ts float8) (
+    sfunc = lanes.first_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.first_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+
+CREATE FUNCTION lanes.last_combine(internal, internal) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_last_combine';
+CREATE FUNCTION lanes.last_transition(internal, anyelement, timestamptz) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_last_64';
+CREATE FUNCTION lanes.last_transition(internal, anyelement, timestamp) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_last_64';
+CREATE FUNCTION lanes.last_transition(internal, anyelement, date) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_last_32';
+CREATE FUNCTION lanes.last_transition(internal, anyelement, bigint) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_last_64';
+CREATE FUNCTION lanes.last_transition(internal, anyelement, integer) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_last_32';
+CREATE FUNCTION lanes.last_transition(internal, anyelement, float8) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_last_float8';
+
+CREATE AGGREGATE lanes.last(value anyelement, ts timestamptz) (
+    sfunc = lanes.last_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.last_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.last(value anyelement, ts timestamp) (
+    sfunc = lanes.last_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.last_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.last(value anyelement, ts date) (
+    sfunc = lanes.last_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.last_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.last(value anyelement, ts bigint) (
+    sfunc = lanes.last_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.last_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.last(value anyelement, ts integer) (
+    sfunc = lanes.last_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.last_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+CREATE AGGREGATE lanes.last(value anyelement, ts float8) (
+    sfunc = lanes.last_transition, stype = internal, finalfunc = lanes.first_last_final, finalfunc_extra,
+    combinefunc = lanes.last_combine, serialfunc = lanes.first_last_serialise,
+    deserialfunc = lanes.first_last_deserialise, parallel = safe);
+
+-- Volume-weighted average price. The state: rows, sum of products, sum of volumes.
+CREATE FUNCTION lanes.vwap_transition(float8[], price float8, volume float8) RETURNS float8[]
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_vwap_transition';
+CREATE FUNCTION lanes.vwap_combine(float8[], float8[]) RETURNS float8[]
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_vwap_combine';
+CREATE FUNCTION lanes.vwap_final(float8[]) RETURNS float8
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_vwap_final';
+CREATE AGGREGATE lanes.vwap(price float8, volume float8) (
+    sfunc = lanes.vwap_transition, stype = float8[], initcond = '{0,0,0}', finalfunc = lanes.vwap_final,
+    combinefunc = lanes.vwap_combine, parallel = safe);
+
+-- Exponential moving average. It depends on the order of rows, so partial averages cannot be combined.
+CREATE FUNCTION lanes.ema_transition(internal, x float8, alpha float8) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_ema_transition_alpha';
+CREATE FUNCTION lanes.ema_transition(internal, x float8, span integer) RETURNS internal
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_ema_transition_span';
+CREATE FUNCTION lanes.ema_final(internal) RETURNS float8
+    IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_ema_final';
+CREATE AGGREGATE lanes.ema(x float8, alpha float8) (
+    sfunc = lanes.ema_transition, stype = internal, finalfunc = lanes.ema_final, parallel = restricted);
+CREATE AGGREGATE lanes.ema(x float8, span integer) (
+    sfunc = lanes.ema_transition, stype = internal, finalfunc = lanes.ema_final, parallel = restricted);
+
+-- What changed since the row before.
+CREATE FUNCTION lanes.delta(x float8) RETURNS float8
+    WINDOW IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_delta_float8';
+CREATE FUNCTION lanes.delta(x bigint) RETURNS bigint
+    WINDOW IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_delta_bigint';
+CREATE FUNCTION lanes.delta(x integer) RETURNS integer
+    WINDOW IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_delta_integer';
+CREATE FUNCTION lanes.rate(x float8, ts timestamptz) RETURNS float8
+    WINDOW IMMUTABLE PARALLEL SAFE LANGUAGE c AS 'MODULE_PATHNAME', 'lanes_rate';
+
+COMMENT ON AGGREGATE lanes.vwap(float8, float8) IS 'sum(price * volume) / sum(volume) of the rows where neither is NULL';
+COMMENT ON AGGREGATE lanes.ema(float8, float8) IS 'exponential moving average with this weight, in the order of rows';
+COMMENT ON AGGREGATE lanes.ema(float8, integer) IS 'exponential moving average with alpha = 2 / (span + 1), in the order of rows';
+COMMENT ON FUNCTION lanes.rate(float8, timestamptz) IS 'a counter''s increase a second since the row before';
