@@ -5,6 +5,14 @@ use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 /// Megabytes of shared memory for the arena.
 static ARENA_SIZE: GucSetting<i32> = GucSetting::<i32>::new(256);
 
+/// Whether ASOF joins may be accelerated.
+static ENABLE_ASOF: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Whether ASOF joins may be accelerated.
+pub fn enable_asof() -> bool {
+    ENABLE_ASOF.get()
+}
+
 /// The arena's size in bytes.
 pub fn arena_bytes() -> usize {
     ARENA_SIZE.get() as usize * 1024 * 1024
@@ -21,5 +29,13 @@ pub fn register() {
         1024 * 1024,
         GucContext::Postmaster,
         GucFlags::UNIT_MB,
+    );
+    GucRegistry::define_bool_guc(
+        c"lanes.enable_asof",
+        c"Enables the planner's use of accelerated ASOF joins.",
+        c"Off leaves the plans that PostgreSQL makes of the rewritten query; its answers are the same.",
+        &ENABLE_ASOF,
+        GucContext::Userset,
+        GucFlags::EXPLAIN,
     );
 }

@@ -55,4 +55,6 @@ pub extern "C-unwind" fn _PG_init() {
     executor_hook::register();
     custom_scan::register();
     asof_join::planner_hook::register();
+    asof_join::plan::register();
+    asof_join::offer::register();
 }

@@ -266,7 +266,10 @@ fn join(random: &mut Random, left: Times, right: Times) -> Join {
         .unwrap();
     let candidate = candidate.join(" AND ");
     let (of_q, of_o) = (candidate.replace("{q}", "q"), candidate.replace("{q}", "o"));
-    let select = "SELECT t.id, q.id, q.k, q.n, q.ts, q.v, q FROM t";
+    let columns = ["q.k, q.n, q.ts, q.v", "q.seq, q.ts", "q"]
+        .choose(random)
+        .unwrap();
+    let select = format!("SELECT t.id, q.id, {columns} FROM t");
     Join {
         marked: format!(
             "{select} {kind} q ON {} AND {marker} WHERE {filter} ORDER BY t.id",
@@ -315,7 +318,7 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
             .unwrap();
         client
     });
-    let mut matches = 0;
+    let (mut matches, mut accelerated) = (0, 0);
     for round in 0..rounds {
         let left = *TIMES.choose(&mut random).unwrap();
         // Some pairs of types compare without being the same.
@@ -339,18 +342,36 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
             let join = join(&mut random, left, right);
             let expected = rows(&mut clients[1], &join.oracle);
             matches += expected.len();
-            for (client, method) in clients.iter_mut().zip(["lanes", "heap"]) {
+            for (client, method, settings) in [
+                (1, "heap", "SET lanes.enable_asof = on"),
+                (
+                    0,
+                    "lanes",
+                    "SET lanes.enable_asof = off; SET enable_nestloop = on",
+                ),
+                (0, "lanes", "SET lanes.enable_asof = on"),
+                // The tables are small: only this makes the planner choose the accelerated join.
+                (
+                    0,
+                    "lanes",
+                    "SET lanes.enable_asof = on; SET enable_nestloop = off",
+                ),
+            ] {
+                let client = &mut clients[client];
+                client.batch_execute(settings).unwrap();
                 let found = rows(client, &join.marked);
                 assert_eq!(
                     found, expected,
-                    "on {method}, round {round}, seed {seed}\n{script}\n{};\n{};",
+                    "on {method}, {settings}, round {round}, seed {seed}\n{script}\n{};\n{};",
                     join.marked, join.oracle
                 );
             }
+            let plan = rows(&mut clients[0], &format!("EXPLAIN {}", join.marked));
+            accelerated += u32::from(plan.iter().any(|line| line.contains("LanesAsofJoin")));
         }
     }
     println!(
-        "asof: {rounds} pairs of tables, {JOINS} joins each, {matches} rows agree (seed {seed})"
+        "asof: {rounds} pairs of tables, {JOINS} joins each, {matches} rows agree, {accelerated} joins were accelerated (seed {seed})"
     );
     assert!(
         rounds < 10 || matches > 100,

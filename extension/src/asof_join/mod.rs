@@ -20,6 +20,10 @@
 //! | [`descend`] | what a tree needs when it moves one query level down |
 //! | [`permission`] | permissions go where tables go |
 //! | [`tree`] | walking trees, making nodes |
+//! | [`match_shape`] | recognising a lateral sub-select that finds one row by time, ours or hand-written |
+//! | [`offer`] | offering an accelerated join to the planner, with its costs |
+//! | [`plan`], [`node`] | the plan node, and what it remembers |
+//! | [`exec`] | executing it: [`history`] is the right side in memory, [`kind`] the images it compares, [`executor`] core's inline pieces |
 //!
 //! The rewrite is `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` ≡ `t LEFT JOIN LATERAL (SELECT q's columns FROM q
 //! WHERE conditions AND q.ts <= t.ts ORDER BY q.ts DESC, arrival DESC LIMIT 1) q ON true`, on the tree that the planner gets:
@@ -38,10 +42,18 @@
 
 mod condition;
 mod descend;
+mod exec;
+mod executor;
+mod history;
 mod join_tree;
+mod kind;
 mod lateral;
 mod marker;
+pub mod match_shape;
+mod node;
+pub mod offer;
 mod permission;
+pub mod plan;
 pub mod planner_hook;
 mod rewrite;
 mod tolerance;

@@ -149,6 +149,18 @@ pub unsafe fn entry(query: *const pg_sys::Query, index: i32) -> *mut pg_sys::Ran
     unsafe { ports::list_nth((*query).rtable, index - 1) }
 }
 
+/// An entry of a planner's range table, counted from 1.
+///
+/// # Safety
+/// A live planner with such an entry.
+pub unsafe fn planner_entry(
+    root: *const pg_sys::PlannerInfo,
+    index: i32,
+) -> *mut pg_sys::RangeTblEntry {
+    // SAFETY: the caller's promise.
+    unsafe { *(*root).simple_rte_array.add(index as usize) }
+}
+
 /// `pg_catalog.name`, as the parser spells names.
 pub fn system_name(name: &CStr) -> *mut pg_sys::List {
     // SAFETY: both strings are copied into the current memory context.

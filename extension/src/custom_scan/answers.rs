@@ -6,6 +6,7 @@ use pgrx::pg_sys;
 
 use super::aggregate_call::{KeyShape, Moment, Shape};
 use super::translate::to_datum;
+use crate::functions::float8;
 
 /// A result; `None` is NULL. Memory is of the current context.
 pub fn datum(answer: Answer, shape: Shape) -> Option<pg_sys::Datum> {
@@ -16,7 +17,7 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<pg_sys::Datum> {
         (Answer::Integer(sum), _) => Some(numeric(sum)),
         (Answer::Number(scalar), Shape::Number(number)) => Some(to_datum(number, scalar)),
         (Answer::Number(scalar), _) => Some(pg_sys::Datum::from(scalar.0 as usize)),
-        (Answer::Double(value), _) => Some(double(value)),
+        (Answer::Quotient(dividend, divisor), _) => Some(double(float8::divide(dividend, divisor))),
         (Answer::Truth(truth), _) => Some(pg_sys::Datum::from(truth)),
         // SAFETY: two numerics; the divisor is not zero.
         (Answer::Average { count, sum }, _) => unsafe {

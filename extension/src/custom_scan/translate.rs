@@ -360,6 +360,11 @@ impl Translator {
                         let unknown = self.scalar(None);
                         return Ok(Predicate::Scalar(unknown));
                     }
+                    if elements.is_empty() {
+                        // Nothing is compared, so that not even NULL makes a difference.
+                        let decided = self.scalar(Some(Scalar(u64::from(!any))));
+                        return Ok(Predicate::Scalar(decided));
+                    }
                     let has_null = elements.iter().any(Option::is_none);
                     let payloads = elements.iter().flatten().map(|d| datum::text_payload(*d));
                     let test = OneOf::new(payloads.collect());

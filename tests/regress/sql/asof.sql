@@ -1,5 +1,6 @@
 -- ASOF joins: the marker, its rewrite, and the contract of README's section, on lanes and heap tables.
 SET timezone = 'UTC';
+SET lanes.vectorize = off; -- Plans here are about joins alone.
 CREATE TABLE trade (id int, ts timestamptz, sym text, px float8);
 CREATE TABLE quote (ts timestamptz, sym text, bid float8, seq int);
 INSERT INTO trade VALUES
@@ -19,7 +20,9 @@ SELECT id, q.* FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts < 
 SELECT id, q.* FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts >= t.ts) ORDER BY id;
 SELECT id, q.* FROM trade t JOIN quote q ON q.sym = t.sym AND lanes.asof(t.ts < q.ts) ORDER BY id;
 -- The equivalent that the contract names, but for arrival.
+SET lanes.enable_asof = off;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT id, q.bid FROM trade t LEFT JOIN quote q ON q.sym = t.sym AND lanes.asof(q.ts <= t.ts);
+RESET lanes.enable_asof;
 -- An index of a heap table serves the sub-select.
 CREATE INDEX ON quote_heap (sym, ts);
 SET enable_seqscan = off; SET enable_bitmapscan = off;
@@ -149,6 +152,76 @@ SELECT id FROM trade t LEFT JOIN quote_heap q ON lanes.asof(q.ts <= t.ts);
 RESET ROLE;
 ALTER TABLE quote DISABLE ROW LEVEL SECURITY;
 
+-- Accelerated: the marker's form and the one written by hand, over a lanes table that is large enough.
+CREATE TABLE tick (id int, ts timestamptz, sym text, px float8);
+CREATE TABLE book (ts timestamptz, sym text, bid float8, seq int);
+INSERT INTO tick SELECT i, timestamptz '2024-01-01' + i * interval '3 s', 'S' || i % 7, i FROM generate_series(1, 2000) i;
+INSERT INTO book SELECT timestamptz '2024-01-01' + i / 3 * interval '5 s', 'S' || i % 5, i, i % 11 FROM generate_series(1, 3000) i;
+INSERT INTO book SELECT timestamptz '2024-01-01' + i * interval '500 s', 'S' || i % 5, -i, NULL FROM generate_series(1, 10) i; -- late
+ANALYZE tick, book;
+CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE plain text; fast text;
+BEGIN
+    EXECUTE 'SET LOCAL lanes.enable_asof = off';
+    EXECUTE 'SELECT md5(string_agg(x::text, chr(10) ORDER BY x::text)) || '' '' || count(*) FROM (' || query || ') x' INTO plain;
+    EXECUTE 'SET LOCAL lanes.enable_asof = on';
+    EXECUTE 'SELECT md5(string_agg(x::text, chr(10) ORDER BY x::text)) || '' '' || count(*) FROM (' || query || ') x' INTO fast;
+    RETURN CASE WHEN plain = fast THEN 'same, ' || split_part(fast, ' ', 2) || ' rows' ELSE 'different' END;
+END $$;
+EXPLAIN (COSTS OFF) SELECT t.id, b.bid FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts, tolerance => '5 s', tie => b.seq);
+SELECT pg_temp.same('SELECT t.id, b FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts, tolerance => ''5 s'', tie => b.seq)');
+SELECT pg_temp.same('SELECT t.id, b.* FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts > t.ts)');
+SELECT pg_temp.same('SELECT t.id, b.* FROM tick t JOIN book b ON lanes.asof(b.ts >= t.ts) AND b.seq > 3 AND b.bid > t.px');
+EXPLAIN (COSTS OFF) SELECT t.id, b.bid FROM tick t JOIN LATERAL
+    (SELECT bid, ts FROM book WHERE sym = t.sym AND ts <= t.ts AND seq <> 4 AND bid > t.px ORDER BY ts DESC, seq NULLS FIRST LIMIT 1) b ON true WHERE b.bid < t.px * 2;
+SELECT pg_temp.same('SELECT t.id, b.bid FROM tick t JOIN LATERAL
+    (SELECT bid, ts FROM book WHERE sym = t.sym AND ts <= t.ts AND seq <> 4 AND bid > t.px ORDER BY ts DESC, seq NULLS FIRST, ctid LIMIT 1) b ON true WHERE b.bid < t.px * 2');
+SELECT pg_temp.same('SELECT t.id, b.bid FROM tick t LEFT JOIN LATERAL
+    (SELECT * FROM book WHERE sym IS NOT DISTINCT FROM t.sym AND ts > t.ts ORDER BY ts, seq DESC NULLS LAST, ctid DESC LIMIT 1) b ON true WHERE b.bid IS NULL OR t.id % 2 = 0');
+SELECT pg_temp.same('SELECT t.id, a.bid AS a, b.bid AS b FROM tick t LEFT JOIN book a ON a.sym = t.sym AND lanes.asof(a.ts <= t.ts) LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts > a.ts)');
+SELECT pg_temp.same('SELECT s.n, (SELECT sum(b.bid) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts) WHERE t.id < s.n) FROM generate_series(1, 2000, 500) s(n)');
+-- Not of the shape: the plan is the plain one.
+EXPLAIN (COSTS OFF) SELECT t.id, b.bid FROM tick t JOIN LATERAL (SELECT bid FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 2) b ON true;
+EXPLAIN (COSTS OFF) SELECT t.id, b.one FROM tick t JOIN LATERAL (SELECT bid + 1 AS one FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true;
+-- Prepared, with a cursor, with row locks on the left side, in parallel; and one that a changed table makes plan again.
+PREPARE near(interval) AS SELECT sum(b.bid), count(*) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts, tolerance => $1);
+SET plan_cache_mode = force_generic_plan;
+EXECUTE near('2 s');
+EXECUTE near('200 s');
+EXECUTE near('-2 s');
+DELETE FROM book WHERE seq IS NULL;
+EXECUTE near('200 s');
+ALTER TABLE book DROP COLUMN seq;
+EXECUTE near('200 s');
+RESET plan_cache_mode;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT t.id, b.bid FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts) WHERE t.id < 4 ORDER BY t.id;
+FETCH ALL FROM c;
+FETCH BACKWARD 2 FROM c;
+COMMIT;
+SELECT sum(bid) FROM (SELECT b.bid FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts) FOR UPDATE OF t) x;
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+SELECT sum(b.bid), count(*) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
+RESET parallel_setup_cost; RESET parallel_tuple_cost; RESET min_parallel_table_scan_size;
+-- Row-level security: not accelerated, and applied. Permissions are asked for as ever.
+ALTER TABLE book ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON book TO regress_asof USING (bid > 1000);
+GRANT SELECT ON tick TO regress_asof;
+SET ROLE regress_asof;
+SELECT count(b.bid) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
+RESET ROLE;
+GRANT SELECT (sym, ts, bid) ON book TO regress_asof;
+SET ROLE regress_asof;
+EXPLAIN (COSTS OFF) SELECT count(b.bid) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
+SELECT min(b.bid) > 1000 AS filtered FROM (SELECT * FROM tick WHERE id < 900) t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts >= t.ts);
+RESET ROLE;
+ALTER TABLE book DISABLE ROW LEVEL SECURITY;
+REVOKE SELECT (bid) ON book FROM regress_asof;
+SET ROLE regress_asof;
+SELECT count(b.bid) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
+SELECT count(b.ts) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
+RESET ROLE;
+
 -- Refused.
 SELECT FROM trade t RIGHT JOIN quote q ON lanes.asof(q.ts <= t.ts);
 SELECT FROM trade t FULL JOIN quote q ON lanes.asof(q.ts <= t.ts);
@@ -177,5 +250,5 @@ SELECT lanes.asof(true);
 
 DROP VIEW matched;
 DROP FUNCTION quote_at, all_matched;
-DROP TABLE trade, quote, quote_heap, kept, part;
+DROP TABLE trade, quote, quote_heap, kept, part, tick, book;
 DROP ROLE regress_asof;

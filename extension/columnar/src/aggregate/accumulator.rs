@@ -28,6 +28,10 @@ pub enum Grouping<'a> {
 }
 
 /// What an aggregate gets.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, on the stack"
+)]
 #[derive(Clone, Copy)]
 pub enum Input {
     /// Rows only.
@@ -51,8 +55,8 @@ pub enum Answer {
     Integer(i128),
     /// A number of the argument's type.
     Number(Scalar),
-    /// A double.
-    Double(f64),
+    /// Two doubles, the first divided by the second, which is not zero. The division may overflow or underflow.
+    Quotient(f64, f64),
     /// A truth.
     Truth(bool),
     /// Count and exact sum: of an average of integers.

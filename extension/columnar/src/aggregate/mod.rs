@@ -12,10 +12,13 @@
 //!   [`edge`], [`weighted`], [`logic`] are those states: one element a group, side by side.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
-//! *Order of addition of floats.* Integers are exact. A float sum over rows of one group that lie in one vector and
-//! are added together goes in eight interleaved stripes (row i of the vector to stripe i mod 8), stripes are combined
-//! pairwise, and vectors in row order. Where every row has its own group id, rows are added one by one in row order, as
-//! PostgreSQL does. Both depend on nothing but the rows' places, so a result is the same on every machine.
+//! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
+//! keys, or the vector or a run of it lies in one time bucket) go into sixteen interleaved stripes (row i of the vector to
+//! stripe i mod 16), which are added up as [`lanes_simd::aggregate`] says; vectors follow in row order. Rows that have
+//! an id each are added one by one in row order, as PostgreSQL does, but for `sum(double precision)`, where 64 rows
+//! (a whole word of the vector), all selected and of one group, are summed in stripes first. So the order depends on the
+//! rows' places, on the zone maps of time buckets and on the magnitude of the numbers (see below), never on the
+//! machine.
 //!
 //! *Overflow of floats.* Stripes cannot overflow where PostgreSQL's order does not, nor the reverse, while all numbers
 //! are of moderate magnitude, so that is checked first, a vector at a time ([`moments::MAGNITUDE_MAX`]). A vector that
@@ -146,14 +149,7 @@ impl Aggregate {
         }
         let (input, chosen) = match &mut self.argument {
             Argument::Nothing => (Input::Nothing, chosen),
-            Argument::Presence(attribute) => {
-                // SAFETY: a lane's bitmap covers its vector.
-                let present = match frame.lane(*attribute).data {
-                    crate::lane::LaneData::Null => Selection::NONE,
-                    _ => unsafe { chosen.and_bitmap(frame.validity(*attribute)) },
-                };
-                (Input::Nothing, present)
-            }
+            Argument::Presence(attribute) => (Input::Nothing, frame.present(*attribute, &chosen)),
             Argument::Number(value) => {
                 let operand = value.evaluate(frame, &chosen)?;
                 (Input::Number(operand), operand.valid(&chosen))

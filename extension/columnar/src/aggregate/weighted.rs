@@ -15,11 +15,44 @@ pub struct Weighted {
     volumes: Vec<f64>,
 }
 
+/// Products of numbers from here on are no smaller than 1e-300.
+const MAGNITUDE_MIN: f64 = 1e-150;
+
+/// Whether a product of selected rows may underflow, which is an error. Prices and volumes are seldom so small, nor
+/// negative, so the least ones are looked at first.
+///
+/// # Safety
+/// There are `rows` prices and volumes.
+unsafe fn may_vanish(
+    prices: *const f64,
+    volumes: *const f64,
+    rows: usize,
+    selection: &Selection,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let ample = |values| {
+            lanes_simd::aggregate::minimum::<f64>(values, rows, selection.as_ptr())
+                .is_none_or(|least| least >= MAGNITUDE_MIN)
+        };
+        if ample(prices) && ample(volumes) {
+            return false;
+        }
+        let mut vanishes = false;
+        selection.for_each(|row| {
+            let (price, volume) = (*prices.add(row), *volumes.add(row));
+            vanishes |= (price * volume == 0.0) & (price != 0.0) & (volume != 0.0);
+        });
+        vanishes
+    }
+}
+
 impl Accumulator for Weighted {
     fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
-        self.products.resize(groups, 0.0);
-        self.volumes.resize(groups, 0.0);
+        // -0 is what changes no float it is added to: sums of zeros have the sign that sums from the first row on have.
+        self.products.resize(groups, -0.0);
+        self.volumes.resize(groups, -0.0);
     }
 
     fn add(
@@ -49,6 +82,7 @@ impl Accumulator for Weighted {
             unsafe {
                 if lanes_simd::aggregate::magnitude_within(prices, rows, MAGNITUDE_MAX)
                     && lanes_simd::aggregate::magnitude_within(volumes, rows, MAGNITUDE_MAX)
+                    && !may_vanish(prices, volumes, rows, &counted)
                 {
                     let group = *group as usize;
                     let chosen = counted.as_ptr();
@@ -75,7 +109,7 @@ impl Accumulator for Weighted {
         if self.counts[group] == 0 || self.volumes[group] == 0.0 {
             return Answer::Null;
         }
-        Answer::Double(self.products[group] / self.volumes[group])
+        Answer::Quotient(self.products[group], self.volumes[group])
     }
 
     fn bytes(&self) -> usize {

@@ -1,7 +1,8 @@
 //! The vector under way.
 
 use super::number::Scalar;
-use crate::lane::{DictionaryView, Lane};
+use super::selection::Selection;
+use crate::lane::{DictionaryView, Lane, LaneData};
 
 /// A vector of a window, with all that an evaluation may ask for.
 #[derive(Clone, Copy)]
@@ -44,7 +45,16 @@ impl Frame<'_> {
         self.bounds.get(attribute).copied().unwrap_or_default()
     }
 
-    /// The validity bitmap of the vector of an attribute; null if nothing is NULL.
+    /// The selected rows that are not NULL in an attribute.
+    pub fn present(&self, attribute: usize, selection: &Selection) -> Selection {
+        if let LaneData::Null = self.lane(attribute).data {
+            return Selection::NONE;
+        }
+        // SAFETY: a lane's bitmap covers its rows; the vector lies among them.
+        unsafe { selection.and_bitmap(self.validity(attribute)) }
+    }
+
+    /// The validity bitmap of the vector of an attribute; null if no row is NULL, or if all are because there is no lane.
     pub fn validity(&self, attribute: usize) -> *const u64 {
         let validity = self.lane(attribute).validity;
         if validity.is_null() {

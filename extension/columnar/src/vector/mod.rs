@@ -27,7 +27,7 @@ pub mod text;
 pub mod value;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::limits::VECTOR_ROWS;
 

@@ -141,16 +141,11 @@ impl Predicate {
                 }
             }
             Predicate::Text(text) => {
-                // SAFETY: as above.
-                let known = unsafe { selection.and_bitmap(frame.validity(text.attribute)) };
+                let known = frame.present(text.attribute, selection);
                 text.evaluate(frame, &known)
             }
             Predicate::ColumnIsNull(attribute) => {
-                let known = match frame.lane(*attribute).data {
-                    LaneData::Null => Selection::NONE,
-                    // SAFETY: as above.
-                    _ => unsafe { selection.and_bitmap(frame.validity(*attribute)) },
-                };
+                let known = frame.present(*attribute, selection);
                 Truth {
                     yes: selection.and_not(&known),
                     no: known,
@@ -269,7 +264,7 @@ pub fn holds(operator: Comparison, order: std::cmp::Ordering) -> bool {
     }
 }
 
-/// Rows equal to one of the scalars, rows that are not NULL, and whether a scalar is NULL.
+/// Rows equal to one of the scalars, rows for which the question has an answer, and whether a scalar is NULL.
 fn member(
     value: &mut Value,
     list: &[usize],
@@ -277,6 +272,10 @@ fn member(
     selection: &Selection,
 ) -> Evaluation<(Selection, Selection, bool)> {
     let operand = value.evaluate(frame, selection)?;
+    if list.is_empty() {
+        // Nothing is compared, so that not even NULL makes a difference.
+        return Ok((Selection::NONE, *selection, false));
+    }
     let known = operand.valid(selection);
     let (mut found, mut list_has_null) = (Selection::NONE, false);
     for index in list {

@@ -1,0 +1,140 @@
+//! Keys whose ids are remembered: text from segment to segment, buckets of sorted times.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::wanted::{Cut, Wanted, WantedKey};
+use crate::aggregate::{Aggregation, Answer};
+use crate::test_support::cases;
+use crate::vector::frame::Bounds;
+use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::tests::dictionaries::{Walk, any_steps};
+use crate::vector::tests::number_tree::NumberTree;
+use crate::vector::tests::window::{Cell, Column, Source, Window};
+
+/// Counts rows by some keys, and by the twin.
+struct Counts {
+    keys: Vec<WantedKey>,
+    aggregation: Aggregation,
+    expected: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    fn new(keys: Vec<WantedKey>) -> Counts {
+        let built = keys.iter().map(WantedKey::build).collect();
+        Counts {
+            keys,
+            aggregation: Aggregation::new(built, vec![Wanted::Rows.build(None)]),
+            expected: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, window: &Window, source: &mut Source) {
+        let selection = source.selection(window.rows);
+        window
+            .with_frame(|frame| self.aggregation.add(frame, &selection))
+            .unwrap();
+        selection.for_each(|row| {
+            let key: Vec<Cell> = self
+                .keys
+                .iter()
+                .map(|k| k.row(window, row).unwrap())
+                .collect();
+            *self.expected.entry(format!("{key:?}")).or_default() += 1;
+        });
+    }
+
+    /// The engine's groups with their counts.
+    fn found(&self) -> BTreeMap<String, u64> {
+        let groups = 0..self.aggregation.groups();
+        let found: BTreeMap<_, _> = groups
+            .clone()
+            .map(|group| {
+                let keys = self.keys.iter().enumerate();
+                let key: Vec<_> = keys
+                    .map(|(k, key)| key.found(self.aggregation.key(group, k)))
+                    .collect();
+                match self.aggregation.answer(group, 0) {
+                    Answer::Count(count) => (format!("{key:?}"), count),
+                    other => panic!("{other:?}"),
+                }
+            })
+            .collect();
+        assert_eq!(found.len(), groups.len(), "a key has one group");
+        found
+    }
+}
+
+/// Times that grow, with stretches of equal ones.
+fn sorted_times(source: &mut Source, start: i64, rows: usize) -> Vec<Option<Scalar>> {
+    let step = [1, 3, 40][source.below(3) as usize];
+    let mut time = start;
+    (0..rows)
+        .map(|_| {
+            time += source.below(step) as i64;
+            Some(time.to_scalar())
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn text_has_one_group_in_all_segments(steps in any_steps(), seed in any::<u64>(), rows in 1..300_usize) {
+        let mut source = Source(seed);
+        let (mut walk, mut other) = (Walk::new(), Walk::new());
+        let mut single = Counts::new(vec![WantedKey::Text(0)]);
+        let mut pairs = Counts::new(vec![WantedKey::Text(0), WantedKey::Text(1)]);
+        for step in steps {
+            let columns = vec![walk.column(step, rows, &mut source), other.column(step, rows, &mut source)];
+            let window = Window::of(columns);
+            single.add(&window, &mut source);
+            pairs.add(&window, &mut source);
+        }
+        prop_assert_eq!(single.found(), single.expected);
+        prop_assert_eq!(pairs.found(), pairs.expected);
+    }
+
+    #[test]
+    fn sorted_times_fall_into_their_buckets(
+        seed in any::<u64>(), vectors in prop::collection::vec(1..600_usize, 1..5),
+        start in prop_oneof![-500..500_i64, Just(i64::MIN), Just(i64::MAX - 100_000)],
+        width in prop_oneof![1..50_i64, Just(10_000)], names in prop_oneof![Just(1_i64 << 40), Just(3)], knows_ends in any::<bool>(),
+    ) {
+        let mut source = Source(seed);
+        let tree = || NumberTree::Column(NumberType::I64, 0);
+        let cut = Cut { width, names, knows_ends };
+        let bucket = || WantedKey::Bucket(tree(), cut);
+        let other = || WantedKey::Number(NumberTree::Column(NumberType::I16, 1));
+        let mut queries = [
+            Counts::new(vec![bucket()]),
+            Counts::new(vec![bucket(), other()]),
+            Counts::new(vec![other(), bucket()]),
+            Counts::new(vec![other(), bucket(), bucket()]),
+        ];
+        for rows in vectors {
+            let times = sorted_times(&mut source, start, rows);
+            let few: Vec<_> = (0..rows).map(|_| Some(Scalar(source.below(3)))).collect();
+            let mut window = Window::of(vec![
+                Column::numbers(NumberType::I64, &times, &mut source),
+                Column::numbers(NumberType::I16, &few, &mut source),
+            ]);
+            let time = |row: usize| times[row].map_or(0, |scalar| scalar.0 as i64);
+            window.bounds = vec![Bounds {
+                known: !source.one_in(4),
+                // Bounds may be wider than the numbers.
+                minimum: time(0).saturating_sub(source.below(2) as i64),
+                maximum: time(rows - 1).saturating_add(source.below(2) as i64),
+                sorted: !source.one_in(4),
+            }];
+            for query in &mut queries {
+                query.add(&window, &mut source);
+            }
+        }
+        for query in queries {
+            prop_assert_eq!(query.found(), query.expected);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Aggregations against a twin that does what PostgreSQL does, a row at a time.
+//!
+//! - [`wanted`]: an aggregate or a key, from which both the engine's and the twin's answer come.
+//! - [`queries`]: random keys and aggregates over random windows.
+//! - [`keys`]: text from segment to segment, buckets of sorted times.
+//! - [`extremes`]: ties between floats that differ in their bits.
+//! - [`float_order`]: in which order floats are added.
+
+mod extremes;
+mod float_order;
+mod keys;
+mod queries;
+mod wanted;

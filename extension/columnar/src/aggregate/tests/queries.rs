@@ -1,0 +1,202 @@
+//! Random keys and aggregates over random windows.
+
+use proptest::prelude::*;
+
+use super::wanted::{Cut, Kept, Wanted, WantedKey, agree};
+use crate::aggregate::Aggregation;
+use crate::aggregate::extreme::End;
+use crate::aggregate::sum::IntegerShape;
+use crate::test_support::cases;
+use crate::vector::frame::Bounds;
+use crate::vector::number::NumberType;
+use crate::vector::tests::number_tree::{NumberTree, any_number, any_rarity};
+use crate::vector::tests::truth_tree::{TruthTree, any_truth};
+use crate::vector::tests::window::{
+    ABSENT, ATTRIBUTES, CODED, Cell, PLAIN, Source, TYPES, Window, any_rows,
+};
+use crate::vector::{Evaluation, EvaluationError};
+
+/// The groups of the twin: their keys, and what is kept for each aggregate.
+struct Twin<'a> {
+    keys: &'a [WantedKey],
+    aggregates: &'a [(Option<TruthTree>, Wanted)],
+    groups: Vec<(Vec<Cell>, Vec<Kept>)>,
+}
+
+impl Twin<'_> {
+    fn group(&mut self, key: Vec<Cell>) -> &mut Vec<Kept> {
+        let known = self.groups.iter().position(|(k, _)| *k == key);
+        let index = known.unwrap_or_else(|| {
+            let empty = vec![Kept::default(); self.aggregates.len()];
+            self.groups.push((key, empty));
+            self.groups.len() - 1
+        });
+        &mut self.groups[index].1
+    }
+
+    fn add(&mut self, window: &Window, row: usize, errors: &mut Vec<EvaluationError>) {
+        let keys: Evaluation<Vec<_>> = self.keys.iter().map(|k| k.row(window, row)).collect();
+        let key = match keys {
+            Ok(key) => key,
+            Err(error) => return errors.push(error),
+        };
+        let aggregates = self.aggregates;
+        let kept = self.group(key);
+        for ((filter, wanted), kept) in aggregates.iter().zip(kept) {
+            let passes = match filter {
+                None => Ok(true),
+                Some(filter) => filter.row(window, row).map(|truth| truth == Some(true)),
+            };
+            let added = passes.and_then(|passes| {
+                if passes {
+                    kept.add(wanted, window, row)
+                } else {
+                    Ok(())
+                }
+            });
+            errors.extend(added.err());
+        }
+    }
+}
+
+/// Integers of a type that varies, small enough for few groups if `depth` is 0.
+fn any_integer(depth: u32) -> impl Strategy<Value = NumberTree> {
+    (0..3_usize).prop_flat_map(move |t| any_number(TYPES[t], depth))
+}
+
+fn any_tree() -> impl Strategy<Value = NumberTree> {
+    (0..5_usize, 0..2_u32).prop_flat_map(|(t, depth)| any_number(TYPES[t], depth))
+}
+
+fn any_end() -> impl Strategy<Value = End> {
+    prop_oneof![Just(End::Minimum), Just(End::Maximum)]
+}
+
+/// Floats that add up exactly in windows without extremes.
+fn any_exact(number: NumberType) -> impl Strategy<Value = NumberTree> {
+    any_number(number, 0)
+}
+
+fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
+    let shape = || prop_oneof![Just(IntegerShape::Sum), Just(IntegerShape::Average)];
+    let moments = (0..2_usize).prop_flat_map(|t| any_number(TYPES[t], 0));
+    let float = || (3..5_usize).prop_flat_map(|t| any_number(TYPES[t], 1));
+    let any = prop_oneof![
+        1 => Just(Wanted::Rows),
+        1 => (0..ATTRIBUTES).prop_map(Wanted::Presence),
+        2 => (shape(), any_integer(1)).prop_map(|(shape, tree)| Wanted::Integers(shape, tree)),
+        1 => moments.prop_map(|tree| Wanted::Integers(IntegerShape::Moments, tree)),
+        1 => float().prop_map(|tree| Wanted::Moments(true, tree)),
+        3 => (any_end(), any_tree()).prop_map(|(end, tree)| Wanted::Extreme(end, tree)),
+        2 => (any::<bool>(), any_truth()).prop_map(|(all, tree)| Wanted::Logic(all, tree)),
+        2 => (any_end(), any_tree(), any_tree()).prop_map(|(end, v, t)| Wanted::Edge(end, v, t)),
+    ];
+    if !exact {
+        return any.boxed();
+    }
+    let float = || (3..5_usize).prop_flat_map(|t| any_exact(TYPES[t]));
+    let double = || any_exact(NumberType::F64);
+    prop_oneof![
+        2 => any,
+        1 => float().prop_map(Wanted::FloatSum),
+        1 => float().prop_map(|tree| Wanted::Moments(false, tree)),
+        1 => (double(), double()).prop_map(|(p, v)| Wanted::Weighted(p, v)),
+    ]
+    .boxed()
+}
+
+fn any_key() -> impl Strategy<Value = WantedKey> {
+    let time = prop_oneof![Just(1_usize), Just(2)].prop_flat_map(|t| any_number(TYPES[t], 0));
+    let cut = (
+        1..6_i64,
+        prop_oneof![Just(1_i64 << 40), Just(2)],
+        any::<bool>(),
+    );
+    let cut = cut.prop_map(|(width, names, knows_ends)| Cut {
+        width,
+        names,
+        knows_ends,
+    });
+    prop_oneof![
+        2 => prop_oneof![3 => Just(CODED), 3 => Just(PLAIN), 1 => Just(ABSENT)].prop_map(WantedKey::Text),
+        2 => any_tree().prop_map(WantedKey::Number),
+        1 => any_truth().prop_map(WantedKey::Truth),
+        2 => (time, cut).prop_map(|(time, cut)| WantedKey::Bucket(time, cut)),
+    ]
+}
+
+/// What a zone map says of the integers of a window, if anything.
+fn bounds(window: &Window, source: &mut Source) -> Vec<Bounds> {
+    let mut all = vec![Bounds::default(); ATTRIBUTES];
+    for (attribute, bounds) in all.iter_mut().enumerate().take(6) {
+        if source.one_in(3) {
+            continue;
+        }
+        let numbers: Vec<_> = (0..window.rows)
+            .filter_map(|row| window.number(attribute, row).map(|s| s.0 as i64))
+            .collect();
+        if let (Some(minimum), Some(maximum)) = (numbers.iter().min(), numbers.iter().max()) {
+            *bounds = Bounds {
+                known: true,
+                minimum: *minimum,
+                maximum: *maximum,
+                sorted: numbers.len() == window.rows && numbers.is_sorted(),
+            };
+        }
+    }
+    all
+}
+
+fn any_query(
+    exact: bool,
+) -> impl Strategy<Value = (Vec<WantedKey>, Vec<(Option<TruthTree>, Wanted)>)> {
+    let aggregate = (prop::option::weighted(0.3, any_truth()), any_wanted(exact));
+    (
+        prop::collection::vec(any_key(), 0..4),
+        prop::collection::vec(aggregate, 0..5),
+    )
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    #[test]
+    fn queries_agree_with_the_twin(
+        (rarity, (keys, aggregates)) in
+            any_rarity().prop_flat_map(|rarity| (Just(rarity), any_query(rarity == 0))),
+        seed in any::<u64>(), vectors in prop::collection::vec(any_rows(), 1..4),
+    ) {
+        let mut source = Source(seed);
+        let built = aggregates.iter().map(|(filter, wanted)| wanted.build(filter.as_ref()));
+        let mut aggregation = Aggregation::new(keys.iter().map(WantedKey::build).collect(), built.collect());
+        let mut twin = Twin { keys: &keys, aggregates: &aggregates, groups: Vec::new() };
+        if keys.is_empty() {
+            twin.group(Vec::new());
+        }
+        for rows in vectors {
+            let mut window = Window::random(source.next(), rows, rarity);
+            window.bounds = bounds(&window, &mut source);
+            let selection = source.selection(rows);
+            let mut errors = Vec::new();
+            selection.for_each(|row| twin.add(&window, row, &mut errors));
+            let added = window.with_frame(|frame| aggregation.add(frame, &selection));
+            if let Err(error) = added {
+                prop_assert!(errors.contains(&error), "{error} not in {errors:?}");
+                return Ok(());
+            }
+            prop_assert!(errors.is_empty(), "missed {:?}", errors[0]);
+        }
+        prop_assert_eq!(aggregation.groups(), twin.groups.len());
+        for group in 0..aggregation.groups() {
+            let found = |(k, key): (usize, &WantedKey)| key.found(aggregation.key(group, k));
+            let key: Vec<_> = keys.iter().enumerate().map(found).collect();
+            let Some((_, kept)) = twin.groups.iter().find(|(k, _)| *k == key) else {
+                panic!("a group of nobody: {key:?}");
+            };
+            for (index, ((_, wanted), kept)) in aggregates.iter().zip(kept).enumerate() {
+                let (found, expected) = (aggregation.answer(group, index), kept.answer(wanted));
+                prop_assert!(agree(wanted, found, expected), "{wanted:?} of {key:?}: {found:?}, not {expected:?}");
+            }
+        }
+    }
+}

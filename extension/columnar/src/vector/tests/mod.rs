@@ -1,0 +1,15 @@
+//! Expressions against a twin that does what PostgreSQL does, a row at a time.
+//!
+//! - [`window`]: random lanes, with the plain list of what each row has beside them.
+//! - [`arithmetic`], [`conversion`]: single operators, at their limits.
+//! - [`number_tree`], [`truth_tree`]: random expressions over random windows.
+//! - [`dictionaries`]: tests on text from segment to segment.
+//! - [`selections`]: the functions of a selection.
+
+mod arithmetic;
+mod conversion;
+pub(crate) mod dictionaries;
+pub(crate) mod number_tree;
+mod selections;
+pub(crate) mod truth_tree;
+pub(crate) mod window;

@@ -1,0 +1,429 @@
+//! Windows of random rows: lanes, and beside them the plain list of what each row has.
+
+use std::ptr::null;
+
+use crate::lane::{DictionaryView, Lane, LaneData};
+use crate::limits::VECTOR_ROWS;
+use crate::vector::frame::{Bounds, Frame};
+use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::selection::Selection;
+
+/// All types, in the order in which a random window has columns of them.
+pub(crate) const TYPES: [NumberType; 5] = [
+    NumberType::I16,
+    NumberType::I32,
+    NumberType::I64,
+    NumberType::F32,
+    NumberType::F64,
+];
+
+/// A random window has, for each type, a column without and one with NULLs; then these.
+pub(crate) const BOOL: usize = 10;
+pub(crate) const CODED: usize = 12;
+pub(crate) const PLAIN: usize = 13;
+pub(crate) const ABSENT: usize = 14;
+pub(crate) const ATTRIBUTES: usize = 15;
+
+/// For each type it has three scalars and NULL; then these, of which the third is NULL.
+pub(crate) const TRUTH_SCALAR: usize = 20;
+
+/// Random numbers that depend on a seed alone.
+pub(crate) struct Source(pub(crate) u64);
+
+impl Source {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    pub(crate) fn one_in(&mut self, chances: u64) -> bool {
+        self.below(chances) == 0
+    }
+
+    /// A number: small, or one of the extremes of its type once in `rarity` times (0 = never).
+    pub(crate) fn number(&mut self, number: NumberType, rarity: u64) -> Scalar {
+        let wild = rarity > 0 && self.one_in(rarity);
+        let pick = self.next() as usize;
+        let small = (pick % 9) as i64 - 4;
+        match number {
+            NumberType::F32 | NumberType::F64 => {
+                let value = if wild {
+                    let values = [
+                        -0.0,
+                        f64::NAN,
+                        f64::INFINITY,
+                        f64::NEG_INFINITY,
+                        f64::MAX,
+                        f64::MIN_POSITIVE,
+                        -5e-324,
+                        f64::from(f32::MAX),
+                        1e200,
+                        -1e150,
+                        1e30,
+                        1e-30,
+                        32767.5,
+                        -32768.5,
+                        2147483646.5,
+                        -2147483648.5,
+                        9.3e18,
+                        -9223372036854775808.0,
+                    ];
+                    values[pick % values.len()]
+                } else {
+                    small as f64 / 2.0
+                };
+                if number == NumberType::F32 {
+                    (value as f32).to_scalar()
+                } else {
+                    value.to_scalar()
+                }
+            }
+            integer => {
+                let (least, greatest) = integer_range(integer);
+                let extremes = [least, least + 1, greatest, greatest - 1, greatest / 2 + 1];
+                Scalar(if wild { extremes[pick % 5] } else { small } as u64)
+            }
+        }
+    }
+
+    /// Rows of a vector: none, all, or some.
+    pub(crate) fn selection(&mut self, rows: usize) -> Selection {
+        let mut selection = Selection::first(rows);
+        match self.below(8) {
+            0 => return Selection::NONE,
+            1 | 2 => return selection,
+            3 => {
+                let (a, b) = (self.below(rows as u64 + 1), self.below(rows as u64 + 1));
+                return selection.within(a.min(b) as usize, a.max(b) as usize);
+            }
+            4 => selection.words.iter_mut().for_each(|word| {
+                *word &= self.next() & self.next() & self.next() & self.next();
+            }),
+            _ => selection
+                .words
+                .iter_mut()
+                .for_each(|word| *word &= self.next()),
+        }
+        selection
+    }
+}
+
+/// The least and the greatest integer of a type.
+pub(crate) fn integer_range(number: NumberType) -> (i64, i64) {
+    let bits = number.width() * 8;
+    (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits))
+}
+
+/// What a row has in a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    Null,
+    Number(Scalar),
+    Truth(bool),
+    /// The payload.
+    Text(Vec<u8>),
+}
+
+/// Items and what is known of their origin.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dictionary {
+    pub(crate) view: DictionaryView,
+    pub(crate) payloads: Vec<Vec<u8>>,
+}
+
+/// A lane with the memory that it points to.
+pub(crate) struct Column {
+    data: LaneData,
+    /// Values of fixed width, bools, or offsets.
+    words: Vec<u64>,
+    codes: Vec<u32>,
+    heap: Vec<u8>,
+    validity: Option<Vec<u64>>,
+    view: DictionaryView,
+    pub(crate) cells: Vec<Cell>,
+}
+
+impl Column {
+    fn new(data: LaneData, cells: Vec<Cell>, source: &mut Source) -> Column {
+        let nulls = cells.contains(&Cell::Null) || source.one_in(4);
+        let validity = nulls.then(|| {
+            // Bits past the last row may be anything.
+            let mut words: Vec<u64> = (0..cells.len().div_ceil(64))
+                .map(|_| source.next())
+                .collect();
+            for (row, cell) in cells.iter().enumerate() {
+                set_bit(&mut words, row, *cell != Cell::Null);
+            }
+            words
+        });
+        Column {
+            data,
+            words: Vec::new(),
+            codes: Vec::new(),
+            heap: Vec::new(),
+            validity,
+            view: DictionaryView::default(),
+            cells,
+        }
+    }
+
+    /// A lane in which everything is NULL.
+    pub(crate) fn absent(rows: usize, source: &mut Source) -> Column {
+        let mut column = Column::new(LaneData::Null, vec![Cell::Null; rows], source);
+        column.validity = None;
+        column
+    }
+
+    pub(crate) fn numbers(
+        number: NumberType,
+        values: &[Option<Scalar>],
+        source: &mut Source,
+    ) -> Column {
+        let cells = values.iter().map(|v| v.map_or(Cell::Null, Cell::Number));
+        let data = LaneData::Fixed {
+            values: null(),
+            stride: number.width() as u32,
+        };
+        let mut column = Column::new(data, cells.collect(), source);
+        let width = number.width();
+        let mut bytes = Vec::new();
+        for value in values {
+            // Under a NULL lies anything.
+            let bits = value.map_or_else(|| source.number(number, 2).0, |scalar| scalar.0);
+            bytes.extend_from_slice(&bits.to_le_bytes()[..width]);
+        }
+        bytes.resize(bytes.len().next_multiple_of(8), 0xAA);
+        let words = bytes.chunks_exact(8);
+        column.words = words
+            .map(|w| u64::from_le_bytes(w.try_into().unwrap()))
+            .collect();
+        column
+    }
+
+    pub(crate) fn truths(values: &[Option<bool>], source: &mut Source) -> Column {
+        let cells = values.iter().map(|v| v.map_or(Cell::Null, Cell::Truth));
+        let mut column = Column::new(LaneData::Bool(null()), cells.collect(), source);
+        column.words = (0..values.len().div_ceil(64))
+            .map(|_| source.next())
+            .collect();
+        for (row, value) in values.iter().enumerate() {
+            if let Some(truth) = value {
+                set_bit(&mut column.words, row, *truth);
+            }
+        }
+        column
+    }
+
+    /// Texts, each with its own item.
+    pub(crate) fn plain(values: &[Option<Vec<u8>>], source: &mut Source) -> Column {
+        let cells = values
+            .iter()
+            .cloned()
+            .map(|v| v.map_or(Cell::Null, Cell::Text));
+        let data = LaneData::Offsets {
+            slots: null(),
+            heap: null(),
+        };
+        let mut column = Column::new(data, cells.collect(), source);
+        for value in values {
+            column.push_item(value.as_deref().unwrap_or(b"under a NULL"));
+        }
+        column
+    }
+
+    /// Texts of a dictionary.
+    pub(crate) fn coded(
+        dictionary: &Dictionary,
+        codes: &[Option<u32>],
+        source: &mut Source,
+    ) -> Column {
+        let payload = |code: u32| Cell::Text(dictionary.payloads[code as usize].clone());
+        let cells = codes.iter().map(|code| code.map_or(Cell::Null, payload));
+        let data = LaneData::Codes {
+            codes: null(),
+            slots: null(),
+            heap: null(),
+        };
+        let mut column = Column::new(data, cells.collect(), source);
+        let items = dictionary.payloads.len() as u64;
+        column.codes = codes
+            .iter()
+            .map(|code| code.unwrap_or_else(|| source.below(items) as u32))
+            .collect();
+        for payload in &dictionary.payloads {
+            column.push_item(payload);
+        }
+        column.view = dictionary.view;
+        column.view.items = items as u32;
+        column
+    }
+
+    fn push_item(&mut self, payload: &[u8]) {
+        self.words.push(self.heap.len() as u64);
+        self.heap.extend_from_slice(&item(payload));
+    }
+
+    pub(crate) fn lane(&self) -> Lane {
+        let data = match self.data {
+            LaneData::Null => LaneData::Null,
+            LaneData::Bool(_) => LaneData::Bool(self.words.as_ptr()),
+            LaneData::Fixed { stride, .. } => LaneData::Fixed {
+                values: self.words.as_ptr().cast(),
+                stride,
+            },
+            LaneData::Offsets { .. } => LaneData::Offsets {
+                slots: self.words.as_ptr(),
+                heap: self.heap.as_ptr(),
+            },
+            LaneData::Codes { .. } => LaneData::Codes {
+                codes: self.codes.as_ptr(),
+                slots: self.words.as_ptr(),
+                heap: self.heap.as_ptr(),
+            },
+        };
+        let validity = self
+            .validity
+            .as_ref()
+            .map_or(null(), |words| words.as_ptr());
+        Lane { data, validity }
+    }
+}
+
+/// A payload with its header: of one byte if it is short.
+pub(crate) fn item(payload: &[u8]) -> Vec<u8> {
+    let mut item = if payload.len() < 127 {
+        vec![(payload.len() as u8 + 1) << 1 | 1]
+    } else {
+        ((payload.len() as u32 + 4) << 2).to_le_bytes().to_vec()
+    };
+    item.extend_from_slice(payload);
+    item
+}
+
+fn set_bit(words: &mut [u64], row: usize, bit: bool) {
+    words[row / 64] &= !(1 << (row % 64));
+    words[row / 64] |= u64::from(bit) << (row % 64);
+}
+
+/// A vector of some columns.
+pub(crate) struct Window {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) place: usize,
+    pub(crate) rows: usize,
+    pub(crate) scalars: Vec<Option<Scalar>>,
+    pub(crate) bounds: Vec<Bounds>,
+}
+
+impl Window {
+    /// All kinds of columns and scalars, see the constants of this module.
+    pub(crate) fn random(seed: u64, rows: usize, rarity: u64) -> Window {
+        let mut source = Source(seed);
+        let place = if source.one_in(6) { VECTOR_ROWS } else { 0 };
+        let all = place + rows;
+        let mut columns = Vec::new();
+        for number in TYPES {
+            for with_nulls in [false, true] {
+                let values: Vec<_> = (0..all)
+                    .map(|_| {
+                        let value = source.number(number, rarity);
+                        (!(with_nulls && source.one_in(3))).then_some(value)
+                    })
+                    .collect();
+                columns.push(Column::numbers(number, &values, &mut source));
+            }
+        }
+        for with_nulls in [false, true] {
+            let values: Vec<_> = (0..all)
+                .map(|_| {
+                    let truth = source.one_in(2);
+                    (!(with_nulls && source.one_in(3))).then_some(truth)
+                })
+                .collect();
+            columns.push(Column::truths(&values, &mut source));
+        }
+        let dictionary = Dictionary {
+            view: DictionaryView {
+                instance: 1,
+                ..DictionaryView::default()
+            },
+            payloads: (0..70).map(text).collect(),
+        };
+        let codes: Vec<_> = (0..all)
+            .map(|_| (!source.one_in(3)).then(|| (source.below(70) * source.below(70) / 70) as u32))
+            .collect();
+        columns.push(Column::coded(&dictionary, &codes, &mut source));
+        let texts: Vec<_> = codes.iter().rev().map(|code| code.map(text)).collect();
+        columns.push(Column::plain(&texts, &mut source));
+        columns.push(Column::absent(all, &mut source));
+        let mut scalars = Vec::new();
+        for number in TYPES {
+            scalars.extend((0..3).map(|_| Some(source.number(number, rarity))));
+            scalars.push(None);
+        }
+        scalars.extend([Some(Scalar(1)), Some(Scalar(0)), None]);
+        Window {
+            columns,
+            place,
+            rows,
+            scalars,
+            bounds: Vec::new(),
+        }
+    }
+
+    /// A vector of these columns, from row 0 on.
+    pub(crate) fn of(columns: Vec<Column>) -> Window {
+        Window {
+            place: 0,
+            rows: columns[0].cells.len(),
+            columns,
+            scalars: Vec::new(),
+            bounds: Vec::new(),
+        }
+    }
+
+    pub(crate) fn with_frame<R>(&self, take: impl FnOnce(&Frame<'_>) -> R) -> R {
+        let lanes: Vec<_> = self.columns.iter().map(Column::lane).collect();
+        let dictionaries: Vec<_> = self.columns.iter().map(|column| column.view).collect();
+        take(&Frame {
+            lanes: &lanes,
+            dictionaries: &dictionaries,
+            place: self.place,
+            rows: self.rows,
+            scalars: &self.scalars,
+            bounds: &self.bounds,
+        })
+    }
+
+    /// What a row of the vector has in a column.
+    pub(crate) fn cell(&self, attribute: usize, row: usize) -> &Cell {
+        &self.columns[attribute].cells[self.place + row]
+    }
+
+    /// The same of a column of numbers.
+    pub(crate) fn number(&self, attribute: usize, row: usize) -> Option<Scalar> {
+        match self.cell(attribute, row) {
+            Cell::Number(scalar) => Some(*scalar),
+            _ => None,
+        }
+    }
+}
+
+/// The text that goes by a number; some are long.
+pub(crate) fn text(number: u32) -> Vec<u8> {
+    let length = if number % 17 == 16 { 150 } else { number % 5 };
+    let mut payload = number.to_string().into_bytes();
+    payload.resize(payload.len() + length as usize, b'x');
+    payload
+}
+
+/// How many rows a vector has: often few, sometimes all.
+pub(crate) fn any_rows() -> impl proptest::strategy::Strategy<Value = usize> {
+    use proptest::prelude::*;
+    prop_oneof![4 => 1..200_usize, 1 => 1..=VECTOR_ROWS, 1 => Just(VECTOR_ROWS)]
+}

@@ -1,0 +1,342 @@
+//! The right side in memory: for each key its rows in the order of time, found by binary search.
+//!
+//! ```text
+//! build:  scan ─► times, ties, arrival, group (a number for each distinct key), columns   (one entry a row, as scanned)
+//! seal:   rows of each group together, in the order of (time, tie, arrival)
+//!         order[row of the group] = scanned row;  times[the same] = its time
+//! find:   key ─► group ─► the range of times between the bounds ─► from its near end, the first row that passes
+//! ```
+//! Times are images in the times' order ([`super::kind`]), keys are images that are equal when keys are. A group's rows come
+//! sorted from a table that was fed in order, and then nothing is sorted. No Postgres here, but for the columns' values, which
+//! are kept as given.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Multiplies and rotates: keys are short, and nobody gains by making them collide in his own query.
+#[derive(Default)]
+struct ShortHasher(u64);
+
+const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Hasher for ShortHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let mut chunks = bytes.chunks_exact(8);
+        for chunk in &mut chunks {
+            let mut word = [0; 8];
+            word.copy_from_slice(chunk);
+            self.add(u64::from_le_bytes(word));
+        }
+        let mut word = [0; 8];
+        let rest = chunks.remainder();
+        word[..rest.len()].copy_from_slice(rest);
+        self.add(u64::from_le_bytes(word));
+    }
+}
+
+impl ShortHasher {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    }
+}
+
+/// A tie's place in the order: NULLs' rank, then the image.
+pub type TieImage = (i8, i64);
+
+/// A column's values of all scanned rows, as words.
+#[derive(Default)]
+pub struct Column {
+    /// Values; anything where NULL.
+    pub values: Vec<usize>,
+    /// Which are NULL.
+    pub nulls: Vec<bool>,
+}
+
+struct Group {
+    first: u32,
+    end: u32,
+    /// Where the last search ended: rows of the left side often come in the order of time.
+    cursor: u32,
+}
+
+/// The right side, being filled and then searched.
+pub struct History {
+    groups: HashMap<Box<[u8]>, u32, BuildHasherDefault<ShortHasher>>,
+    /// As scanned, until sealed.
+    group_of: Vec<u32>,
+    ties: Vec<TieImage>,
+    ties_per_row: usize,
+    arrival: Vec<u64>,
+    /// As scanned until sealed; by group and order afterwards.
+    times: Vec<i64>,
+    order: Vec<u32>,
+    ranges: Vec<Group>,
+    /// As scanned.
+    pub columns: Vec<Column>,
+    /// Bytes that columns refer to elsewhere.
+    pub bytes_elsewhere: usize,
+    key_bytes: usize,
+    /// Groups whose rows had to be sorted.
+    pub groups_sorted: usize,
+}
+
+impl History {
+    /// An empty one.
+    pub fn new(columns: usize, ties_per_row: usize) -> History {
+        History {
+            groups: HashMap::default(),
+            group_of: Vec::new(),
+            ties: Vec::new(),
+            ties_per_row,
+            arrival: Vec::new(),
+            times: Vec::new(),
+            order: Vec::new(),
+            ranges: Vec::new(),
+            columns: (0..columns).map(|_| Column::default()).collect(),
+            bytes_elsewhere: 0,
+            key_bytes: 0,
+            groups_sorted: 0,
+        }
+    }
+
+    /// Adds a row; the caller adds its values to the columns. `false`: there are as many rows as can be.
+    pub fn add(&mut self, key: &[u8], time: i64, ties: &[TieImage], arrival: u64) -> bool {
+        if self.times.len() >= u32::MAX as usize {
+            return false;
+        }
+        let group = match self.groups.get(key) {
+            Some(&group) => group,
+            None => {
+                let group = self.groups.len() as u32;
+                self.groups.insert(key.into(), group);
+                self.key_bytes += key.len() + 40;
+                group
+            }
+        };
+        self.group_of.push(group);
+        self.times.push(time);
+        self.ties.extend_from_slice(ties);
+        self.arrival.push(arrival);
+        true
+    }
+
+    /// Puts the rows of each group together, in order.
+    pub fn seal(&mut self) {
+        let rows = self.times.len();
+        let mut ends = vec![0u32; self.groups.len()];
+        for &group in &self.group_of {
+            ends[group as usize] += 1;
+        }
+        let mut first = 0;
+        self.ranges = ends
+            .iter()
+            .map(|&count| {
+                let range = Group {
+                    first,
+                    end: first + count,
+                    cursor: 0,
+                };
+                first += count;
+                range
+            })
+            .collect();
+        let mut next: Vec<u32> = self.ranges.iter().map(|range| range.first).collect();
+        self.order = vec![0; rows];
+        for (row, &group) in self.group_of.iter().enumerate() {
+            let place = &mut next[group as usize];
+            self.order[*place as usize] = row as u32;
+            *place += 1;
+        }
+        let (times, ties, arrival, width) =
+            (&self.times, &self.ties, &self.arrival, self.ties_per_row);
+        let image = |row: u32| {
+            let row = row as usize;
+            (
+                times[row],
+                &ties[row * width..(row + 1) * width],
+                arrival[row],
+            )
+        };
+        for range in &self.ranges {
+            let rows = &mut self.order[range.first as usize..range.end as usize];
+            if !rows.is_sorted_by(|&a, &b| image(a) <= image(b)) {
+                rows.sort_unstable_by(|&a, &b| image(a).cmp(&image(b)));
+                self.groups_sorted += 1;
+            }
+        }
+        self.times = self
+            .order
+            .iter()
+            .map(|&row| self.times[row as usize])
+            .collect();
+        self.group_of = Vec::new();
+        self.ties = Vec::new();
+        self.arrival = Vec::new();
+    }
+
+    /// The nearest row within the bounds (both inclusive) that passes: from the late end looking back, else from the early one.
+    pub fn find(
+        &mut self,
+        key: &[u8],
+        lower: i64,
+        upper: i64,
+        backward: bool,
+        mut passes: impl FnMut(&[Column], usize) -> bool,
+    ) -> Option<usize> {
+        let &group = self.groups.get(key)?;
+        let range = &mut self.ranges[group as usize];
+        let times = &self.times[range.first as usize..range.end as usize];
+        let order = &self.order[range.first as usize..range.end as usize];
+        let columns = &self.columns;
+        let mut row_passes = |place: usize, time: i64| {
+            (lower <= time && time <= upper).then(|| {
+                let row = order[place] as usize;
+                passes(columns, row).then_some(row)
+            })
+        };
+        if backward {
+            let end = after(times, range.cursor as usize, upper);
+            range.cursor = end as u32;
+            for place in (0..end).rev() {
+                if let Some(found) = row_passes(place, times[place])? {
+                    return Some(found);
+                }
+            }
+        } else {
+            // The first at `lower` or later is the first after whatever comes before it.
+            let start = match lower.checked_sub(1) {
+                Some(before) => after(times, range.cursor as usize, before),
+                None => 0,
+            };
+            range.cursor = start as u32;
+            for (place, &time) in times.iter().enumerate().skip(start) {
+                if let Some(found) = row_passes(place, time)? {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+
+    /// Rows held.
+    pub fn rows(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Distinct keys.
+    pub fn keys(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.times.len() * 8
+            + self.order.len() * 4
+            + self.group_of.len() * 4
+            + self.ties.len() * 16
+            + self.arrival.len() * 8
+            + self
+                .columns
+                .iter()
+                .map(|column| column.values.len() * 9)
+                .sum::<usize>()
+            + self.ranges.len() * 12
+            + self.key_bytes
+            + self.bytes_elsewhere
+    }
+}
+
+/// How many of ascending `times` are at or before `limit`; fast when that is near `hint`.
+fn after(times: &[i64], hint: usize, limit: i64) -> usize {
+    let hint = hint.min(times.len());
+    // The answer lies between `low` and `high`.
+    let (mut low, mut high) = (0, times.len());
+    let mut step = 1;
+    if hint == 0 || times[hint - 1] <= limit {
+        low = hint;
+        while low + step <= times.len() && times[low + step - 1] <= limit {
+            low += step;
+            step *= 2;
+        }
+        high = high.min(low + step);
+    } else {
+        high = hint - 1;
+        while step <= high && times[high - step] > limit {
+            high -= step;
+            step *= 2;
+        }
+        low = low.max(high.saturating_sub(step));
+    }
+    low + times[low..high].partition_point(|&time| time <= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_agree_with_counting_whatever_the_hint() {
+        for length in 0..12usize {
+            for spread in 1..4 {
+                let times: Vec<i64> = (0..length as i64).map(|time| time / spread).collect();
+                for hint in 0..=length + 1 {
+                    for limit in -2..14 {
+                        let expected = times.iter().filter(|&&time| time <= limit).count();
+                        assert_eq!(
+                            after(&times, hint, limit),
+                            expected,
+                            "{times:?} {hint} {limit}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn history(rows: &[(&[u8], i64, TieImage, u64)]) -> History {
+        let mut history = History::new(0, 1);
+        for &(key, time, tie, arrival) in rows {
+            assert!(history.add(key, time, &[tie], arrival));
+        }
+        history.seal();
+        history
+    }
+
+    #[test]
+    fn finds_the_last_of_equal_times_looking_back_and_the_first_ahead() {
+        let mut history = history(&[
+            (b"a", 5, (0, 0), 1),
+            (b"b", 5, (0, 0), 2),
+            (b"a", 5, (0, 0), 3),
+            (b"a", 3, (0, 0), 4),
+        ]);
+        let all = |_: &[Column], _| true;
+        assert_eq!(history.groups_sorted, 1);
+        assert_eq!(history.find(b"a", i64::MIN, 5, true, all), Some(2));
+        assert_eq!(history.find(b"a", 5, i64::MAX, false, all), Some(0));
+        assert_eq!(history.find(b"a", i64::MIN, 4, true, all), Some(3));
+        assert_eq!(history.find(b"a", 4, 4, true, all), None);
+        assert_eq!(history.find(b"c", i64::MIN, i64::MAX, true, all), None);
+        assert_eq!(history.find(b"a", i64::MIN, i64::MAX, false, all), Some(3));
+        assert_eq!(
+            history.find(b"a", i64::MIN, 9, true, |_, row| row == 0),
+            Some(0)
+        );
+        assert_eq!(history.find(b"a", 5, 9, true, |_, row| row == 3), None);
+    }
+
+    #[test]
+    fn ties_decide_before_arrival() {
+        let mut history = history(&[
+            (b"", 1, (0, 9), 1),
+            (b"", 1, (0, 2), 2),
+            (b"", 1, (-1, 0), 3),
+        ]);
+        assert_eq!(history.find(b"", 1, 1, true, |_, _| true), Some(0));
+        assert_eq!(history.find(b"", 1, 1, false, |_, _| true), Some(2));
+    }
+}
