@@ -133,12 +133,14 @@ impl<T: Number> Accumulator for Moments<T> {
                 }
                 Grouping::Each(ids) => {
                     let values = values.cast::<T>();
-                    let states = &mut self.states[..];
-                    selection.for_each(|row| {
-                        let state = &mut states[ids[row] as usize];
-                        state.count += 1.0;
-                        // SAFETY: as above.
-                        state.sum += unsafe { *values.add(row) }.to_f64();
+                    let states = self.states.as_mut_ptr();
+                    selection.for_each_of(rows, |row| {
+                        // SAFETY: as above; ids of selected rows are below the number of groups.
+                        unsafe {
+                            let state = &mut *states.add(*ids.get_unchecked(row) as usize);
+                            state.count += 1.0;
+                            state.sum += (*values.add(row)).to_f64();
+                        }
                     });
                     return Ok(());
                 }

@@ -76,6 +76,19 @@ where
                 self.sums[group] += sum.into();
                 Ok(())
             }
+            (Grouping::Each(ids), Operand::Each { values, .. }) if !squares => {
+                let (counts, sums) = (self.counts.as_mut_ptr(), self.sums.as_mut_ptr());
+                let values = values.cast::<T>();
+                selection.for_each_of(rows, |row| {
+                    // SAFETY: as above; ids of selected rows are below the number of groups.
+                    unsafe {
+                        let group = *ids.get_unchecked(row) as usize;
+                        *counts.add(group) += 1;
+                        *sums.add(group) += i128::from((*values.add(row)).to_scalar().0 as i64);
+                    }
+                });
+                Ok(())
+            }
             _ => {
                 add_counts(&mut self.counts, grouping, selection, rows);
                 each_row(grouping, selection, |row, group| {
