@@ -198,11 +198,7 @@ impl KeyState {
         attribute: usize,
     ) -> Ids<'_> {
         let lane = frame.lane(attribute);
-        let valid = match lane.data {
-            LaneData::Null => Selection::NONE,
-            // SAFETY: a lane's bitmap covers its vector.
-            _ => unsafe { selection.and_bitmap(frame.validity(attribute)) },
-        };
+        let valid = frame.present(attribute, selection);
         if valid != *selection {
             let id = self.null_id();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
