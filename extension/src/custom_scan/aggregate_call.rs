@@ -311,13 +311,17 @@ pub unsafe fn key(
 ) -> Translation<(Key, KeyShape)> {
     // SAFETY: the caller's promise.
     unsafe {
+        // Relabelling changes no bytes, but it may change what is equal: a collation, blanks at the end of a `bpchar`.
+        let (grouped_as, collation) = (pg_sys::exprType(node), pg_sys::exprCollation(node));
         let node = strip(node);
         if !pg_sys::contain_var_clause(node) {
             return Err("a constant in GROUP BY".into());
         }
         let type_of = pg_sys::exprType(node);
+        if !is_grouped_by_bytes(grouped_as) {
+            return Err(format!("GROUP BY type {}", type_name(grouped_as)));
+        }
         if is_text_column(node) {
-            let collation = pg_sys::exprCollation(node);
             if collation != pg_sys::InvalidOid && !pg_sys::get_collation_isdeterministic(collation)
             {
                 return Err("a nondeterministic collation in GROUP BY".into());
@@ -343,6 +347,14 @@ pub unsafe fn key(
             None => Err(describe(node)),
         }
     }
+}
+
+/// Whether values of a type are equal as the engine compares them, that is if texts have the same bytes.
+unsafe fn is_grouped_by_bytes(type_of: pg_sys::Oid) -> bool {
+    // SAFETY: a catalogue look-up.
+    let base = unsafe { pg_sys::getBaseType(type_of) };
+    let is_text = matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID);
+    is_text || base == pg_sys::BOOLOID || number_type(base).is_some()
 }
 
 /// A time bucket, if the function gives one.

@@ -207,17 +207,20 @@ unsafe fn asks_for_transaction_ids(relation: *mut pg_sys::RelOptInfo) -> bool {
     };
     // SAFETY: a live relation of the planner's; `attr_needed` begins at `min_attr`.
     unsafe {
-        let mut in_quals = std::ptr::null_mut();
+        let mut in_expressions = std::ptr::null_mut();
+        // Of a child of a partitioned table nobody keeps `attr_needed`.
+        let targets = (*(*relation).reltarget).exprs.cast();
+        pg_sys::pull_varattnos(targets, (*relation).relid, &raw mut in_expressions);
         for qual in nodes::list::<pg_sys::RestrictInfo>((*relation).baserestrictinfo) {
             let clause = (*qual).clause.cast();
-            pg_sys::pull_varattnos(clause, (*relation).relid, &raw mut in_quals);
+            pg_sys::pull_varattnos(clause, (*relation).relid, &raw mut in_expressions);
         }
         ((*relation).min_attr..0).any(|attribute| {
             let above = *(*relation)
                 .attr_needed
                 .add((attribute - (*relation).min_attr) as usize);
             let offset = i32::from(attribute) - pg_sys::FirstLowInvalidHeapAttributeNumber;
-            let needed = !above.is_null() || pg_sys::bms_is_member(offset, in_quals);
+            let needed = !above.is_null() || pg_sys::bms_is_member(offset, in_expressions);
             needed && !is_known(attribute.into())
         })
     }

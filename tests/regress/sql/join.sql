@@ -2,7 +2,7 @@
 CREATE TABLE facts (id int, k int, v float8, t text) USING lanes;
 CREATE TABLE dims (k int PRIMARY KEY, name text) USING heap;
 INSERT INTO dims SELECT i, 'dim ' || i FROM generate_series(1, 20) i;
-INSERT INTO facts SELECT i, CASE WHEN i % 10 <> 0 THEN i % 25 END, i / 10.0, 't' || i % 4 FROM generate_series(1, 5000) i;
+INSERT INTO facts SELECT i, CASE WHEN i % 10 <> 0 THEN i % 25 END, i / 8.0, 't' || i % 4 FROM generate_series(1, 5000) i;
 ANALYZE facts, dims;
 SELECT d.name, count(*), sum(f.v) FROM facts f JOIN dims d USING (k) WHERE d.k < 5 GROUP BY d.name ORDER BY d.name;
 SELECT count(*), count(d.k) FROM facts f LEFT JOIN dims d USING (k);

@@ -1,0 +1,89 @@
+//! The vectorised executor's twin: random tables, the same rows in heap and in lanes, and random queries that have to
+//! answer the same on heap, on lanes row by row (`lanes.vectorize = off`) and on lanes vectorised: rows, their types,
+//! and errors by SQLSTATE and message.
+//!
+//! | module | one thing |
+//! |---|---|
+//! | [`values`] | columns, how their values are made, and literals that meet them |
+//! | [`tables`] | random tables: batches, rolled-back ones, updates, deletes, columns that came later |
+//! | [`conditions`] | random conditions and numbers |
+//! | [`queries`] | random queries |
+//! | [`sessions`] | a session a side; what they answer, and how answers are compared |
+//!
+//! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`]; everything else
+//! agrees to the letter. Half of the rounds run in a time zone with daylight saving.
+//!
+//! `LANES_SEED` replays a run; `LANES_VECTOR_TWIN_ROUNDS` says how many tables to make.
+
+mod conditions;
+mod queries;
+mod sessions;
+mod tables;
+mod values;
+
+use lanes_tests::cluster::{Builder, Cluster};
+use lanes_tests::seed::seeded;
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use sessions::Sessions;
+
+/// Tables in a run, unless `LANES_VECTOR_TWIN_ROUNDS` says otherwise.
+const ROUNDS: u32 = 6;
+/// Queries on each.
+const QUERIES: u32 = 50;
+
+fn rounds() -> u32 {
+    let wanted = std::env::var("LANES_VECTOR_TWIN_ROUNDS").ok();
+    wanted.and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
+}
+
+fn run(builder: Builder, test: &str, rounds: u32) {
+    let cluster: Cluster = builder
+        .setting("autovacuum", "off")
+        .setting("log_min_messages", "fatal")
+        .start()
+        .unwrap();
+    let (mut random, seed) = seeded(test);
+    let mut administrator = cluster.connect("postgres").unwrap();
+    tables::prepare(&mut administrator);
+    let mut sessions = Sessions::new(&cluster);
+    for round in 0..rounds {
+        let rows = *[0, 7, 3_000, 4_097, 20_000, 70_000]
+            .choose(&mut random)
+            .unwrap();
+        let script = tables::fill(&mut administrator, &mut random, rows);
+        let zone = ["UTC", "Europe/Berlin"][round as usize % 2];
+        sessions.set_zone(zone);
+        for _ in 0..QUERIES {
+            let query = queries::query(&mut random);
+            if let Err(difference) = sessions.compare(&query) {
+                println!("-- the tables ({zone}):");
+                script.iter().for_each(|statement| println!("{statement};"));
+                println!("-- the query:");
+                query
+                    .statements
+                    .iter()
+                    .for_each(|statement| println!("{statement};"));
+                panic!("answers differ (seed {seed}, round {round})\n{difference}");
+            }
+        }
+        let _: u64 = random.random();
+    }
+    println!(
+        "{test}: {} queries agree, {} of them vectorised whole (seed {seed})",
+        rounds * QUERIES,
+        sessions.vectorised
+    );
+}
+
+#[test]
+fn vectorised_answers_are_those_of_heap() {
+    run(Cluster::builder("vector_twin"), "vector_twin", rounds());
+}
+
+/// An arena far smaller than the tables: vectors of rows decoded from pages.
+#[test]
+fn vectorised_answers_are_those_of_heap_with_a_tiny_arena() {
+    let builder = Cluster::builder("vector_twin_tiny").setting("lanes.arena_size", "1MB");
+    run(builder, "vector_twin_tiny", rounds().div_ceil(3));
+}

@@ -1,0 +1,397 @@
+//! Random queries on `t` and `u`. Their answers do not depend on the order in which rows are stored, unless [`Query`]
+//! says that they come in an order.
+
+use super::conditions::Writer;
+use super::values::{Column, Kind};
+use lanes_tests::seed::Random;
+use rand::RngExt;
+
+/// Statements whose answers are compared.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// Run one after the other; text without parameters.
+    pub statements: Vec<String>,
+    /// Whether rows come in an order.
+    pub ordered: bool,
+    /// Which errors there are may depend on the order of rows: any error will do.
+    pub any_error: bool,
+}
+
+impl Query {
+    fn one(statement: String) -> Query {
+        Query {
+            statements: vec![statement],
+            ordered: false,
+            any_error: false,
+        }
+    }
+}
+
+/// Any query.
+pub fn query(random: &mut Random) -> Query {
+    let prepared = random.random_ratio(1, 6);
+    let mut writer = Writer {
+        random,
+        parameters: prepared.then(Vec::new),
+        alias: "t",
+    };
+    if prepared {
+        return prepare(&mut writer);
+    }
+    match writer.random.random_range(0..30) {
+        0..=6 => Query::one(scan(&mut writer)),
+        7..=12 => Query::one(aggregate(&mut writer)),
+        13..=18 => Query::one(grouped(&mut writer)),
+        19 => Query {
+            ordered: true,
+            ..Query::one(ordered(&mut writer))
+        },
+        20 | 21 => Query::one(joined(&mut writer)),
+        22 => Query::one(nested(&mut writer)),
+        23 | 24 => cursor(&mut writer),
+        25 => change(&mut writer),
+        26 | 27 => risky(&mut writer),
+        _ => Query::one(sets(&mut writer)),
+    }
+}
+
+fn scan(w: &mut Writer<'_>) -> String {
+    let condition = w.condition(2);
+    match w.random.random_range(0..5) {
+        0 => format!("SELECT t FROM t WHERE {condition} AND id % 50 = 1"),
+        1 => {
+            let (a, b) = (w.number().0, w.number().0);
+            format!("SELECT id, {a}, {b}, s, n FROM t WHERE id % 20 = 3 AND {condition}")
+        }
+        2 => format!("SELECT count(*), sum(hashtext(t::text)) FROM t WHERE {condition}"),
+        3 => {
+            let (a, b) = (Column::any(w.random).name, Column::any(w.random).name);
+            format!("SELECT DISTINCT {a}, {b} IS NULL FROM t WHERE {condition}")
+        }
+        _ => {
+            let column = Column::any(w.random).name;
+            format!(
+                "SELECT {column}, tableoid::regclass::text = 't', id FROM t WHERE {condition} AND id < 6000"
+            )
+        }
+    }
+}
+
+/// An aggregate call that cannot fail.
+fn call(w: &mut Writer<'_>) -> String {
+    let column = Column::any(w.random);
+    let (name, (number, ty)) = (w.name(column), w.number());
+    let float = Column::of(w.random, Kind::Float);
+    let float = w.name(float);
+    let call = match w.random.random_range(0..22) {
+        0..=2 => "count(*)".to_owned(),
+        3 => format!("count({name})"),
+        4 => format!("count(DISTINCT {name})"),
+        5..=8 => format!("{}({number})", w.one(&["sum", "avg"])),
+        9 | 10 => format!("{}({number})", w.one(&["min", "max"])),
+        11 | 12 if column.kind != Kind::Bool => format!("{}({name})", w.one(&["min", "max"])),
+        13 => format!(
+            "{}({})",
+            w.one(&["bool_and", "bool_or", "every"]),
+            w.condition(1)
+        ),
+        14 | 15 => {
+            let function = w.one(&[
+                "stddev",
+                "stddev_pop",
+                "stddev_samp",
+                "variance",
+                "var_pop",
+                "var_samp",
+            ]);
+            let argument = if w.random.random_bool(0.3) {
+                number
+            } else {
+                float
+            };
+            format!("{function}({argument})")
+        }
+        16 => format!("count({})", w.condition(0)),
+        17 => format!("sum({}.n)", w.alias),
+        18 if ty != "numeric" => format!(
+            "lanes.{}({number}, {}.id)",
+            w.one(&["first", "last"]),
+            w.alias
+        ),
+        19 => format!(
+            "lanes.vwap({}.i2::float8, ({}.i4 % 50 + 60)::float8)",
+            w.alias, w.alias
+        ),
+        20 => format!("sum(DISTINCT {}.i2)", w.alias),
+        _ => format!("sum({0}.i4 % 100) + count({0}.b) * 2", w.alias),
+    };
+    let is_one_call = call.ends_with(')') && !call.contains(") + ");
+    if is_one_call && w.random.random_ratio(1, 4) {
+        let filter = w.condition(1);
+        return format!("{call} FILTER (WHERE {filter})");
+    }
+    call
+}
+
+fn calls(w: &mut Writer<'_>) -> String {
+    let count = w.random.random_range(1..5);
+    let calls: Vec<String> = (0..count).map(|_| call(w)).collect();
+    calls.join(", ")
+}
+
+fn condition_or_none(w: &mut Writer<'_>) -> String {
+    match w.random.random_bool(0.6) {
+        true => format!(" WHERE {}", w.condition(2)),
+        false => String::new(),
+    }
+}
+
+fn aggregate(w: &mut Writer<'_>) -> String {
+    let (calls, condition) = (calls(w), condition_or_none(w));
+    let having = w.one(&[
+        "",
+        "",
+        "",
+        " HAVING count(*) > 10",
+        " HAVING bool_or(t.b)",
+        " HAVING true",
+    ]);
+    format!("SELECT {calls} FROM t{condition}{having}")
+}
+
+/// A grouping expression that has one look a group.
+fn key(w: &mut Writer<'_>) -> String {
+    let unit = w.one(&[
+        "second", "minute", "hour", "day", "week", "month", "quarter", "year",
+    ]);
+    let width = w.one(&["7 min", "1 hour", "1 day", "90 s", "8 days"]);
+    match w.random.random_range(0..24) {
+        0..=2 => "t.s".into(),
+        3 => "t.v".into(),
+        4 => "t.tdom".into(),
+        5 => "t.b".into(),
+        6 => "t.i2".into(),
+        7 => "t.i4 % 10".into(),
+        8 => "t.f8 + 0".into(),
+        9 => "t.f4 + 0".into(),
+        10 => "t.d".into(),
+        11 | 12 => format!("date_trunc('{unit}', t.tz)"),
+        13 => format!("date_trunc('{unit}', t.ts)"),
+        14 => format!("date_bin('{width}', t.tz, '2000-01-01 00:00:01Z')"),
+        15 => format!("date_bin('{width}', t.ts, '2026-04-01')"),
+        16 => format!("lanes.time_bucket('{width}', t.tz)"),
+        17 => format!("lanes.time_bucket('{width}', t.tz, 'Europe/Berlin')"),
+        18 => w.condition(0),
+        19 => "t.s COLLATE \"C\"".into(),
+        20 => "t.s::bpchar COLLATE \"C\"".into(),
+        21 => "lanes.time_bucket(17, t.i4)".into(),
+        22 => "floor(extract(epoch FROM t.tz) / 3600) * 3600".into(),
+        _ => "length(t.w)".into(),
+    }
+}
+
+fn grouped(w: &mut Writer<'_>) -> String {
+    let keys: Vec<String> = (0..w.random.random_range(1..4)).map(|_| key(w)).collect();
+    let (calls, condition) = (calls(w), condition_or_none(w));
+    let having = w.one(&[
+        "",
+        "",
+        " HAVING count(*) > 3",
+        " HAVING min(t.i4) IS NOT NULL",
+    ]);
+    let positions: Vec<String> = (1..=keys.len()).map(|k| k.to_string()).collect();
+    let group = match w.random.random_range(0..12) {
+        0 => format!("ROLLUP ({})", positions.join(", ")),
+        _ => positions.join(", "),
+    };
+    let order = w.one(&["", "", " ORDER BY count(*)", " ORDER BY 1"]);
+    format!(
+        "SELECT {}, {calls} FROM t{condition} GROUP BY {group}{having}{order}",
+        keys.join(", ")
+    )
+}
+
+fn ordered(w: &mut Writer<'_>) -> String {
+    let column = Column::any(w.random);
+    let direction = w.one(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
+    let (limit, offset) = (w.random.random_range(0..40), w.random.random_range(0..10));
+    let condition = w.condition(2);
+    match w.random.random_range(0..3) {
+        0 => format!(
+            "SELECT DISTINCT ON (t.s) s, id, i4 FROM t WHERE {condition} ORDER BY t.s, t.id{direction} LIMIT {limit}"
+        ),
+        1 => format!(
+            "SELECT s, count(*) FROM t WHERE {condition} GROUP BY s ORDER BY 2{direction}, 1 LIMIT {limit}"
+        ),
+        _ => format!(
+            "SELECT id, {0} FROM t WHERE {condition} ORDER BY {0}{direction}, id LIMIT {limit} OFFSET {offset}",
+            column.name
+        ),
+    }
+}
+
+fn joined(w: &mut Writer<'_>) -> String {
+    let condition = w.condition(1);
+    let calls = calls(w);
+    match w.random.random_range(0..7) {
+        0 => format!("SELECT {calls} FROM t JOIN u USING (id) WHERE {condition}")
+            .replace("t.id", "id"),
+        1 => format!(
+            "SELECT u.id, l.* FROM u LEFT JOIN LATERAL (SELECT {calls} FROM t WHERE t.i4 < u.i4 AND {condition}) l ON true"
+        ),
+        2 => format!(
+            "SELECT u.id, l.* FROM u CROSS JOIN LATERAL (SELECT t.id, t.s FROM t WHERE t.s = u.s AND {condition} ORDER BY t.id DESC LIMIT 3) l"
+        ),
+        3 => format!(
+            "SELECT u.id, (SELECT {} FROM t WHERE t.b = u.b AND {condition}) FROM u",
+            call(w)
+        ),
+        4 => format!(
+            "SELECT u.s, {calls} FROM t JOIN u ON t.s = u.s AND t.i2 > u.i2 WHERE {condition} GROUP BY u.s"
+        ),
+        5 => format!(
+            "SELECT u.id, count(t.id) FROM u LEFT JOIN t ON t.id = u.id + 1 AND {condition} GROUP BY 1"
+        ),
+        _ => format!(
+            "SELECT count(*) FROM u WHERE u.i4 >= ALL (SELECT t.i4 FROM t WHERE t.i4 IS NOT NULL AND {condition} AND t.id < 3000)"
+        ),
+    }
+}
+
+fn nested(w: &mut Writer<'_>) -> String {
+    let (key, condition) = (key(w), w.condition(1));
+    match w.random.random_range(0..4) {
+        0 => format!(
+            "SELECT count(*), sum(c) FROM (SELECT {key} AS k, count(*) AS c FROM t WHERE {condition} GROUP BY 1) q"
+        ),
+        1 => format!(
+            "WITH q AS MATERIALIZED (SELECT {key} AS k, i2, s FROM t WHERE {condition}) SELECT k, count(*), max(i2), min(s) FROM q GROUP BY k"
+        ),
+        2 => format!(
+            "SELECT k, c, sum(c) OVER (ORDER BY c, k) FROM (SELECT t.i2 AS k, count(*) AS c FROM t WHERE {condition} GROUP BY 1) q"
+        ),
+        _ => format!(
+            "SELECT k, max(c) FROM (SELECT {key} AS k, t.b, count(*) AS c FROM t WHERE {condition} GROUP BY 1, 2) q GROUP BY k"
+        ),
+    }
+}
+
+fn sets(w: &mut Writer<'_>) -> String {
+    let (a, b) = (w.condition(1), w.condition(1));
+    match w.random.random_range(0..4) {
+        0 => format!("SELECT s, i2 FROM t WHERE {a} UNION SELECT s, i2 FROM u t WHERE {b}"),
+        1 => format!("SELECT id FROM t WHERE {a} EXCEPT SELECT id FROM t WHERE {b}"),
+        2 => format!("SELECT count(*) FROM t WHERE {a} UNION ALL SELECT sum(i2) FROM t WHERE {b}"),
+        _ => format!("SELECT s FROM t WHERE {a} INTERSECT SELECT s FROM t WHERE {b}"),
+    }
+}
+
+/// One expression that may fail, alone.
+fn risky(w: &mut Writer<'_>) -> Query {
+    let (expression, ty) = w.risky();
+    let operator = w.one(&["=", "<", ">="]);
+    let text = match w.random.random_range(0..6) {
+        0 => format!("SELECT count(*) FROM t WHERE {expression} {operator} 1"),
+        1 => format!("SELECT count(*) FROM t WHERE t.i4 <> 0 AND {expression} {operator} 1"),
+        2 => format!("SELECT count(*) FROM t WHERE t.i4 = 0 OR {expression} {operator} 1"),
+        3 => format!("SELECT sum({expression}) FILTER (WHERE t.i4 > 0) FROM t WHERE t.i2 < 1000"),
+        4 => format!("SELECT {expression}, count(*) FROM t GROUP BY 1"),
+        _ if ty == "double precision" => format!(
+            "SELECT sum(t.f8 * t.f8), avg(t.f8), variance(t.f4) FROM t WHERE t.id < {}",
+            w.random.random_range(0..9000)
+        ),
+        _ => format!("SELECT t.b, max({expression}) FROM t GROUP BY t.b"),
+    };
+    Query {
+        any_error: true,
+        ..Query::one(text)
+    }
+}
+
+fn cursor(w: &mut Writer<'_>) -> Query {
+    let condition = w.condition(2);
+    let (first, second) = (w.random.random_range(0..30), w.random.random_range(1..9));
+    let select = match w.random.random_bool(0.7) {
+        true => format!("SELECT id, s, i4, f8 FROM t WHERE {condition} ORDER BY id"),
+        false => format!("SELECT s, count(*) FROM t WHERE {condition} GROUP BY s ORDER BY s"),
+    };
+    let scroll = w.one(&["SCROLL ", "SCROLL ", "SCROLL CURSOR WITH HOLD FOR "]);
+    let declare = match scroll.contains("HOLD") {
+        true => format!("DECLARE c {scroll}{select}"),
+        false => format!("DECLARE c {scroll}CURSOR FOR {select}"),
+    };
+    let mut statements = vec!["BEGIN".to_owned(), declare];
+    if scroll.contains("HOLD") {
+        statements.push("COMMIT".into());
+    }
+    statements.push(format!("FETCH {first} FROM c"));
+    statements.push(format!("FETCH BACKWARD {second} FROM c"));
+    statements.push(format!("MOVE ABSOLUTE {} FROM c", first * 2));
+    statements.push(format!("FETCH {second} FROM c"));
+    statements.push("FETCH LAST FROM c".into());
+    statements.push("CLOSE c".into());
+    statements.push("ROLLBACK".into());
+    Query {
+        statements,
+        ordered: true,
+        any_error: false,
+    }
+}
+
+/// A write through a scan, taken back.
+fn change(w: &mut Writer<'_>) -> Query {
+    let condition = w.condition(2);
+    let write = match w.random.random_range(0..4) {
+        0 => format!("UPDATE t SET i2 = 1, s = s || 'z' WHERE {condition}"),
+        1 => format!("DELETE FROM t WHERE {condition}"),
+        2 => format!("UPDATE t SET v = u.v FROM u WHERE t.id = u.id AND {condition}"),
+        _ => format!("DELETE FROM t USING u WHERE t.id = u.i2 AND {condition}"),
+    };
+    let digest =
+        "SELECT count(*), sum(hashtextextended(t::text, 0)::numeric), sum(i2), min(s) FROM t";
+    Query {
+        statements: vec![
+            "BEGIN".into(),
+            write,
+            digest.into(),
+            format!("SELECT id FROM t WHERE ({condition}) AND id < 2000 FOR UPDATE"),
+            "ROLLBACK".into(),
+            digest.into(),
+        ],
+        ordered: false,
+        any_error: false,
+    }
+}
+
+fn prepare(w: &mut Writer<'_>) -> Query {
+    let text = match w.random.random_range(0..4) {
+        0 => scan(w),
+        1 => aggregate(w),
+        2 => grouped(w),
+        _ => joined(w),
+    };
+    let parameters = w.parameters.take().unwrap_or_default();
+    let types: Vec<&str> = parameters.iter().map(|c| c.base()).collect();
+    let list = |items: Vec<String>| match items.is_empty() {
+        true => String::new(),
+        false => format!("({})", items.join(", ")),
+    };
+    let mode = w.one(&["force_generic_plan", "force_custom_plan", "auto"]);
+    let mut statements = vec![
+        format!("SET plan_cache_mode = {mode}"),
+        format!(
+            "PREPARE p{} AS {text}",
+            list(types.iter().map(|t| (*t).to_owned()).collect())
+        ),
+    ];
+    for _ in 0..3 {
+        let values = parameters.iter().map(|c| w.constant(*c)).collect();
+        statements.push(format!("EXECUTE p{}", list(values)));
+    }
+    statements.push("DEALLOCATE p".into());
+    Query {
+        statements,
+        ordered: false,
+        any_error: false,
+    }
+}

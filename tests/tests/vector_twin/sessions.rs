@@ -1,0 +1,296 @@
+//! A session a side, and the comparison of what they answer.
+
+use super::queries::Query;
+use super::tables::SIDES;
+use lanes_tests::cluster::Cluster;
+use postgres::types::Type;
+use postgres::{Client, SimpleQueryMessage};
+
+/// Two floats closer than this, relative to the greater one, are sums of the same numbers in different orders.
+pub const TOLERANCE: f64 = 1e-9;
+/// The same of `real`, whose sums are rounded to 24 bits at every step.
+const REAL_TOLERANCE: f64 = 1e-4;
+/// Rows of a difference that are shown.
+const SHOWN_ROWS: usize = 8;
+
+/// Ends whatever a query left behind.
+const TIDY: &str = "ROLLBACK; DEALLOCATE ALL; CLOSE ALL; SET plan_cache_mode = auto";
+
+/// What a side answers to one statement.
+#[derive(Debug, Clone, PartialEq)]
+enum Answer {
+    Rows(Vec<Vec<Option<String>>>),
+    /// SQLSTATE and message.
+    Error(String, String),
+    /// The server is gone.
+    Lost(String),
+}
+
+/// Heap, lanes row by row, lanes vectorised.
+pub struct Sessions {
+    sides: [(&'static str, Client); 3],
+    /// Queries that ran under `lanes.vectorize = require` too.
+    pub vectorised: u32,
+}
+
+impl Sessions {
+    /// Connects.
+    pub fn new(cluster: &Cluster) -> Sessions {
+        let [(heap, _), (lanes, _)] = SIDES;
+        let side = |name, schema: &str, vectorize: &str| {
+            let mut client = cluster.connect("postgres").unwrap();
+            client
+                .batch_execute(&format!(
+                    "SET search_path = {schema}, public; SET lanes.vectorize = {vectorize}; \
+                     SET client_min_messages = error; SET lock_timeout = '5s'; SET extra_float_digits = 3; SET jit = off"
+                ))
+                .unwrap();
+            (name, client)
+        };
+        let sides = [
+            side("heap", heap, "off"),
+            side("lanes, vectorize off", lanes, "off"),
+            side("lanes, vectorize on", lanes, "on"),
+        ];
+        Sessions {
+            sides,
+            vectorised: 0,
+        }
+    }
+
+    /// Sets the time zone on all sides.
+    pub fn set_zone(&mut self, zone: &str) {
+        for (_, client) in &mut self.sides {
+            client
+                .batch_execute(&format!("SET timezone = '{zone}'"))
+                .unwrap();
+        }
+    }
+
+    /// Runs a query on all sides; a difference is an error.
+    pub fn compare(&mut self, query: &Query) -> Result<(), String> {
+        let mut types = Vec::new();
+        for statement in &query.statements {
+            types.push(self.types(statement)?);
+        }
+        // One side after the other: two of them write to the same table.
+        let mut answers = Vec::new();
+        for (_, client) in &mut self.sides {
+            let of_side: Vec<Answer> = query
+                .statements
+                .iter()
+                .map(|statement| answer(client, statement))
+                .collect();
+            answers.push(of_side);
+            client
+                .batch_execute(TIDY)
+                .map_err(|error| format!("after {:?}: {error:?}", query.statements))?;
+        }
+        for (number, statement) in query.statements.iter().enumerate() {
+            for (side, answers_of_side) in answers.iter().enumerate().skip(1) {
+                let (heap, other) = (&answers[0][number], &answers_of_side[number]);
+                let agree = match (heap, other) {
+                    (Answer::Rows(a), Answer::Rows(b)) => {
+                        same_rows(a, b, &types[number], query.ordered)
+                    }
+                    (Answer::Error(..), Answer::Error(..)) if query.any_error => true,
+                    (a, b) => a == b,
+                };
+                if !agree {
+                    let difference = difference(heap, other, query.ordered);
+                    let side = self.sides[side].0;
+                    return Err(format!("at: {statement}\nheap and {side}: {difference}"));
+                }
+            }
+        }
+        let [.., (_, client)] = &mut self.sides;
+        let explain = format!(
+            "SET lanes.vectorize = require; EXPLAIN {}; ",
+            query.statements[0]
+        );
+        let alone = query.statements.len() == 1;
+        self.vectorised += u32::from(alone && client.simple_query(&explain).is_ok());
+        client
+            .batch_execute("SET lanes.vectorize = on")
+            .map_err(|error| format!("{error:?}"))
+    }
+
+    /// The types of a statement's columns, which all sides agree on; none if it has no columns or cannot be parsed.
+    fn types(&mut self, statement: &str) -> Result<Vec<Type>, String> {
+        if !statement.starts_with("SELECT") && !statement.starts_with("WITH") {
+            return Ok(Vec::new());
+        }
+        let types = self.sides.each_mut().map(|(_, client)| {
+            client.prepare(statement).ok().map(|prepared| {
+                let columns = prepared.columns().iter();
+                columns
+                    .map(|column| column.type_().clone())
+                    .collect::<Vec<Type>>()
+            })
+        });
+        // Whole rows are of a type of their own on each side.
+        let names = |types: &Option<Vec<Type>>| {
+            types.as_ref().map(|types| {
+                types
+                    .iter()
+                    .map(|t| t.name().to_owned())
+                    .collect::<Vec<_>>()
+            })
+        };
+        if names(&types[0]) != names(&types[1]) || names(&types[1]) != names(&types[2]) {
+            return Err(format!("the types of {statement}: {types:?}"));
+        }
+        Ok(types.into_iter().next().flatten().unwrap_or_default())
+    }
+}
+
+fn answer(client: &mut Client, statement: &str) -> Answer {
+    match client.simple_query(statement) {
+        Ok(messages) => {
+            let row = |message: &SimpleQueryMessage| match message {
+                SimpleQueryMessage::Row(row) => {
+                    let fields = (0..row.len()).map(|column| row.get(column).map(str::to_owned));
+                    Some(fields.collect())
+                }
+                SimpleQueryMessage::CommandComplete(rows) => {
+                    Some(vec![Some(format!("{rows} rows"))])
+                }
+                _ => None,
+            };
+            Answer::Rows(messages.iter().filter_map(row).collect())
+        }
+        Err(error) => match error.as_db_error() {
+            Some(error) => {
+                Answer::Error(error.code().code().to_owned(), error.message().to_owned())
+            }
+            None => Answer::Lost(format!("{error:?}")),
+        },
+    }
+}
+
+/// Whether rows are the same, in the same order or as a multiset.
+fn same_rows(
+    a: &[Vec<Option<String>>],
+    b: &[Vec<Option<String>>],
+    types: &[Type],
+    ordered: bool,
+) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let same = |a: &[Vec<Option<String>>], b: &[Vec<Option<String>>]| {
+        a.iter().zip(b).all(|(a, b)| same_row(a, b, types))
+    };
+    if ordered {
+        return same(a, b);
+    }
+    let sorted = |rows: &[Vec<Option<String>>]| {
+        let mut rows = rows.to_vec();
+        rows.sort_by_cached_key(|row| sort_key(row, types));
+        rows
+    };
+    let (a, b) = (sorted(a), sorted(b));
+    same(&a, &b)
+}
+
+fn is_float(types: &[Type], column: usize) -> bool {
+    types.is_empty() || matches!(types.get(column), Some(&Type::FLOAT4 | &Type::FLOAT8))
+}
+
+/// Sorts floats last and rounded, so that rows that differ by rounding only stand side by side.
+fn sort_key(row: &[Option<String>], types: &[Type]) -> Vec<Option<String>> {
+    let rounded = |text: &String| match text.parse::<f64>() {
+        Ok(number) => format!("{:.5e}", number + 0.0),
+        Err(_) => text.clone(),
+    };
+    let of = |float: bool| {
+        row.iter()
+            .enumerate()
+            .filter(move |(c, _)| is_float(types, *c) == float)
+    };
+    of(false)
+        .map(|(_, field)| field.clone())
+        .chain(of(true).map(|(_, field)| field.as_ref().map(rounded)))
+        .collect()
+}
+
+fn same_row(a: &[Option<String>], b: &[Option<String>], types: &[Type]) -> bool {
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .enumerate()
+            .all(|(column, pair)| match pair {
+                (Some(a), Some(b)) if a != b && is_float(types, column) => {
+                    let tolerance = match types.get(column) {
+                        Some(&Type::FLOAT8) => TOLERANCE,
+                        _ => REAL_TOLERANCE,
+                    };
+                    close(a, b, tolerance)
+                }
+                (a, b) => a == b,
+            })
+}
+
+/// Equal, but for the order in which numbers were added.
+fn close(a: &str, b: &str, tolerance: f64) -> bool {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1e-6),
+        _ => false,
+    }
+}
+
+fn difference(a: &Answer, b: &Answer, ordered: bool) -> String {
+    let (Answer::Rows(a), Answer::Rows(b)) = (a, b) else {
+        return format!("{}\nagainst\n{}", shown(a), shown(b));
+    };
+    let missing = |from: &[Vec<Option<String>>], of: &[Vec<Option<String>>]| {
+        let mut rest = of.to_vec();
+        let mut found = Vec::new();
+        for row in from {
+            match rest.iter().position(|other| other == row) {
+                Some(at) => drop(rest.swap_remove(at)),
+                None => found.push(line(row)),
+            }
+            if found.len() == SHOWN_ROWS {
+                break;
+            }
+        }
+        found.join("\n")
+    };
+    let order = if ordered {
+        ", which come in an order"
+    } else {
+        ""
+    };
+    format!(
+        "{} against {} rows{order}\nonly the first:\n{}\nonly the second:\n{}",
+        a.len(),
+        b.len(),
+        missing(a, b),
+        missing(b, a)
+    )
+}
+
+fn shown(answer: &Answer) -> String {
+    match answer {
+        Answer::Rows(rows) => rows
+            .iter()
+            .take(SHOWN_ROWS)
+            .map(|row| line(row))
+            .collect::<Vec<_>>()
+            .join("\n"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn line(row: &[Option<String>]) -> String {
+    let fields: Vec<String> = row
+        .iter()
+        .map(|field| {
+            field
+                .as_ref()
+                .map_or("<NULL>".to_owned(), |text| text.chars().take(60).collect())
+        })
+        .collect();
+    fields.join(" | ")
+}

@@ -1,0 +1,168 @@
+//! Tables of the same random rows in two schemas, `heap` and `lanes`.
+
+use super::values::COLUMNS;
+use lanes_tests::seed::Random;
+use postgres::Client;
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+
+/// Makes types and schemas. Once a cluster.
+pub fn prepare(client: &mut Client) {
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes; CREATE SCHEMA heap; CREATE SCHEMA lanes_side; \
+             CREATE DOMAIN public.small_number AS integer; CREATE DOMAIN public.label AS text",
+        )
+        .unwrap();
+}
+
+/// Schema and access method of each side.
+pub const SIDES: [(&str, &str); 2] = [("heap", "heap"), ("lanes_side", "lanes")];
+
+/// Makes `t`, of about so many rows, and `u`, small, anew on both sides; what was done, for who has to replay it.
+pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> {
+    let mut done = Vec::new();
+    let mut run = |client: &mut Client, sql: String| {
+        client
+            .batch_execute(&sql)
+            .unwrap_or_else(|error| panic!("{error:?}\n{sql}"));
+        done.push(sql);
+    };
+    for (table, rows) in [("t", rows), ("u", random.random_range(0..30))] {
+        // Columns that came later read their default from rows that were there before.
+        let late = random
+            .random_bool(0.3)
+            .then(|| COLUMNS.choose(random).unwrap());
+        let columns: Vec<String> = std::iter::once("id int".to_owned())
+            .chain(
+                COLUMNS
+                    .iter()
+                    .filter(|c| late.is_none_or(|late| late.name != c.name))
+                    .map(|c| format!("{} {}", c.name, c.ty)),
+            )
+            .collect();
+        for (schema, method) in SIDES {
+            run(
+                client,
+                format!(
+                    "DROP TABLE IF EXISTS {schema}.{table}; CREATE TABLE {schema}.{table} ({}, gone int) USING {method}; \
+                     ALTER TABLE {schema}.{table} DROP COLUMN gone",
+                    columns.join(", ")
+                ),
+            );
+        }
+        let names: Vec<&str> = std::iter::once("id")
+            .chain(COLUMNS.iter().map(|c| c.name))
+            .collect();
+        let source = series(random);
+        let mut from = 1;
+        let mut is_late = late.is_some();
+        while from <= rows {
+            let to = rows.min(from + *[1, 10, 900, 5_000, 30_000, 80_000].choose(random).unwrap());
+            if is_late && random.random_bool(0.5) {
+                add_late(client, table, late.unwrap(), random, &mut run);
+                is_late = false;
+            }
+            let mut listed = names.clone();
+            if is_late {
+                listed.retain(|name| *name != late.unwrap().name);
+            }
+            let list = listed.join(", ");
+            let aborted = random.random_ratio(1, 6);
+            for (schema, _) in SIDES {
+                let insert = format!(
+                    "INSERT INTO {schema}.{table} ({list}) SELECT {list} FROM ({source} FROM \
+                     (SELECT g, g * 7919 AS salt FROM generate_series({from}, {to}) g) r) q"
+                );
+                if aborted {
+                    run(client, format!("BEGIN; {insert}; ROLLBACK"));
+                }
+                run(client, insert);
+            }
+            from = to + 1;
+        }
+        if is_late {
+            add_late(client, table, late.unwrap(), random, &mut run);
+        }
+        for _ in 0..random.random_range(0..4) {
+            let (modulus, rest) = (random.random_range(2..400), random.random_range(0..5));
+            let low = random.random_range(0..rows.max(1));
+            let change = match random.random_range(0..5) {
+                0 => format!("DELETE FROM {{}}.{table} WHERE id % {modulus} = {rest}"),
+                1 => format!(
+                    "DELETE FROM {{}}.{table} WHERE id BETWEEN {low} AND {}",
+                    low + 5_000
+                ),
+                2 => format!(
+                    "UPDATE {{}}.{table} SET i4 = i4, s = 'changed' WHERE id % {modulus} = {rest}"
+                ),
+                3 => format!("UPDATE {{}}.{table} SET f8 = NULL, b = NOT b WHERE id = {low}"),
+                _ => format!("BEGIN; DELETE FROM {{}}.{table}; ROLLBACK"),
+            };
+            for (schema, _) in SIDES {
+                run(client, change.replace("{}", schema));
+            }
+        }
+        if random.random_ratio(1, 12) {
+            for (schema, _) in SIDES {
+                run(client, format!("DELETE FROM {schema}.{table}"));
+            }
+        }
+        for (schema, _) in SIDES {
+            let sql = ["VACUUM", "ANALYZE"].choose(random).unwrap();
+            run(client, format!("{sql} {schema}.{table}"));
+        }
+    }
+    done
+}
+
+fn add_late(
+    client: &mut Client,
+    table: &str,
+    column: &super::values::Column,
+    random: &mut Random,
+    run: &mut impl FnMut(&mut Client, String),
+) {
+    let default = match random.random_bool(0.5) {
+        true => format!("DEFAULT '{}'", column.literals.choose(random).unwrap()),
+        false => String::new(),
+    };
+    for (schema, _) in SIDES {
+        run(
+            client,
+            format!(
+                "ALTER TABLE {schema}.{table} ADD COLUMN {} {} {default}",
+                column.name, column.ty
+            ),
+        );
+    }
+}
+
+/// `SELECT` of all columns from rows of `g` and `salt`, each column in a style of its own, with NULLs or without.
+fn series(random: &mut Random) -> String {
+    let seed: u32 = random.random();
+    let columns: Vec<String> = COLUMNS
+        .iter()
+        .enumerate()
+        .map(|(number, column)| {
+            let style = column.styles.choose(random).unwrap();
+            let noise = format!("(hashint8extended(salt, {seed}::int8 + {number}) & 2147483647)");
+            let value = style.replace("h %", &format!("{noise} %")).replace("h -", &format!("{noise} -"));
+            let value = value.replace("(h::text)", &format!("({noise}::text)"));
+            let name = column.name;
+            match random.random_range(0..4) {
+                0 => {
+                    let modulus = *[2, 5, 97].choose(random).unwrap();
+                    format!("CASE WHEN hashint8extended(salt, {number}) % {modulus} <> 0 THEN {value} END AS {name}")
+                }
+                // NULLs side by side: whole vectors of them.
+                1 if random.random_ratio(1, 3) => {
+                    format!("CASE WHEN g % 20000 > 9000 THEN {value} END AS {name}")
+                }
+                2 if random.random_ratio(1, 15) => format!("NULL::{} AS {name}", column.ty),
+                _ => format!("{value} AS {name}"),
+            }
+        })
+        .collect();
+    format!("SELECT g AS id, {}", columns.join(", "))
+}
