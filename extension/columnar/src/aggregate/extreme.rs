@@ -34,6 +34,28 @@ impl<T: Number> Extreme<T> {
         }
     }
 
+    /// Offers the number of each selected row to its group. An empty group holds what every number beats or equals.
+    fn offer_each(&mut self, ids: &[u32], values: *const T, selection: &Selection, rows: usize) {
+        let (best, seen) = (self.best.as_mut_ptr(), self.seen.as_mut_ptr());
+        let worse = match self.end {
+            End::Minimum => Ordering::Greater,
+            End::Maximum => Ordering::Less,
+        };
+        selection.for_each_of(rows, |row| {
+            // SAFETY: ids of selected rows are below the number of groups; there is a `T` for each row of the vector.
+            unsafe {
+                let (group, value) = (*ids.get_unchecked(row) as usize, *values.add(row));
+                let held = *best.add(group);
+                *best.add(group) = if value.order(held) == worse {
+                    held
+                } else {
+                    value
+                };
+                *seen.add(group) = true;
+            }
+        });
+    }
+
     #[inline]
     fn offer(&mut self, group: usize, value: T) {
         let worse = match self.end {
@@ -49,7 +71,11 @@ impl<T: Number> Extreme<T> {
 
 impl<T: Number> Accumulator for Extreme<T> {
     fn resize(&mut self, groups: usize) {
-        self.best.resize(groups, T::ZERO);
+        let nothing = match self.end {
+            End::Minimum => T::GREATEST,
+            End::Maximum => T::LEAST,
+        };
+        self.best.resize(groups, nothing);
         self.seen.resize(groups, false);
     }
 
@@ -79,15 +105,11 @@ impl<T: Number> Accumulator for Extreme<T> {
             let Some(best) = best else {
                 return Ok(());
             };
-            if best.order(T::ZERO).is_eq() && T::TYPE.is_float() {
-                // Zeros of both signs are equal; which one the kernel returns says nothing.
-                return each_row(grouping, selection, |row, group| {
-                    // SAFETY: as above.
-                    self.offer(group, unsafe { *values.add(row) });
-                    Ok(())
-                });
-            }
             self.offer(*group as usize, best);
+            return Ok(());
+        }
+        if let (Grouping::Each(ids), Operand::Each { values, .. }) = (grouping, operand) {
+            self.offer_each(ids, values.cast(), selection, rows);
             return Ok(());
         }
         each_row(grouping, selection, |row, group| {

@@ -198,11 +198,7 @@ impl KeyState {
         attribute: usize,
     ) -> Ids<'_> {
         let lane = frame.lane(attribute);
-        // SAFETY: a lane's bitmap covers its vector.
-        let valid = match lane.data {
-            LaneData::Null => Selection::NONE,
-            _ => unsafe { selection.and_bitmap(frame.validity(attribute)) },
-        };
+        let valid = frame.present(attribute, selection);
         if valid != *selection {
             let id = self.null_id();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
@@ -215,6 +211,17 @@ impl KeyState {
                 let (memo, ids) = (&mut self.codes, &mut self.ids);
                 // SAFETY: the lane has a code for each row of the vector.
                 let codes = unsafe { codes.add(frame.place) };
+                if let Some(known) = memo.complete() {
+                    let known = known.as_ptr();
+                    valid.for_each_of(frame.rows, |row| {
+                        // SAFETY: as above; the memo has entered this dictionary, so it knows every code.
+                        unsafe {
+                            let code = *codes.add(row) as usize;
+                            *ids.get_unchecked_mut(row) = (*known.add(code)).unwrap_unchecked();
+                        }
+                    });
+                    return Ids::Each(&*self.ids);
+                }
                 valid.for_each(|row| {
                     // SAFETY: as above, and a slot for each code.
                     ids[row] = unsafe {

@@ -15,6 +15,9 @@ pub const MAGNITUDE_MAX: f64 = 1e100;
 /// The same for a sum of reals in their own precision: 2^43 · 1e25 < 3.4e38.
 pub const MAGNITUDE_MAX_F32: f32 = 1e25;
 
+/// No sum of 2^43 numbers within [`MAGNITUDE_MAX`] is greater.
+const SUM_MAX: f64 = MAGNITUDE_MAX * (1_u64 << 43) as f64;
+
 /// Whether all numbers of a vector, also those that do not count, are finite and so small that no sum can overflow.
 ///
 /// # Safety
@@ -38,6 +41,9 @@ pub unsafe fn is_moderate<T: Number>(values: *const u8, rows: usize) -> bool {
 pub struct Moments<T> {
     /// Whether squares are asked for. Without, they are kept only where they might overflow.
     squares_wanted: bool,
+    /// Whether a sum went beyond [`SUM_MAX`]: then even moderate numbers may be so far from the mean that the sum of
+    /// squares overflows, which PostgreSQL reports, of an average too.
+    great: bool,
     states: Vec<State>,
     number: PhantomData<T>,
 }
@@ -77,6 +83,7 @@ impl<T> Moments<T> {
     pub fn new(squares_wanted: bool) -> Self {
         Moments {
             squares_wanted,
+            great: false,
             states: Vec::new(),
             number: PhantomData,
         }
@@ -105,6 +112,7 @@ impl<T: Number> Accumulator for Moments<T> {
         };
         if let Operand::Each { values, .. } = operand
             && !self.squares_wanted
+            && !self.great
             // SAFETY: the operand has a `T` for each row of the vector.
             && unsafe { is_moderate::<T>(values, rows) }
         {
@@ -133,12 +141,14 @@ impl<T: Number> Accumulator for Moments<T> {
                 }
                 Grouping::Each(ids) => {
                     let values = values.cast::<T>();
-                    let states = &mut self.states[..];
-                    selection.for_each(|row| {
-                        let state = &mut states[ids[row] as usize];
-                        state.count += 1.0;
-                        // SAFETY: as above.
-                        state.sum += unsafe { *values.add(row) }.to_f64();
+                    let states = self.states.as_mut_ptr();
+                    selection.for_each_of(rows, |row| {
+                        // SAFETY: as above; ids of selected rows are below the number of groups.
+                        unsafe {
+                            let state = &mut *states.add(*ids.get_unchecked(row) as usize);
+                            state.count += 1.0;
+                            state.sum += (*values.add(row)).to_f64();
+                        }
                     });
                     return Ok(());
                 }
@@ -147,7 +157,11 @@ impl<T: Number> Accumulator for Moments<T> {
         }
         each_row(grouping, selection, |row, group| {
             // SAFETY: as above.
-            self.states[group].accumulate(unsafe { operand.get::<T>(row) }.to_f64())
+            let value = unsafe { operand.get::<T>(row) }.to_f64();
+            let state = &mut self.states[group];
+            state.accumulate(value)?;
+            self.great |= state.sum.is_finite() && state.sum.abs() > SUM_MAX;
+            Ok(())
         })
     }
 

@@ -4,10 +4,10 @@ use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, add_counts, each_row};
 use super::moments::is_moderate;
-use crate::vector::Evaluation;
 use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
+use crate::vector::{Evaluation, EvaluationError};
 
 /// `sum`, `avg` and variances of integers: count, sum and, if asked for, the sum of squares.
 pub struct IntegerSums<T> {
@@ -76,6 +76,19 @@ where
                 self.sums[group] += sum.into();
                 Ok(())
             }
+            (Grouping::Each(ids), Operand::Each { values, .. }) if !squares => {
+                let (counts, sums) = (self.counts.as_mut_ptr(), self.sums.as_mut_ptr());
+                let values = values.cast::<T>();
+                selection.for_each_of(rows, |row| {
+                    // SAFETY: as above; ids of selected rows are below the number of groups.
+                    unsafe {
+                        let group = *ids.get_unchecked(row) as usize;
+                        *counts.add(group) += 1;
+                        *sums.add(group) += i128::from((*values.add(row)).to_scalar().0 as i64);
+                    }
+                });
+                Ok(())
+            }
             _ => {
                 add_counts(&mut self.counts, grouping, selection, rows);
                 each_row(grouping, selection, |row, group| {
@@ -83,7 +96,11 @@ where
                     let value = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
                     self.sums[group] += i128::from(value);
                     if squares {
-                        self.squares[group] += i128::from(value) * i128::from(value);
+                        // Two squares of the least `i64` are too much already: better no answer than a wrong one.
+                        let square = i128::from(value) * i128::from(value);
+                        let sum = self.squares[group].checked_add(square);
+                        self.squares[group] =
+                            sum.ok_or(EvaluationError::IntegerOutOfRange(size_of::<i128>() as u8))?;
                     }
                     Ok(())
                 })

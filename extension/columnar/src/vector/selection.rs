@@ -103,8 +103,18 @@ impl Selection {
     }
 
     /// How many rows.
+    #[inline]
     pub fn count(&self) -> usize {
-        self.words.iter().map(|w| w.count_ones() as usize).sum()
+        // SAFETY: the words are a bitmap of a whole vector.
+        unsafe { lanes_simd::combine::count_ones(self.words.as_ptr(), VECTOR_ROWS) as usize }
+    }
+
+    /// Whether the first `rows` rows are all selected.
+    #[inline]
+    pub fn is_full(&self, rows: usize) -> bool {
+        let whole = rows / 64;
+        self.words[..whole].iter().all(|word| *word == u64::MAX)
+            && (rows.is_multiple_of(64) || self.words[whole] == u64::MAX >> (64 - rows % 64))
     }
 
     /// Whether there is none.
@@ -154,6 +164,16 @@ impl Selection {
                 take(i * 64 + rest.trailing_zeros() as usize);
                 rest &= rest - 1;
             }
+        }
+    }
+
+    /// The rows of a vector of `rows` rows, ascending, without a look at the bits if all are selected.
+    #[inline(always)]
+    pub fn for_each_of(&self, rows: usize, mut take: impl FnMut(usize)) {
+        if self.is_full(rows) {
+            (0..rows).for_each(take);
+        } else {
+            self.for_each(&mut take);
         }
     }
 

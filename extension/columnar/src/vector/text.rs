@@ -53,6 +53,8 @@ pub unsafe fn item_payload<'a>(item: *const u8) -> &'a [u8] {
 pub struct CodeMemo<T> {
     instance: u64,
     known: Vec<Option<T>>,
+    /// How many of them are not known.
+    unknown: usize,
 }
 
 impl<T> Default for CodeMemo<T> {
@@ -60,6 +62,7 @@ impl<T> Default for CodeMemo<T> {
         CodeMemo {
             instance: 0,
             known: Vec::new(),
+            unknown: 0,
         }
     }
 }
@@ -69,9 +72,9 @@ impl<T: Copy> CodeMemo<T> {
     pub fn enter(&mut self, dictionary: &DictionaryView) -> bool {
         let items = dictionary.items as usize;
         if dictionary.instance != 0 && dictionary.instance == self.instance {
-            let complete = self.known.len() >= items;
-            self.known.resize(items.max(self.known.len()), None);
-            return complete;
+            let unchanged = self.known.len() >= items;
+            self.grow(items);
+            return unchanged;
         }
         let kept = if dictionary.parent != 0 && dictionary.parent == self.instance {
             (dictionary.inherited as usize).min(self.known.len())
@@ -79,23 +82,35 @@ impl<T: Copy> CodeMemo<T> {
             0
         };
         self.known.truncate(kept);
-        self.known.resize(items, None);
+        self.unknown = self.known.iter().filter(|known| known.is_none()).count();
+        self.grow(items);
         self.instance = dictionary.instance;
         false
+    }
+
+    fn grow(&mut self, items: usize) {
+        if items > self.known.len() {
+            self.unknown += items - self.known.len();
+            self.known.resize(items, None);
+        }
+    }
+
+    /// What is known of every code, if all of it is known.
+    pub fn complete(&self) -> Option<&[Option<T>]> {
+        (self.unknown == 0).then_some(&self.known[..])
     }
 
     /// What is known of a code, found out now if it is not.
     #[inline]
     pub fn get(&mut self, code: u32, find_out: impl FnOnce() -> T) -> T {
         let index = code as usize;
-        if index >= self.known.len() {
-            self.known.resize(index + 1, None);
-        }
+        self.grow(index + 1);
         match self.known[index] {
             Some(known) => known,
             None => {
                 let known = find_out();
                 self.known[index] = Some(known);
+                self.unknown -= 1;
                 known
             }
         }

@@ -5,9 +5,11 @@
 //! - [`keys`]: text from segment to segment, buckets of sorted times.
 //! - [`extremes`]: ties between floats that differ in their bits.
 //! - [`float_order`]: in which order floats are added.
+//! - [`overflow`]: sums at the limits of their types.
 
 mod extremes;
 mod float_order;
 mod keys;
+mod overflow;
 mod queries;
 mod wanted;
