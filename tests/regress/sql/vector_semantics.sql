@@ -1,0 +1,220 @@
+-- The vectorised executor: what it takes, what it refuses and why, and what it must never show.
+CREATE TABLE m (ts timestamptz, host text, v float8, n int, big bigint, small smallint, ok bool, price numeric, d date);
+INSERT INTO m SELECT timestamptz '2026-03-01 00:00Z' + i * interval '10 s', 'h' || i % 5, i / 4.0, i % 100,
+  i::bigint * 1000, (i % 7)::smallint, i % 3 = 0, i / 10.0, date '2026-03-01' + i / 5000
+  FROM generate_series(0, 19999) i;
+ANALYZE m;
+SET timezone = 'UTC';
+SET lanes.vectorize = require;
+
+-- Shapes.
+EXPLAIN (COSTS OFF) SELECT * FROM m WHERE n = 5 AND host = 'h1';
+EXPLAIN (COSTS OFF) SELECT host, avg(v), max(n) FROM m GROUP BY host;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(v * 2), min(ts) FILTER (WHERE ok) FROM m WHERE n BETWEEN 3 AND 9 OR host IN ('h1', 'h2');
+EXPLAIN (COSTS OFF) SELECT date_trunc('hour', ts), host, count(*) FROM m GROUP BY 1, 2 HAVING count(*) > 5 ORDER BY 1, 2;
+EXPLAIN (COSTS OFF) SELECT x.host FROM m x JOIN m y ON x.n = y.n AND y.v < 10 WHERE x.host LIKE 'h1%';
+EXPLAIN (COSTS OFF) SELECT lanes.last(v, ts), lanes.first(n, ts), lanes.vwap(v, n) FROM m;
+EXPLAIN (COSTS OFF) SELECT * FROM m ORDER BY ts DESC LIMIT 3;
+
+-- What a dashboard sends.
+EXPLAIN (COSTS OFF) SELECT lanes.time_bucket('60.000s', ts) AS "time", avg(v) FROM m
+  WHERE ts BETWEEN '2026-03-01T01:00:00Z' AND '2026-03-01T02:00:00Z' GROUP BY 1 ORDER BY 1;
+SELECT lanes.time_bucket('600.000s', ts) AS "time", host AS metric, avg(v), count(*) FROM m
+  WHERE ts BETWEEN '2026-03-01T01:00:00Z' AND '2026-03-01T01:19:59.999Z' AND host IN ('h1', 'h3') GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT date_trunc('day', ts), sum(n), max(v) FROM m WHERE ts >= '2026-03-01T00:00:00Z' AND ts < '2026-03-04T00:00:00Z' GROUP BY 1 ORDER BY 1;
+SELECT date_bin('12 h', ts, '2000-01-01Z'), count(*) FROM m WHERE ts < '2026-03-02T00:00:00Z' GROUP BY 1 ORDER BY 1;
+SELECT DISTINCT host FROM m ORDER BY 1;
+SELECT DISTINCT ON (host) host, ts, v FROM m ORDER BY host, ts DESC;
+
+-- Zone maps rule vectors out.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM m WHERE ts >= '2026-03-03T07:30:00Z' AND n = 1;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM m WHERE big < 0;
+
+-- What is refused, and why.
+SELECT count(*) FROM m WHERE price > 1;
+SELECT count(*) FROM m WHERE length(host) > 1;
+SELECT count(*) FROM m WHERE random() < 2;
+SELECT sum(price) FROM m;
+SELECT count(DISTINCT host) FROM m;
+SELECT string_agg(host, ',' ORDER BY host) FROM m;
+SELECT host, ok, count(*) FROM m GROUP BY GROUPING SETS ((host), (ok));
+SELECT price, count(*) FROM m GROUP BY price;
+SELECT xmin FROM m;
+SELECT count(*) FROM m TABLESAMPLE SYSTEM (10);
+SELECT count(*) FROM m WHERE CASE WHEN n = 0 THEN true ELSE 1 / n = 1 END;
+SELECT count(*) FROM m WHERE d < ts;
+SET lanes.vectorize = on;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM m WHERE price > 1 AND n = 3;
+
+-- Errors are those of the row-by-row executor, for rows that count only.
+SELECT count(*) FROM m WHERE n <> 0 AND 100 / n > 10;
+SELECT count(*) FROM m WHERE n = 0 OR 100 / n > 10;
+SELECT count(*) FROM m WHERE 100 / n > 10;
+SELECT sum(100 / n) FILTER (WHERE n > 0) FROM m;
+SELECT sum(small * 10000::smallint) FROM m;
+SELECT max(big::int4) FROM m WHERE big < 2000000;
+SELECT max((big * 1000)::int4) FROM m;
+SELECT max(exp(1) * (v * 1e308)) FROM m;
+
+-- Empty lists, also for NULL.
+CREATE TABLE e (t text, i int);
+INSERT INTO e VALUES ('a', 1), (NULL, NULL);
+SELECT count(*) FILTER (WHERE t = ANY ('{}')), count(*) FILTER (WHERE t <> ALL ('{}')), count(*) FILTER (WHERE i = ANY ('{}')),
+  count(*) FILTER (WHERE i <> ALL ('{}')), count(*) FILTER (WHERE (t = ANY ('{}')) IS NULL) FROM e;
+SELECT count(*) FROM e WHERE t NOT IN ('b', NULL);
+SELECT count(*) FROM e WHERE NOT t LIKE 'b\';
+SELECT count(*) FROM e WHERE t LIKE 'a\';
+DELETE FROM e WHERE t = 'a';
+SELECT count(*) FROM e WHERE t LIKE 'a\';
+SELECT count(*) FROM e WHERE i IS NOT NULL AND t LIKE 'a\';
+DROP TABLE e;
+
+-- Equality that is not of bytes.
+CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE c (plain text, folded text COLLATE no_case, i int);
+INSERT INTO c VALUES ('a', 'a', 1), ('A', 'A', 2), ('b ', 'b', 3), ('b', 'B', 4);
+SELECT min(plain COLLATE "C"), count(*) FROM c GROUP BY plain COLLATE no_case ORDER BY 1;
+SELECT count(*) FROM c GROUP BY folded;
+SELECT count(*) FROM c GROUP BY plain::bpchar ORDER BY 1;
+SELECT count(*) FROM c WHERE folded = 'A';
+SELECT count(*) FROM c WHERE plain = 'A' COLLATE no_case;
+SELECT count(*) FROM c WHERE folded IN ('A', 'x');
+SELECT count(*) FROM c WHERE folded <> ALL (ARRAY['B']);
+DROP TABLE c;
+DROP COLLATION no_case;
+
+-- Nobody sees hidden rows: a leaky function runs after what hides them.
+CREATE ROLE regress_lanes_viewer;
+CREATE TABLE secret (id int, owner text, v int);
+INSERT INTO secret SELECT i, CASE WHEN i % 2 = 0 THEN 'regress_lanes_viewer' ELSE 'other' END, i FROM generate_series(1, 6) i;
+CREATE FUNCTION leak(i int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS 'BEGIN RAISE NOTICE ''saw %'', i; RETURN true; END';
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM secret WHERE owner = 'regress_lanes_viewer';
+CREATE VIEW slow_barrier WITH (security_barrier) AS SELECT * FROM secret WHERE length(owner) > 10;
+SELECT count(*) FROM barrier WHERE leak(v);
+SELECT count(*) FROM slow_barrier WHERE leak(v) AND v > 2;
+SELECT count(*) FROM slow_barrier WHERE 60 / (v - 3) > 0;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM slow_barrier WHERE 60 / (v - 3) > 0 AND v < 5;
+ALTER TABLE secret ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON secret USING (owner = current_user);
+GRANT SELECT, UPDATE ON secret TO regress_lanes_viewer;
+SET ROLE regress_lanes_viewer;
+SELECT count(*), sum(v), max(id) FROM secret;
+SELECT owner, count(*) FROM secret GROUP BY owner;
+SELECT id FROM secret WHERE leak(v) ORDER BY id;
+SELECT count(*) FROM secret WHERE 60 / (v - 3) <> 0;
+UPDATE secret SET v = v + 1 WHERE v > 2 RETURNING id, v;
+RESET ROLE;
+SET lanes.vectorize = require;
+SET ROLE regress_lanes_viewer;
+SELECT count(*), sum(v) FROM secret WHERE v < 6;
+RESET ROLE;
+SET lanes.vectorize = on;
+DROP TABLE secret CASCADE;
+DROP FUNCTION leak;
+DROP ROLE regress_lanes_viewer;
+
+-- Cursors.
+BEGIN;
+DECLARE s SCROLL CURSOR FOR SELECT n, host FROM m WHERE n < 3 AND v < 100;
+FETCH 4 FROM s;
+FETCH BACKWARD 2 FROM s;
+FETCH LAST FROM s;
+DECLARE h CURSOR WITH HOLD FOR SELECT host, count(*) FROM m GROUP BY host ORDER BY host;
+FETCH 1 FROM h;
+DECLARE u CURSOR FOR SELECT * FROM m WHERE n = 7 AND host = 'h2' FOR UPDATE;
+FETCH 1 FROM u;
+UPDATE m SET v = -1 WHERE CURRENT OF u;
+SELECT count(*) FROM m WHERE v = -1;
+FETCH 1 FROM u;
+DELETE FROM m WHERE CURRENT OF u;
+SELECT count(*) FROM m WHERE n = 7;
+COMMIT;
+FETCH 2 FROM h;
+CLOSE h;
+
+-- Writes through a scan.
+BEGIN;
+UPDATE m SET n = n + 1000 WHERE n = 98 AND host = 'h3' AND ts < '2026-03-01 03:00Z' RETURNING n, host, v;
+SELECT count(*), min(n), max(n) FROM m WHERE n > 1000;
+DELETE FROM m WHERE host = 'h3' AND n > 1000;
+SELECT count(*) FROM m WHERE n > 1000;
+SELECT n, v FROM m WHERE n = 99 AND v < 100 FOR UPDATE;
+ROLLBACK;
+SELECT count(*) FROM m WHERE n > 1000;
+
+-- Prepared statements across changes of the table.
+SET plan_cache_mode = force_generic_plan;
+PREPARE by_host(text, int) AS SELECT count(*), sum(n) FROM m WHERE host = $1 AND n < $2;
+PREPARE all_of(int) AS SELECT * FROM p WHERE k = $1;
+CREATE TABLE p (k int, t text, v int);
+INSERT INTO p SELECT i, 't' || i, i * 2 FROM generate_series(1, 5) i;
+PREPARE all_of(int) AS SELECT * FROM p WHERE k = $1;
+PREPARE sums(int) AS SELECT count(*), sum(v) FROM p WHERE v > $1;
+PREPARE listed(int[]) AS SELECT k FROM p WHERE k = ANY ($1) ORDER BY k;
+EXECUTE by_host('h1', 10);
+EXECUTE by_host(NULL, 10);
+EXECUTE by_host('none', 10);
+EXECUTE all_of(2);
+EXECUTE sums(4);
+EXECUTE listed('{1,3,NULL}');
+EXECUTE listed(NULL);
+EXECUTE listed('{}');
+EXPLAIN (COSTS OFF) EXECUTE sums(4);
+ALTER TABLE p ADD COLUMN later int DEFAULT 7;
+EXECUTE sums(4);
+EXECUTE all_of(2);
+SELECT later, count(*) FROM p GROUP BY later;
+INSERT INTO p VALUES (6, NULL, 12, NULL);
+SELECT later, count(*) FROM p WHERE later IS NULL OR later = 7 GROUP BY later ORDER BY 1;
+ALTER TABLE p DROP COLUMN t;
+EXECUTE sums(4);
+SELECT * FROM p WHERE v > 8;
+SELECT p FROM p WHERE v > 8;
+ALTER TABLE p ALTER COLUMN v TYPE bigint;
+EXECUTE sums(4);
+ALTER TABLE p ALTER COLUMN v TYPE text;
+EXECUTE sums(4);
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+DROP TABLE p;
+
+-- Partitions, children, and tables of other kinds.
+CREATE TABLE parted (k int, v int, t text) PARTITION BY RANGE (k);
+CREATE TABLE parted_a PARTITION OF parted FOR VALUES FROM (0) TO (10);
+CREATE TABLE parted_b (t text, gone int, v int, k int) USING lanes;
+ALTER TABLE parted_b DROP COLUMN gone;
+ALTER TABLE parted ATTACH PARTITION parted_b FOR VALUES FROM (10) TO (20);
+CREATE TABLE parted_c PARTITION OF parted FOR VALUES FROM (20) TO (30) USING heap;
+INSERT INTO parted SELECT i, i * 2, 't' || i % 2 FROM generate_series(0, 29) i;
+EXPLAIN (COSTS OFF) SELECT * FROM parted WHERE v > 10 AND t = 't1';
+SELECT t, count(*), sum(v) FROM parted WHERE k > 3 GROUP BY t ORDER BY t;
+SELECT tableoid::regclass, ctid, k FROM parted WHERE k IN (1, 11, 21) ORDER BY k;
+SELECT xmin IS NOT NULL AS has_xmin, count(*) FROM parted GROUP BY 1;
+SELECT parted FROM parted WHERE v = 24;
+UPDATE parted SET k = 12, v = -1 WHERE k = 2 RETURNING tableoid::regclass, *;
+SELECT count(*) FROM parted_b WHERE v = -1;
+DROP TABLE parted;
+CREATE TABLE parent (k int, v int);
+CREATE TABLE child (extra text) INHERITS (parent);
+INSERT INTO parent VALUES (1, 10), (2, 20);
+INSERT INTO child VALUES (3, 30, 'x');
+SELECT count(*), sum(v) FROM parent WHERE k > 1;
+SELECT count(*), sum(v) FROM ONLY parent WHERE k > 1;
+SELECT xmax = 0 AS kept, k FROM parent WHERE v > 10 ORDER BY k;
+DROP TABLE parent CASCADE;
+CREATE TEMP TABLE tmp (k int, t text);
+CREATE UNLOGGED TABLE unlogged (k int, t text);
+SET lanes.vectorize = require;
+SELECT count(*), sum(k), min(k) FROM tmp;
+SELECT t, count(*) FROM tmp GROUP BY t;
+INSERT INTO tmp SELECT i, 't' || i % 2 FROM generate_series(1, 5000) i;
+INSERT INTO unlogged SELECT * FROM tmp;
+SELECT t, count(*), sum(k) FROM tmp WHERE k % 3 = 0 GROUP BY t ORDER BY t;
+SELECT t, count(*), sum(k) FROM unlogged WHERE k % 3 = 0 GROUP BY t ORDER BY t;
+DELETE FROM tmp;
+SELECT count(*), sum(k), bool_and(k > 0), avg(k) FROM tmp;
+SELECT t, count(*) FROM tmp GROUP BY t HAVING count(*) >= 0;
+SELECT count(*) FROM tmp HAVING count(*) > 0;
+RESET lanes.vectorize;
+DROP TABLE tmp, unlogged, m;
+RESET timezone;
