@@ -1,5 +1,6 @@
 -- ASOF joins: the marker, its rewrite, and the contract of README's section, on lanes and heap tables.
 SET timezone = 'UTC';
+SET default_table_access_method = lanes; -- Where a test means heap, it says so.
 SET lanes.vectorize = off; -- Plans here are about joins alone.
 CREATE TABLE trade (id int, ts timestamptz, sym text, px float8);
 CREATE TABLE quote (ts timestamptz, sym text, bid float8, seq int);
