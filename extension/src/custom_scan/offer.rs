@@ -120,14 +120,27 @@ pub unsafe fn is_lanes_table(table: pg_sys::Oid) -> bool {
     }
 }
 
-/// Quals in the order in which they are to be evaluated.
-unsafe fn quals(relation: *mut pg_sys::RelOptInfo) -> Vec<*mut pg_sys::RestrictInfo> {
-    // SAFETY: a live relation of the planner's.
+/// Quals in the order in which they are to be evaluated, which is that of the planner's `order_qual_clauses`: by
+/// security level, then by cost, then as written.
+unsafe fn quals(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+) -> Vec<*mut pg_sys::RestrictInfo> {
+    // SAFETY: the planner's live structures.
     unsafe {
-        let mut quals: Vec<_> =
-            nodes::list::<pg_sys::RestrictInfo>((*relation).baserestrictinfo).collect();
-        quals.sort_by_key(|qual| (**qual).security_level);
-        quals
+        let mut quals: Vec<_> = nodes::list::<pg_sys::RestrictInfo>((*relation).baserestrictinfo)
+            .map(|qual| {
+                let mut cost = pg_sys::QualCost::default();
+                pg_sys::cost_qual_eval_node(&raw mut cost, qual.cast(), root);
+                // A cheap leakproof qual may go before those of lower levels.
+                let promoted =
+                    (*qual).leakproof && cost.per_tuple < 10.0 * pg_sys::cpu_operator_cost;
+                let level = if promoted { 0 } else { (*qual).security_level };
+                (level, cost.per_tuple, qual)
+            })
+            .collect();
+        quals.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        quals.into_iter().map(|(_, _, qual)| qual).collect()
     }
 }
 
@@ -147,7 +160,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
         let mut translator = Translator::new(Scalars::Unknown);
         let mut pushed = std::ptr::null_mut();
         let (mut pushed_cost, mut kept_level) = (0.0, u32::MAX);
-        for qual in quals(relation) {
+        for qual in quals(root, relation) {
             if (*qual).pseudoconstant {
                 continue;
             }
@@ -256,7 +269,7 @@ unsafe fn offer_aggregate(
         }
         let mut translator = Translator::new(Scalars::Unknown);
         let mut filters = std::ptr::null_mut();
-        for qual in quals(input) {
+        for qual in quals(root, input) {
             if (*qual).pseudoconstant {
                 return Err("a qual without columns".into());
             }

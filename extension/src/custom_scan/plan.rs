@@ -105,13 +105,13 @@ unsafe extern "C-unwind" fn plan_scan(
     unsafe {
         let pushed = (*path).custom_private;
         let (mut kept, mut vectorised) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // They come in the order in which PostgreSQL would evaluate them.
         for clause in nodes::list::<pg_sys::RestrictInfo>(clauses) {
-            if !pg_sys::list_member_ptr(pushed, clause.cast()) {
+            if pg_sys::list_member_ptr(pushed, clause.cast()) {
+                vectorised = pg_sys::lappend(vectorised, (*clause).clause.cast());
+            } else {
                 kept = pg_sys::lappend(kept, clause.cast());
             }
-        }
-        for clause in nodes::list::<pg_sys::RestrictInfo>(pushed) {
-            vectorised = pg_sys::lappend(vectorised, (*clause).clause.cast());
         }
         let scan = nodes::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
         (*scan).scan.plan.targetlist = target;

@@ -8,6 +8,19 @@ use lanes_columnar::vector::value::Value;
 use lanes_columnar::zone_map::{Bound, Zone};
 use lanes_simd::Comparison;
 
+/// The column of a value that is one, or one made wider: bounds of the one are bounds of the other.
+fn widened_column(value: &Value) -> Option<usize> {
+    match value {
+        Value::Column(_, attribute) => Some(*attribute),
+        Value::Convert(to, inner, _) => {
+            let (from, to) = (inner.number(), *to);
+            let exact = from.is_float() == to.is_float() && from.width() <= to.width();
+            inner.column().filter(|_| exact)
+        }
+        _ => None,
+    }
+}
+
 /// A comparison of a column with a scalar that has to hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Prune {
@@ -24,15 +37,16 @@ impl Prune {
         match predicate {
             Predicate::And(parts) => parts.iter().for_each(|part| Prune::of(part, found)),
             Predicate::Compare(comparison, left, right) => {
-                let (attribute, number, scalar, comparison) = match (left, right) {
-                    (Value::Column(number, attribute), Value::Scalar(_, scalar)) => {
-                        (*attribute, *number, *scalar, *comparison)
-                    }
-                    (Value::Scalar(_, scalar), Value::Column(number, attribute)) => {
-                        (*attribute, *number, *scalar, flip(*comparison))
-                    }
-                    _ => return,
-                };
+                let (attribute, number, scalar, comparison) =
+                    match (widened_column(left), widened_column(right), left, right) {
+                        (Some(attribute), _, _, Value::Scalar(number, scalar)) => {
+                            (attribute, *number, *scalar, *comparison)
+                        }
+                        (_, Some(attribute), Value::Scalar(number, scalar), _) => {
+                            (attribute, *number, *scalar, flip(*comparison))
+                        }
+                        _ => return,
+                    };
                 found.push(Prune {
                     attribute,
                     comparison,

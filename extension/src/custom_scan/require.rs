@@ -19,6 +19,8 @@ static mut PREVIOUS: pg_sys::planner_hook_type = None;
 
 /// A reason, with the planner's state and the table that it concerns.
 struct Noted {
+    /// How many queries were being planned.
+    depth: usize,
     root: usize,
     index: u32,
     reason: String,
@@ -26,17 +28,25 @@ struct Noted {
 
 thread_local! {
     static NOTED: RefCell<Vec<Noted>> = const { RefCell::new(Vec::new()) };
+    /// The queries that are being planned, each by an address on the stack within its call of the planner.
+    static PLANNING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// How many queries are being planned.
+fn depth() -> usize {
+    PLANNING.with_borrow(Vec::len)
 }
 
 /// Notes why something about a table is not vectorised.
 pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
     NOTED.with_borrow_mut(|noted| {
         let root = root as usize;
-        let known = noted
-            .iter()
-            .any(|n| n.root == root && n.index == index && n.reason == reason);
+        let known = noted.iter().any(|n| {
+            n.depth == depth() && n.root == root && n.index == index && n.reason == reason
+        });
         if !known {
             noted.push(Noted {
+                depth: depth(),
                 root,
                 index,
                 reason,
@@ -48,7 +58,8 @@ pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
 /// The reasons that concern a table.
 pub fn reasons(root: *mut pg_sys::PlannerInfo, index: u32) -> Vec<String> {
     NOTED.with_borrow(|noted| {
-        let concerns = |n: &&Noted| n.root == root as usize && n.index == index;
+        let concerns =
+            |n: &&Noted| n.depth == depth() && n.root == root as usize && n.index == index;
         noted
             .iter()
             .filter(concerns)
@@ -86,7 +97,8 @@ unsafe extern "C-unwind" fn planner(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: the arguments are the ones we were called with.
     unsafe {
-        begin();
+        let here = 0u8;
+        begin((&raw const here).addr());
         let next = PREVIOUS.unwrap_or(standard_planner);
         let planned = next(query, text, options, parameters);
         end(planned);
@@ -94,19 +106,21 @@ unsafe extern "C-unwind" fn planner(
     }
 }
 
-/// Planning can nest: a function that is folded may plan queries of its own. So reasons go when a query is planned, and
-/// those of queries that failed when they are too many.
+/// Planning can nest: a function that is folded may plan queries of its own. A query that failed to plan never gets to
+/// [`end`]; it is known by its address, which is below that of whoever plans now.
 #[pg_guard]
-unsafe extern "C-unwind" fn begin() {
-    NOTED.with_borrow_mut(|noted| {
-        if noted.len() > NOTED_MAX {
-            noted.clear();
-        }
+unsafe extern "C-unwind" fn begin(here: usize) {
+    PLANNING.with_borrow_mut(|planning| {
+        planning.retain(|address| *address > here);
+        planning.push(here);
     });
+    forget(depth());
 }
 
-/// Reasons kept at most; past that those of queries that failed to plan have piled up.
-const NOTED_MAX: usize = 1_000;
+/// Forgets the reasons of queries at this depth or deeper.
+fn forget(depth: usize) {
+    NOTED.with_borrow_mut(|noted| noted.retain(|n| n.depth < depth));
+}
 
 #[pg_guard]
 unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
@@ -119,7 +133,8 @@ unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
             }
         }
     }
-    NOTED.with_borrow_mut(Vec::clear);
+    forget(depth());
+    PLANNING.with_borrow_mut(Vec::pop);
 }
 
 /// Fails if a lanes table is read by a node that is not ours, or by one that could not do all.
@@ -181,10 +196,12 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
 
 fn all_reasons(otherwise: &str) -> String {
     NOTED.with_borrow(|noted| {
-        if noted.is_empty() {
+        let depth = depth();
+        let ours = noted.iter().filter(|n| n.depth == depth);
+        let reasons: Vec<&str> = ours.map(|n| n.reason.as_str()).collect();
+        if reasons.is_empty() {
             return otherwise.to_string();
         }
-        let reasons: Vec<&str> = noted.iter().map(|n| n.reason.as_str()).collect();
         reasons.join("; ")
     })
 }

@@ -439,12 +439,15 @@ fn wider(a: NumberType, b: NumberType) -> NumberType {
     if a.width() >= b.width() { a } else { b }
 }
 
-/// A value as a number of another type, if it is not yet one.
+/// A value as a number of a wider type, if it is not yet one.
 fn widened(number: NumberType, value: Value) -> Value {
-    if value.number() == number {
-        value
-    } else {
-        Value::convert(number, value)
+    match value {
+        value if value.number() == number => value,
+        // A scalar of an integer is the same in every width. As a plain scalar, zone maps can be asked about it.
+        Value::Scalar(from, index) if !from.is_float() && !number.is_float() => {
+            Value::Scalar(number, index)
+        }
+        value => Value::convert(number, value),
     }
 }
 

@@ -79,7 +79,7 @@ impl Writer<'_> {
                 "double precision",
             ),
             11 => (
-                format!("({}.i8::float8 / 4)", self.alias),
+                format!("(({}.i8 % 1000003)::float8 / 4)", self.alias),
                 "double precision",
             ),
             12 => (format!("(-({name} % 100))"), integer.base()),

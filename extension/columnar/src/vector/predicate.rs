@@ -298,6 +298,22 @@ impl TextPredicate {
         let mut yes = Selection::NONE;
         let lane = frame.lane(self.attribute);
         match lane.data {
+            LaneData::Codes { codes, slots, heap } if self.test.may_fail() => {
+                self.codes.enter(&frame.dictionaries[self.attribute]);
+                let (test, memo) = (&mut self.test, &mut self.codes);
+                known.for_each(|row| {
+                    // SAFETY: the lane has a code for each row of the vector, and a slot for each code.
+                    let found = unsafe {
+                        let code = *codes.add(frame.place + row);
+                        memo.get(code, || {
+                            test.holds(heap.add(*slots.add(code as usize) as usize))
+                        })
+                    };
+                    if found {
+                        yes.words[row / 64] |= 1 << (row % 64);
+                    }
+                });
+            }
             LaneData::Codes { codes, slots, heap } => {
                 let dictionary = frame.dictionaries[self.attribute];
                 self.build_set(dictionary, slots, heap);

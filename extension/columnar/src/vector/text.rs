@@ -117,8 +117,13 @@ impl<T: Copy> CodeMemo<T> {
     }
 }
 
-/// A test on a text that cannot fail.
+/// A test on a text.
 pub trait TextTest {
+    /// Whether it may raise an error: then it is asked of items of selected rows only.
+    fn may_fail(&self) -> bool {
+        false
+    }
+
     /// Whether it holds for an item.
     ///
     /// # Safety
