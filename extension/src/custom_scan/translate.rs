@@ -453,10 +453,10 @@ fn widened(number: NumberType, value: Value) -> Value {
 
 /// The number type of an SQL type.
 pub fn number_type(type_of: pg_sys::Oid) -> Option<NumberType> {
-    // SAFETY: a catalogue look-up.
     let base = if type_of.to_u32() < pg_sys::FirstNormalObjectId {
         type_of
     } else {
+        // SAFETY: a catalogue look-up.
         unsafe { pg_sys::getBaseType(type_of) }
     };
     Some(match base {

@@ -39,6 +39,11 @@ SELECT sum(size / (size - 3)) FROM trade WHERE size <> 3;
 SELECT count(*) FROM trade WHERE size + 2147483647 > 0;
 SELECT max(price * 1e308) FROM trade WHERE price > 50;
 
+CREATE TABLE extreme (i int); INSERT INTO extreme VALUES (-2147483648), (5);
+SELECT lanes.time_bucket(17, i), count(*) FROM extreme WHERE i > -2147483648 GROUP BY 1;
+SELECT lanes.time_bucket(17, i), count(*) FROM extreme GROUP BY 1;
+DROP TABLE extreme;
+
 -- Parameters, generic plans, and a table that changes under a plan.
 SET plan_cache_mode = force_generic_plan;
 PREPARE counted(text, int) AS SELECT count(*), sum(size) FROM trade WHERE sym = $1 AND size > $2;

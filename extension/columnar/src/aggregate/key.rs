@@ -299,10 +299,16 @@ impl KeyState {
         frame: &Frame<'_>,
     ) -> Ids<'_> {
         let valid = operand.valid(selection);
-        if bounds.known && valid == *selection {
-            // All of the vector in one bucket: its times need not be read.
-            let bucket = self.bucket_of(bounds.minimum);
-            if bounds.maximum <= bucket.last {
+        if bounds.known
+            && valid == *selection
+            && let Some(row) = selection.next(0)
+        {
+            // All of the vector in one bucket: its other times need not be read. The bucket of a bound is not asked for:
+            // no row that counts need have it, and the function may fail for it.
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
+            let bucket = self.bucket_of(time);
+            if bucket.first <= bounds.minimum && bounds.maximum <= bucket.last {
                 return Ids::One(self.bucket_id(bucket));
             }
             if let Operand::Each { values, .. } = operand
