@@ -4,7 +4,7 @@
 //! EXPLAIN; under `require` the finished plan is looked through, and a lanes table that is read in any other way than by
 //! nodes of ours without reasons fails the query with them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -17,8 +17,9 @@ use crate::pg::{nodes, ports};
 
 static mut PREVIOUS: pg_sys::planner_hook_type = None;
 
-/// A reason, with the planner's state and the table that it concerns.
+/// A reason, with the planning, the planner's state and the table that it concerns.
 struct Noted {
+    planning: u64,
     root: usize,
     index: u32,
     reason: String,
@@ -26,17 +27,22 @@ struct Noted {
 
 thread_local! {
     static NOTED: RefCell<Vec<Noted>> = const { RefCell::new(Vec::new()) };
+    /// The number of the planning under way. Numbers are never given again, so reasons of one that failed, whose
+    /// structures' addresses are, concern nobody.
+    static PLANNING: Cell<u64> = const { Cell::new(0) };
+    static PLANNINGS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Notes why something about a table is not vectorised.
 pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
     NOTED.with_borrow_mut(|noted| {
-        let root = root as usize;
-        let known = noted
-            .iter()
-            .any(|n| n.root == root && n.index == index && n.reason == reason);
+        let (planning, root) = (PLANNING.get(), root as usize);
+        let known = noted.iter().any(|n| {
+            n.planning == planning && n.root == root && n.index == index && n.reason == reason
+        });
         if !known {
             noted.push(Noted {
+                planning,
                 root,
                 index,
                 reason,
@@ -48,7 +54,9 @@ pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
 /// The reasons that concern a table.
 pub fn reasons(root: *mut pg_sys::PlannerInfo, index: u32) -> Vec<String> {
     NOTED.with_borrow(|noted| {
-        let concerns = |n: &&Noted| n.root == root as usize && n.index == index;
+        let planning = PLANNING.get();
+        let concerns =
+            |n: &&Noted| n.planning == planning && n.root == root as usize && n.index == index;
         noted
             .iter()
             .filter(concerns)
@@ -86,30 +94,31 @@ unsafe extern "C-unwind" fn planner(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: the arguments are the ones we were called with.
     unsafe {
-        begin();
+        let outer = begin();
         let next = PREVIOUS.unwrap_or(standard_planner);
         let planned = next(query, text, options, parameters);
-        end(planned);
+        end(planned, outer);
         planned
     }
 }
 
-/// Planning can nest: a function that is folded may plan queries of its own. So reasons go when a query is planned, and
-/// those of queries that failed when they are too many.
+/// Planning can nest: a function that is folded may plan queries of its own. Gives the number of the outer one.
 #[pg_guard]
-unsafe extern "C-unwind" fn begin() {
+unsafe extern "C-unwind" fn begin() -> u64 {
     NOTED.with_borrow_mut(|noted| {
         if noted.len() > NOTED_MAX {
             noted.clear();
         }
     });
+    PLANNINGS.set(PLANNINGS.get() + 1);
+    PLANNING.replace(PLANNINGS.get())
 }
 
 /// Reasons kept at most; past that those of queries that failed to plan have piled up.
 const NOTED_MAX: usize = 1_000;
 
 #[pg_guard]
-unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
+unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt, outer: u64) {
     if settings::vectorize() == Vectorize::Require && !planned.is_null() {
         // SAFETY: a finished plan.
         unsafe {
@@ -119,7 +128,8 @@ unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
             }
         }
     }
-    NOTED.with_borrow_mut(Vec::clear);
+    let planning = PLANNING.replace(outer);
+    NOTED.with_borrow_mut(|noted| noted.retain(|n| n.planning != planning));
 }
 
 /// Fails if a lanes table is read by a node that is not ours, or by one that could not do all.
@@ -181,10 +191,15 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
 
 fn all_reasons(otherwise: &str) -> String {
     NOTED.with_borrow(|noted| {
-        if noted.is_empty() {
+        let planning = PLANNING.get();
+        let reasons: Vec<&str> = noted
+            .iter()
+            .filter(|n| n.planning == planning)
+            .map(|n| n.reason.as_str())
+            .collect();
+        if reasons.is_empty() {
             return otherwise.to_string();
         }
-        let reasons: Vec<&str> = noted.iter().map(|n| n.reason.as_str()).collect();
         reasons.join("; ")
     })
 }
