@@ -4,7 +4,7 @@
 //! EXPLAIN; under `require` the finished plan is looked through, and a lanes table that is read in any other way than by
 //! nodes of ours without reasons fails the query with them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -17,10 +17,9 @@ use crate::pg::{nodes, ports};
 
 static mut PREVIOUS: pg_sys::planner_hook_type = None;
 
-/// A reason, with the planner's state and the table that it concerns.
+/// A reason, with the planning, the planner's state and the table that it concerns.
 struct Noted {
-    /// How many queries were being planned.
-    depth: usize,
+    planning: u64,
     root: usize,
     index: u32,
     reason: String,
@@ -28,25 +27,22 @@ struct Noted {
 
 thread_local! {
     static NOTED: RefCell<Vec<Noted>> = const { RefCell::new(Vec::new()) };
-    /// The queries that are being planned, each by an address on the stack within its call of the planner.
-    static PLANNING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-}
-
-/// How many queries are being planned.
-fn depth() -> usize {
-    PLANNING.with_borrow(Vec::len)
+    /// The number of the planning under way. Numbers are never given again, so reasons of one that failed, whose
+    /// structures' addresses are, concern nobody.
+    static PLANNING: Cell<u64> = const { Cell::new(0) };
+    static PLANNINGS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Notes why something about a table is not vectorised.
 pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
     NOTED.with_borrow_mut(|noted| {
-        let root = root as usize;
+        let (planning, root) = (PLANNING.get(), root as usize);
         let known = noted.iter().any(|n| {
-            n.depth == depth() && n.root == root && n.index == index && n.reason == reason
+            n.planning == planning && n.root == root && n.index == index && n.reason == reason
         });
         if !known {
             noted.push(Noted {
-                depth: depth(),
+                planning,
                 root,
                 index,
                 reason,
@@ -58,8 +54,9 @@ pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
 /// The reasons that concern a table.
 pub fn reasons(root: *mut pg_sys::PlannerInfo, index: u32) -> Vec<String> {
     NOTED.with_borrow(|noted| {
+        let planning = PLANNING.get();
         let concerns =
-            |n: &&Noted| n.depth == depth() && n.root == root as usize && n.index == index;
+            |n: &&Noted| n.planning == planning && n.root == root as usize && n.index == index;
         noted
             .iter()
             .filter(concerns)
@@ -97,33 +94,31 @@ unsafe extern "C-unwind" fn planner(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: the arguments are the ones we were called with.
     unsafe {
-        let here = 0u8;
-        begin((&raw const here).addr());
+        let outer = begin();
         let next = PREVIOUS.unwrap_or(standard_planner);
         let planned = next(query, text, options, parameters);
-        end(planned);
+        end(planned, outer);
         planned
     }
 }
 
-/// Planning can nest: a function that is folded may plan queries of its own. A query that failed to plan never gets to
-/// [`end`]; it is known by its address, which is below that of whoever plans now.
+/// Planning can nest: a function that is folded may plan queries of its own. Gives the number of the outer one.
 #[pg_guard]
-unsafe extern "C-unwind" fn begin(here: usize) {
-    PLANNING.with_borrow_mut(|planning| {
-        planning.retain(|address| *address > here);
-        planning.push(here);
+unsafe extern "C-unwind" fn begin() -> u64 {
+    NOTED.with_borrow_mut(|noted| {
+        if noted.len() > NOTED_MAX {
+            noted.clear();
+        }
     });
-    forget(depth());
+    PLANNINGS.set(PLANNINGS.get() + 1);
+    PLANNING.replace(PLANNINGS.get())
 }
 
-/// Forgets the reasons of queries at this depth or deeper.
-fn forget(depth: usize) {
-    NOTED.with_borrow_mut(|noted| noted.retain(|n| n.depth < depth));
-}
+/// Reasons kept at most; past that those of queries that failed to plan have piled up.
+const NOTED_MAX: usize = 1_000;
 
 #[pg_guard]
-unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
+unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt, outer: u64) {
     if settings::vectorize() == Vectorize::Require && !planned.is_null() {
         // SAFETY: a finished plan.
         unsafe {
@@ -133,8 +128,8 @@ unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
             }
         }
     }
-    forget(depth());
-    PLANNING.with_borrow_mut(Vec::pop);
+    let planning = PLANNING.replace(outer);
+    NOTED.with_borrow_mut(|noted| noted.retain(|n| n.planning != planning));
 }
 
 /// Fails if a lanes table is read by a node that is not ours, or by one that could not do all.
@@ -196,9 +191,12 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
 
 fn all_reasons(otherwise: &str) -> String {
     NOTED.with_borrow(|noted| {
-        let depth = depth();
-        let ours = noted.iter().filter(|n| n.depth == depth);
-        let reasons: Vec<&str> = ours.map(|n| n.reason.as_str()).collect();
+        let planning = PLANNING.get();
+        let reasons: Vec<&str> = noted
+            .iter()
+            .filter(|n| n.planning == planning)
+            .map(|n| n.reason.as_str())
+            .collect();
         if reasons.is_empty() {
             return otherwise.to_string();
         }
