@@ -78,9 +78,9 @@ DECLARE back CURSOR FOR SELECT size FROM trade WHERE ts < '2026-01-01 00:00:05';
 FETCH 3 FROM back;
 FETCH BACKWARD 1 FROM back;
 EXPLAIN (COSTS OFF) DECLARE onward NO SCROLL CURSOR FOR SELECT size FROM trade;
-DECLARE both SCROLL CURSOR FOR SELECT size FROM trade WHERE ts < '2026-01-01 00:00:05' ORDER BY ts;
-FETCH ALL FROM both;
-FETCH BACKWARD 2 FROM both;
+DECLARE either SCROLL CURSOR FOR SELECT size FROM trade WHERE ts < '2026-01-01 00:00:05' ORDER BY ts;
+FETCH ALL FROM either;
+FETCH BACKWARD 2 FROM either;
 COMMIT;
 
 -- Reruns with other parameters: nested loops and lateral sub-selects.
