@@ -153,6 +153,10 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
             // Only a TID scan can find the row that a cursor stands on.
             return;
         }
+        if require::may_scroll() {
+            require::note(root, index, "scan: a cursor without NO SCROLL".into());
+            return;
+        }
         if asks_for_transaction_ids(relation) {
             require::note(root, index, "scan: a system column other than ctid".into());
             return;

@@ -94,7 +94,7 @@ unsafe extern "C-unwind" fn planner(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: the arguments are the ones we were called with.
     unsafe {
-        let outer = begin();
+        let outer = begin(options);
         let next = PREVIOUS.unwrap_or(standard_planner);
         let planned = next(query, text, options, parameters);
         end(planned, outer);
@@ -102,16 +102,28 @@ unsafe extern "C-unwind" fn planner(
     }
 }
 
+/// Whether what is planned is a cursor that can be read backwards if its plan can, as one that is declared neither
+/// SCROLL (which stores what it has read) nor NO SCROLL.
+pub fn may_scroll() -> bool {
+    PLANNING.get() & SCROLLS != 0
+}
+
+/// The lowest bit of a planning's number.
+const SCROLLS: u64 = 1;
+
 /// Planning can nest: a function that is folded may plan queries of its own. Gives the number of the outer one.
 #[pg_guard]
-unsafe extern "C-unwind" fn begin() -> u64 {
+unsafe extern "C-unwind" fn begin(options: i32) -> u64 {
     NOTED.with_borrow_mut(|noted| {
         if noted.len() > NOTED_MAX {
             noted.clear();
         }
     });
-    PLANNINGS.set(PLANNINGS.get() + 1);
-    PLANNING.replace(PLANNINGS.get())
+    let options = options as u32;
+    let decided = pg_sys::CURSOR_OPT_SCROLL | pg_sys::CURSOR_OPT_NO_SCROLL;
+    let scrolls = options & pg_sys::CURSOR_OPT_FAST_PLAN != 0 && options & decided == 0;
+    PLANNINGS.set(PLANNINGS.get() + 2);
+    PLANNING.replace(PLANNINGS.get() | if scrolls { SCROLLS } else { 0 })
 }
 
 /// Reasons kept at most; past that those of queries that failed to plan have piled up.

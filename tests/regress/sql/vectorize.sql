@@ -72,6 +72,17 @@ SELECT count(*) FROM fenced WHERE 10 / v > 0;
 SELECT * FROM fenced WHERE leak(v);
 DROP VIEW fenced; DROP TABLE secret; DROP ROLE regress_lanes_vector; DROP FUNCTION leak(int);
 
+-- A cursor can go back as on any table; one that never will is vectorised.
+BEGIN;
+DECLARE back CURSOR FOR SELECT size FROM trade WHERE ts < '2026-01-01 00:00:05';
+FETCH 3 FROM back;
+FETCH BACKWARD 1 FROM back;
+EXPLAIN (COSTS OFF) DECLARE onward NO SCROLL CURSOR FOR SELECT size FROM trade;
+DECLARE either SCROLL CURSOR FOR SELECT size FROM trade WHERE ts < '2026-01-01 00:00:05' ORDER BY ts;
+FETCH ALL FROM either;
+FETCH BACKWARD 2 FROM either;
+COMMIT;
+
 -- Reruns with other parameters: nested loops and lateral sub-selects.
 CREATE TABLE picked (s text); INSERT INTO picked VALUES ('S1'), ('S3'), ('none');
 SELECT s, n, total FROM picked, LATERAL (SELECT count(*) AS n, sum(size) AS total FROM trade WHERE sym = s) x ORDER BY s;
