@@ -339,11 +339,6 @@ impl Translator {
             let null_array = constant.is_none();
             let elements =
                 constant.map_or(Vec::new(), |datum| datum::array_elements(datum, element));
-            if elements.is_empty() && !null_array {
-                // Neither is NULL, not even for a NULL.
-                let answer = self.scalar(Some(Scalar(u64::from(!any))));
-                return Ok(Predicate::Scalar(answer));
-            }
             match text_function(function) {
                 TextFunction::None => {}
                 wanted @ (TextFunction::Equal | TextFunction::NotEqual)

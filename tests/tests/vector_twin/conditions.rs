@@ -129,10 +129,10 @@ impl Writer<'_> {
         let name = self.name(column);
         let any = if self.plain { 14 } else { 23 };
         match self.random.random_range(0..any) {
-            0..=3 => format!("{name} {operator} {}", self.literal(column)),
+            0..=2 => format!("{name} {operator} {}", self.literal(column)),
             4 => format!("{} {operator} {name}", self.literal(column)),
             5 => self.range(column, &name),
-            6 => self.list(column, &name),
+            3 | 6 => self.list(column, &name),
             7 => format!("{name} IS {}NULL", self.one(&["", "NOT "])),
             8 => {
                 let inner = match self.random.random_bool(0.5) {
@@ -186,14 +186,14 @@ impl Writer<'_> {
         let count = self.random.random_range(1..6);
         let items: Vec<String> = (0..count).map(|_| self.constant(column)).collect();
         let (items, base) = (items.join(", "), column.base());
-        match self.random.random_range(0..8) {
+        match self.random.random_range(0..12) {
             0..=2 => format!("{name} IN ({items})"),
             3..=4 => format!("{name} NOT IN ({items})"),
             5 => format!("{name} = ANY (ARRAY[{items}]::{base}[])"),
             6 => format!("{name} <> ALL (ARRAY[{items}]::{base}[])"),
             _ => {
-                let array = self.one(&["'{}'", "'{NULL}'", "NULL"]);
-                let operator = self.one(&["= ANY", "<> ALL", "<> ANY", "< ALL"]);
+                let array = self.one(&["'{}'", "'{}'", "'{NULL}'", "NULL"]);
+                let operator = self.one(&["= ANY", "<> ALL", "<> ALL", "< ALL"]);
                 format!("{name} {operator} ({array}::{base}[])")
             }
         }
