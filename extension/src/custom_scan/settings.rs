@@ -1,4 +1,4 @@
-//! `lanes.vectorize`.
+//! `lanes.vectorize` and `lanes.zone_maps`.
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 
@@ -23,13 +23,28 @@ pub fn vectorize() -> Vectorize {
     VECTORIZE.get()
 }
 
-/// Defines the setting.
+static ZONE_MAPS: GucSetting<bool> = GucSetting::<bool>::new(true);
+
+/// Whether zone maps are used.
+pub fn zone_maps() -> bool {
+    ZONE_MAPS.get()
+}
+
+/// Defines the settings.
 pub fn register() {
     GucRegistry::define_enum_guc(
         c"lanes.vectorize",
         c"Whether queries on lanes tables use the vectorised executor.",
         c"off: never. on: where it can be done. require: a query on lanes tables that cannot be vectorised fails and says why.",
         &VECTORIZE,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"lanes.zone_maps",
+        c"Whether vectorised scans skip vectors that zone maps rule out.",
+        c"Answers are the same either way; off is for measuring.",
+        &ZONE_MAPS,
         GucContext::Userset,
         GucFlags::default(),
     );

@@ -11,9 +11,11 @@ use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::frame::{Bounds, Frame};
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
 use super::prune::Prune;
+use super::settings;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
 use crate::table_am::scan::{Range, Scan};
@@ -44,6 +46,7 @@ pub struct VectorSource {
     place: usize,
     rows: usize,
     open: bool,
+    zone_maps: bool,
     pub counters: Counters,
 }
 
@@ -72,6 +75,7 @@ impl VectorSource {
                 place: 0,
                 rows: 0,
                 open: false,
+                zone_maps: settings::zone_maps(),
                 counters: Counters::default(),
             }
         }
@@ -157,7 +161,10 @@ impl VectorSource {
         Some(selection)
     }
 
-    fn zone(&self, attribute: usize) -> Option<lanes_columnar::zone_map::Zone> {
+    fn zone(&self, attribute: usize) -> Option<Zone> {
+        if !self.zone_maps {
+            return None;
+        }
         self.scan
             .window()?
             .zone(attribute, self.place / VECTOR_ROWS)

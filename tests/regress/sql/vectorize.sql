@@ -18,6 +18,9 @@ RESET lanes.vectorize;
 
 -- Zone maps skip vectors.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT size FROM trade WHERE ts >= '2026-01-01 02:46:30' AND ts < '2026-01-01 02:46:33';
+SET lanes.zone_maps = off;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT size FROM trade WHERE ts >= '2026-01-01 02:46:30' AND ts < '2026-01-01 02:46:33';
+RESET lanes.zone_maps;
 
 -- require: what vectorises, and why the rest does not. The first are what dashboards send.
 SET lanes.vectorize = require;
