@@ -1,4 +1,5 @@
 -- The vectorised executor: what it takes, what it refuses and why, and what it must never show.
+SET default_table_access_method = lanes; -- Where a test means heap, it says so.
 CREATE TABLE m (ts timestamptz, host text, v float8, n int, big bigint, small smallint, ok bool, price numeric, d date);
 INSERT INTO m SELECT timestamptz '2026-03-01 00:00Z' + i * interval '10 s', 'h' || i % 5, i / 4.0, i % 100,
   i::bigint * 1000, (i % 7)::smallint, i % 3 = 0, i / 10.0, date '2026-03-01' + i / 5000
