@@ -279,11 +279,9 @@ impl JoinStage {
                 if merge.is_left_done() {
                     return Ok(true);
                 }
-                if self.right.may_leave_window() {
-                    merge.leave_window();
-                }
                 let before = self.right.windows();
-                let Some(vector) = self.right.next(&mut self.keys)? else {
+                let next = self.right.next(&mut self.keys, || merge.leave_window())?;
+                let Some(vector) = next else {
                     merge.finish_left(&mut self.given);
                     return Ok(true);
                 };

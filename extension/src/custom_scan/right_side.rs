@@ -6,7 +6,8 @@ use lanes_columnar::join::keys::{JoinKeys, Side};
 use lanes_columnar::join::series::{Series, SeriesBuilder};
 use lanes_columnar::join::window::WindowCall;
 use lanes_columnar::lane::LaneData;
-use lanes_columnar::vector::Evaluation;
+use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::{Evaluation, EvaluationError};
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
@@ -177,12 +178,6 @@ impl RightSide {
         }
     }
 
-    /// Whether the lanes of the window under way may be gone when the next vector is read.
-    pub fn may_leave_window(&self) -> bool {
-        let done = |scan: &RightScan| scan.source.is_window_done() || !self.prunes.is_empty();
-        self.scan.as_ref().is_some_and(done)
-    }
-
     /// How many windows were begun.
     pub fn windows(&self) -> u64 {
         self.scan
@@ -190,15 +185,26 @@ impl RightSide {
             .map_or(0, |scan| scan.source.counters.segments)
     }
 
-    /// Goes on to the next vector in which rows count.
+    /// Goes on to the next vector in which rows count. `leave_window` is called before the lanes of the window under way may
+    /// be gone, perhaps several times.
     ///
     /// # Errors
     /// Those of quals and keys.
-    pub fn next<'a>(&mut self, keys: &'a mut JoinKeys) -> Evaluation<Option<RightVector<'a>>> {
+    pub fn next<'a>(
+        &mut self,
+        keys: &'a mut JoinKeys,
+        mut leave_window: impl FnMut(),
+    ) -> Evaluation<Option<RightVector<'a>>> {
         let Some(scan) = &mut self.scan else {
             return Ok(None);
         };
-        while let Some(mut selection) = scan.source.next(&self.prunes, &self.scalars) {
+        loop {
+            if scan.source.is_window_done() || !self.prunes.is_empty() {
+                leave_window();
+            }
+            let Some(mut selection) = scan.source.next(&self.prunes, &self.scalars) else {
+                break;
+            };
             let frame = scan.source.frame(&self.scalars);
             for qual in &mut self.quals {
                 if selection.is_empty() {
@@ -252,7 +258,7 @@ impl RightSide {
     /// As for [`RightSide::open`].
     ///
     /// # Errors
-    /// Those of quals, keys and columns.
+    /// Those of quals and keys; those of columns are the series' to tell.
     pub unsafe fn series(
         &mut self,
         snapshot: pg_sys::Snapshot,
@@ -261,14 +267,21 @@ impl RightSide {
         // SAFETY: the caller's promise.
         unsafe { self.open(snapshot) };
         let mut builder = SeriesBuilder::new(&self.column_types());
-        while let Some(vector) = self.next(keys)? {
+        while let Some(vector) = self.next(keys, || ())? {
             let Some(scan) = &self.scan else {
                 break;
             };
             let frame = scan.source.frame(&self.scalars);
             let mut operands = Vec::with_capacity(self.columns.len());
-            for column in &mut self.columns {
-                operands.push(column.evaluate(&frame, &vector.selection)?);
+            let mut failures = Vec::new();
+            for (index, column) in self.columns.iter_mut().enumerate() {
+                let mut selection = vector.selection;
+                let operand = column.evaluate(&frame, &selection).or_else(|_| {
+                    // Perhaps of rows that no left row finds.
+                    failures.push((index, failing_rows(column, &frame, &mut selection)));
+                    column.evaluate(&frame, &selection)
+                });
+                operands.push(operand?);
             }
             builder.add(
                 vector.ids,
@@ -277,10 +290,31 @@ impl RightSide {
                 &vector.selection,
                 vector.rows,
             )?;
+            for (column, failures) in failures {
+                builder.fail(column, &failures, &vector.selection);
+            }
         }
         self.close();
         Ok(builder.finish(keys.len()))
     }
+}
+
+/// Takes out the rows for which a column cannot be evaluated.
+fn failing_rows(
+    column: &mut Value,
+    frame: &Frame<'_>,
+    selection: &mut Selection,
+) -> Vec<(usize, EvaluationError)> {
+    let mut failures = Vec::new();
+    let all = *selection;
+    all.for_each(|row| {
+        let alone = all.within(row, row + 1);
+        if let Err(failure) = column.evaluate(frame, &alone) {
+            failures.push((row, failure));
+            *selection = selection.and_not(&alone);
+        }
+    });
+    failures
 }
 
 /// An aggregate of a window; its argument becomes a column of the series.

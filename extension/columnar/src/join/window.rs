@@ -31,6 +31,18 @@ pub enum WindowCall {
 }
 
 impl WindowCall {
+    /// Its argument.
+    fn column(&self) -> Option<usize> {
+        match *self {
+            WindowCall::Rows => None,
+            WindowCall::Count(column)
+            | WindowCall::Sum(column)
+            | WindowCall::Average(column)
+            | WindowCall::Minimum(column)
+            | WindowCall::Maximum(column) => Some(column),
+        }
+    }
+
     /// The type of the result, by the types of the columns.
     pub fn number(&self, columns: &[NumberType]) -> NumberType {
         match *self {
@@ -75,7 +87,7 @@ impl Window {
     /// Bounds and ids are of the selection's vector.
     ///
     /// # Errors
-    /// Those of the aggregates.
+    /// Those of the aggregates, and of their arguments for rows within a window.
     ///
     /// # Panics
     /// If there is not one `given` a call.
@@ -133,6 +145,10 @@ fn answer(
     row: usize,
     given: &mut Given,
 ) -> Evaluation<()> {
+    let failed = call.column().and_then(|c| series.columns[c].failed.as_ref());
+    if let Some(failure) = failed.and_then(|all| all[window.clone()].iter().flatten().next()) {
+        return Err(*failure);
+    }
     match call {
         WindowCall::Rows => given.set(row, window.len() as i64),
         WindowCall::Count(column) => {
