@@ -145,7 +145,9 @@ fn answer(
     row: usize,
     given: &mut Given,
 ) -> Evaluation<()> {
-    let failed = call.column().and_then(|c| series.columns[c].failed.as_ref());
+    let failed = call
+        .column()
+        .and_then(|c| series.columns[c].failed.as_ref());
     if let Some(failure) = failed.and_then(|all| all[window.clone()].iter().flatten().next()) {
         return Err(*failure);
     }
