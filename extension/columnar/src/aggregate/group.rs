@@ -8,8 +8,8 @@
 //! A pair of ids is looked up in a table of its own for each step, which is small: it has an entry for each
 //! combination that occurs.
 
-use super::accumulator::{GroupRun, Grouping};
-use super::key::{Ids, Key, KeyReader};
+use super::accumulator::Grouping;
+use super::key::{Ids, Key, KeyReader, each_of_runs, spread};
 use super::key_values::{KeyValue, KeyValues, MixMap};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -173,21 +173,4 @@ fn unbound<'a, T>(slice: &[T]) -> &'a [T] {
     // SAFETY: the buffers are boxed or vectors that nobody touches before the next call of `assign`, which needs the
     // groups mutably and so ends every use of what it returned before.
     unsafe { std::slice::from_raw_parts(slice.as_ptr(), slice.len()) }
-}
-
-fn each_of_runs(runs: &[GroupRun], selection: &Selection, mut take: impl FnMut(usize, u32)) {
-    for run in runs {
-        selection
-            .within(run.from, run.to)
-            .for_each(|row| take(row, run.group));
-    }
-}
-
-/// Writes an id for each selected row.
-fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTOR_ROWS]) {
-    match ids {
-        Ids::One(id) => selection.for_each(|row| out[row] = *id),
-        Ids::Runs(runs) => each_of_runs(runs, selection, |row, id| out[row] = id),
-        Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
-    }
 }

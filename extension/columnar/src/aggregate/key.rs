@@ -335,3 +335,24 @@ fn canonical<T: Number>(value: T) -> u64 {
     }
     value.to_scalar().0
 }
+
+pub(super) fn each_of_runs(
+    runs: &[GroupRun],
+    selection: &Selection,
+    mut take: impl FnMut(usize, u32),
+) {
+    for run in runs {
+        selection
+            .within(run.from, run.to)
+            .for_each(|row| take(row, run.group));
+    }
+}
+
+/// Writes an id for each selected row.
+pub(crate) fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTOR_ROWS]) {
+    match ids {
+        Ids::One(id) => selection.for_each(|row| out[row] = *id),
+        Ids::Runs(runs) => each_of_runs(runs, selection, |row, id| out[row] = id),
+        Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
+    }
+}

@@ -68,6 +68,11 @@ impl KeyValues {
         })
     }
 
+    /// The id of NULL, if one was met.
+    pub(crate) fn null_if_any(&self) -> Option<u32> {
+        self.null
+    }
+
     /// The id of a number. Numbers that are equal have the same canonical bits.
     #[inline]
     pub(crate) fn number(&mut self, canonical: u64, value: Scalar) -> u32 {

@@ -397,6 +397,7 @@ impl Window {
             rows: self.rows,
             scalars: &self.scalars,
             bounds: &self.bounds,
+            given: &[],
         })
     }
 
