@@ -60,7 +60,7 @@ pub fn evaluation(failure: EvaluationError) -> ! {
             "value out of range: underflow",
         ),
         EvaluationError::TimestampOutOfRange => (
-            PgSqlErrorCode::ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
+            PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
             "timestamp out of range",
         ),
         EvaluationError::DivisionByZero => {

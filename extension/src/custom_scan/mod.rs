@@ -29,14 +29,18 @@ pub mod aggregate_state;
 pub mod answers;
 pub mod buckets;
 pub mod explain;
+pub mod kept_rows;
 pub mod offer;
 pub mod plan;
 pub mod prune;
 pub mod require;
 pub mod scan_state;
 pub mod settings;
+pub mod sort_key;
 pub mod state;
 pub mod text_test;
+pub mod top_n_plan;
+pub mod top_n_state;
 pub mod translate;
 pub mod vector_source;
 
@@ -44,6 +48,7 @@ pub mod vector_source;
 pub fn register() {
     settings::register();
     plan::register();
+    top_n_plan::register();
     offer::register();
     require::register();
 }

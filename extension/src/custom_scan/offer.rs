@@ -7,7 +7,7 @@ use pgrx::prelude::*;
 
 use super::settings::{self, Vectorize};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, plan, require};
+use super::{aggregate_call, plan, require, top_n_plan};
 use crate::pg::{nodes, ports};
 use crate::table_am::routine;
 
@@ -16,7 +16,7 @@ static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
 
 /// Cost of a qual or an aggregate for one row, in units of `cpu_operator_cost`: a vector takes about a thirtieth of
 /// what the row-by-row executor takes.
-const VECTOR_SHARE: f64 = 1.0 / 30.0;
+pub const VECTOR_SHARE: f64 = 1.0 / 30.0;
 
 /// Installs the hooks.
 pub fn register() {
@@ -210,6 +210,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
         (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         (*path).custom_private = pushed;
         (*path).methods = plan::scan_path_methods();
+        top_n_plan::offer(root, relation, &mut translator, path, pushed);
         pg_sys::add_path(relation, path.cast());
     }
 }

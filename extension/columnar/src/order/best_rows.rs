@@ -40,6 +40,9 @@ pub struct Ordered {
 }
 
 impl BestRows {
+    /// Bytes that a kept row takes.
+    pub const ROW_BYTES: usize = size_of::<Entry>();
+
     /// No row yet. Without keys, rows are in the order of their numbers.
     pub fn new(keys: Vec<SortKey>) -> BestRows {
         BestRows {
