@@ -132,11 +132,6 @@ impl KeptRows {
         unsafe { pg_sys::MemoryContextSwitchTo(before) };
     }
 
-    /// Starts over with the rows that there are.
-    pub fn rewind(&mut self) {
-        self.next = 0;
-    }
-
     /// Stores the next row into a slot; false at the end.
     ///
     /// # Safety

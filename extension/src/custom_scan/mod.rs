@@ -1,8 +1,9 @@
 //! The vectorised executor, as custom scan nodes that the planner may choose.
 //!
 //! ```text
-//! planner:   offer ── translate (can it be done? if not, why not) ──► LanesScan │ LanesAggregate, with cost
+//! planner:   offer ── translate (can it be done? if not, why not) ──► LanesScan │ LanesTopN │ LanesAggregate, with cost
 //! executor:  vector_source ── quals ──► selection ── scan_state: a slot a row
+//!                                                ├── top_n_state: the first rows of an order ──► kept_rows: a slot a row
 //!                                                └── aggregate_state: states a group ──► a slot a group
 //! ```
 //!
@@ -10,8 +11,10 @@
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
 //! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`]: PostgreSQL's expressions as the engine's.
+//! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order, and its plan.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
-//! - [`scan_state`], [`aggregate_state`]: the nodes under execution. [`answers`]: results as datums.
+//! - [`scan_state`], [`top_n_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]: rows fetched by
+//!   number. [`answers`]: results as datums.
 //! - [`explain`]: what EXPLAIN says of them. [`state`]: how a node of PostgreSQL's owns a state of ours.
 //!
 //! *Plan and state are two things.* A plan holds PostgreSQL's own expressions and lists only, so it can be copied and

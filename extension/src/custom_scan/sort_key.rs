@@ -51,7 +51,7 @@ unsafe fn of_path_key(
             return Err("a volatile expression".into());
         }
         if !ports::is_number_family((*key).pk_opfamily) {
-            return Err("an order that is not one of numbers or times".into());
+            return Err("a key that is neither number nor time".into());
         }
         let member = nodes::list::<pg_sys::EquivalenceMember>((*class).ec_members).find(|member| {
             !(**member).em_is_const && pg_sys::bms_equal((**member).em_relids, (*relation).relids)

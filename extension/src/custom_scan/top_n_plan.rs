@@ -110,7 +110,7 @@ pub unsafe fn offer(
         let base = &mut (*path).path;
         base.pathkeys =
             pg_sys::list_truncate(pg_sys::list_copy((*root).query_pathkeys), keys.len() as i32);
-        cost(base, relation, kept, first_pass, keys.len());
+        cost(base, relation, first_pass, keys.len());
         let (mut expressions, mut flags) = (std::ptr::null_mut(), std::ptr::null_mut());
         for key in &keys {
             expressions = pg_sys::lappend(expressions, key.expression.cast());
@@ -138,7 +138,6 @@ unsafe fn is_column(node: *mut pg_sys::Node) -> bool {
 unsafe fn cost(
     base: &mut pg_sys::Path,
     relation: *mut pg_sys::RelOptInfo,
-    kept: i32,
     first_pass: i32,
     keys: usize,
 ) {
@@ -146,10 +145,9 @@ unsafe fn cost(
     unsafe {
         let target = (*(*relation).reltarget).cost;
         let operator = pg_sys::cpu_operator_cost;
-        let row = pg_sys::cpu_tuple_cost * 0.5 + f64::from(kept) * operator + target.per_tuple;
+        let row = pg_sys::cpu_tuple_cost * 0.5 + target.per_tuple;
         let scan = base.total_cost - base.startup_cost - base.rows * row
-            + (*relation).tuples * keys as f64 * operator * offer::VECTOR_SHARE
-            + base.rows * f64::from(kept) * operator;
+            + base.rows * keys as f64 * operator * offer::VECTOR_SHARE;
         let row_bytes = f64::from((*(*relation).reltarget).width) + ROW_BYTES;
         let most = (f64::from(pg_sys::work_mem) * 1024.0 / row_bytes).max(FIRST_PASS_MIN);
         let (mut passes, mut pass) = (1.0, f64::from(first_pass).min(most));

@@ -107,7 +107,7 @@ impl Table {
         let width = number.width() as u16;
         let kind = LaneKind::Fixed {
             width,
-            stride: width.into(),
+            stride: width,
             number: if number.is_float() {
                 Sort::Float
             } else {
