@@ -12,6 +12,7 @@
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
 //! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`]: PostgreSQL's expressions as the engine's.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order, and its plan.
+//! - [`time_join`], [`join_stage`]: an ASOF or window join below an aggregation, found and executed.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]: rows fetched by
 //!   number. [`answers`]: results as datums.
@@ -32,6 +33,7 @@ pub mod aggregate_state;
 pub mod answers;
 pub mod buckets;
 pub mod explain;
+pub mod join_stage;
 pub mod kept_rows;
 pub mod offer;
 pub mod plan;
@@ -42,6 +44,7 @@ pub mod settings;
 pub mod sort_key;
 pub mod state;
 pub mod text_test;
+pub mod time_join;
 pub mod top_n_plan;
 pub mod top_n_state;
 pub mod translate;
