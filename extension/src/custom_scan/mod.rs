@@ -12,7 +12,7 @@
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
 //! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`]: PostgreSQL's expressions as the engine's.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order, and its plan.
-//! - [`time_join`], [`join_stage`]: an ASOF or window join below an aggregation, found and executed.
+//! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join below an aggregation, found and executed.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]: rows fetched by
 //!   number. [`answers`]: results as datums.
@@ -39,6 +39,7 @@ pub mod offer;
 pub mod plan;
 pub mod prune;
 pub mod require;
+pub mod right_side;
 pub mod scan_state;
 pub mod settings;
 pub mod sort_key;
