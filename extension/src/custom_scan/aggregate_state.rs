@@ -1,12 +1,14 @@
 //! `LanesAggregate`: a table aggregated in one pass, then a slot a group.
 
 use lanes_columnar::aggregate::Aggregation;
+use lanes_columnar::vector::EvaluationError;
 use lanes_columnar::vector::predicate::Predicate;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::aggregate_call::{self, KeyShape, Shape};
 use super::answers;
+use super::own_aggregate::Arrival;
 use super::plan::AggregatePlan;
 use super::prune::Prune;
 use super::translate::{Scalars, Translation, Translator};
@@ -43,6 +45,8 @@ struct AggregateState {
     passed: u64,
     groups: usize,
     bytes: usize,
+    /// Whether rows did not come in the order that an aggregate asks for.
+    out_of_order: bool,
 }
 
 /// The finished groups.
@@ -144,7 +148,7 @@ struct Program {
 }
 
 impl Program {
-    unsafe fn of(plan: &AggregatePlan, scalars: Scalars) -> Translation<Program> {
+    unsafe fn of(plan: &AggregatePlan, scalars: Scalars, arrival: Arrival) -> Translation<Program> {
         let mut translator = Translator::new(scalars);
         let (mut quals, mut prunes) = (Vec::new(), Vec::new());
         let (mut keys, mut key_shapes) = (Vec::new(), Vec::new());
@@ -166,7 +170,8 @@ impl Program {
                 key_shapes.push(shape);
             }
             for call in &plan.calls {
-                let (aggregate, shape) = aggregate_call::aggregate(&mut translator, *call)?;
+                let (aggregate, shape) =
+                    aggregate_call::aggregate(&mut translator, *call, arrival)?;
                 aggregates.push(aggregate);
                 shapes.push(shape);
             }
@@ -183,8 +188,26 @@ impl Program {
     }
 }
 
-/// Reads the table.
+/// Reads the table; a second time if rows do not come in the order that an aggregate asks for.
 unsafe fn aggregate(node: *mut pg_sys::CustomScanState, ours: &mut AggregateState) -> Results {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ours.out_of_order = false;
+        if let Some(results) = read(node, ours, Arrival::InOrder) {
+            return results;
+        }
+        ours.out_of_order = true;
+        read(node, ours, Arrival::Any)
+            .unwrap_or_else(|| error::unplanned("sorted rows are out of order"))
+    }
+}
+
+/// Reads the table; `None` if rows came out of order.
+unsafe fn read(
+    node: *mut pg_sys::CustomScanState,
+    ours: &mut AggregateState,
+    arrival: Arrival,
+) -> Option<Results> {
     // SAFETY: a node of ours, in execution; the table was locked when the plan was made ready.
     unsafe {
         let estate = (*node).ss.ps.state;
@@ -193,12 +216,13 @@ unsafe fn aggregate(node: *mut pg_sys::CustomScanState, ours: &mut AggregateStat
         let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
         // What translation leaves behind has to live as long as the scan.
         let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-        let program = Program::of(&plan, Scalars::Evaluated(&raw mut (*node).ss.ps));
+        let program = Program::of(&plan, Scalars::Evaluated(&raw mut (*node).ss.ps), arrival);
         pg_sys::MemoryContextSwitchTo(before);
         let mut program = program.unwrap_or_else(|reason| error::unplanned(&reason));
         let bounds_wanted = std::mem::take(&mut program.bounds_wanted);
         let mut source = VectorSource::begin(table, (*estate).es_snapshot, bounds_wanted);
         let scalars = &program.translator.scalars;
+        ours.passed = 0;
         while let Some(mut selection) = source.next(&program.prunes, scalars) {
             let frame = source.frame(scalars);
             for qual in &mut program.quals {
@@ -211,20 +235,26 @@ unsafe fn aggregate(node: *mut pg_sys::CustomScanState, ours: &mut AggregateStat
                 }
             }
             ours.passed += selection.count() as u64;
-            if let Err(failure) = program.aggregation.add(&frame, &selection) {
-                error::evaluation(failure);
+            match program.aggregation.add(&frame, &selection) {
+                Ok(()) => {}
+                Err(EvaluationError::Disordered) => {
+                    source.end();
+                    return None;
+                }
+                Err(failure) => error::evaluation(failure),
             }
         }
+        program.aggregation.finish();
         ours.counters = source.counters;
         source.end();
         ours.groups = program.aggregation.groups();
         ours.bytes = program.aggregation.bytes();
-        Results {
+        Some(Results {
             aggregation: program.aggregation,
             keys: program.keys,
             shapes: program.shapes,
             next: 0,
-        }
+        })
     }
 }
 
@@ -277,6 +307,13 @@ unsafe extern "C-unwind" fn explain_aggregate(
             explain::integer(c"Vector Rows Passed", ours.passed, output);
             explain::integer(c"Groups", ours.groups as u64, output);
             explain::kilobytes(c"Memory", ours.bytes, output);
+            if ours.out_of_order {
+                explain::text(
+                    c"Rows Sorted",
+                    "read again, as they were out of order",
+                    output,
+                );
+            }
         }
     }
 }

@@ -9,9 +9,10 @@
 //! The cast, in that order:
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
-//! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`]: PostgreSQL's expressions as the engine's.
+//! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the engine's.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
-//! - [`scan_state`], [`aggregate_state`]: the nodes under execution. [`answers`]: results as datums.
+//! - [`scan_state`], [`aggregate_state`]: the nodes under execution. [`time_sort`]: rows that did not come in the order
+//!   that an aggregate needs. [`answers`]: results as datums.
 //! - [`explain`]: what EXPLAIN says of them. [`state`]: how a node of PostgreSQL's owns a state of ours.
 //!
 //! *Plan and state are two things.* A plan holds PostgreSQL's own expressions and lists only, so it can be copied and
@@ -30,6 +31,7 @@ pub mod answers;
 pub mod buckets;
 pub mod explain;
 pub mod offer;
+pub mod own_aggregate;
 pub mod plan;
 pub mod prune;
 pub mod require;
@@ -37,6 +39,7 @@ pub mod scan_state;
 pub mod settings;
 pub mod state;
 pub mod text_test;
+pub mod time_sort;
 pub mod translate;
 pub mod vector_source;
 

@@ -28,10 +28,6 @@ pub enum Grouping<'a> {
 }
 
 /// What an aggregate gets.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one at a time, on the stack"
-)]
 #[derive(Clone, Copy)]
 pub enum Input {
     /// Rows only.
@@ -42,6 +38,8 @@ pub enum Input {
     Truth(Selection),
     /// Two numbers a row, either of which may be NULL.
     Pair(Operand, Operand),
+    /// A number, a parameter and a time a row, each of which may be NULL.
+    Timed(Operand, Operand, Operand),
 }
 
 /// What an aggregate answers for a group.
@@ -87,7 +85,7 @@ pub enum Answer {
 }
 
 /// The states of one aggregate. Rows that reach it are selected, pass its filter, and (but for
-/// [`Input::Pair`]) are not NULL.
+/// [`Input::Pair`] and [`Input::Timed`]) are not NULL.
 pub trait Accumulator {
     /// Makes room for so many groups; new ones are empty.
     fn resize(&mut self, groups: usize);
@@ -103,6 +101,9 @@ pub trait Accumulator {
         selection: &Selection,
         rows: usize,
     ) -> Evaluation<()>;
+
+    /// There are no more rows.
+    fn finish(&mut self) {}
 
     /// The result for a group.
     fn answer(&self, group: usize) -> Answer;

@@ -9,7 +9,7 @@
 //! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, time buckets.
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
-//!   [`edge`], [`weighted`], [`logic`] are those states: one element a group, side by side.
+//!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
 //! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
@@ -26,6 +26,7 @@
 
 pub mod accumulator;
 pub mod edge;
+pub mod ema;
 pub mod extreme;
 pub mod group;
 pub mod key;
@@ -41,7 +42,7 @@ use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
-use crate::vector::value::Value;
+use crate::vector::value::{Operand, Value};
 
 pub use accumulator::{Accumulator, Answer, Grouping, Input};
 use group::Groups;
@@ -59,6 +60,8 @@ pub enum Argument {
     Presence(usize),
     /// Two numbers.
     Pair(Value, Value),
+    /// A number, a parameter, and a time where the order of rows is asked for.
+    Timed(Value, Value, Option<Value>),
 }
 
 /// One aggregate of a query.
@@ -94,7 +97,8 @@ impl Aggregation {
     /// Takes in the selected rows of a vector.
     ///
     /// # Errors
-    /// Those of the expressions, and of the aggregates themselves.
+    /// Those of the expressions, and of the aggregates themselves. [`crate::vector::EvaluationError::Disordered`] is the
+    /// caller's to mend: see [`ema`].
     pub fn add(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
         if selection.is_empty() {
             return Ok(());
@@ -109,6 +113,13 @@ impl Aggregation {
             aggregate.add(frame, selection, &grouping.grouping)?;
         }
         Ok(())
+    }
+
+    /// There are no more rows. Answers may be asked for from now on.
+    pub fn finish(&mut self) {
+        for aggregate in &mut self.aggregates {
+            aggregate.accumulator.finish();
+        }
     }
 
     /// How many groups there are.
@@ -162,6 +173,15 @@ impl Aggregate {
                 let a = a.evaluate(frame, &chosen)?;
                 let b = b.evaluate(frame, &chosen)?;
                 (Input::Pair(a, b), chosen)
+            }
+            Argument::Timed(x, parameter, time) => {
+                let x = x.evaluate(frame, &chosen)?;
+                let parameter = parameter.evaluate(frame, &chosen)?;
+                let time = match time {
+                    Some(time) => time.evaluate(frame, &chosen)?,
+                    None => Operand::Null,
+                };
+                (Input::Timed(x, parameter, time), chosen)
             }
         };
         if chosen.is_empty() {

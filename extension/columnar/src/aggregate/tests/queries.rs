@@ -12,9 +12,9 @@ use crate::vector::number::NumberType;
 use crate::vector::tests::number_tree::{NumberTree, any_number, any_rarity};
 use crate::vector::tests::truth_tree::{TruthTree, any_truth};
 use crate::vector::tests::window::{
-    ABSENT, ATTRIBUTES, CODED, Cell, PLAIN, Source, TYPES, Window, any_rows,
+    ABSENT, ALPHA, ATTRIBUTES, CODED, Cell, PLAIN, SPAN, Source, TYPES, Window, any_rows,
 };
-use crate::vector::{Evaluation, EvaluationError};
+use crate::vector::{Evaluation, EvaluationError, Weight};
 
 /// The groups of the twin: their keys, and what is kept for each aggregate.
 struct Twin<'a> {
@@ -77,6 +77,18 @@ fn any_exact(number: NumberType) -> impl Strategy<Value = NumberTree> {
     any_number(number, 0)
 }
 
+/// A moving average, mostly with a weight that is legal and the same in all rows.
+fn any_ema() -> impl Strategy<Value = Wanted> {
+    let legal = prop_oneof![Just((Weight::Alpha, ALPHA)), Just((Weight::Span, SPAN))]
+        .prop_map(|(weight, index)| (weight, NumberTree::Scalar(NumberType::F64, index)));
+    let weight = prop_oneof![Just(Weight::Alpha), Just(Weight::Span)];
+    let any = (weight, any_number(NumberType::F64, 0));
+    let weight = prop_oneof![9 => legal, 1 => any];
+    let x = (0..2_u32).prop_flat_map(|depth| any_number(NumberType::F64, depth));
+    let time = prop::option::weighted(0.6, any_tree());
+    (weight, x, time).prop_map(|((weight, given), x, time)| Wanted::Ema(weight, x, given, time))
+}
+
 fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
     let shape = || prop_oneof![Just(IntegerShape::Sum), Just(IntegerShape::Average)];
     let moments = (0..2_usize).prop_flat_map(|t| any_number(TYPES[t], 0));
@@ -90,6 +102,7 @@ fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
         3 => (any_end(), any_tree()).prop_map(|(end, tree)| Wanted::Extreme(end, tree)),
         2 => (any::<bool>(), any_truth()).prop_map(|(all, tree)| Wanted::Logic(all, tree)),
         2 => (any_end(), any_tree(), any_tree()).prop_map(|(end, v, t)| Wanted::Edge(end, v, t)),
+        3 => any_ema(),
     ];
     if !exact {
         return any.boxed();
@@ -167,8 +180,12 @@ proptest! {
         seed in any::<u64>(), vectors in prop::collection::vec(any_rows(), 1..4),
     ) {
         let mut source = Source(seed);
-        let built = aggregates.iter().map(|(filter, wanted)| wanted.build(filter.as_ref()));
-        let mut aggregation = Aggregation::new(keys.iter().map(WantedKey::build).collect(), built.collect());
+        let build = |sorts| {
+            let built = aggregates.iter().map(|(filter, wanted)| wanted.build_for(filter.as_ref(), sorts));
+            Aggregation::new(keys.iter().map(WantedKey::build).collect(), built.collect())
+        };
+        let mut aggregation = build(false);
+        let mut before = Vec::new();
         let mut twin = Twin { keys: &keys, aggregates: &aggregates, groups: Vec::new() };
         if keys.is_empty() {
             twin.group(Vec::new());
@@ -179,13 +196,21 @@ proptest! {
             let selection = source.selection(rows);
             let mut errors = Vec::new();
             selection.for_each(|row| twin.add(&window, row, &mut errors));
-            let added = window.with_frame(|frame| aggregation.add(frame, &selection));
+            let mut added = window.with_frame(|frame| aggregation.add(frame, &selection));
+            before.push((window, selection));
+            if added == Err(EvaluationError::Disordered) {
+                aggregation = build(true);
+                added = before.iter().try_for_each(|(window, selection)| {
+                    window.with_frame(|frame| aggregation.add(frame, selection))
+                });
+            }
             if let Err(error) = added {
                 prop_assert!(errors.contains(&error), "{error} not in {errors:?}");
                 return Ok(());
             }
             prop_assert!(errors.is_empty(), "missed {:?}", errors[0]);
         }
+        aggregation.finish();
         prop_assert_eq!(aggregation.groups(), twin.groups.len());
         for group in 0..aggregation.groups() {
             let found = |(k, key): (usize, &WantedKey)| key.found(aggregation.key(group, k));

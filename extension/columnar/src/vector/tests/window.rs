@@ -26,6 +26,9 @@ pub(crate) const ATTRIBUTES: usize = 15;
 
 /// For each type it has three scalars and NULL; then these, of which the third is NULL.
 pub(crate) const TRUTH_SCALAR: usize = 20;
+/// Two doubles that are legal weights of a moving average, as which they are named.
+pub(crate) const ALPHA: usize = 23;
+pub(crate) const SPAN: usize = 24;
 
 /// Random numbers that depend on a seed alone.
 pub(crate) struct Source(pub(crate) u64);
@@ -367,6 +370,7 @@ impl Window {
             scalars.push(None);
         }
         scalars.extend([Some(Scalar(1)), Some(Scalar(0)), None]);
+        scalars.extend([Some(0.3.to_scalar()), Some(4.0.to_scalar())]);
         Window {
             columns,
             place,
