@@ -61,6 +61,10 @@ pub fn evaluation(failure: EvaluationError) -> ! {
             PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
             "value out of range: underflow",
         ),
+        EvaluationError::TimestampOutOfRange => (
+            PgSqlErrorCode::ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
+            "timestamp out of range",
+        ),
         EvaluationError::DivisionByZero => {
             (PgSqlErrorCode::ERRCODE_DIVISION_BY_ZERO, "division by zero")
         }

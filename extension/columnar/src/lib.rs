@@ -24,6 +24,7 @@ mod dictionary;
 pub mod error;
 pub mod image;
 mod items;
+pub mod join;
 pub mod kind;
 pub mod lane;
 pub mod limits;

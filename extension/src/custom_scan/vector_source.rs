@@ -192,6 +192,7 @@ impl VectorSource {
             rows: self.rows,
             scalars,
             bounds: &self.bounds,
+            given: &[],
         }
     }
 

@@ -8,8 +8,9 @@
 //! A pair of ids is looked up in a table of its own for each step, which is small: it has an entry for each
 //! combination that occurs.
 
-use super::accumulator::{GroupRun, Grouping};
-use super::key::{Ids, Key, KeyState, KeyValue, MixMap};
+use super::accumulator::Grouping;
+use super::key::{Ids, Key, KeyReader, each_of_runs, spread};
+use super::key_values::{KeyValue, KeyValues, MixMap};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
@@ -17,14 +18,26 @@ use crate::vector::selection::Selection;
 
 /// The groups of a query.
 pub(super) struct Groups {
-    keys: Vec<KeyState>,
+    keys: Vec<GroupKey>,
     /// Of each step after the first: the id of each pair, and the pair of each id.
     pairs: Vec<Pairs>,
     ids: Box<[u32; VECTOR_ROWS]>,
 }
 
+struct GroupKey {
+    reader: KeyReader,
+    values: KeyValues,
+}
+
+impl GroupKey {
+    fn assign(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Ids<'_>> {
+        self.reader.assign(&mut self.values, frame, selection)
+    }
+}
+
+/// The ids of pairs of ids, dense from 0 in order of appearance.
 #[derive(Default)]
-struct Pairs {
+pub(crate) struct Pairs {
     ids: MixMap<u64>,
     pairs: Vec<(u32, u32)>,
 }
@@ -37,7 +50,7 @@ pub(super) struct Assigned<'a> {
 
 impl Pairs {
     #[inline]
-    fn id(&mut self, left: u32, right: u32) -> u32 {
+    pub(crate) fn id(&mut self, left: u32, right: u32) -> u32 {
         let key = u64::from(left) << 32 | u64::from(right);
         let pairs = &mut self.pairs;
         *self.ids.entry(key).or_insert_with(|| {
@@ -45,13 +58,29 @@ impl Pairs {
             pairs.len() as u32 - 1
         })
     }
+
+    /// How many pairs were met.
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ids.capacity() * 16 + self.pairs.capacity() * 8
+    }
 }
 
 impl Groups {
     pub(super) fn new(keys: Vec<Key>) -> Groups {
         let steps = keys.len().saturating_sub(1);
         Groups {
-            keys: keys.into_iter().map(KeyState::new).collect(),
+            keys: keys
+                .into_iter()
+                .map(|key| GroupKey {
+                    reader: KeyReader::new(key),
+                    values: KeyValues::default(),
+                })
+                .collect(),
             pairs: (0..steps).map(|_| Pairs::default()).collect(),
             ids: Box::new([0; VECTOR_ROWS]),
         }
@@ -60,18 +89,16 @@ impl Groups {
     /// How many groups there are; one from the start if there are no keys.
     pub(super) fn len(&self) -> usize {
         match (self.pairs.last(), self.keys.first()) {
-            (Some(pairs), _) => pairs.pairs.len(),
-            (None, Some(key)) => key.len(),
+            (Some(pairs), _) => pairs.len(),
+            (None, Some(key)) => key.values.len(),
             (None, None) => 1,
         }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let keys = self.keys.iter().map(KeyState::bytes).sum::<usize>();
-        let pairs = self.pairs.iter();
-        keys + pairs
-            .map(|p| p.ids.capacity() * 16 + p.pairs.capacity() * 8)
-            .sum::<usize>()
+        let keys = self.keys.iter();
+        let keys = keys.map(|key| key.reader.bytes() + key.values.bytes());
+        keys.sum::<usize>() + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
     }
 
     /// A key of a group.
@@ -81,11 +108,11 @@ impl Groups {
         for step in (0..self.pairs.len()).rev() {
             let (left, right) = self.pairs[step].pairs[id as usize];
             if key == step + 1 {
-                return self.keys[key].value(right);
+                return self.keys[key].values.value(right);
             }
             id = left;
         }
-        self.keys[0].value(id)
+        self.keys[0].values.value(id)
     }
 
     /// The groups of the selected rows.
@@ -109,7 +136,7 @@ impl Groups {
             };
             return Ok(Assigned {
                 grouping,
-                groups: first.len(),
+                groups: first.values.len(),
             });
         }
         let ids = &mut self.ids;
@@ -132,7 +159,7 @@ impl Groups {
                 Ids::Runs(runs) => each_of_runs(runs, selection, pair),
                 Ids::Each(right) => selection.for_each(|row| pair(row, right[row])),
             }
-            groups = pairs.pairs.len();
+            groups = pairs.len();
         }
         Ok(Assigned {
             grouping: Grouping::Each(&**ids),
@@ -146,21 +173,4 @@ fn unbound<'a, T>(slice: &[T]) -> &'a [T] {
     // SAFETY: the buffers are boxed or vectors that nobody touches before the next call of `assign`, which needs the
     // groups mutably and so ends every use of what it returned before.
     unsafe { std::slice::from_raw_parts(slice.as_ptr(), slice.len()) }
-}
-
-fn each_of_runs(runs: &[GroupRun], selection: &Selection, mut take: impl FnMut(usize, u32)) {
-    for run in runs {
-        selection
-            .within(run.from, run.to)
-            .for_each(|row| take(row, run.group));
-    }
-}
-
-/// Writes an id for each selected row.
-fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTOR_ROWS]) {
-    match ids {
-        Ids::One(id) => selection.for_each(|row| out[row] = *id),
-        Ids::Runs(runs) => each_of_runs(runs, selection, |row, id| out[row] = id),
-        Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
-    }
 }

@@ -1,9 +1,8 @@
-//! What is grouped by. Each key gives its own values dense ids; [`super::group`] combines them.
-
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+//! What is grouped or joined by, as it is read from vectors: each key gives its values dense ids ([`KeyValues`]);
+//! [`super::group`] combines them.
 
 use super::accumulator::GroupRun;
+use super::key_values::KeyValues;
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -44,131 +43,61 @@ pub trait Buckets {
     fn bucket(&mut self, time: i64) -> Bucket;
 }
 
-/// The value of a key.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum KeyValue<'a> {
-    /// NULL.
-    Null,
-    /// An item, header included.
-    Text(&'a [u8]),
-    /// A number.
-    Number(Scalar),
-    /// A truth.
-    Truth(bool),
-}
-
 /// The ids of a vector's rows.
-pub(super) enum Ids<'a> {
+pub(crate) enum Ids<'a> {
     One(u32),
     Runs(&'a [GroupRun]),
     Each(&'a [u32]),
 }
 
-/// Multiplies and folds: the keys are few and nobody chooses them to collide across 2^64.
-#[derive(Default)]
-pub(super) struct MixHasher(u64);
-
-impl Hasher for MixHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 ^= xxhash_rust::xxh3::xxh3_64(bytes);
-    }
-    fn write_u64(&mut self, value: u64) {
-        let wide = u128::from(self.0 ^ value ^ 0x9e37_79b9_7f4a_7c15)
-            .wrapping_mul(0xd6e8_feb8_6659_fd93_a5a3_56b1_0d2f_9c31);
-        self.0 = (wide >> 64) as u64 ^ wide as u64;
-    }
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-}
-
-pub(super) type MixMap<K> = HashMap<K, u32, BuildHasherDefault<MixHasher>>;
-
-/// A key with the ids that its values got so far.
-pub(super) struct KeyState {
+/// A key as it is read from vectors: its rows' ids in a [`KeyValues`].
+pub(crate) struct KeyReader {
     key: Key,
-    null: Option<u32>,
-    numbers: MixMap<u64>,
-    texts: MixMap<Box<[u8]>>,
     codes: CodeMemo<u32>,
-    values: Vec<OwnedValue>,
     /// The bucket met last, with its id if a row of it counted.
     bucket: Option<(Bucket, Option<u32>)>,
     ids: Box<[u32; VECTOR_ROWS]>,
     runs: Vec<GroupRun>,
-    item_bytes: usize,
-}
-
-enum OwnedValue {
-    Null,
-    Text(Box<[u8]>),
-    Number(Scalar),
-    Truth(bool),
 }
 
 /// More runs than this in a vector are handed over as an id a row.
 const RUNS_MAX: usize = 16;
 
-impl KeyState {
-    pub(super) fn new(key: Key) -> KeyState {
-        KeyState {
+impl KeyReader {
+    pub(crate) fn new(key: Key) -> KeyReader {
+        KeyReader {
             key,
-            null: None,
-            numbers: MixMap::default(),
-            texts: MixMap::default(),
             codes: CodeMemo::default(),
-            values: Vec::new(),
             bucket: None,
             ids: Box::new([0; VECTOR_ROWS]),
             runs: Vec::new(),
-            item_bytes: 0,
         }
     }
 
-    pub(super) fn value(&self, id: u32) -> KeyValue<'_> {
-        match &self.values[id as usize] {
-            OwnedValue::Null => KeyValue::Null,
-            OwnedValue::Text(item) => KeyValue::Text(item),
-            OwnedValue::Number(scalar) => KeyValue::Number(*scalar),
-            OwnedValue::Truth(truth) => KeyValue::Truth(*truth),
-        }
-    }
-
-    /// How many different values were met.
-    pub(super) fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<[u32; VECTOR_ROWS]>()
-            + self.item_bytes * 2
-            + self.values.capacity() * size_of::<OwnedValue>()
-            + self.numbers.capacity() * 16
-            + self.texts.capacity() * 24
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<[u32; VECTOR_ROWS]>() + self.codes.bytes()
     }
 
     /// The ids of the selected rows.
-    pub(super) fn assign(
+    pub(crate) fn assign(
         &mut self,
+        values: &mut KeyValues,
         frame: &Frame<'_>,
         selection: &Selection,
     ) -> Evaluation<Ids<'_>> {
         match &mut self.key {
             Key::Text(attribute) => {
                 let attribute = *attribute;
-                Ok(self.assign_text(frame, selection, attribute))
+                Ok(self.assign_text(values, frame, selection, attribute))
             }
             Key::Number(value) => {
                 let number = value.number();
                 let operand = value.evaluate(frame, selection)?;
-                Ok(with_number!(number, T => self.assign_number::<T>(operand, selection)))
+                Ok(with_number!(number, T => self.assign_number::<T>(values, operand, selection)))
             }
             Key::Truth(predicate) => {
                 let truth = predicate.evaluate(frame, selection)?;
-                self.assign_truth(selection, &truth.yes, &truth.no);
+                self.assign_truth(values, selection, &truth.yes, &truth.no);
                 Ok(Ids::Each(&*self.ids))
             }
             Key::Bucket(value, _) => {
@@ -177,22 +106,18 @@ impl KeyState {
                 let operand = value.evaluate(frame, selection)?;
                 let bounds = column.map(|c| frame.bounds(c)).unwrap_or_default();
                 Ok(match number {
-                    NumberType::I32 => self.assign_bucket::<i32>(operand, selection, bounds, frame),
-                    _ => self.assign_bucket::<i64>(operand, selection, bounds, frame),
+                    NumberType::I32 => {
+                        self.assign_bucket::<i32>(values, operand, selection, bounds, frame)
+                    }
+                    _ => self.assign_bucket::<i64>(values, operand, selection, bounds, frame),
                 })
             }
         }
     }
 
-    fn null_id(&mut self) -> u32 {
-        *self.null.get_or_insert_with(|| {
-            self.values.push(OwnedValue::Null);
-            self.values.len() as u32 - 1
-        })
-    }
-
     fn assign_text(
         &mut self,
+        values: &mut KeyValues,
         frame: &Frame<'_>,
         selection: &Selection,
         attribute: usize,
@@ -200,14 +125,12 @@ impl KeyState {
         let lane = frame.lane(attribute);
         let valid = frame.present(attribute, selection);
         if valid != *selection {
-            let id = self.null_id();
+            let id = values.null();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
         }
         match lane.data {
             LaneData::Codes { codes, slots, heap } => {
                 self.codes.enter(&frame.dictionaries[attribute]);
-                let (texts, values, bytes) =
-                    (&mut self.texts, &mut self.values, &mut self.item_bytes);
                 let (memo, ids) = (&mut self.codes, &mut self.ids);
                 // SAFETY: the lane has a code for each row of the vector.
                 let codes = unsafe { codes.add(frame.place) };
@@ -228,19 +151,17 @@ impl KeyState {
                         let code = *codes.add(row);
                         memo.get(code, || {
                             let item = item_bytes(heap.add(*slots.add(code as usize) as usize));
-                            text_id(texts, values, bytes, item)
+                            values.text(item)
                         })
                     };
                 });
             }
             LaneData::Offsets { .. } => {
-                let (texts, values, bytes) =
-                    (&mut self.texts, &mut self.values, &mut self.item_bytes);
                 let ids = &mut self.ids;
                 valid.for_each(|row| {
                     // SAFETY: a row of the vector that is not NULL.
                     let item = unsafe { item_bytes(lane.pointer(frame.place + row)) };
-                    ids[row] = text_id(texts, values, bytes, item);
+                    ids[row] = values.text(item);
                 });
             }
             _ => {}
@@ -248,31 +169,38 @@ impl KeyState {
         Ids::Each(&*self.ids)
     }
 
-    fn assign_truth(&mut self, selection: &Selection, yes: &Selection, no: &Selection) {
+    fn assign_truth(
+        &mut self,
+        values: &mut KeyValues,
+        selection: &Selection,
+        yes: &Selection,
+        no: &Selection,
+    ) {
         for (rows, truth) in [(yes, true), (no, false)] {
             if !rows.is_empty() {
-                let values = &mut self.values;
-                let id = *self.numbers.entry(truth.into()).or_insert_with(|| {
-                    values.push(OwnedValue::Truth(truth));
-                    values.len() as u32 - 1
-                });
+                let id = values.truth(truth);
                 rows.for_each(|row| self.ids[row] = id);
             }
         }
         let unknown = selection.and_not(&yes.or(no));
         if !unknown.is_empty() {
-            let id = self.null_id();
+            let id = values.null();
             unknown.for_each(|row| self.ids[row] = id);
         }
     }
 
-    fn assign_number<T: Number>(&mut self, operand: Operand, selection: &Selection) -> Ids<'_> {
+    fn assign_number<T: Number>(
+        &mut self,
+        values: &mut KeyValues,
+        operand: Operand,
+        selection: &Selection,
+    ) -> Ids<'_> {
         let valid = operand.valid(selection);
         if valid != *selection {
-            let id = self.null_id();
+            let id = values.null();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
         }
-        let (numbers, values, ids) = (&mut self.numbers, &mut self.values, &mut self.ids);
+        let ids = &mut self.ids;
         let mut last: Option<(u64, u32)> = None;
         valid.for_each(|row| {
             // SAFETY: the operand has a `T` for each row of the vector.
@@ -280,10 +208,7 @@ impl KeyState {
             let canonical = canonical(value);
             let id = match last {
                 Some((before, id)) if before == canonical => id,
-                _ => *numbers.entry(canonical).or_insert_with(|| {
-                    values.push(OwnedValue::Number(value.to_scalar()));
-                    values.len() as u32 - 1
-                }),
+                _ => values.number(canonical, value.to_scalar()),
             };
             last = Some((canonical, id));
             ids[row] = id;
@@ -293,6 +218,7 @@ impl KeyState {
 
     fn assign_bucket<T: Number>(
         &mut self,
+        values: &mut KeyValues,
         operand: Operand,
         selection: &Selection,
         bounds: crate::vector::frame::Bounds,
@@ -309,31 +235,37 @@ impl KeyState {
             let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
             let bucket = self.bucket_of(time);
             if bucket.first <= bounds.minimum && bounds.maximum <= bucket.last {
-                return Ids::One(self.bucket_id(bucket));
+                return Ids::One(self.bucket_id(values, bucket));
             }
-            if let Operand::Each { values, .. } = operand
+            if let Operand::Each { values: times, .. } = operand
                 && bounds.sorted
                 && T::TYPE == NumberType::I64
-                && self.assign_sorted(values.cast(), frame.rows, selection)
+                && self.assign_sorted(values, times.cast(), frame.rows, selection)
             {
                 return Ids::Runs(&self.runs);
             }
         }
         if valid != *selection {
-            let id = self.null_id();
+            let id = values.null();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
         }
         valid.for_each(|row| {
             // SAFETY: the operand has a `T` for each row of the vector.
             let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
             let bucket = self.bucket_of(time);
-            self.ids[row] = self.bucket_id(bucket);
+            self.ids[row] = self.bucket_id(values, bucket);
         });
         Ids::Each(&*self.ids)
     }
 
     /// Cuts a sorted vector into runs of one bucket each; false if they are too many to pay.
-    fn assign_sorted(&mut self, times: *const i64, rows: usize, selection: &Selection) -> bool {
+    fn assign_sorted(
+        &mut self,
+        values: &mut KeyValues,
+        times: *const i64,
+        rows: usize,
+        selection: &Selection,
+    ) -> bool {
         self.runs.clear();
         let mut from = 0;
         while let Some(row) = selection.next(from) {
@@ -350,7 +282,7 @@ impl KeyState {
                 )
             };
             debug_assert!(to > row && bucket.first <= bucket.last);
-            let group = self.bucket_id(bucket);
+            let group = self.bucket_id(values, bucket);
             self.runs.push(GroupRun {
                 group,
                 from: row,
@@ -380,34 +312,14 @@ impl KeyState {
 
     /// The id of the bucket that was asked for last. Only now does it become a group.
     #[inline]
-    fn bucket_id(&mut self, bucket: Bucket) -> u32 {
+    fn bucket_id(&mut self, values: &mut KeyValues, bucket: Bucket) -> u32 {
         if let Some((_, Some(id))) = self.bucket {
             return id;
         }
-        let values = &mut self.values;
-        let id = *self.numbers.entry(bucket.value as u64).or_insert_with(|| {
-            values.push(OwnedValue::Number(Scalar(bucket.value as u64)));
-            values.len() as u32 - 1
-        });
+        let id = values.number(bucket.value as u64, Scalar(bucket.value as u64));
         self.bucket = Some((bucket, Some(id)));
         id
     }
-}
-
-fn text_id(
-    texts: &mut MixMap<Box<[u8]>>,
-    values: &mut Vec<OwnedValue>,
-    bytes: &mut usize,
-    item: &[u8],
-) -> u32 {
-    if let Some(&id) = texts.get(item) {
-        return id;
-    }
-    let id = values.len() as u32;
-    texts.insert(item.into(), id);
-    values.push(OwnedValue::Text(item.into()));
-    *bytes += item.len();
-    id
 }
 
 /// Equal numbers, equal bits.
@@ -422,4 +334,25 @@ fn canonical<T: Number>(value: T) -> u64 {
         }
     }
     value.to_scalar().0
+}
+
+pub(super) fn each_of_runs(
+    runs: &[GroupRun],
+    selection: &Selection,
+    mut take: impl FnMut(usize, u32),
+) {
+    for run in runs {
+        selection
+            .within(run.from, run.to)
+            .for_each(|row| take(row, run.group));
+    }
+}
+
+/// Writes an id for each selected row.
+pub(crate) fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTOR_ROWS]) {
+    match ids {
+        Ids::One(id) => selection.for_each(|row| out[row] = *id),
+        Ids::Runs(runs) => each_of_runs(runs, selection, |row, id| out[row] = id),
+        Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
+    }
 }

@@ -7,6 +7,7 @@
 //!
 //! The cast, in the order in which data flow:
 //! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, time buckets.
+//! - `key_values`: the values of a key and their ids.
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
@@ -30,6 +31,7 @@ pub mod ema;
 pub mod extreme;
 pub mod group;
 pub mod key;
+pub(crate) mod key_values;
 pub mod logic;
 pub mod moments;
 pub mod sum;
@@ -46,7 +48,8 @@ use crate::vector::value::{Operand, Value};
 
 pub use accumulator::{Accumulator, Answer, Grouping, Input};
 use group::Groups;
-pub use key::{Key, KeyValue};
+pub use key::Key;
+pub use key_values::KeyValue;
 
 /// What an aggregate takes.
 pub enum Argument {

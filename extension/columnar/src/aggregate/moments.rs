@@ -44,21 +44,22 @@ pub struct Moments<T> {
     /// Whether a sum went beyond [`SUM_MAX`]: then even moderate numbers may be so far from the mean that the sum of
     /// squares overflows, which PostgreSQL reports, of an average too.
     great: bool,
-    states: Vec<State>,
+    states: Vec<FloatState>,
     number: PhantomData<T>,
 }
 
 /// What `float8_accum` keeps.
-#[derive(Clone, Copy)]
-struct State {
+#[derive(Clone, Copy, Default)]
+pub(crate) struct FloatState {
     count: f64,
     sum: f64,
     squares: f64,
 }
 
-impl State {
+impl FloatState {
     /// `float8_accum`: the algorithm of Youngs and Cramer, and its checks.
-    fn accumulate(&mut self, value: f64) -> Evaluation<()> {
+    #[inline]
+    pub(crate) fn accumulate(&mut self, value: f64) -> Evaluation<()> {
         let before = *self;
         self.count += 1.0;
         self.sum += value;
@@ -76,6 +77,11 @@ impl State {
         }
         Ok(())
     }
+
+    /// `float8_avg`; none of no numbers.
+    pub(crate) fn average(&self) -> Option<f64> {
+        (self.count > 0.0).then(|| self.sum / self.count)
+    }
 }
 
 impl<T> Moments<T> {
@@ -92,12 +98,7 @@ impl<T> Moments<T> {
 
 impl<T: Number> Accumulator for Moments<T> {
     fn resize(&mut self, groups: usize) {
-        let empty = State {
-            count: 0.0,
-            sum: 0.0,
-            squares: 0.0,
-        };
-        self.states.resize(groups, empty);
+        self.states.resize(groups, FloatState::default());
     }
 
     fn add(
@@ -166,7 +167,7 @@ impl<T: Number> Accumulator for Moments<T> {
     }
 
     fn answer(&self, group: usize) -> Answer {
-        let State {
+        let FloatState {
             count,
             sum,
             squares,
@@ -182,6 +183,6 @@ impl<T: Number> Accumulator for Moments<T> {
     }
 
     fn bytes(&self) -> usize {
-        self.states.capacity() * size_of::<State>()
+        self.states.capacity() * size_of::<FloatState>()
     }
 }

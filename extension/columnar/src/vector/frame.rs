@@ -2,6 +2,7 @@
 
 use super::number::Scalar;
 use super::selection::Selection;
+use super::value::Operand;
 use crate::lane::{DictionaryView, Lane, LaneData};
 
 /// A vector of a window, with all that an evaluation may ask for.
@@ -19,6 +20,8 @@ pub struct Frame<'a> {
     pub scalars: &'a [Option<Scalar>],
     /// What zone maps say of this vector of each attribute of integers; may be shorter than the lanes.
     pub bounds: &'a [Bounds],
+    /// Numbers a row that no lane has: what a join found for the rows of the vector.
+    pub given: &'a [Operand],
 }
 
 /// What a zone map says of the integers of a vector.

@@ -46,6 +46,9 @@ pub enum EvaluationError {
     /// SQLSTATE 22003.
     #[error("value out of range: underflow")]
     FloatUnderflow,
+    /// SQLSTATE 22008.
+    #[error("timestamp out of range")]
+    TimestampOutOfRange,
     /// SQLSTATE 22012.
     #[error("division by zero")]
     DivisionByZero,

@@ -95,6 +95,11 @@ impl<T: Copy> CodeMemo<T> {
         }
     }
 
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.known.capacity() * size_of::<Option<T>>()
+    }
+
     /// What is known of every code, if all of it is known.
     pub fn complete(&self) -> Option<&[Option<T>]> {
         (self.unknown == 0).then_some(&self.known[..])

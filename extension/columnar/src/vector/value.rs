@@ -34,6 +34,10 @@ pub enum Value {
     Arithmetic(NumberType, Operation, Box<(Value, Value)>, Box<Buffer>),
     /// A number of another type; the first type is the result's.
     Convert(NumberType, Box<Value>, Box<Buffer>),
+    /// A timestamp, so many microseconds (a scalar) later.
+    Shift(Box<Value>, usize, Box<Buffer>),
+    /// What a join found, by its place in [`Frame::given`].
+    Given(NumberType, usize),
 }
 
 /// The numbers of a vector.
@@ -89,13 +93,20 @@ impl Value {
         Value::Convert(to, Box::new(value), Buffer::new())
     }
 
+    /// A timestamp plus a scalar of microseconds.
+    pub fn shift(value: Value, microseconds: usize) -> Value {
+        Value::Shift(Box::new(value), microseconds, Buffer::new())
+    }
+
     /// The type of the result.
     pub fn number(&self) -> NumberType {
         match self {
+            Value::Shift(..) => NumberType::I64,
             Value::Column(number, _)
             | Value::Scalar(number, _)
             | Value::Arithmetic(number, ..)
-            | Value::Convert(number, ..) => *number,
+            | Value::Convert(number, ..)
+            | Value::Given(number, _) => *number,
         }
     }
 
@@ -132,6 +143,14 @@ impl Value {
                     convert::<A, B>(operand, frame.rows, selection, buffer)
                 }))
             }
+            Value::Shift(value, microseconds, buffer) => {
+                let operand = value.evaluate(frame, selection)?;
+                let Some(by) = frame.scalars[*microseconds] else {
+                    return Ok(Operand::Null);
+                };
+                shift(operand, by.0 as i64, frame.rows, selection, buffer)
+            }
+            Value::Given(_, index) => Ok(frame.given[*index]),
         }
     }
 }
@@ -303,6 +322,60 @@ fn convert<A: Number, B: Number>(
         } else {
             counted.try_for_each(|row| {
                 *out.add(row) = convert_one::<A, B>(*source.add(row))?;
+                Ok::<(), EvaluationError>(())
+            })?;
+        }
+    }
+    Ok(Operand::Each {
+        values: out.cast_const().cast(),
+        validity,
+    })
+}
+
+/// The first timestamp that PostgreSQL's is valid, and the first after the last; the greatest and the least 64-bit numbers
+/// stand for the infinities, which no interval moves.
+const TIMESTAMPS: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
+
+/// `timestamp + interval` of nothing but microseconds.
+fn shift_one(time: i64, by: i64) -> Evaluation<i64> {
+    if time == i64::MAX || time == i64::MIN {
+        return Ok(time);
+    }
+    let shifted = time.checked_add(by);
+    let valid = shifted.filter(|shifted| TIMESTAMPS.contains(shifted));
+    valid.ok_or(EvaluationError::TimestampOutOfRange)
+}
+
+fn shift(
+    operand: Operand,
+    by: i64,
+    rows: usize,
+    selection: &Selection,
+    buffer: &mut Buffer,
+) -> Evaluation<Operand> {
+    let (times, validity) = match operand {
+        Operand::Each { values, validity } => (values.cast::<i64>(), validity),
+        Operand::Same(time) if !selection.is_empty() => {
+            return Ok(Operand::Same(shift_one(time.0 as i64, by)?.to_scalar()));
+        }
+        other => return Ok(other),
+    };
+    let out = buffer.values.as_mut_ptr().cast::<i64>();
+    let mut doubtful = false;
+    // SAFETY: the operand has a time for each row of the vector, the buffer room for as many.
+    unsafe {
+        for row in 0..rows {
+            let (shifted, overflows) = (*times.add(row)).overflowing_add(by);
+            *out.add(row) = shifted;
+            doubtful |= overflows
+                || *times.add(row) == i64::MAX
+                || *times.add(row) == i64::MIN
+                || !TIMESTAMPS.contains(&shifted);
+        }
+        if doubtful {
+            // Perhaps only in rows that do not count.
+            operand.valid(selection).try_for_each(|row| {
+                *out.add(row) = shift_one(*times.add(row), by)?;
                 Ok::<(), EvaluationError>(())
             })?;
         }

@@ -401,6 +401,7 @@ impl Window {
             rows: self.rows,
             scalars: &self.scalars,
             bounds: &self.bounds,
+            given: &[],
         })
     }
 

@@ -1,0 +1,129 @@
+//! The values of a key and their ids, which are dense and count from 0 in order of appearance. Readers of several tables
+//! may share them: then equal values have one id in all.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::vector::number::Scalar;
+
+/// The value of a key.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum KeyValue<'a> {
+    /// NULL.
+    Null,
+    /// An item, header included.
+    Text(&'a [u8]),
+    /// A number.
+    Number(Scalar),
+    /// A truth.
+    Truth(bool),
+}
+
+/// Multiplies and folds: the keys are few and nobody chooses them to collide across 2^64.
+#[derive(Default)]
+pub(crate) struct MixHasher(u64);
+
+impl Hasher for MixHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 ^= xxhash_rust::xxh3::xxh3_64(bytes);
+    }
+    fn write_u64(&mut self, value: u64) {
+        let wide = u128::from(self.0 ^ value ^ 0x9e37_79b9_7f4a_7c15)
+            .wrapping_mul(0xd6e8_feb8_6659_fd93_a5a3_56b1_0d2f_9c31);
+        self.0 = (wide >> 64) as u64 ^ wide as u64;
+    }
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+}
+
+pub(crate) type MixMap<K> = HashMap<K, u32, BuildHasherDefault<MixHasher>>;
+
+/// The values that a key has had so far.
+#[derive(Default)]
+pub(crate) struct KeyValues {
+    null: Option<u32>,
+    numbers: MixMap<u64>,
+    texts: MixMap<Box<[u8]>>,
+    values: Vec<OwnedValue>,
+    item_bytes: usize,
+}
+
+enum OwnedValue {
+    Null,
+    Text(Box<[u8]>),
+    Number(Scalar),
+    Truth(bool),
+}
+
+impl KeyValues {
+    /// The id of NULL.
+    pub(crate) fn null(&mut self) -> u32 {
+        *self.null.get_or_insert_with(|| {
+            self.values.push(OwnedValue::Null);
+            self.values.len() as u32 - 1
+        })
+    }
+
+    /// The id of NULL, if one was met.
+    pub(crate) fn null_if_any(&self) -> Option<u32> {
+        self.null
+    }
+
+    /// The id of a number. Numbers that are equal have the same canonical bits.
+    #[inline]
+    pub(crate) fn number(&mut self, canonical: u64, value: Scalar) -> u32 {
+        let values = &mut self.values;
+        *self.numbers.entry(canonical).or_insert_with(|| {
+            values.push(OwnedValue::Number(value));
+            values.len() as u32 - 1
+        })
+    }
+
+    /// The id of a truth.
+    pub(crate) fn truth(&mut self, truth: bool) -> u32 {
+        let values = &mut self.values;
+        *self.numbers.entry(truth.into()).or_insert_with(|| {
+            values.push(OwnedValue::Truth(truth));
+            values.len() as u32 - 1
+        })
+    }
+
+    /// The id of a text, given as an item.
+    pub(crate) fn text(&mut self, item: &[u8]) -> u32 {
+        if let Some(&id) = self.texts.get(item) {
+            return id;
+        }
+        let id = self.values.len() as u32;
+        self.texts.insert(item.into(), id);
+        self.values.push(OwnedValue::Text(item.into()));
+        self.item_bytes += item.len();
+        id
+    }
+
+    /// The value of an id.
+    pub(crate) fn value(&self, id: u32) -> KeyValue<'_> {
+        match &self.values[id as usize] {
+            OwnedValue::Null => KeyValue::Null,
+            OwnedValue::Text(item) => KeyValue::Text(item),
+            OwnedValue::Number(scalar) => KeyValue::Number(*scalar),
+            OwnedValue::Truth(truth) => KeyValue::Truth(*truth),
+        }
+    }
+
+    /// How many different values were met.
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.item_bytes * 2
+            + self.values.capacity() * size_of::<OwnedValue>()
+            + self.numbers.capacity() * 16
+            + self.texts.capacity() * 24
+    }
+}

@@ -1,0 +1,78 @@
+//! The nearest row within bounds.
+
+use super::cursor::{Bound, Cursors};
+use super::series::Series;
+use crate::limits::VECTOR_ROWS;
+use crate::vector::selection::Selection;
+
+/// Looks back for the latest row, or forward for the earliest.
+pub struct Asof {
+    backward: bool,
+    cursors: Cursors,
+    /// What was found for each row of the vector: a place in the series.
+    places: Box<[u32; VECTOR_ROWS]>,
+}
+
+impl Asof {
+    /// Looks into a series. Of rows of one time it finds the one that arrived last when it looks back, first when it looks
+    /// forward.
+    pub fn new(series: &Series, backward: bool) -> Asof {
+        Asof {
+            backward,
+            cursors: Cursors::new(series),
+            places: Box::new([0; VECTOR_ROWS]),
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.cursors.bytes() + size_of::<[u32; VECTOR_ROWS]>()
+    }
+
+    /// Finds for each selected row the nearest right row that is not beyond `near`, unless it is beyond `far`: the upper and the
+    /// lower bound when looking back. No selected row has NULL as a bound. Gives the rows that found one.
+    ///
+    /// # Safety
+    /// Bounds and ids are of the selection's vector.
+    pub unsafe fn find(
+        &mut self,
+        series: &Series,
+        ids: &[u32],
+        near: &Bound,
+        far: Option<&Bound>,
+        selection: &Selection,
+    ) -> Selection {
+        let mut found = Selection::NONE;
+        let times = &series.times[..];
+        selection.for_each(|row| {
+            // SAFETY: a row of the vector.
+            let time = unsafe { near.time(row) };
+            let place = if self.backward {
+                let after = self.cursors.after(times, ids[row], time, near.inclusive);
+                (after.at > after.start).then(|| after.at - 1)
+            } else {
+                let after = self.cursors.after(times, ids[row], time, !near.inclusive);
+                (after.at < after.end).then_some(after.at)
+            };
+            let Some(place) = place else {
+                return;
+            };
+            let within = far.is_none_or(|far| {
+                // SAFETY: as above.
+                let limit = unsafe { far.time(row) };
+                let time = times[place as usize];
+                time == limit && far.inclusive || (time > limit) == self.backward && time != limit
+            });
+            if within {
+                self.places[row] = place;
+                found.words[row / 64] |= 1 << (row % 64);
+            }
+        });
+        found
+    }
+
+    /// What [`Asof::find`] found, for the rows that found something.
+    pub fn places(&self) -> &[u32; VECTOR_ROWS] {
+        &self.places
+    }
+}

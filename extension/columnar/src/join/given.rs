@@ -1,0 +1,79 @@
+//! The columns of what was found, as operands.
+
+use super::series::SeriesColumn;
+use crate::limits::VECTOR_ROWS;
+use crate::vector::VECTOR_WORDS;
+use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+use crate::with_number;
+
+/// Numbers for the rows of a vector.
+pub struct Given {
+    number: NumberType,
+    values: Box<[u64; VECTOR_ROWS]>,
+    validity: Box<[u64; VECTOR_WORDS]>,
+}
+
+impl Given {
+    /// Nothing yet.
+    pub fn new(number: NumberType) -> Given {
+        Given {
+            number,
+            values: Box::new([0; VECTOR_ROWS]),
+            validity: Box::new([0; VECTOR_WORDS]),
+        }
+    }
+
+    /// The numbers' type.
+    pub fn number(&self) -> NumberType {
+        self.number
+    }
+
+    /// The operand; it changes with the next vector.
+    pub fn operand(&self) -> Operand {
+        Operand::Each {
+            values: self.values.as_ptr().cast(),
+            validity: self.validity.as_ptr(),
+        }
+    }
+
+    /// Takes a column's numbers at the places of some rows; the others are NULL.
+    pub fn gather(
+        &mut self,
+        column: &SeriesColumn,
+        places: &[u32; VECTOR_ROWS],
+        found: &Selection,
+    ) {
+        *self.validity = found.words;
+        let values = &column.values[..];
+        with_number!(self.number, T => {
+            let out = self.typed::<T>();
+            found.for_each(|row| out[row] = T::of_scalar(Scalar(values[places[row] as usize])));
+        });
+        if let Some(valid) = &column.valid {
+            found.for_each(|row| {
+                if !valid[places[row] as usize] {
+                    self.validity[row / 64] &= !(1 << (row % 64));
+                }
+            });
+        }
+    }
+
+    /// Forgets the numbers of the vector before.
+    pub(super) fn clear(&mut self) {
+        self.validity.fill(0);
+    }
+
+    /// Sets the number of a row.
+    pub(super) fn set<T: Number>(&mut self, row: usize, value: T) {
+        self.typed::<T>()[row] = value;
+        self.validity[row / 64] |= 1 << (row % 64);
+    }
+
+    fn typed<T: Number>(&mut self) -> &mut [T] {
+        debug_assert_eq!(T::TYPE, self.number);
+        // SAFETY: no number is wider than 64 bits nor aligned more strictly, and every pattern of bits is one.
+        unsafe { std::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), VECTOR_ROWS) }
+    }
+}

@@ -1,0 +1,134 @@
+//! The keys of two sides: equal keys get one id.
+
+use crate::aggregate::group::Pairs;
+use crate::aggregate::key::{Ids, Key, KeyReader, spread};
+use crate::aggregate::key_values::KeyValues;
+use crate::limits::VECTOR_ROWS;
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
+use crate::vector::selection::Selection;
+
+/// An equality. Numbers on both sides are of one class: both integers, or both floats of one type.
+pub struct JoinKey {
+    /// As the left side has it.
+    pub left: Key,
+    /// As the right side has it.
+    pub right: Key,
+    /// NULL equals NULL.
+    pub nulls_match: bool,
+}
+
+/// Which side rows are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The rows that look for others.
+    Left,
+    /// The rows that are looked for.
+    Right,
+}
+
+struct JoinKeyState {
+    left: KeyReader,
+    right: KeyReader,
+    values: KeyValues,
+    nulls_match: bool,
+}
+
+/// All keys of a join. Ids are dense and count from 0.
+pub struct JoinKeys {
+    keys: Vec<JoinKeyState>,
+    /// Of each key after the first: the ids of what came before together with its own.
+    pairs: Vec<Pairs>,
+    ids: Box<[u32; VECTOR_ROWS]>,
+}
+
+impl JoinKeys {
+    /// No values yet. Without keys all rows have the id 0.
+    pub fn new(keys: Vec<JoinKey>) -> JoinKeys {
+        let pairs = keys.len().saturating_sub(1);
+        JoinKeys {
+            keys: keys
+                .into_iter()
+                .map(|key| JoinKeyState {
+                    left: KeyReader::new(key.left),
+                    right: KeyReader::new(key.right),
+                    values: KeyValues::default(),
+                    nulls_match: key.nulls_match,
+                })
+                .collect(),
+            pairs: (0..pairs).map(|_| Pairs::default()).collect(),
+            ids: Box::new([0; VECTOR_ROWS]),
+        }
+    }
+
+    /// One more than the greatest id.
+    pub fn len(&self) -> usize {
+        match (self.pairs.last(), self.keys.first()) {
+            (Some(pairs), _) => pairs.len(),
+            (None, Some(key)) => key.values.len(),
+            (None, None) => 1,
+        }
+    }
+
+    /// Whether no row had a key yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let of_key = |key: &JoinKeyState| key.left.bytes() + key.right.bytes() + key.values.bytes();
+        let keys = self.keys.iter().map(of_key).sum::<usize>();
+        keys + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
+    }
+
+    /// The ids of the selected rows, of which those whose key matches nothing are taken out.
+    ///
+    /// # Errors
+    /// Those of the keys' expressions.
+    pub fn assign(
+        &mut self,
+        side: Side,
+        frame: &Frame<'_>,
+        selection: &mut Selection,
+    ) -> Evaluation<&[u32]> {
+        let mut pairs = self.pairs.iter_mut();
+        let several = self.keys.len() > 1;
+        for (index, key) in self.keys.iter_mut().enumerate() {
+            let reader = match side {
+                Side::Left => &mut key.left,
+                Side::Right => &mut key.right,
+            };
+            let ids = reader.assign(&mut key.values, frame, selection)?;
+            let null = key.values.null_if_any().filter(|_| !key.nulls_match);
+            if !several && let Ids::Each(ids) = ids {
+                if let Some(null) = null {
+                    remove(selection, ids, null);
+                }
+                return Ok(ids);
+            }
+            let mut own = [0; VECTOR_ROWS];
+            spread(&ids, selection, &mut own);
+            if let Some(null) = null {
+                remove(selection, &own, null);
+            }
+            if index == 0 {
+                *self.ids = own;
+            } else if let Some(pairs) = pairs.next() {
+                let before = &mut self.ids;
+                selection.for_each(|row| before[row] = pairs.id(before[row], own[row]));
+            }
+        }
+        Ok(&self.ids[..])
+    }
+}
+
+/// Takes out the rows that have an id.
+fn remove(selection: &mut Selection, ids: &[u32], id: u32) {
+    let all = *selection;
+    all.for_each(|row| {
+        if ids[row] == id {
+            selection.words[row / 64] &= !(1 << (row % 64));
+        }
+    });
+}

@@ -1,0 +1,32 @@
+//! Joins by time: what the rows of a right side say of each row of a left side that has the same keys.
+//!
+//! ```text
+//! right vectors ── keys::assign ──► series::SeriesBuilder ── finish ──► Series: rows by key, then by time, then by arrival
+//! left vector   ── keys::assign, bounds of the time ──► cursor: places in the series
+//!                     ├── asof:   the nearest row within the bounds ──► its columns
+//!                     └── window: all rows within the bounds ──► aggregates of them
+//!                                                        └──► operands that a frame is given beside its lanes
+//! ```
+//!
+//! The cast, in the order in which data flow:
+//! - [`keys`]: equal keys of both sides get one id.
+//! - [`series`]: the right side in memory.
+//! - [`cursor`]: how many rows of a key are not later than a time; cheap if times of a key come in order.
+//! - [`asof`], [`window`]: what is found for each left row.
+//! - [`given`]: the columns of what was found.
+//!
+//! Invariants: a place is an index into the series; ids of left rows may be unknown to the series, which then has no rows for
+//! them; a NULL key or bound matches nothing (but for keys of `IS NOT DISTINCT FROM`).
+//!
+//! Order: left rows may come in any order, right rows too. What a row finds does not depend on either, but for right rows of
+//! one key and one time, which keep the order of their arrival.
+
+pub mod asof;
+pub mod cursor;
+pub mod given;
+pub mod keys;
+pub mod series;
+pub mod window;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! The right side in memory: rows by key, then by time, then by arrival.
+
+use crate::vector::number::{Number, NumberType};
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+use crate::vector::{Evaluation, EvaluationError};
+use crate::with_number;
+
+/// A column of the right side, its numbers in 64 bits (see [`crate::vector::number::Scalar`]).
+pub struct SeriesColumn {
+    /// The numbers' type.
+    pub number: NumberType,
+    /// One a row; those of NULLs mean nothing.
+    pub values: Vec<u64>,
+    /// Which are not NULL; none if all are.
+    pub valid: Option<Vec<bool>>,
+}
+
+/// Gathers rows in the order of their arrival.
+pub struct SeriesBuilder {
+    ids: Vec<u32>,
+    times: Vec<i64>,
+    columns: Vec<SeriesColumn>,
+}
+
+/// Rows by key, then by time, then by arrival.
+pub struct Series {
+    /// Where the rows of each key begin, and at last where those of the last one end.
+    starts: Vec<u32>,
+    /// Their times.
+    pub times: Vec<i64>,
+    /// Their columns.
+    pub columns: Vec<SeriesColumn>,
+}
+
+impl SeriesBuilder {
+    /// No row yet, of columns of these types.
+    pub fn new(columns: &[NumberType]) -> SeriesBuilder {
+        SeriesBuilder {
+            ids: Vec::new(),
+            times: Vec::new(),
+            columns: columns
+                .iter()
+                .map(|number| SeriesColumn {
+                    number: *number,
+                    values: Vec::new(),
+                    valid: None,
+                })
+                .collect(),
+        }
+    }
+
+    /// Takes in the selected rows of a vector of `rows` rows; none of them has NULL as its time.
+    ///
+    /// # Errors
+    /// There are too many rows.
+    ///
+    /// # Panics
+    /// If there is not one operand a column.
+    pub fn add(
+        &mut self,
+        ids: &[u32],
+        (time_type, times): (NumberType, Operand),
+        columns: &[Operand],
+        selection: &Selection,
+        rows: usize,
+    ) -> Evaluation<()> {
+        assert_eq!(columns.len(), self.columns.len());
+        if selection.is_full(rows) {
+            self.ids.extend_from_slice(&ids[..rows]);
+        } else {
+            selection.for_each(|row| self.ids.push(ids[row]));
+        }
+        if self.ids.len() >= u32::MAX as usize {
+            return Err(EvaluationError::Argument(
+                "the right side of the join has too many rows",
+            ));
+        }
+        with_number!(time_type, T => {
+            append::<T, _>(&mut self.times, times, selection, rows, |bits| bits as i64);
+        });
+        for (column, operand) in self.columns.iter_mut().zip(columns) {
+            let before = column.values.len();
+            with_number!(column.number, T => {
+                append::<T, _>(&mut column.values, *operand, selection, rows, |bits| bits);
+            });
+            let valid = operand.valid(selection);
+            if valid != *selection && column.valid.is_none() {
+                column.valid = Some(vec![true; before]);
+            }
+            if let Some(all) = &mut column.valid {
+                selection.for_each(|row| all.push(valid.contains(row)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of memory, with what it takes to put the rows in order.
+    pub fn bytes(&self) -> usize {
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| {
+            column.values.capacity() * 8 + column.valid.as_ref().map_or(0, Vec::capacity)
+        });
+        2 * (self.ids.capacity() * 4 + self.times.capacity() * 8 + columns.sum::<usize>())
+    }
+
+    /// Puts the rows in order; ids are below `keys`.
+    pub fn finish(self, keys: usize) -> Series {
+        let mut starts = vec![0_u32; keys + 1];
+        for id in &self.ids {
+            starts[*id as usize + 1] += 1;
+        }
+        for key in 0..keys {
+            starts[key + 1] += starts[key];
+        }
+        // From here on a place a row instead of its key.
+        let mut next = starts.clone();
+        let mut places = self.ids;
+        let mut times = vec![0; places.len()];
+        let mut unsorted = vec![false; keys];
+        for (place, time) in places.iter_mut().zip(&self.times) {
+            let key = *place as usize;
+            let at = next[key];
+            next[key] += 1;
+            *place = at;
+            times[at as usize] = *time;
+            if at > starts[key] && times[at as usize - 1] > *time {
+                unsorted[key] = true;
+            }
+        }
+        let columns = self.columns.into_iter().map(|column| SeriesColumn {
+            number: column.number,
+            values: scattered(&column.values, &places),
+            valid: column.valid.map(|valid| scattered(&valid, &places)),
+        });
+        let mut series = Series {
+            starts,
+            times,
+            columns: columns.collect(),
+        };
+        for key in (0..keys).filter(|key| unsorted[*key]) {
+            series.sort(key);
+        }
+        series
+    }
+}
+
+/// Appends the selected numbers of an operand, in 64 bits.
+fn append<T: Number, A: Copy>(
+    all: &mut Vec<A>,
+    operand: Operand,
+    selection: &Selection,
+    rows: usize,
+    of_bits: impl Fn(u64) -> A,
+) {
+    if selection.is_full(rows) {
+        // SAFETY: an operand has a number for each row of its vector.
+        all.extend((0..rows).map(|row| of_bits(unsafe { operand.get::<T>(row) }.to_scalar().0)));
+    } else {
+        // SAFETY: as above.
+        selection.for_each(|row| all.push(of_bits(unsafe { operand.get::<T>(row) }.to_scalar().0)));
+    }
+}
+
+fn scattered<T: Copy + Default>(values: &[T], places: &[u32]) -> Vec<T> {
+    let mut out = vec![T::default(); values.len()];
+    for (value, place) in values.iter().zip(places) {
+        out[*place as usize] = *value;
+    }
+    out
+}
+
+impl Series {
+    /// Where the rows of a key begin and end.
+    #[inline]
+    pub fn range(&self, key: u32) -> std::ops::Range<u32> {
+        match self.starts.get(key as usize + 1) {
+            Some(end) => self.starts[key as usize]..*end,
+            None => 0..0,
+        }
+    }
+
+    /// How many keys.
+    pub fn keys(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.times.is_empty()
+    }
+
+    /// Sorts the rows of a key by time; those of one time stay in the order of their arrival.
+    fn sort(&mut self, key: usize) {
+        let range = self.starts[key] as usize..self.starts[key + 1] as usize;
+        let mut order: Vec<u32> = (0..range.len() as u32).collect();
+        let times = &self.times[range.clone()];
+        order.sort_by_key(|row| times[*row as usize]);
+        reorder(&mut self.times[range.clone()], &order);
+        for column in &mut self.columns {
+            reorder(&mut column.values[range.clone()], &order);
+            if let Some(valid) = &mut column.valid {
+                reorder(&mut valid[range.clone()], &order);
+            }
+        }
+    }
+}
+
+fn reorder<T: Copy>(values: &mut [T], order: &[u32]) {
+    let before = values.to_vec();
+    for (value, from) in values.iter_mut().zip(order) {
+        *value = before[*from as usize];
+    }
+}

@@ -1,0 +1,248 @@
+//! Aggregates of all rows within bounds.
+//!
+//! A row's aggregates are computed over its own rows, one after the other in the order of their times, so that floats are
+//! added as PostgreSQL would add rows that arrive in that order, with its errors. The work is proportional to the rows in all
+//! windows.
+
+use super::cursor::{Bound, Cursors};
+use super::given::Given;
+use super::series::{Series, SeriesColumn};
+use crate::aggregate::moments::FloatState;
+use crate::vector::number::{Number, NumberType, Operation, Scalar};
+use crate::vector::selection::Selection;
+use crate::vector::{Evaluation, EvaluationError};
+use crate::with_number;
+
+/// An aggregate of a window; columns are the series'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowCall {
+    /// `count(*)`.
+    Rows,
+    /// `count`.
+    Count(usize),
+    /// `sum`: of floats, or of integers of up to 32 bits.
+    Sum(usize),
+    /// `avg` of floats.
+    Average(usize),
+    /// `min`.
+    Minimum(usize),
+    /// `max`.
+    Maximum(usize),
+}
+
+impl WindowCall {
+    /// The type of the result, by the types of the columns.
+    pub fn number(&self, columns: &[NumberType]) -> NumberType {
+        match *self {
+            WindowCall::Rows | WindowCall::Count(_) => NumberType::I64,
+            WindowCall::Sum(column) => match columns[column] {
+                NumberType::I16 | NumberType::I32 | NumberType::I64 => NumberType::I64,
+                float => float,
+            },
+            WindowCall::Average(_) => NumberType::F64,
+            WindowCall::Minimum(column) | WindowCall::Maximum(column) => columns[column],
+        }
+    }
+}
+
+/// Aggregates the rows within bounds.
+pub struct Window {
+    calls: Vec<WindowCall>,
+    /// At the lower and the upper bound.
+    lower: Cursors,
+    upper: Cursors,
+}
+
+impl Window {
+    /// Looks into a series.
+    pub fn new(series: &Series, calls: Vec<WindowCall>) -> Window {
+        Window {
+            calls,
+            lower: Cursors::new(series),
+            upper: Cursors::new(series),
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.lower.bytes() + self.upper.bytes()
+    }
+
+    /// Aggregates for each selected row; `matching` are those of them whose keys and bounds are not NULL. Without a bound all
+    /// rows on that side are within.
+    ///
+    /// # Safety
+    /// Bounds and ids are of the selection's vector.
+    ///
+    /// # Errors
+    /// Those of the aggregates.
+    ///
+    /// # Panics
+    /// If there is not one `given` a call.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a window has two bounds and two sides"
+    )]
+    pub unsafe fn aggregate(
+        &mut self,
+        series: &Series,
+        ids: &[u32],
+        lower: Option<&Bound>,
+        upper: Option<&Bound>,
+        selection: &Selection,
+        matching: &Selection,
+        given: &mut [Given],
+    ) -> Evaluation<()> {
+        assert_eq!(given.len(), self.calls.len());
+        given.iter_mut().for_each(Given::clear);
+        let times = &series.times[..];
+        selection.try_for_each(|row| {
+            let mut window = 0..0;
+            if matching.contains(row) {
+                let id = ids[row];
+                let all = series.range(id);
+                // SAFETY: a row of the vector.
+                let (from, to) = unsafe {
+                    (
+                        lower.map_or(all.start, |bound| {
+                            let time = bound.time(row);
+                            self.lower.after(times, id, time, !bound.inclusive).at
+                        }),
+                        upper.map_or(all.end, |bound| {
+                            let time = bound.time(row);
+                            self.upper.after(times, id, time, bound.inclusive).at
+                        }),
+                    )
+                };
+                window = from as usize..to.max(from) as usize;
+            }
+            for (call, given) in self.calls.iter().zip(&mut *given) {
+                answer(*call, series, window.clone(), row, given)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Aggregates the rows of a window. What has no answer is NULL.
+#[inline]
+fn answer(
+    call: WindowCall,
+    series: &Series,
+    window: std::ops::Range<usize>,
+    row: usize,
+    given: &mut Given,
+) -> Evaluation<()> {
+    match call {
+        WindowCall::Rows => given.set(row, window.len() as i64),
+        WindowCall::Count(column) => {
+            let count = match &series.columns[column].valid {
+                None => window.len(),
+                Some(valid) => valid[window].iter().filter(|valid| **valid).count(),
+            };
+            given.set(row, count as i64);
+        }
+        WindowCall::Average(column) => {
+            let mut state = FloatState::default();
+            each(&series.columns[column], window, |bits| {
+                let value = with_number!(series.columns[column].number, T => {
+                    T::of_scalar(Scalar(bits)).to_f64()
+                });
+                state.accumulate(value)
+            })?;
+            if let Some(average) = state.average() {
+                given.set(row, average);
+            }
+        }
+        WindowCall::Sum(column) => match series.columns[column].number {
+            NumberType::F32 => {
+                if let Some(sum) = float_sum::<f32>(&series.columns[column], window)? {
+                    given.set(row, sum);
+                }
+            }
+            NumberType::F64 => {
+                if let Some(sum) = float_sum::<f64>(&series.columns[column], window)? {
+                    given.set(row, sum);
+                }
+            }
+            _ => {
+                let mut sum = None;
+                each(&series.columns[column], window, |bits| {
+                    let before: i64 = sum.unwrap_or(0);
+                    let next = before.checked_add(bits as i64);
+                    sum = Some(next.ok_or(EvaluationError::IntegerOutOfRange(8))?);
+                    Ok(())
+                })?;
+                if let Some(sum) = sum {
+                    given.set(row, sum);
+                }
+            }
+        },
+        WindowCall::Minimum(column) => extreme(&series.columns[column], window, row, given, false)?,
+        WindowCall::Maximum(column) => extreme(&series.columns[column], window, row, given, true)?,
+    }
+    Ok(())
+}
+
+/// Calls `take` with each number of a window that is not NULL.
+#[inline]
+fn each(
+    column: &SeriesColumn,
+    window: std::ops::Range<usize>,
+    mut take: impl FnMut(u64) -> Evaluation<()>,
+) -> Evaluation<()> {
+    match &column.valid {
+        None => column.values[window]
+            .iter()
+            .try_for_each(|bits| take(*bits)),
+        Some(valid) => {
+            let values = column.values[window.clone()].iter().zip(&valid[window]);
+            let mut present = values.filter(|(_, valid)| **valid);
+            present.try_for_each(|(bits, _)| take(*bits))
+        }
+    }
+}
+
+fn float_sum<T: Number>(
+    column: &SeriesColumn,
+    window: std::ops::Range<usize>,
+) -> Evaluation<Option<T>> {
+    let mut sum: Option<T> = None;
+    each(column, window, |bits| {
+        let value = T::of_scalar(Scalar(bits));
+        sum = Some(match sum {
+            None => value,
+            Some(sum) => sum.apply(Operation::Add, value)?,
+        });
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+/// The smallest or greatest; among equals the one met last, as PostgreSQL's functions keep it.
+fn extreme(
+    column: &SeriesColumn,
+    window: std::ops::Range<usize>,
+    row: usize,
+    given: &mut Given,
+    greatest: bool,
+) -> Evaluation<()> {
+    with_number!(column.number, T => {
+        let mut best: Option<T> = None;
+        each(column, window, |bits| {
+            let value = T::of_scalar(Scalar(bits));
+            let beaten = best.is_some_and(|best| {
+                let order = best.order(value);
+                if greatest { order.is_gt() } else { order.is_lt() }
+            });
+            if !beaten {
+                best = Some(value);
+            }
+            Ok(())
+        })?;
+        if let Some(best) = best {
+            given.set(row, best);
+        }
+        Ok(())
+    })
+}
