@@ -62,11 +62,14 @@ pub fn evaluation(failure: EvaluationError) -> ! {
             "value out of range: underflow",
         ),
         EvaluationError::TimestampOutOfRange => (
-            PgSqlErrorCode::ERRCODE_DATETIME_VALUE_OUT_OF_RANGE,
+            PgSqlErrorCode::ERRCODE_DATETIME_FIELD_OVERFLOW,
             "timestamp out of range",
         ),
         EvaluationError::DivisionByZero => {
             (PgSqlErrorCode::ERRCODE_DIVISION_BY_ZERO, "division by zero")
+        }
+        EvaluationError::Argument(message) => {
+            (PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
         }
         EvaluationError::Weight(weight, fault) => ema::refuse(weight, fault),
         EvaluationError::Disordered => unplanned("rows came out of order"),

@@ -52,6 +52,9 @@ pub enum EvaluationError {
     /// SQLSTATE 22012.
     #[error("division by zero")]
     DivisionByZero,
+    /// SQLSTATE 22023: an argument that must not be what it is.
+    #[error("{0}")]
+    Argument(&'static str),
     /// Of `lanes.ema`: a weight that is none.
     #[error("{0:?} of lanes.ema: {1:?}")]
     Weight(Weight, WeightFault),
