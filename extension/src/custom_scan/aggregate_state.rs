@@ -43,6 +43,8 @@ struct AggregateState {
     results: Option<Results>,
     counters: Counters,
     passed: u64,
+    /// Vectors whose zones told all.
+    vectors_told: u64,
     groups: usize,
     bytes: usize,
     /// Whether rows did not come in the order that an aggregate asks for.
@@ -144,7 +146,7 @@ struct Program {
     aggregation: Aggregation,
     keys: Vec<KeyShape>,
     shapes: Vec<Shape>,
-    bounds_wanted: Vec<usize>,
+    zones_wanted: Vec<usize>,
 }
 
 impl Program {
@@ -153,7 +155,7 @@ impl Program {
         let (mut quals, mut prunes) = (Vec::new(), Vec::new());
         let (mut keys, mut key_shapes) = (Vec::new(), Vec::new());
         let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
-        let mut bounds_wanted = Vec::new();
+        let mut zones_wanted = Vec::new();
         // SAFETY: the plan's live expressions.
         unsafe {
             for qual in &plan.quals {
@@ -164,7 +166,7 @@ impl Program {
             for node in &plan.keys {
                 let (key, shape) = aggregate_call::key(&mut translator, *node)?;
                 if let lanes_columnar::aggregate::Key::Bucket(value, _) = &key {
-                    bounds_wanted.extend(value.column());
+                    zones_wanted.extend(value.column());
                 }
                 keys.push(key);
                 key_shapes.push(shape);
@@ -172,6 +174,7 @@ impl Program {
             for call in &plan.calls {
                 let (aggregate, shape) =
                     aggregate_call::aggregate(&mut translator, *call, arrival)?;
+                zones_wanted.extend(aggregate.zone_wanted());
                 aggregates.push(aggregate);
                 shapes.push(shape);
             }
@@ -183,7 +186,7 @@ impl Program {
             aggregation: Aggregation::new(keys, aggregates),
             keys: key_shapes,
             shapes,
-            bounds_wanted,
+            zones_wanted,
         })
     }
 }
@@ -219,8 +222,10 @@ unsafe fn read(
         let program = Program::of(&plan, Scalars::Evaluated(&raw mut (*node).ss.ps), arrival);
         pg_sys::MemoryContextSwitchTo(before);
         let mut program = program.unwrap_or_else(|reason| error::unplanned(&reason));
-        let bounds_wanted = std::mem::take(&mut program.bounds_wanted);
-        let mut source = VectorSource::begin(table, (*estate).es_snapshot, bounds_wanted);
+        let mut zones_wanted = std::mem::take(&mut program.zones_wanted);
+        zones_wanted.sort_unstable();
+        zones_wanted.dedup();
+        let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
         let scalars = &program.translator.scalars;
         ours.passed = 0;
         while let Some(mut selection) = source.next(&program.prunes, scalars) {
@@ -247,6 +252,7 @@ unsafe fn read(
         program.aggregation.finish();
         ours.counters = source.counters;
         source.end();
+        ours.vectors_told = program.aggregation.vectors_told();
         ours.groups = program.aggregation.groups();
         ours.bytes = program.aggregation.bytes();
         Some(Results {
@@ -305,6 +311,10 @@ unsafe extern "C-unwind" fn explain_aggregate(
         if (*output).analyze {
             explain::counters(&ours.counters, output);
             explain::integer(c"Vector Rows Passed", ours.passed, output);
+            if ours.vectors_told > 0 {
+                let label = c"Vectors Answered By Zone Maps";
+                explain::integer(label, ours.vectors_told, output);
+            }
             explain::integer(c"Groups", ours.groups as u64, output);
             explain::kilobytes(c"Memory", ours.bytes, output);
             if ours.out_of_order {

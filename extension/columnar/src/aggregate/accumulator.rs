@@ -4,6 +4,7 @@ use crate::vector::Evaluation;
 use crate::vector::number::Scalar;
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
+use crate::zone_map::Zone;
 
 /// Rows `from..to` of a vector, all of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +103,17 @@ pub trait Accumulator {
         rows: usize,
     ) -> Evaluation<()>;
 
+    /// Whether [`add_zone`](Self::add_zone) may take something in.
+    fn takes_zones(&self) -> bool {
+        false
+    }
+
+    /// Adds all rows of an exact zone, of which at least one is not NULL; false, and nothing is added, if the zone does
+    /// not tell enough.
+    fn add_zone(&mut self, _group: usize, _zone: &Zone) -> bool {
+        false
+    }
+
     /// There are no more rows.
     fn finish(&mut self) {}
 
@@ -146,6 +158,15 @@ impl Accumulator for Count {
     ) -> Evaluation<()> {
         add_counts(&mut self.counts, grouping, selection, rows);
         Ok(())
+    }
+
+    fn takes_zones(&self) -> bool {
+        true
+    }
+
+    fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
+        self.counts[group] += u64::from(zone.non_null);
+        true
     }
 
     fn answer(&self, group: usize) -> Answer {

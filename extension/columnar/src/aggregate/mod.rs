@@ -11,6 +11,7 @@
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
+//! - [`zone_answer`]: whole vectors taken in by their zones, without a look at a row.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
 //! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
@@ -36,6 +37,7 @@ pub mod logic;
 pub mod moments;
 pub mod sum;
 pub mod weighted;
+mod zone_answer;
 
 #[cfg(test)]
 mod tests;
@@ -81,6 +83,7 @@ pub struct Aggregate {
 pub struct Aggregation {
     groups: Groups,
     aggregates: Vec<Aggregate>,
+    vectors_told: u64,
 }
 
 impl Aggregation {
@@ -89,6 +92,7 @@ impl Aggregation {
         let mut aggregation = Aggregation {
             groups: Groups::new(keys),
             aggregates,
+            vectors_told: 0,
         };
         let groups = aggregation.groups.len();
         for aggregate in &mut aggregation.aggregates {
@@ -109,12 +113,21 @@ impl Aggregation {
         let known = self.groups.len();
         let grouping = self.groups.assign(frame, selection)?;
         let groups = grouping.groups;
+        let whole = match grouping.grouping {
+            Grouping::One(group) if zone_answer::is_whole(frame, selection) => Some(group),
+            _ => None,
+        };
+        let mut told = !self.aggregates.is_empty();
         for aggregate in &mut self.aggregates {
             if groups > known {
                 aggregate.accumulator.resize(groups);
             }
-            aggregate.add(frame, selection, &grouping.grouping)?;
+            if !whole.is_some_and(|group| aggregate.add_zone(frame, group)) {
+                told = false;
+                aggregate.add(frame, selection, &grouping.grouping)?;
+            }
         }
+        self.vectors_told += u64::from(told);
         Ok(())
     }
 
@@ -138,6 +151,11 @@ impl Aggregation {
     /// The answer of an aggregate for a group.
     pub fn answer(&self, group: usize, aggregate: usize) -> Answer {
         self.aggregates[aggregate].accumulator.answer(group)
+    }
+
+    /// Vectors of which no aggregate read a row.
+    pub fn vectors_told(&self) -> u64 {
+        self.vectors_told
     }
 
     /// Bytes of memory that groups and states take.

@@ -7,6 +7,7 @@
 //! - [`averages`]: moving averages of rows that come in order of their times, or not.
 //! - [`float_order`]: in which order floats are added.
 //! - [`overflow`]: sums at the limits of their types.
+//! - [`zones`]: whole vectors whose zones may tell all.
 
 mod averages;
 mod extremes;
@@ -15,3 +16,4 @@ mod keys;
 mod overflow;
 mod queries;
 mod wanted;
+mod zones;

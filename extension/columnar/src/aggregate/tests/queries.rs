@@ -7,7 +7,6 @@ use crate::aggregate::Aggregation;
 use crate::aggregate::extreme::End;
 use crate::aggregate::sum::IntegerShape;
 use crate::test_support::cases;
-use crate::vector::frame::Bounds;
 use crate::vector::number::NumberType;
 use crate::vector::tests::number_tree::{NumberTree, any_number, any_rarity};
 use crate::vector::tests::truth_tree::{TruthTree, any_truth};
@@ -15,6 +14,7 @@ use crate::vector::tests::window::{
     ABSENT, ALPHA, ATTRIBUTES, CODED, Cell, PLAIN, SPAN, Source, TYPES, Window, any_rows,
 };
 use crate::vector::{Evaluation, EvaluationError, Weight};
+use crate::zone_map::Zone;
 
 /// The groups of the twin: their keys, and what is kept for each aggregate.
 struct Twin<'a> {
@@ -89,7 +89,7 @@ fn any_ema() -> impl Strategy<Value = Wanted> {
     (weight, x, time).prop_map(|((weight, given), x, time)| Wanted::Ema(weight, x, given, time))
 }
 
-fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
+pub(super) fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
     let shape = || prop_oneof![Just(IntegerShape::Sum), Just(IntegerShape::Average)];
     let moments = (0..2_usize).prop_flat_map(|t| any_number(TYPES[t], 0));
     let float = || (3..5_usize).prop_flat_map(|t| any_number(TYPES[t], 1));
@@ -138,26 +138,23 @@ fn any_key() -> impl Strategy<Value = WantedKey> {
     ]
 }
 
-/// What a zone map says of the integers of a window, if anything.
-fn bounds(window: &Window, source: &mut Source) -> Vec<Bounds> {
-    let mut all = vec![Bounds::default(); ATTRIBUTES];
-    for (attribute, bounds) in all.iter_mut().enumerate().take(6) {
-        if source.one_in(3) {
-            continue;
-        }
-        let numbers: Vec<_> = (0..window.rows)
-            .filter_map(|row| window.number(attribute, row).map(|s| s.0 as i64))
-            .collect();
-        if let (Some(minimum), Some(maximum)) = (numbers.iter().min(), numbers.iter().max()) {
-            *bounds = Bounds {
-                known: true,
-                minimum: *minimum,
-                maximum: *maximum,
-                sorted: numbers.len() == window.rows && numbers.is_sorted(),
-            };
-        }
-    }
-    all
+/// The zones of a window, where there are any.
+pub(super) fn zones(window: &Window, source: &mut Source) -> Vec<Option<Zone>> {
+    (0..ATTRIBUTES)
+        .map(|attribute| {
+            let zone = (!source.one_in(3)).then(|| window.zone(attribute))?;
+            if !source.one_in(3) {
+                return Some(zone);
+            }
+            // Of more rows than these: only bounds are to be relied on.
+            Some(Zone {
+                exact: false,
+                sum: zone.sum + 1,
+                non_null: zone.non_null + 1,
+                ..zone
+            })
+        })
+        .collect()
 }
 
 fn any_query(
@@ -192,7 +189,7 @@ proptest! {
         }
         for rows in vectors {
             let mut window = Window::random(source.next(), rows, rarity);
-            window.bounds = bounds(&window, &mut source);
+            window.zones = zones(&window, &mut source);
             let selection = source.selection(rows);
             let mut errors = Vec::new();
             selection.for_each(|row| twin.add(&window, row, &mut errors));
