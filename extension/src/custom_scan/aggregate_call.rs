@@ -13,8 +13,8 @@ use pgrx::pg_sys;
 use super::buckets::{self, FunctionBuckets, Reach};
 use super::own_aggregate::{self, Arrival, Ordered, is_ours};
 use super::translate::{
-    Scalars, Translation, Translator, attribute, describe, function_name, is_text_column,
-    number_type, strip, type_name,
+    Scalars, Translation, Translator, describe, function_name, is_text_column, number_type, strip,
+    type_name,
 };
 use crate::pg::{datum, nodes};
 
@@ -102,8 +102,9 @@ unsafe fn builtin(
             F_COUNT_ => Ok((Argument::Nothing, Box::new(Count::default()), Shape::BigInt)),
             F_COUNT_ANY => {
                 let argument = strip(arguments[0]);
-                let taken = if (*argument).type_ == NodeTag::T_Var {
-                    Argument::Presence(attribute(argument)?)
+                let taken = if (*argument).type_ == NodeTag::T_Var && !translator.is_given(argument)
+                {
+                    Argument::Presence(translator.attribute(argument)?)
                 } else if !contain_var_clause(argument) && (*argument).type_ == NodeTag::T_Const {
                     match (*argument.cast::<Const>()).constisnull {
                         false => Argument::Nothing,
@@ -150,21 +151,28 @@ unsafe fn builtin(
             F_STDDEV_SAMP_FLOAT8 | F_STDDEV_FLOAT8 => {
                 moments::<f64>(translator, arguments, variance(true, true))
             }
-            F_MIN_INT2 | F_MIN_INT4 | F_MIN_INT8 | F_MIN_FLOAT4 | F_MIN_FLOAT8 | F_MIN_DATE
-            | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => {
-                extreme(translator, arguments, End::Minimum)
-            }
-            F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_DATE
-            | F_MAX_TIME | F_MAX_TIMESTAMP | F_MAX_TIMESTAMPTZ => {
-                extreme(translator, arguments, End::Maximum)
-            }
             F_BOOL_AND | F_EVERY | F_BOOL_OR => {
                 let predicate = translator.predicate(arguments[0])?;
                 let logic = Logic::new(function != F_BOOL_OR);
                 Ok((Argument::Truth(predicate), Box::new(logic), Shape::Truth))
             }
-            _ => own_aggregate::parts(translator, call, arguments, ordered),
+            _ => match end_of(function) {
+                Some(end) => extreme(translator, arguments, end),
+                None => own_aggregate::parts(translator, call, arguments, ordered),
+            },
         }
+    }
+}
+
+/// Which end of numbers an aggregate finds, if it is `min` or `max` of them.
+pub fn end_of(function: u32) -> Option<End> {
+    use pg_sys::*;
+    match function {
+        F_MIN_INT2 | F_MIN_INT4 | F_MIN_INT8 | F_MIN_FLOAT4 | F_MIN_FLOAT8 | F_MIN_DATE
+        | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => Some(End::Minimum),
+        F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_DATE
+        | F_MAX_TIME | F_MAX_TIMESTAMP | F_MAX_TIMESTAMPTZ => Some(End::Maximum),
+        _ => None,
     }
 }
 
@@ -272,7 +280,7 @@ pub unsafe fn key(
             {
                 return Err("a nondeterministic collation in GROUP BY".into());
             }
-            return Ok((Key::Text(attribute(node)?), KeyShape::Text));
+            return Ok((Key::Text(translator.attribute(node)?), KeyShape::Text));
         }
         if type_of == pg_sys::BOOLOID {
             return Ok((Key::Truth(translator.predicate(node)?), KeyShape::Truth));

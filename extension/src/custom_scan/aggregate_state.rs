@@ -1,16 +1,21 @@
 //! `LanesAggregate`: a table aggregated in one pass, then a slot a group.
 
 use lanes_columnar::aggregate::Aggregation;
-use lanes_columnar::vector::EvaluationError;
+use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::predicate::Predicate;
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::Operand;
+use lanes_columnar::vector::{Evaluation, EvaluationError};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::aggregate_call::{self, KeyShape, Shape};
 use super::answers;
+use super::join_stage::JoinStage;
 use super::own_aggregate::Arrival;
 use super::plan::AggregatePlan;
 use super::prune::Prune;
+use super::time_join::number_types;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{explain, plan, state};
@@ -42,6 +47,8 @@ unsafe impl Sync for Methods {}
 struct AggregateState {
     results: Option<Results>,
     counters: Counters,
+    /// Of a join: what reading its right side took, and how many of its rows were kept.
+    join: Option<(Counters, usize)>,
     passed: u64,
     /// Vectors whose zones told all.
     vectors_told: u64,
@@ -143,6 +150,9 @@ struct Program {
     translator: Translator,
     quals: Vec<Predicate>,
     prunes: Vec<Prune>,
+    /// The join by time, if there is one, and the quals above it.
+    join: Option<JoinStage>,
+    quals_above: Vec<Predicate>,
     aggregation: Aggregation,
     keys: Vec<KeyShape>,
     shapes: Vec<Shape>,
@@ -150,8 +160,20 @@ struct Program {
 }
 
 impl Program {
-    unsafe fn of(plan: &AggregatePlan, scalars: Scalars, arrival: Arrival) -> Translation<Program> {
-        let mut translator = Translator::new(scalars);
+    unsafe fn of(
+        plan: &AggregatePlan,
+        node: *mut pg_sys::CustomScanState,
+        arrival: Arrival,
+    ) -> Translation<Program> {
+        // SAFETY: the caller has a node under execution.
+        let plan_state = unsafe { &raw mut (*node).ss.ps };
+        let scalars = Scalars::Evaluated(plan_state);
+        let mut translator = match &plan.join {
+            None => Translator::new(scalars),
+            Some(join) => Translator::of_join(scalars, plan.index, number_types(join)),
+        };
+        let mut quals_above = Vec::new();
+        let mut join = None;
         let (mut quals, mut prunes) = (Vec::new(), Vec::new());
         let (mut keys, mut key_shapes) = (Vec::new(), Vec::new());
         let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
@@ -178,17 +200,54 @@ impl Program {
                 aggregates.push(aggregate);
                 shapes.push(shape);
             }
+            for qual in &plan.quals_above {
+                quals_above.push(translator.predicate(*qual)?);
+            }
+            if let Some(plan) = &plan.join {
+                join = Some(JoinStage::build(plan, plan_state, &mut translator)?);
+            }
         }
         Ok(Program {
             translator,
             quals,
             prunes,
+            join,
+            quals_above,
             aggregation: Aggregation::new(keys, aggregates),
             keys: key_shapes,
             shapes,
             zones_wanted,
         })
     }
+}
+
+impl Program {
+    /// Takes in the visible rows of a vector; gives how many of them counted.
+    fn add(&mut self, frame: &Frame<'_>, mut selection: Selection) -> Evaluation<usize> {
+        narrow(&mut self.quals, frame, &mut selection)?;
+        let mut given: &[Operand] = &[];
+        if let Some(join) = &mut self.join
+            && !selection.is_empty()
+        {
+            join.find(frame, &mut selection)?;
+            given = join.operands();
+        }
+        let frame = Frame { given, ..*frame };
+        narrow(&mut self.quals_above, &frame, &mut selection)?;
+        self.aggregation.add(&frame, &selection)?;
+        Ok(selection.count())
+    }
+}
+
+/// Leaves out the rows for which a qual does not hold.
+fn narrow(quals: &mut [Predicate], frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+    for qual in quals {
+        if selection.is_empty() {
+            break;
+        }
+        *selection = qual.evaluate(frame, selection)?.yes;
+    }
+    Ok(())
 }
 
 /// Reads the table; a second time if rows do not come in the order that an aggregate asks for.
@@ -219,29 +278,18 @@ unsafe fn read(
         let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
         // What translation leaves behind has to live as long as the scan.
         let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-        let program = Program::of(&plan, Scalars::Evaluated(&raw mut (*node).ss.ps), arrival);
+        let program = Program::of(&plan, node, arrival);
         pg_sys::MemoryContextSwitchTo(before);
         let mut program = program.unwrap_or_else(|reason| error::unplanned(&reason));
         let mut zones_wanted = std::mem::take(&mut program.zones_wanted);
         zones_wanted.sort_unstable();
         zones_wanted.dedup();
         let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
-        let scalars = &program.translator.scalars;
+        let scalars = std::mem::take(&mut program.translator.scalars);
         ours.passed = 0;
-        while let Some(mut selection) = source.next(&program.prunes, scalars) {
-            let frame = source.frame(scalars);
-            for qual in &mut program.quals {
-                if selection.is_empty() {
-                    break;
-                }
-                match qual.evaluate(&frame, &selection) {
-                    Ok(truth) => selection = truth.yes,
-                    Err(failure) => error::evaluation(failure),
-                }
-            }
-            ours.passed += selection.count() as u64;
-            match program.aggregation.add(&frame, &selection) {
-                Ok(()) => {}
+        while let Some(selection) = source.next(&program.prunes, &scalars) {
+            match program.add(&source.frame(&scalars), selection) {
+                Ok(passed) => ours.passed += passed as u64,
                 Err(EvaluationError::Disordered) => {
                     source.end();
                     return None;
@@ -250,11 +298,15 @@ unsafe fn read(
             }
         }
         program.aggregation.finish();
+        if let Some(join) = &program.join {
+            ours.join = Some((join.counters, join.rows()));
+        }
         ours.counters = source.counters;
         source.end();
         ours.vectors_told = program.aggregation.vectors_told();
         ours.groups = program.aggregation.groups();
         ours.bytes = program.aggregation.bytes();
+        ours.bytes += program.join.as_ref().map_or(0, JoinStage::bytes);
         Some(Results {
             aggregation: program.aggregation,
             keys: program.keys,
@@ -306,10 +358,19 @@ unsafe extern "C-unwind" fn explain_aggregate(
         let plan = AggregatePlan::of(scan);
         explain::table(plan.index, output);
         explain::expressions(c"Group Key", node, &plan.keys, ancestors, output);
+        if let Some(join) = &plan.join {
+            explain::text(c"Time Join", &join.describe(), output);
+        }
         explain::expressions(c"Vector Quals", node, &plan.quals, ancestors, output);
+        explain::expressions(c"Join Filter", node, &plan.quals_above, ancestors, output);
         let ours = state::of::<AggregateState>(node);
         if (*output).analyze {
             explain::counters(&ours.counters, output);
+            if let Some((counters, rows)) = &ours.join {
+                explain::integer(c"Joined Vectors", counters.vectors, output);
+                explain::integer(c"Joined Vectors Skipped", counters.vectors_skipped, output);
+                explain::integer(c"Joined Rows", *rows as u64, output);
+            }
             explain::integer(c"Vector Rows Passed", ours.passed, output);
             if ours.vectors_told > 0 {
                 let label = c"Vectors Answered By Zone Maps";
