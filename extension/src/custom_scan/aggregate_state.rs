@@ -47,8 +47,8 @@ unsafe impl Sync for Methods {}
 struct AggregateState {
     results: Option<Results>,
     counters: Counters,
-    /// Of a join: what reading its right side took, and how many of its rows were kept.
-    join: Option<(Counters, usize)>,
+    /// Of a join: what reading its right side took, and how its rows were found.
+    join: Option<(Counters, &'static str)>,
     passed: u64,
     /// Vectors whose zones told all.
     vectors_told: u64,
@@ -204,7 +204,7 @@ impl Program {
                 quals_above.push(translator.predicate(*qual)?);
             }
             if let Some(plan) = &plan.join {
-                join = Some(JoinStage::build(plan, plan_state, &mut translator)?);
+                join = Some(JoinStage::begin(plan, plan_state, &mut translator)?);
             }
         }
         Ok(Program {
@@ -291,6 +291,9 @@ unsafe fn read(
             match program.add(&source.frame(&scalars), selection) {
                 Ok(passed) => ours.passed += passed as u64,
                 Err(EvaluationError::Disordered) => {
+                    if let Some(join) = &mut program.join {
+                        join.end();
+                    }
                     source.end();
                     return None;
                 }
@@ -298,8 +301,8 @@ unsafe fn read(
             }
         }
         program.aggregation.finish();
-        if let Some(join) = &program.join {
-            ours.join = Some((join.counters, join.rows()));
+        if let Some(join) = &mut program.join {
+            ours.join = Some((join.end(), join.algorithm()));
         }
         ours.counters = source.counters;
         source.end();
@@ -366,10 +369,11 @@ unsafe extern "C-unwind" fn explain_aggregate(
         let ours = state::of::<AggregateState>(node);
         if (*output).analyze {
             explain::counters(&ours.counters, output);
-            if let Some((counters, rows)) = &ours.join {
+            if let Some((counters, algorithm)) = &ours.join {
+                explain::text(c"Join Algorithm", algorithm, output);
                 explain::integer(c"Joined Vectors", counters.vectors, output);
                 explain::integer(c"Joined Vectors Skipped", counters.vectors_skipped, output);
-                explain::integer(c"Joined Rows", *rows as u64, output);
+                explain::integer(c"Joined Rows", counters.rows, output);
             }
             explain::integer(c"Vector Rows Passed", ours.passed, output);
             if ours.vectors_told > 0 {

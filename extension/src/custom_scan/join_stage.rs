@@ -1,247 +1,88 @@
-//! A join by time under execution: the right side is read into a series once, then each vector of the left side is given what
-//! it finds there.
+//! A join by time under execution: each vector of the left side is given what it finds on the right side.
+//!
+//! The nearest rows are found by merging, while both sides come in the order of their times. From the first vector of either side
+//! that does not, the right side is read again into a series, which is searched: each left row finds the same, however it is
+//! found. A window and the nearest row in future are looked up in a series from the beginning.
 
-use lanes_columnar::aggregate::Key;
-use lanes_columnar::aggregate::extreme::End;
 use lanes_columnar::join::asof::Asof;
 use lanes_columnar::join::cursor::Bound;
 use lanes_columnar::join::given::Given;
 use lanes_columnar::join::keys::{JoinKey, JoinKeys, Side};
-use lanes_columnar::join::series::{Series, SeriesBuilder};
-use lanes_columnar::join::window::{Window, WindowCall};
+use lanes_columnar::join::merge::Merge;
+use lanes_columnar::join::series::Series;
+use lanes_columnar::join::window::Window;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::NumberType;
-use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
+use lanes_simd::search::is_sorted_i64;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
-use super::prune::Prune;
+use super::right_side::RightSide;
 use super::time_join::{JoinPlan, TimeBound, Wanted};
-use super::translate::{Scalars, Translation, Translator, function_name, number_type, type_name};
-use super::vector_source::{Counters, VectorSource};
-use crate::asof_join::kind::Kind;
+use super::translate::{Scalars, Translation, Translator};
+use super::vector_source::Counters;
 use crate::error;
-use crate::pg::nodes;
-
-/// The right side as the engine reads it.
-pub struct Right {
-    translator: Translator,
-    quals: Vec<Predicate>,
-    keys: Vec<Key>,
-    time: Value,
-    /// The columns of the series.
-    columns: Vec<Value>,
-    /// For a window: what each wanted output is, over the columns.
-    calls: Vec<WindowCall>,
-}
 
 /// A join by time under execution.
 pub struct JoinStage {
     inner: bool,
+    snapshot: pg_sys::Snapshot,
     keys: JoinKeys,
     lower: Option<(Value, bool)>,
     upper: Option<(Value, bool)>,
-    series: Series,
+    right: RightSide,
     find: Find,
     given: Vec<Given>,
     operands: Vec<Operand>,
-    /// What reading the right side took.
-    pub counters: Counters,
+    bytes: usize,
 }
 
+/// How left rows find right rows.
 enum Find {
-    Nearest { asof: Asof, backward: bool },
-    Window(Window),
+    /// The latest rows, while both sides are read side by side.
+    Merge { merge: Merge, times: Times },
+    /// The nearest rows, in a series.
+    Nearest {
+        series: Series,
+        asof: Asof,
+        backward: bool,
+    },
+    /// Aggregates of rows of a series.
+    Window { series: Series, window: Window },
 }
 
-impl Right {
-    /// Whether the right side can be read by vectors.
-    ///
-    /// # Safety
-    /// A plan's live expressions.
-    pub unsafe fn check(plan: &JoinPlan) -> Translation<()> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let outputs: Vec<usize> = match &plan.wanted {
-                Wanted::Nearest { .. } => Vec::new(),
-                Wanted::Aggregates(calls) => (0..calls.len()).collect(),
-            };
-            Right::of(plan, Scalars::Unknown, &outputs).map(drop)
-        }
-    }
-
-    unsafe fn of(plan: &JoinPlan, scalars: Scalars, outputs: &[usize]) -> Translation<Right> {
-        let mut translator = Translator::new(scalars);
-        // SAFETY: the plan's live expressions, and catalogue look-ups about its table, which is locked.
-        unsafe {
-            let number_of = |column: i16| {
-                let type_of = pg_sys::get_atttype(plan.table, column);
-                number_type(type_of)
-                    .ok_or_else(|| format!("a column of type {}", type_name(type_of)))
-            };
-            let column = |column: i16| {
-                number_of(column).map(|number| Value::Column(number, column as usize - 1))
-            };
-            let mut quals = Vec::new();
-            for qual in nodes::list::<pg_sys::Node>(plan.table_quals) {
-                quals.push(translator.predicate(qual)?);
-            }
-            let mut keys = Vec::new();
-            for key in &plan.keys {
-                let attribute = key.column as usize - 1;
-                keys.push(match key.kind {
-                    Kind::Text => Key::Text(attribute),
-                    Kind::Bool => Key::Truth(Predicate::Bool(attribute)),
-                    _ => Key::Number(column(key.column)?),
-                });
-            }
-            let (mut columns, mut calls) = (Vec::new(), Vec::new());
-            match &plan.wanted {
-                Wanted::Nearest { outputs: all, .. } => {
-                    for output in outputs {
-                        columns.push(column(all[*output])?);
-                    }
-                }
-                Wanted::Aggregates(all) => {
-                    for output in outputs {
-                        calls.push(window_call(&mut translator, all[*output], &mut columns)?);
-                    }
-                }
-            }
-            Ok(Right {
-                time: column(plan.time)?,
-                translator,
-                quals,
-                keys,
-                columns,
-                calls,
-            })
-        }
-    }
-
-    /// Reads the table.
-    unsafe fn read(
-        &mut self,
-        table: pg_sys::Oid,
-        snapshot: pg_sys::Snapshot,
-        keys: &mut JoinKeys,
-    ) -> (SeriesBuilder, Counters) {
-        let numbers: Vec<NumberType> = self.columns.iter().map(Value::number).collect();
-        let mut builder = SeriesBuilder::new(&numbers);
-        let mut prunes = Vec::new();
-        for qual in &self.quals {
-            Prune::of(qual, &mut prunes);
-        }
-        // SAFETY: the table is locked since the plan was made ready.
-        unsafe {
-            let relation = pg_sys::relation_open(table, pg_sys::NoLock as i32);
-            let mut source = VectorSource::begin(relation, snapshot, Vec::new());
-            while let Some(selection) = source.next(&prunes, &self.translator.scalars) {
-                let frame = source.frame(&self.translator.scalars);
-                let added = Self::add(
-                    &mut self.quals,
-                    (&mut self.time, &mut self.columns),
-                    keys,
-                    &frame,
-                    selection,
-                    &mut builder,
-                );
-                if let Err(failure) = added {
-                    error::evaluation(failure);
-                }
-            }
-            let counters = source.counters;
-            source.end();
-            pg_sys::relation_close(relation, pg_sys::NoLock as i32);
-            (builder, counters)
-        }
-    }
-
-    fn add(
-        quals: &mut [Predicate],
-        (time, columns): (&mut Value, &mut [Value]),
-        keys: &mut JoinKeys,
-        frame: &Frame<'_>,
-        mut selection: Selection,
-        builder: &mut SeriesBuilder,
-    ) -> Evaluation<()> {
-        for qual in quals {
-            if selection.is_empty() {
-                return Ok(());
-            }
-            selection = qual.evaluate(frame, &selection)?.yes;
-        }
-        let times = time.evaluate(frame, &selection)?;
-        selection = times.valid(&selection);
-        let ids = keys.assign(Side::Right, frame, &mut selection)?;
-        let mut operands = Vec::with_capacity(columns.len());
-        for column in columns {
-            operands.push(column.evaluate(frame, &selection)?);
-        }
-        builder.add(
-            ids,
-            (time.number(), times),
-            &operands,
-            &selection,
-            frame.rows,
-        )
-    }
+/// The latest times so far, and whether there was one that was earlier.
+#[derive(Clone, Copy)]
+struct Times {
+    left: i64,
+    right: i64,
 }
 
-/// An aggregate of a window; its argument becomes a column of the series.
-unsafe fn window_call(
-    translator: &mut Translator,
-    call: *mut pg_sys::Aggref,
-    columns: &mut Vec<Value>,
-) -> Translation<WindowCall> {
-    // SAFETY: `Right::of`'s caller has live calls.
+/// Whether times do not decrease, nor from the latest so far, which goes on.
+///
+/// # Safety
+/// There are so many times.
+unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool {
+    if rows == 0 {
+        return true;
+    }
+    // SAFETY: the caller's promise.
     unsafe {
-        let call = &*call;
-        let function = call.aggfnoid.to_u32();
-        let plain = call.aggdistinct.is_null()
-            && call.aggorder.is_null()
-            && call.aggfilter.is_null()
-            && call.aggkind as u8 == b'n'
-            && !call.aggvariadic;
-        let refused = || Err(format!("{} in a window join", function_name(function)));
-        if !plain {
-            return refused();
-        }
-        if function == pg_sys::F_COUNT_ {
-            return Ok(WindowCall::Rows);
-        }
-        let Some(argument) = nodes::list::<pg_sys::TargetEntry>(call.args).next() else {
-            return refused();
-        };
-        let argument = translator.value((*argument).expr.cast())?;
-        let column = columns.len();
-        let wanted = match function {
-            pg_sys::F_COUNT_ANY => WindowCall::Count(column),
-            pg_sys::F_SUM_INT2
-            | pg_sys::F_SUM_INT4
-            | pg_sys::F_SUM_FLOAT4
-            | pg_sys::F_SUM_FLOAT8 => WindowCall::Sum(column),
-            pg_sys::F_AVG_FLOAT4 | pg_sys::F_AVG_FLOAT8 => WindowCall::Average(column),
-            _ => match aggregate_call::end_of(function) {
-                Some(End::Minimum) => WindowCall::Minimum(column),
-                Some(End::Maximum) => WindowCall::Maximum(column),
-                None => return refused(),
-            },
-        };
-        columns.push(argument);
-        Ok(wanted)
+        let sorted = *latest <= *times && is_sorted_i64(times, rows);
+        *latest = *times.add(rows - 1);
+        sorted
     }
 }
 
 impl JoinStage {
-    /// Reads the right side. `translator` has translated what else the query wants of the left side and of the join.
+    /// A join about to begin. `translator` has translated what else the query wants of the left side and of the join.
     ///
     /// # Safety
     /// A plan's live expressions, and a plan node under execution.
-    pub unsafe fn build(
+    pub unsafe fn begin(
         plan: &JoinPlan,
         node: *mut pg_sys::PlanState,
         translator: &mut Translator,
@@ -249,7 +90,7 @@ impl JoinStage {
         // SAFETY: the caller's promise.
         unsafe {
             let outputs = translator.given().to_vec();
-            let mut right = Right::of(plan, Scalars::Evaluated(node), &outputs)?;
+            let mut right = RightSide::of(plan, Scalars::Evaluated(node), &outputs)?;
             let mut keys = Vec::new();
             let right_keys = std::mem::take(&mut right.keys);
             for ((left, column), right) in plan.left_keys.iter().zip(&plan.keys).zip(right_keys) {
@@ -259,7 +100,6 @@ impl JoinStage {
                     nulls_match: column.nulls_match,
                 });
             }
-            let mut keys = JoinKeys::new(keys);
             let mut bound = |bound: Option<TimeBound>| -> Translation<Option<(Value, bool)>> {
                 let Some(bound) = bound else {
                     return Ok(None);
@@ -267,36 +107,51 @@ impl JoinStage {
                 Ok(Some((translator.value(bound.time)?, bound.inclusive)))
             };
             let (lower, upper) = (bound(plan.lower)?, bound(plan.upper)?);
+            let mut keys = JoinKeys::new(keys);
             let snapshot = (*(*node).state).es_snapshot;
-            let (builder, counters) = right.read(plan.table, snapshot, &mut keys);
-            let series = builder.finish(keys.len());
-            let numbers: Vec<NumberType> = right.columns.iter().map(Value::number).collect();
-            let (find, given) = match &plan.wanted {
-                Wanted::Nearest { backward, .. } => (
-                    Find::Nearest {
-                        asof: Asof::new(&series, *backward),
-                        backward: *backward,
-                    },
-                    numbers.into_iter().map(Given::new).collect::<Vec<_>>(),
-                ),
-                Wanted::Aggregates(_) => {
-                    let calls = right.calls.iter();
-                    let given = calls
-                        .map(|call| Given::new(call.number(&numbers)))
-                        .collect();
-                    (Find::Window(Window::new(&series, right.calls)), given)
+            let numbers = right.column_types();
+            let merges = matches!(&plan.wanted, Wanted::Nearest { backward: true, .. })
+                && lower.is_none()
+                && right.time_type() == NumberType::I64;
+            let (find, given) = match (&plan.wanted, &upper) {
+                (Wanted::Nearest { .. }, Some((near, inclusive)))
+                    if merges && near.number() == NumberType::I64 =>
+                {
+                    right.open(snapshot);
+                    let merge = Merge::new(*inclusive, &numbers);
+                    let times = Times {
+                        left: i64::MIN,
+                        right: i64::MIN,
+                    };
+                    (Find::Merge { merge, times }, given_of(&numbers))
+                }
+                (Wanted::Nearest { backward, .. }, _) => {
+                    let find = nearest(&mut right, snapshot, &mut keys, *backward);
+                    (
+                        find.unwrap_or_else(|failure| error::evaluation(failure)),
+                        given_of(&numbers),
+                    )
+                }
+                (Wanted::Aggregates(_), _) => {
+                    let series = right.series(snapshot, &mut keys);
+                    let series = series.unwrap_or_else(|failure| error::evaluation(failure));
+                    let calls = std::mem::take(&mut right.calls);
+                    let results: Vec<_> = calls.iter().map(|call| call.number(&numbers)).collect();
+                    let window = Window::new(&series, calls);
+                    (Find::Window { series, window }, given_of(&results))
                 }
             };
             Ok(JoinStage {
                 inner: plan.inner,
+                snapshot,
                 keys,
                 lower,
                 upper,
-                series,
+                right,
+                find,
                 operands: given.iter().map(Given::operand).collect(),
                 given,
-                find,
-                counters,
+                bytes: 0,
             })
         }
     }
@@ -304,15 +159,25 @@ impl JoinStage {
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         let find = match &self.find {
-            Find::Nearest { asof, .. } => asof.bytes(),
-            Find::Window(window) => window.bytes(),
+            Find::Merge { merge, .. } => merge.bytes(),
+            Find::Nearest { series, asof, .. } => series.bytes() + asof.bytes(),
+            Find::Window { series, window } => series.bytes() + window.bytes(),
         };
-        self.keys.bytes() + self.series.bytes() + find
+        self.keys.bytes() + find.max(self.bytes)
     }
 
-    /// Rows of the right side.
-    pub fn rows(&self) -> usize {
-        self.series.len()
+    /// How right rows are found, for EXPLAIN.
+    pub fn algorithm(&self) -> &'static str {
+        match &self.find {
+            Find::Merge { .. } => "merge",
+            _ => "search by key and time",
+        }
+    }
+
+    /// Ends reading; gives what reading the right side took.
+    pub fn end(&mut self) -> Counters {
+        self.right.close();
+        self.right.counters
     }
 
     /// Finds what the selected rows of a vector of the left side are given, and leaves out rows that have no part in the join.
@@ -335,9 +200,27 @@ impl JoinStage {
         };
         let lower = evaluate(&mut self.lower, &mut matching)?;
         let upper = evaluate(&mut self.upper, &mut matching)?;
-        let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
+        if matches!(self.find, Find::Merge { .. })
+            && !self.merge(frame, upper.as_ref(), matching)?
+        {
+            let backward = true;
+            self.bytes = self.bytes();
+            // SAFETY: the table stays locked, and the snapshot is the query's.
+            self.find =
+                unsafe { nearest(&mut self.right, self.snapshot, &mut self.keys, backward)? };
+        }
         match &mut self.find {
-            Find::Nearest { asof, backward } => {
+            Find::Merge { merge, .. } => {
+                if self.inner {
+                    *selection = merge.found();
+                }
+                Ok(())
+            }
+            Find::Nearest {
+                series,
+                asof,
+                backward,
+            } => {
                 let (near, far) = if *backward {
                     (upper, lower)
                 } else {
@@ -346,9 +229,10 @@ impl JoinStage {
                 let Some(near) = near else {
                     return Ok(());
                 };
+                let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
                 // SAFETY: bounds and ids are of this vector.
-                let found = unsafe { asof.find(&self.series, ids, &near, far.as_ref(), &matching) };
-                for (given, column) in self.given.iter_mut().zip(&self.series.columns) {
+                let found = unsafe { asof.find(series, ids, &near, far.as_ref(), &matching) };
+                for (given, column) in self.given.iter_mut().zip(&series.columns) {
                     given.gather(column, asof.places(), &found);
                 }
                 if self.inner {
@@ -356,18 +240,71 @@ impl JoinStage {
                 }
                 Ok(())
             }
-            // SAFETY: as above.
-            Find::Window(window) => unsafe {
-                window.aggregate(
-                    &self.series,
-                    ids,
-                    lower.as_ref(),
-                    upper.as_ref(),
-                    selection,
-                    &matching,
-                    &mut self.given,
-                )
-            },
+            Find::Window { series, window } => {
+                let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
+                let (lower, upper) = (lower.as_ref(), upper.as_ref());
+                // SAFETY: as above.
+                unsafe {
+                    let given = &mut self.given;
+                    window.aggregate(series, ids, lower, upper, selection, &matching, given)
+                }
+            }
+        }
+    }
+
+    /// Merges a vector of the left side; false if one of the sides is not in order.
+    fn merge(
+        &mut self,
+        frame: &Frame<'_>,
+        near: Option<&Bound>,
+        mut matching: Selection,
+    ) -> Evaluation<bool> {
+        let (Find::Merge { merge, times }, Some(near)) = (&mut self.find, near) else {
+            return Ok(false);
+        };
+        let Operand::Each { values, .. } = near.times else {
+            return Ok(false);
+        };
+        let left = values.cast::<i64>();
+        // SAFETY: the operands have a time for each row of their vectors, which are read before either side goes on.
+        unsafe {
+            if !goes_on(left, frame.rows, &mut times.left) {
+                return Ok(false);
+            }
+            let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
+            merge.enter_left(left, ids, &matching, frame.rows);
+            merge.make_cells(self.keys.len());
+            loop {
+                merge.advance(&mut self.given);
+                if merge.is_left_done() {
+                    return Ok(true);
+                }
+                if self.right.may_leave_window() {
+                    merge.leave_window();
+                }
+                let before = self.right.windows();
+                let Some(vector) = self.right.next(&mut self.keys)? else {
+                    merge.finish_left(&mut self.given);
+                    return Ok(true);
+                };
+                let Operand::Each { values, .. } = vector.times else {
+                    return Ok(false);
+                };
+                if !goes_on(values.cast(), vector.rows, &mut times.right) {
+                    return Ok(false);
+                }
+                merge.enter_right(
+                    values.cast(),
+                    vector.ids,
+                    &vector.selection,
+                    vector.rows,
+                    vector.place,
+                );
+                merge.make_cells(self.keys.len());
+                if self.right.windows() != before {
+                    merge.enter_window(self.right.window_columns().into_iter());
+                }
+            }
         }
     }
 
@@ -375,4 +312,28 @@ impl JoinStage {
     pub fn operands(&self) -> &[Operand] {
         &self.operands
     }
+}
+
+fn given_of(numbers: &[NumberType]) -> Vec<Given> {
+    numbers.iter().map(|number| Given::new(*number)).collect()
+}
+
+/// Reads the right side into a series, to look for the nearest rows in it.
+///
+/// # Safety
+/// As for [`RightSide::open`].
+unsafe fn nearest(
+    right: &mut RightSide,
+    snapshot: pg_sys::Snapshot,
+    keys: &mut JoinKeys,
+    backward: bool,
+) -> Evaluation<Find> {
+    // SAFETY: the caller's promise.
+    let series = unsafe { right.series(snapshot, keys)? };
+    let asof = Asof::new(&series, backward);
+    Ok(Find::Nearest {
+        series,
+        asof,
+        backward,
+    })
 }

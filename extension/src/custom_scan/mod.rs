@@ -10,7 +10,7 @@
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
 //! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the engine's.
-//! - [`time_join`], [`join_stage`]: an ASOF or window join below an aggregation, found and executed.
+//! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join below an aggregation, found and executed.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`aggregate_state`]: the nodes under execution. [`time_sort`]: rows that did not come in the order
 //!   that an aggregate needs. [`answers`]: results as datums.
@@ -37,6 +37,7 @@ pub mod own_aggregate;
 pub mod plan;
 pub mod prune;
 pub mod require;
+pub mod right_side;
 pub mod scan_state;
 pub mod settings;
 pub mod state;

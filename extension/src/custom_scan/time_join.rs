@@ -9,8 +9,9 @@
 
 use pgrx::pg_sys;
 
+use super::right_side::RightSide;
 use super::translate::{Translation, Translator, number_type};
-use super::{aggregate_call, join_stage, offer};
+use super::{aggregate_call, offer};
 use crate::asof_join::kind::Kind;
 use crate::asof_join::match_shape::{Output, Shape, match_shape};
 use crate::asof_join::match_window::match_window;
@@ -342,7 +343,7 @@ impl JoinPlan {
             for bound in [self.lower, self.upper].into_iter().flatten() {
                 translator.value(bound.time)?;
             }
-            join_stage::Right::check(self)
+            RightSide::check(self)
         }
     }
 

@@ -109,6 +109,12 @@ impl VectorSource {
         }
     }
 
+    /// Whether [`VectorSource::next`] is going to leave the window under way, whose lanes are then gone. It may leave it
+    /// otherwise too if vectors are ruled out.
+    pub fn is_window_done(&self) -> bool {
+        self.open && self.range == self.ranges.len()
+    }
+
     fn open_window(&mut self) -> bool {
         let Some((ranges, window)) = self.scan.next_window() else {
             return false;
