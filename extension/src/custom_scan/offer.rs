@@ -5,6 +5,7 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::own_aggregate::Arrival;
 use super::settings::{self, Vectorize};
 use super::time_join::{TimeJoin, number_types};
 use super::translate::{Scalars, Translation, Translator};
@@ -347,7 +348,7 @@ unsafe fn offer_aggregate(
         leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause((*query).havingQual, LEAVES));
         for leaf in nodes::list::<pg_sys::Node>(leaves) {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                aggregate_call::aggregate(&mut translator, leaf.cast())?;
+                aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
             }
         }

@@ -8,7 +8,7 @@
 
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::VECTOR_ROWS;
-use lanes_columnar::vector::frame::{Bounds, Frame};
+use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::zone_map::Zone;
@@ -35,9 +35,9 @@ pub struct VectorSource {
     scan: Scan,
     lanes: Vec<Lane>,
     dictionaries: Vec<DictionaryView>,
-    bounds: Vec<Bounds>,
-    /// Attributes of integers whose bounds somebody wants.
-    bounds_wanted: Vec<usize>,
+    zones: Vec<Option<Zone>>,
+    /// Attributes whose zones somebody wants.
+    zones_wanted: Vec<usize>,
     ranges: Vec<Range>,
     /// The range that the next vector begins with; backwards, the one after that.
     range: usize,
@@ -58,7 +58,7 @@ impl VectorSource {
     pub unsafe fn begin(
         relation: pg_sys::Relation,
         snapshot: pg_sys::Snapshot,
-        bounds_wanted: Vec<usize>,
+        zones_wanted: Vec<usize>,
     ) -> VectorSource {
         // SAFETY: the caller's promise.
         unsafe {
@@ -68,8 +68,8 @@ impl VectorSource {
                 scan: Scan::begin(relation, snapshot, std::ptr::null()),
                 lanes: Vec::new(),
                 dictionaries: Vec::new(),
-                bounds: Vec::new(),
-                bounds_wanted,
+                zones: Vec::new(),
+                zones_wanted,
                 ranges: Vec::new(),
                 range: 0,
                 backward: false,
@@ -116,9 +116,9 @@ impl VectorSource {
                 continue;
             }
             self.counters.rows += selection.count() as u64;
-            for index in 0..self.bounds_wanted.len() {
-                let attribute = self.bounds_wanted[index];
-                self.bounds[attribute] = self.bounds_of(attribute);
+            for index in 0..self.zones_wanted.len() {
+                let attribute = self.zones_wanted[index];
+                self.zones[attribute] = self.zone(attribute);
             }
             return Some(selection);
         }
@@ -139,8 +139,8 @@ impl VectorSource {
         self.dictionaries.clear();
         self.dictionaries.extend_from_slice(window.dictionaries());
         let attributes = self.lanes.len();
-        self.bounds.clear();
-        self.bounds.resize(attributes, Bounds::default());
+        self.zones.clear();
+        self.zones.resize(attributes, None);
         self.ranges.clear();
         self.ranges.extend_from_slice(ranges);
         self.outlet = window.outlet();
@@ -223,19 +223,6 @@ impl VectorSource {
             .zone(attribute, self.place / VECTOR_ROWS)
     }
 
-    fn bounds_of(&self, attribute: usize) -> Bounds {
-        let zone = self.zone(attribute);
-        match zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted)) {
-            Some((Some(minimum), Some(maximum), sorted)) if minimum <= maximum => Bounds {
-                known: true,
-                minimum,
-                maximum,
-                sorted,
-            },
-            _ => Bounds::default(),
-        }
-    }
-
     /// The vector under way.
     pub fn frame<'a>(&'a self, scalars: &'a [Option<Scalar>]) -> Frame<'a> {
         Frame {
@@ -244,7 +231,7 @@ impl VectorSource {
             place: self.place,
             rows: self.rows,
             scalars,
-            bounds: &self.bounds,
+            zones: &self.zones,
             given: &[],
         }
     }
