@@ -9,7 +9,8 @@
 //! The cast, in that order:
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
-//! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the engine's.
+//! - [`translate`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the
+//!   engine's.
 //! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join below an aggregation, found and executed.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`aggregate_state`]: the nodes under execution. [`time_sort`]: rows that did not come in the order
@@ -30,6 +31,7 @@ pub mod aggregate_call;
 pub mod aggregate_state;
 pub mod answers;
 pub mod buckets;
+pub mod epoch_bucket;
 pub mod explain;
 pub mod join_stage;
 pub mod offer;
