@@ -47,9 +47,9 @@ pub mod sort_key;
 pub mod state;
 pub mod text_test;
 pub mod time_join;
+pub mod time_sort;
 pub mod top_n_plan;
 pub mod top_n_state;
-pub mod time_sort;
 pub mod translate;
 pub mod vector_source;
 
