@@ -9,7 +9,7 @@ use super::own_aggregate::Arrival;
 use super::settings::{self, Vectorize};
 use super::time_join::{TimeJoin, number_types};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, plan, require};
+use super::{aggregate_call, plan, require, top_n_plan};
 use crate::asof_join::{self, tree};
 use crate::pg::{nodes, ports};
 use crate::table_am::routine;
@@ -19,7 +19,7 @@ static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
 
 /// Cost of a qual or an aggregate for one row, in units of `cpu_operator_cost`: a vector takes about a thirtieth of
 /// what the row-by-row executor takes.
-const VECTOR_SHARE: f64 = 1.0 / 30.0;
+pub const VECTOR_SHARE: f64 = 1.0 / 30.0;
 
 /// Cost of a row of either side of a join by time, in the same units.
 const JOIN_SHARE: f64 = 1.0;
@@ -248,6 +248,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
         (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         (*path).custom_private = pushed;
         (*path).methods = plan::scan_path_methods();
+        top_n_plan::offer(root, relation, &mut translator, path, pushed);
         pg_sys::add_path(relation, path.cast());
     }
 }

@@ -1,4 +1,4 @@
-//! The visible rows of a table as vectors, in row order.
+//! The visible rows of a table as vectors, in row order or from the last vector to the first.
 //!
 //! ```text
 //! segment → visible ranges + window (table_am::scan) → vectors of the window:
@@ -39,7 +39,9 @@ pub struct VectorSource {
     /// Attributes whose zones somebody wants.
     zones_wanted: Vec<usize>,
     ranges: Vec<Range>,
+    /// The range that the next vector begins with; backwards, the one after that.
     range: usize,
+    backward: bool,
     outlet: *const RowOutlet,
     /// The row at place 0 of the window.
     first_row: u64,
@@ -70,6 +72,7 @@ impl VectorSource {
                 zones_wanted,
                 ranges: Vec::new(),
                 range: 0,
+                backward: false,
                 outlet: std::ptr::null(),
                 first_row: 0,
                 place: 0,
@@ -81,13 +84,25 @@ impl VectorSource {
         }
     }
 
+    /// Starts over: from the first row, or from the last vector to the first. The rows are those that there were.
+    pub fn rewind(&mut self, backward: bool) {
+        self.backward = backward;
+        self.open = false;
+        self.scan.rewind(!backward);
+    }
+
     /// Goes on to the next vector that has visible rows and is not ruled out; they are selected.
     pub fn next(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> Option<Selection> {
         loop {
             if !self.open && !self.open_window() {
                 return None;
             }
-            let Some(selection) = self.next_vector() else {
+            let found = if self.backward {
+                self.previous_vector()
+            } else {
+                self.next_vector()
+            };
+            let Some(selection) = found else {
                 self.open = false;
                 continue;
             };
@@ -116,7 +131,7 @@ impl VectorSource {
     }
 
     fn open_window(&mut self) -> bool {
-        let Some((ranges, window)) = self.scan.next_window() else {
+        let Some((ranges, window)) = self.scan.next_window(!self.backward) else {
             return false;
         };
         self.lanes.clear();
@@ -130,7 +145,7 @@ impl VectorSource {
         self.ranges.extend_from_slice(ranges);
         self.outlet = window.outlet();
         self.first_row = window.first_row;
-        self.range = 0;
+        self.range = if self.backward { self.ranges.len() } else { 0 };
         self.rows = 0;
         // The vector before the first.
         let first = (self.ranges[0].from - self.first_row) as usize;
@@ -167,7 +182,39 @@ impl VectorSource {
         Some(selection)
     }
 
-    fn zone(&self, attribute: usize) -> Option<Zone> {
+    /// The visible rows of the vector before, if the window has any.
+    fn previous_vector(&mut self) -> Option<Selection> {
+        let under_way = self.first_row + self.place as u64;
+        let before = if self.rows > 0 { under_way } else { u64::MAX };
+        let range = self.ranges[..self.range].last()?;
+        let last = (range.to.min(before) - 1 - self.first_row) as usize;
+        self.place = last / VECTOR_ROWS * VECTOR_ROWS;
+        self.rows = last + 1 - self.place;
+        let start = self.first_row + self.place as u64;
+        let end = start + self.rows as u64;
+        let mut selection = Selection::NONE;
+        while let Some(range) = self.ranges[..self.range].last() {
+            if range.to <= start {
+                break;
+            }
+            let (from, to) = (range.from.max(start) - start, range.to.min(end) - start);
+            selection.insert(from as usize, to as usize);
+            if range.from < start {
+                break;
+            }
+            self.range -= 1;
+        }
+        Some(selection)
+    }
+
+    /// Leaves out the vector under way, of which these rows were selected.
+    pub fn skip(&mut self, selection: &Selection) {
+        self.counters.vectors_skipped += 1;
+        self.counters.rows -= selection.count() as u64;
+    }
+
+    /// The zone map of an attribute in the vector under way, where there is one.
+    pub fn zone(&self, attribute: usize) -> Option<Zone> {
         if !self.zone_maps {
             return None;
         }
@@ -197,6 +244,22 @@ impl VectorSource {
     /// A row of the vector as a place in the lanes.
     pub fn place(&self, row: usize) -> usize {
         self.place + row
+    }
+
+    /// The number of the row at a place of the vector's lanes.
+    pub fn row_number(&self, place: usize) -> u64 {
+        self.first_row + place as u64
+    }
+
+    /// Opens a window on rows `from..to`, all of one segment, of which the first and the last are visible: its lanes,
+    /// and the number of the row at their place 0. The scan has to be rewound before it goes on.
+    pub fn open_rows(&mut self, from: u64, to: u64) -> Option<(*const RowOutlet, u64)> {
+        self.open = false;
+        if !self.scan.open_rows(from, to) {
+            return None;
+        }
+        let window = self.scan.window()?;
+        Some((window.outlet(), window.first_row))
     }
 
     /// The tuple id of a row of the vector.

@@ -131,6 +131,19 @@ impl Aggregation {
         Ok(())
     }
 
+    /// To which groups the selected rows of a vector belong, and how many groups there are now.
+    ///
+    /// # Errors
+    /// Those of the keys' expressions.
+    pub fn grouping(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<(Grouping<'_>, usize)> {
+        let assigned = self.groups.assign(frame, selection)?;
+        Ok((assigned.grouping, assigned.groups))
+    }
+
     /// There are no more rows. Answers may be asked for from now on.
     pub fn finish(&mut self) {
         for aggregate in &mut self.aggregates {

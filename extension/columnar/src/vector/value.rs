@@ -78,6 +78,23 @@ impl Operand {
         }
     }
 
+    /// Whether the number of a row is not NULL.
+    ///
+    /// # Safety
+    /// The row is one of the operand's.
+    #[inline]
+    pub unsafe fn is_valid(&self, row: usize) -> bool {
+        match self {
+            Operand::Each { validity, .. } if validity.is_null() => true,
+            // SAFETY: the caller's promise.
+            Operand::Each { validity, .. } => unsafe {
+                load_word(*validity, row / 64) >> (row % 64) & 1 == 1
+            },
+            Operand::Same(_) => true,
+            Operand::Null => false,
+        }
+    }
+
     /// The number of a row that is not NULL.
     ///
     /// # Safety
