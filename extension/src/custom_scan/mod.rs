@@ -12,13 +12,14 @@
 //! The cast, in that order:
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
-//! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the engine's.
+//! - [`translate`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the
+//!   engine's.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
 //! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join below an aggregation, found and executed.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
-//! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]: rows fetched by
-//!   number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
+//! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
+//!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
 //! - [`explain`]: what EXPLAIN says of them. [`state`]: how a node of PostgreSQL's owns a state of ours.
 //!
 //! *Plan and state are two things.* A plan holds PostgreSQL's own expressions and lists only, so it can be copied and
@@ -35,6 +36,7 @@ pub mod aggregate_call;
 pub mod aggregate_state;
 pub mod answers;
 pub mod buckets;
+pub mod epoch_bucket;
 pub mod explain;
 pub mod join_stage;
 pub mod kept_rows;
