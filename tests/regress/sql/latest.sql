@@ -58,7 +58,7 @@ SELECT same('SELECT sum(id), count(*) FROM (SELECT DISTINCT ON (s) id FROM l ORD
 SELECT same('SELECT q.* FROM (VALUES (1), (3), (6)) v (x), LATERAL (SELECT DISTINCT ON (s) x, s, id FROM l WHERE f < x ORDER BY s, ts DESC, id) q ORDER BY x, s');
 SELECT same('SELECT a.s, a.id FROM (SELECT DISTINCT ON (s) s, id FROM l ORDER BY s, ts DESC) a JOIN (SELECT DISTINCT ON (s) s, id FROM l ORDER BY s, ts DESC) b USING (id) ORDER BY 1');
 SELECT DISTINCT same(format('SELECT DISTINCT %s FROM l %s ORDER BY %1$s DESC', g, w))
-FROM unnest('{s, b, n, d, "s, n", "n + 1", "b, f + 0"}'::text[]) g, unnest('{"", "WHERE id % 7 = 1", "WHERE id < 0"}'::text[]) w;
+FROM unnest('{s, b, n, d, "s, n", "n + 1", "b, f + 0"}'::text[]) g, unnest('{"", "WHERE id % 7 = 1", "WHERE id % 7 > 7"}'::text[]) w;
 
 -- Of rows that tie, the last one in row order.
 CREATE TABLE t (k int, ts int, v int) USING lanes;
@@ -90,8 +90,8 @@ ROLLBACK;
 CREATE ROLE regress_lanes_reader;
 GRANT SELECT ON l TO regress_lanes_reader;
 ALTER TABLE l ENABLE ROW LEVEL SECURITY;
-CREATE POLICY few ON l USING (length(s) = 2 AND id < 100);
-CREATE FUNCTION tell(int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS $$ BEGIN IF $1 > 97 THEN RAISE NOTICE 'saw %', $1; END IF; RETURN true; END $$;
+CREATE POLICY few ON l USING (length(s) = 2 AND id < 8000);
+CREATE FUNCTION tell(int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS $$ BEGIN IF $1 > 7997 THEN RAISE NOTICE 'saw %', $1; END IF; RETURN true; END $$;
 SET ROLE regress_lanes_reader;
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (b) id FROM l WHERE tell(id) ORDER BY b, id;
 SELECT DISTINCT ON (b) id FROM l WHERE tell(id) ORDER BY b, id DESC;
