@@ -104,6 +104,11 @@ pub trait Accumulator {
         rows: usize,
     ) -> Evaluation<()>;
 
+    /// The states, if they are nothing but the numbers of rows: then [`Input::Nothing`] need not be added row by row.
+    fn counts(&mut self) -> Option<&mut [u64]> {
+        None
+    }
+
     /// The result for a group.
     fn answer(&self, group: usize) -> Answer;
 
@@ -145,6 +150,10 @@ impl Accumulator for Count {
     ) -> Evaluation<()> {
         add_counts(&mut self.counts, grouping, selection, rows);
         Ok(())
+    }
+
+    fn counts(&mut self) -> Option<&mut [u64]> {
+        Some(&mut self.counts)
     }
 
     fn answer(&self, group: usize) -> Answer {

@@ -3,7 +3,6 @@
 use super::frame::Frame;
 use super::number::{Number, NumberType, Operation, Scalar};
 use super::selection::Selection;
-use super::text::load_word;
 use super::{Evaluation, EvaluationError, VECTOR_WORDS};
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
@@ -64,6 +63,19 @@ impl Operand {
             Operand::Each { validity, .. } => unsafe { selection.and_bitmap(*validity) },
             Operand::Same(_) => *selection,
             Operand::Null => Selection::NONE,
+        }
+    }
+
+    /// As [`Self::valid`], without a copy where all are.
+    pub fn valid_in<'a>(
+        &self,
+        selection: &'a Selection,
+        room: &'a mut Option<Selection>,
+    ) -> &'a Selection {
+        match self {
+            Operand::Each { validity, .. } if validity.is_null() => selection,
+            Operand::Same(_) => selection,
+            _ => room.insert(self.valid(selection)),
         }
     }
 
@@ -180,10 +192,8 @@ fn both_valid(a: Operand, b: Operand, rows: usize, out: &mut [u64; VECTOR_WORDS]
         (a, b) if a.is_null() => b,
         (a, b) if b.is_null() => a,
         (a, b) => {
-            for (i, word) in out.iter_mut().enumerate().take(rows.div_ceil(64)) {
-                // SAFETY: both bitmaps cover the vector.
-                *word = unsafe { load_word(a, i) & load_word(b, i) };
-            }
+            // SAFETY: both bitmaps cover the vector.
+            unsafe { lanes_simd::combine::and(a, b, rows, out.as_mut_ptr()) };
             out.as_ptr()
         }
     }
