@@ -76,6 +76,7 @@ pub struct Moments<T> {
 
 /// What `float8_accum` keeps.
 #[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub(crate) struct FloatState {
     count: f64,
     sum: f64,
@@ -154,14 +155,15 @@ impl<T: Number> Accumulator for Moments<T> {
                 }
                 // SAFETY: as above.
                 Grouping::Each(ids) if unsafe { is_moderate::<T>(values, rows) } => {
-                    let values = values.cast::<T>();
+                    let (ids, values) = (ids.as_ptr(), values.cast::<T>());
                     let states = self.states.as_mut_ptr();
-                    selection.for_each_of(rows, |row| {
+                    // Owns its pointers, lest they be read anew after each store.
+                    selection.for_each_of(rows, move |row| {
                         // SAFETY: as above; ids of selected rows are below the number of groups.
                         unsafe {
-                            let state = &mut *states.add(*ids.get_unchecked(row) as usize);
-                            state.count += 1.0;
-                            state.sum += (*values.add(row)).to_f64();
+                            let state = states.add(*ids.add(row) as usize).cast::<[f64; 2]>();
+                            let [count, sum] = *state;
+                            *state = [count + 1.0, sum + (*values.add(row)).to_f64()];
                         }
                     });
                     return Ok(());

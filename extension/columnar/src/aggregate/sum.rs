@@ -78,11 +78,12 @@ where
             }
             (Grouping::Each(ids), Operand::Each { values, .. }) if !squares => {
                 let (counts, sums) = (self.counts.as_mut_ptr(), self.sums.as_mut_ptr());
-                let values = values.cast::<T>();
-                selection.for_each_of(rows, |row| {
+                let (ids, values) = (ids.as_ptr(), values.cast::<T>());
+                // Owns its pointers, lest they be read anew after each store.
+                selection.for_each_of(rows, move |row| {
                     // SAFETY: as above; ids of selected rows are below the number of groups.
                     unsafe {
-                        let group = *ids.get_unchecked(row) as usize;
+                        let group = *ids.add(row) as usize;
                         *counts.add(group) += 1;
                         *sums.add(group) += i128::from((*values.add(row)).to_scalar().0 as i64);
                     }

@@ -190,7 +190,7 @@ impl Selection {
     }
 
     /// The rows, ascending.
-    #[inline]
+    #[inline(always)]
     pub fn for_each(&self, mut take: impl FnMut(usize)) {
         for (i, &word) in self.words.iter().enumerate() {
             if word == u64::MAX {
