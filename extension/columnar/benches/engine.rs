@@ -253,7 +253,7 @@ impl Table {
                 place,
                 rows: VECTOR_ROWS.min(self.rows - place),
                 scalars: &scalars,
-                bounds: &[],
+                zones: &[],
                 given: &[],
             };
             if all.0 != frame.rows {

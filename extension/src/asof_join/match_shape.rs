@@ -95,6 +95,32 @@ pub struct Shape {
     pub outputs: Vec<Output>,
 }
 
+impl Shape {
+    /// Rows of a table, about which nothing else is known yet.
+    pub(super) fn without_order(
+        table: pg_sys::Oid,
+        entry: i32,
+        time: i16,
+        time_kind: Kind,
+    ) -> Shape {
+        Shape {
+            table,
+            entry,
+            time,
+            time_kind,
+            backward: false,
+            keys: Vec::new(),
+            bounds: Vec::new(),
+            tolerance: None,
+            ties: Vec::new(),
+            arrival: None,
+            table_quals: Vec::new(),
+            residual_quals: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+}
+
 /// What an expression refers to.
 #[derive(Clone, Copy, Default)]
 struct References {
@@ -152,7 +178,37 @@ pub unsafe fn match_shape(
 ) -> Result<Shape, &'static str> {
     // SAFETY: the caller's promise; casts follow tags.
     unsafe {
-        let plain = (*query).commandType == pg_sys::CmdType::CMD_SELECT
+        let plain = reads_plainly(query)
+            && !(*query).hasAggs
+            && (*query).limitOption == pg_sys::LimitOption::LIMIT_OPTION_COUNT;
+        if !plain || !is_one(root, (*query).limitCount) {
+            return Err("it is not a plain SELECT … ORDER BY … LIMIT 1");
+        }
+        let (entry, table) = single_table(query)?;
+        let (time, time_kind, backward, ties, arrival) = order(query)?;
+        let mut shape = Shape {
+            backward,
+            ties,
+            arrival,
+            outputs: outputs(query),
+            ..Shape::without_order((*table).relid, entry, time, time_kind)
+        };
+        for condition in tree::conjuncts((*(*query).jointree).quals) {
+            sort_in(root, &mut shape, condition)?;
+        }
+        if shape.bounds.is_empty() {
+            return Err("nothing bounds its time");
+        }
+        shape.tolerance = tolerance(&shape);
+        Ok(shape)
+    }
+}
+
+/// Whether a query does nothing with the rows of one FROM and WHERE but what its target list, order and limit say.
+pub(super) unsafe fn reads_plainly(query: *const pg_sys::Query) -> bool {
+    // SAFETY: a live query.
+    unsafe {
+        (*query).commandType == pg_sys::CmdType::CMD_SELECT
             && (*query).setOperations.is_null()
             && (*query).cteList.is_null()
             && (*query).groupClause.is_null()
@@ -162,12 +218,16 @@ pub unsafe fn match_shape(
             && (*query).windowClause.is_null()
             && (*query).rowMarks.is_null()
             && (*query).limitOffset.is_null()
-            && !(*query).hasAggs
             && !(*query).hasTargetSRFs
-            && (*query).limitOption == pg_sys::LimitOption::LIMIT_OPTION_COUNT;
-        if !plain || !is_one(root, (*query).limitCount) {
-            return Err("it is not a plain SELECT … ORDER BY … LIMIT 1");
-        }
+    }
+}
+
+/// The one table that a query reads, to which no row-level security applies, with its number.
+pub(super) unsafe fn single_table(
+    query: *const pg_sys::Query,
+) -> Result<(i32, *mut pg_sys::RangeTblEntry), &'static str> {
+    // SAFETY: a live query; the cast follows the tag.
+    unsafe {
         let from = tree::elements::<pg_sys::Node>((*(*query).jointree).fromlist);
         let [from] = from[..] else {
             return Err("it reads more than one table");
@@ -183,30 +243,39 @@ pub unsafe fn match_shape(
         if !(*table).securityQuals.is_null() {
             return Err("row-level security applies to its table");
         }
-        let (time, time_kind, backward, ties, arrival) = order(query)?;
-        let mut shape = Shape {
-            table: (*table).relid,
-            entry,
-            time,
-            time_kind,
-            backward,
-            keys: Vec::new(),
-            bounds: Vec::new(),
-            tolerance: None,
-            ties,
-            arrival,
-            table_quals: Vec::new(),
-            residual_quals: Vec::new(),
-            outputs: outputs(query),
-        };
-        for condition in tree::conjuncts((*(*query).jointree).quals) {
-            sort_in(root, &mut shape, condition)?;
+        Ok((entry, table))
+    }
+}
+
+/// Whether an expression refers to the outer query, or cannot be evaluated by itself.
+pub(super) unsafe fn mentions_outer(call: *mut pg_sys::Aggref) -> bool {
+    // SAFETY: a live aggregate.
+    unsafe {
+        let inputs = [
+            (*call).args.cast::<pg_sys::Node>(),
+            (*call).aggfilter.cast(),
+        ];
+        inputs.into_iter().any(|input| {
+            let about = references(input);
+            about.outer || about.unfit
+        })
+    }
+}
+
+/// The column that a condition bounds by an expression of the outer query.
+pub(super) unsafe fn bounded_time(
+    root: *mut pg_sys::PlannerInfo,
+    condition: *mut pg_sys::Node,
+) -> Option<(i16, Kind)> {
+    // SAFETY: a live condition; the cast follows the tag.
+    unsafe {
+        let condition = pg_sys::eval_const_expressions(root, tree::copy(condition));
+        if !tree::is_a(condition, pg_sys::NodeTag::T_OpExpr) || !references(condition).outer {
+            return None;
         }
-        if shape.bounds.is_empty() {
-            return Err("nothing bounds its time");
-        }
-        shape.tolerance = tolerance(&shape);
-        Ok(shape)
+        let found = comparison(condition.cast())?;
+        let bounds = found.strategy != pg_sys::BTEqualStrategyNumber as i32;
+        (bounds && found.kind.is_ordered()).then_some((found.column, found.kind))
     }
 }
 
@@ -389,7 +458,7 @@ unsafe fn comparison(expression: *const pg_sys::OpExpr) -> Option<Comparison> {
 }
 
 /// Puts a condition where it belongs.
-unsafe fn sort_in(
+pub(super) unsafe fn sort_in(
     root: *mut pg_sys::PlannerInfo,
     shape: &mut Shape,
     condition: *mut pg_sys::Node,

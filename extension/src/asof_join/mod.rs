@@ -21,6 +21,7 @@
 //! | [`permission`] | permissions go where tables go |
 //! | [`tree`] | walking trees, making nodes |
 //! | [`match_shape`] | recognising a lateral sub-select that finds one row by time, ours or hand-written |
+//! | [`match_window`] | recognising one that aggregates the rows within a stretch of time |
 //! | [`offer`] | offering an accelerated join to the planner, with its costs |
 //! | [`plan`], [`node`] | the plan node, and what it remembers |
 //! | [`exec`] | executing it: [`history`] is the right side in memory, [`kind`] the images it compares, [`executor`] core's inline pieces |
@@ -46,10 +47,11 @@ mod exec;
 mod executor;
 mod history;
 mod join_tree;
-mod kind;
+pub mod kind;
 mod lateral;
 mod marker;
 pub mod match_shape;
+pub mod match_window;
 mod node;
 pub mod offer;
 mod permission;
@@ -57,7 +59,7 @@ pub mod plan;
 pub mod planner_hook;
 mod rewrite;
 mod tolerance;
-mod tree;
+pub mod tree;
 
 pgrx::extension_sql_file!("../../../sql/asof.sql", name = "asof");
 

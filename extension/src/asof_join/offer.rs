@@ -51,7 +51,7 @@ unsafe extern "C-unwind" fn join_paths(
 
 /// How much more than `work_mem * hash_mem_multiplier` a history may be expected to take. It does not spill, so there must be a
 /// limit; without an index the alternative is to read the table for each row, so it is not the same one.
-const MEMORY_FACTOR: f64 = 16.0;
+pub const MEMORY_FACTOR: f64 = 16.0;
 
 /// Costs of what the node does, in the planner's units.
 struct Cost {

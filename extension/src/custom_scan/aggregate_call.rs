@@ -1,21 +1,20 @@
 //! From PostgreSQL's aggregate calls and grouping expressions to the engine's, and from the engine's answers to datums.
 
 use lanes_columnar::aggregate::accumulator::Count;
-use lanes_columnar::aggregate::edge::Edge;
 use lanes_columnar::aggregate::extreme::{End, Extreme};
 use lanes_columnar::aggregate::logic::Logic;
 use lanes_columnar::aggregate::moments::Moments;
 use lanes_columnar::aggregate::sum::{FloatSum, IntegerShape, IntegerSums};
-use lanes_columnar::aggregate::weighted::Weighted;
 use lanes_columnar::aggregate::{Accumulator, Aggregate, Argument, Key};
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
 use super::buckets::{self, FunctionBuckets, Reach};
+use super::own_aggregate::{self, Arrival, Ordered, is_ours};
 use super::translate::{
-    Scalars, Translation, Translator, attribute, describe, function_name, is_text_column,
-    number_type, strip, type_name,
+    Scalars, Translation, Translator, describe, function_name, is_text_column, number_type, strip,
+    type_name,
 };
 use crate::pg::{datum, nodes};
 
@@ -52,6 +51,7 @@ pub enum Moment {
 pub unsafe fn aggregate(
     translator: &mut Translator,
     call: *mut pg_sys::Aggref,
+    arrival: Arrival,
 ) -> Translation<(Aggregate, Shape)> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -59,9 +59,6 @@ pub unsafe fn aggregate(
         let name = || function_name(call.aggfnoid.to_u32());
         if !call.aggdistinct.is_null() {
             return Err(format!("DISTINCT in {}", name()));
-        }
-        if !call.aggorder.is_null() {
-            return Err(format!("ORDER BY in {}", name()));
         }
         if call.aggkind as u8 != b'n' || call.aggvariadic || call.agglevelsup != 0 {
             return Err(format!("aggregate {}", name()));
@@ -73,7 +70,11 @@ pub unsafe fn aggregate(
         let arguments: Vec<*mut pg_sys::Node> = nodes::list::<pg_sys::TargetEntry>(call.args)
             .map(|entry| (*entry).expr.cast())
             .collect();
-        let (argument, accumulator, shape) = builtin(translator, call, &arguments)?;
+        let ordered = Ordered::of(call, arrival);
+        if !ordered.is_heeded(call) {
+            return Err(format!("ORDER BY in {}", name()));
+        }
+        let (argument, accumulator, shape) = builtin(translator, call, &arguments, &ordered)?;
         let aggregate = Aggregate {
             filter,
             argument,
@@ -83,12 +84,14 @@ pub unsafe fn aggregate(
     }
 }
 
-type Parts = (Argument, Box<dyn Accumulator>, Shape);
+/// What an aggregate takes, its states, and how its answer becomes a datum.
+pub(super) type Parts = (Argument, Box<dyn Accumulator>, Shape);
 
 unsafe fn builtin(
     translator: &mut Translator,
     call: &pg_sys::Aggref,
     arguments: &[*mut pg_sys::Node],
+    ordered: &Ordered,
 ) -> Translation<Parts> {
     use pg_sys::*;
     let function = call.aggfnoid.to_u32();
@@ -99,8 +102,9 @@ unsafe fn builtin(
             F_COUNT_ => Ok((Argument::Nothing, Box::new(Count::default()), Shape::BigInt)),
             F_COUNT_ANY => {
                 let argument = strip(arguments[0]);
-                let taken = if (*argument).type_ == NodeTag::T_Var {
-                    Argument::Presence(attribute(argument)?)
+                let taken = if (*argument).type_ == NodeTag::T_Var && !translator.is_given(argument)
+                {
+                    Argument::Presence(translator.attribute(argument)?)
                 } else if !contain_var_clause(argument) && (*argument).type_ == NodeTag::T_Const {
                     match (*argument.cast::<Const>()).constisnull {
                         false => Argument::Nothing,
@@ -147,78 +151,28 @@ unsafe fn builtin(
             F_STDDEV_SAMP_FLOAT8 | F_STDDEV_FLOAT8 => {
                 moments::<f64>(translator, arguments, variance(true, true))
             }
-            F_MIN_INT2 | F_MIN_INT4 | F_MIN_INT8 | F_MIN_FLOAT4 | F_MIN_FLOAT8 | F_MIN_DATE
-            | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => {
-                extreme(translator, arguments, End::Minimum)
-            }
-            F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_DATE
-            | F_MAX_TIME | F_MAX_TIMESTAMP | F_MAX_TIMESTAMPTZ => {
-                extreme(translator, arguments, End::Maximum)
-            }
             F_BOOL_AND | F_EVERY | F_BOOL_OR => {
                 let predicate = translator.predicate(arguments[0])?;
                 let logic = Logic::new(function != F_BOOL_OR);
                 Ok((Argument::Truth(predicate), Box::new(logic), Shape::Truth))
             }
-            _ => ours(translator, call, arguments),
+            _ => match end_of(function) {
+                Some(end) => extreme(translator, arguments, end),
+                None => own_aggregate::parts(translator, call, arguments, ordered),
+            },
         }
     }
 }
 
-/// The aggregates of this extension.
-unsafe fn ours(
-    translator: &mut Translator,
-    call: &pg_sys::Aggref,
-    arguments: &[*mut pg_sys::Node],
-) -> Translation<Parts> {
-    // SAFETY: as for `builtin`.
-    unsafe {
-        let function = call.aggfnoid.to_u32();
-        let name = function_name(function);
-        if !is_ours(call.aggfnoid) {
-            return Err(format!("aggregate {name}"));
-        }
-        match name.as_str() {
-            "first" | "last" => {
-                let end = if name == "first" {
-                    End::Minimum
-                } else {
-                    End::Maximum
-                };
-                let value = translator.value(arguments[0])?;
-                let time = translator.value(arguments[1])?;
-                let (v, t) = (value.number(), time.number());
-                let edge: Box<dyn Accumulator> = with_number!(v, V => with_number!(t, T => {
-                    Box::new(Edge::<V, T>::new(end))
-                }));
-                Ok((Argument::Pair(value, time), edge, Shape::Number(v)))
-            }
-            "vwap" => {
-                let price = translator.value(arguments[0])?;
-                let volume = translator.value(arguments[1])?;
-                if price.number() != NumberType::F64 || volume.number() != NumberType::F64 {
-                    return Err("vwap of other types".into());
-                }
-                let weighted = Box::new(Weighted::default());
-                Ok((Argument::Pair(price, volume), weighted, Shape::Double))
-            }
-            _ => Err(format!("aggregate {name}")),
-        }
-    }
-}
-
-/// Whether a function is one of the schema of this extension.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn is_ours(function: pg_sys::Oid) -> bool {
-    if function.to_u32() < pg_sys::FirstNormalObjectId {
-        return false;
-    }
-    // SAFETY: catalogue look-ups.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), true);
-        schema != pg_sys::InvalidOid && pg_sys::get_func_namespace(function) == schema
+/// Which end of numbers an aggregate finds, if it is `min` or `max` of them.
+pub fn end_of(function: u32) -> Option<End> {
+    use pg_sys::*;
+    match function {
+        F_MIN_INT2 | F_MIN_INT4 | F_MIN_INT8 | F_MIN_FLOAT4 | F_MIN_FLOAT8 | F_MIN_DATE
+        | F_MIN_TIME | F_MIN_TIMESTAMP | F_MIN_TIMESTAMPTZ => Some(End::Minimum),
+        F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_DATE
+        | F_MAX_TIME | F_MAX_TIMESTAMP | F_MAX_TIMESTAMPTZ => Some(End::Maximum),
+        _ => None,
     }
 }
 
@@ -326,7 +280,7 @@ pub unsafe fn key(
             {
                 return Err("a nondeterministic collation in GROUP BY".into());
             }
-            return Ok((Key::Text(attribute(node)?), KeyShape::Text));
+            return Ok((Key::Text(translator.attribute(node)?), KeyShape::Text));
         }
         if type_of == pg_sys::BOOLOID {
             return Ok((Key::Truth(translator.predicate(node)?), KeyShape::Truth));

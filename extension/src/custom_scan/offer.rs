@@ -5,9 +5,12 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::own_aggregate::Arrival;
 use super::settings::{self, Vectorize};
+use super::time_join::{TimeJoin, number_types};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, plan, require};
+use super::{aggregate_call, plan, require, top_n_plan};
+use crate::asof_join::{self, tree};
 use crate::pg::{nodes, ports};
 use crate::table_am::routine;
 
@@ -16,7 +19,10 @@ static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
 
 /// Cost of a qual or an aggregate for one row, in units of `cpu_operator_cost`: a vector takes about a thirtieth of
 /// what the row-by-row executor takes.
-const VECTOR_SHARE: f64 = 1.0 / 30.0;
+pub const VECTOR_SHARE: f64 = 1.0 / 30.0;
+
+/// Cost of a row of either side of a join by time, in the same units.
+const JOIN_SHARE: f64 = 1.0;
 
 /// Installs the hooks.
 pub fn register() {
@@ -60,16 +66,48 @@ unsafe extern "C-unwind" fn upper_hook(
         if let Some(previous) = PREVIOUS_UPPER {
             previous(root, stage, input, output, extra);
         }
-        if stage == pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG
-            && settings::vectorize() != Vectorize::Off
-            && let Some(index) = only_relation(input)
+        if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG
+            || settings::vectorize() == Vectorize::Off
         {
+            return;
+        }
+        if let Some(index) = only_relation(input) {
             let entry = *(*root).simple_rte_array.add(index as usize);
             if !is_lanes_scan(input, entry) {
                 return;
             }
-            if let Err(reason) = offer_aggregate(root, index, input, output) {
+            if let Err(reason) = offer_aggregate(root, input, None, output) {
                 require::note(root, index, format!("aggregation: {reason}"));
+            }
+        } else if let Some(join) = TimeJoin::of(root, input) {
+            let offered = join
+                .and_then(|join| offer_aggregate(root, join.left_relation, Some(&join), output));
+            if let Err(reason) = offered {
+                for table in joined_tables(root, input) {
+                    require::note(root, table, format!("join by time: {reason}"));
+                }
+            }
+        }
+    }
+}
+
+/// The tables of a join, by their range-table indexes.
+unsafe fn joined_tables(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+) -> Vec<u32> {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let mut tables = Vec::new();
+        let mut index = -1;
+        loop {
+            index = pg_sys::bms_next_member((*joined).relids, index);
+            if index < 0 {
+                return tables;
+            }
+            let entry = *(*root).simple_rte_array.add(index as usize);
+            if (*entry).rtekind == pg_sys::RTEKind::RTE_RELATION {
+                tables.push(index as u32);
             }
         }
     }
@@ -86,7 +124,7 @@ unsafe fn only_relation(relation: *mut pg_sys::RelOptInfo) -> Option<u32> {
 }
 
 /// Whether a relation of a query is a lanes table to be scanned, one without children.
-unsafe fn is_lanes_scan(
+pub unsafe fn is_lanes_scan(
     relation: *mut pg_sys::RelOptInfo,
     entry: *mut pg_sys::RangeTblEntry,
 ) -> bool {
@@ -210,6 +248,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
         (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         (*path).custom_private = pushed;
         (*path).methods = plan::scan_path_methods();
+        top_n_plan::offer(root, relation, &mut translator, path, pushed);
         pg_sys::add_path(relation, path.cast());
     }
 }
@@ -252,11 +291,11 @@ unsafe fn has_current_of(relation: *mut pg_sys::RelOptInfo) -> bool {
     }
 }
 
-/// Offers to aggregate a table.
+/// Offers to aggregate a table, or what a join gives its rows.
 unsafe fn offer_aggregate(
     root: *mut pg_sys::PlannerInfo,
-    index: u32,
     input: *mut pg_sys::RelOptInfo,
+    join: Option<&TimeJoin>,
     output: *mut pg_sys::RelOptInfo,
 ) -> Translation<()> {
     // SAFETY: the planner's live structures.
@@ -271,15 +310,31 @@ unsafe fn offer_aggregate(
         if !(*input).lateral_relids.is_null() {
             return Err("a lateral reference".into());
         }
-        let mut translator = Translator::new(Scalars::Unknown);
+        let index = (*input).relid;
+        let mut translator = match join {
+            None => Translator::new(Scalars::Unknown),
+            Some(join) => {
+                fits_memory(join)?;
+                Translator::of_join(Scalars::Unknown, index, number_types(&join.plan))
+            }
+        };
         let mut filters = std::ptr::null_mut();
         for qual in quals(root, input) {
             if (*qual).pseudoconstant {
                 return Err("a qual without columns".into());
             }
+            if join.is_some() && (*qual).security_level > 0 {
+                return Err("a join behind a security barrier".into());
+            }
             let clause = (*qual).clause.cast::<pg_sys::Node>();
             translator.predicate(clause)?;
             filters = pg_sys::lappend(filters, clause.cast());
+        }
+        if let Some(join) = join {
+            join.plan.check(&mut translator)?;
+            for qual in &join.quals {
+                translator.predicate(*qual)?;
+            }
         }
         let mut keys = std::ptr::null_mut();
         for clause in nodes::list::<pg_sys::SortGroupClause>((*query).groupClause) {
@@ -293,7 +348,7 @@ unsafe fn offer_aggregate(
         leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause((*query).havingQual, LEAVES));
         for leaf in nodes::list::<pg_sys::Node>(leaves) {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                aggregate_call::aggregate(&mut translator, leaf.cast())?;
+                aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
             }
         }
@@ -312,17 +367,39 @@ unsafe fn offer_aggregate(
             .map_or(1.0, |path| (*path).rows);
         let work = ports::list_length(keys) + aggregates + ports::list_length(filters);
         let per_row = f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
+        let joined = join.map_or(0.0, |join| {
+            (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
+        });
         base.startup_cost = f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
             + (*input).tuples * per_row
+            + joined
             + (*target).cost.startup;
         base.total_cost =
             base.startup_cost + base.rows * (pg_sys::cpu_tuple_cost + (*target).cost.per_tuple);
         (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
-        (*path).custom_private = plan::aggregate_private(index, keys, calls, filters);
+        (*path).custom_private = plan::aggregate_private(index, keys, calls, filters, join);
+        if let Some(join) = join {
+            (*path).custom_paths = tree::list(&[join.path]);
+        }
         (*path).methods = plan::aggregate_path_methods();
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
+}
+
+/// Bytes that a row of a series takes while it is put in order, but for its columns.
+const SERIES_ROW: f64 = 24.0;
+
+/// Refuses a right side that would not fit in the memory that such joins are given.
+unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
+    let columns = number_types(&join.plan).len() as f64;
+    let bytes = join.right_rows * (SERIES_ROW + 16.0 * columns.min(4.0));
+    // SAFETY: settings of this session.
+    let limit = unsafe { pg_sys::get_hash_memory_limit() } as f64;
+    if bytes > limit * asof_join::offer::MEMORY_FACTOR {
+        return Err("the join's right side would not fit in memory (see work_mem)".into());
+    }
+    Ok(())
 }
 
 /// Aggregates are leaves, not looked into.

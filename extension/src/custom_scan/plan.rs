@@ -3,7 +3,7 @@
 //! | node | custom_private | custom_exprs | custom_scan_tlist |
 //! |---|---|---|---|
 //! | LanesScan | reasons why quals or an aggregation above were not vectorised | pushed quals | |
-//! | LanesAggregate | how many keys, aggregates, quals | parameters of all expressions | keys, aggregates, quals, a column of the table |
+//! | LanesAggregate | how many of each of the five, then the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join, the join's expressions; a column of the table |
 //!
 //! The quals of an aggregation stand in its target list, where PostgreSQL adjusts their columns when plans are put
 //! together; the node never returns them. The column at the end says which table it is. Parameters stand in
@@ -12,7 +12,9 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::time_join::{JoinPlan, TimeJoin};
 use super::{aggregate_state, require, scan_state};
+use crate::asof_join::tree;
 use crate::pg::{nodes, ports};
 
 /// The name of the node that scans.
@@ -74,17 +76,28 @@ pub unsafe fn aggregate_private(
     keys: *mut pg_sys::List,
     calls: *mut pg_sys::List,
     quals: *mut pg_sys::List,
+    join: Option<&TimeJoin>,
 ) -> *mut pg_sys::List {
     // SAFETY: makes lists of the caller's.
     unsafe {
         let mut private = std::ptr::null_mut();
         private = pg_sys::lappend(private, pg_sys::makeInteger(index as i32).cast());
-        for part in [keys, calls, quals] {
+        let above = join.map_or(std::ptr::null_mut(), |join| tree::list(&join.quals));
+        let expressions = join.map_or(std::ptr::null_mut(), |join| {
+            tree::list(&join.plan.left_expressions())
+        });
+        for part in [keys, calls, quals, above, expressions] {
             private = pg_sys::lappend(private, part.cast());
+        }
+        if let Some(join) = join {
+            private = pg_sys::lappend(private, join.plan.encode().cast());
         }
         private
     }
 }
+
+/// Parts of an aggregation's expressions.
+const PARTS: i32 = 5;
 
 /// An integer node's value.
 unsafe fn integer(node: *mut pg_sys::Integer) -> i32 {
@@ -135,7 +148,7 @@ unsafe extern "C-unwind" fn plan_aggregate(
     path: *mut pg_sys::CustomPath,
     target: *mut pg_sys::List,
     _clauses: *mut pg_sys::List,
-    _children: *mut pg_sys::List,
+    children: *mut pg_sys::List,
 ) -> *mut pg_sys::Plan {
     // SAFETY: the planner's live structures; the path's list is that of `aggregate_private`.
     unsafe {
@@ -151,7 +164,7 @@ unsafe extern "C-unwind" fn plan_aggregate(
                 pg_sys::makeTargetEntry(expression.cast(), number, std::ptr::null_mut(), false);
             entries = pg_sys::lappend(entries, entry.cast());
         };
-        for part in 1..4 {
+        for part in 1..=PARTS {
             let list: *mut pg_sys::List = ports::list_nth(private, part);
             let count = pg_sys::makeInteger(ports::list_length(list));
             counts = pg_sys::lappend(counts, count.cast());
@@ -169,12 +182,20 @@ unsafe extern "C-unwind" fn plan_aggregate(
             0,
         );
         append(table.cast());
+        if ports::list_length(private) > PARTS + 1 {
+            let join: *mut pg_sys::List = ports::list_nth(private, PARTS + 1);
+            for part in nodes::list::<pg_sys::Node>(join).skip(1) {
+                nodes::parameters(part, &mut parameters);
+            }
+            counts = pg_sys::lappend(counts, join.cast());
+        }
         (*scan).scan.plan.targetlist = target;
         (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
         (*scan).flags = (*path).flags;
         (*scan).custom_scan_tlist = entries;
         (*scan).custom_exprs = parameters;
         (*scan).custom_private = counts;
+        (*scan).custom_plans = children;
         (*scan).methods = &raw const AGGREGATE_PLAN.0;
         scan.cast()
     }
@@ -185,6 +206,9 @@ pub struct AggregatePlan {
     pub keys: Vec<*mut pg_sys::Node>,
     pub calls: Vec<*mut pg_sys::Aggref>,
     pub quals: Vec<*mut pg_sys::Node>,
+    /// Quals on what the join gives.
+    pub quals_above: Vec<*mut pg_sys::Node>,
+    pub join: Option<JoinPlan>,
     /// The range-table index of the table.
     pub index: u32,
 }
@@ -202,11 +226,18 @@ impl AggregatePlan {
             let calls = expressions.by_ref().take(count(1));
             let calls = calls.map(|node| node.cast()).collect();
             let quals = expressions.by_ref().take(count(2)).collect();
+            let quals_above = expressions.by_ref().take(count(3)).collect();
+            let of_join: Vec<_> = expressions.by_ref().take(count(4)).collect();
+            let join = (ports::list_length((*scan).custom_private) > PARTS).then(|| {
+                JoinPlan::decode(ports::list_nth((*scan).custom_private, PARTS), &of_join)
+            });
             let table = expressions.next().expect("the table's column is last");
             AggregatePlan {
                 keys,
                 calls,
                 quals,
+                quals_above,
+                join,
                 index: (*table.cast::<pg_sys::Var>()).varno as u32,
             }
         }

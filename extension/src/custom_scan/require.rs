@@ -12,6 +12,7 @@ use pgrx::prelude::*;
 use super::offer::is_lanes_table;
 use super::plan;
 use super::settings::{self, Vectorize};
+use super::top_n_plan::{self, TopNPlan};
 use crate::error;
 use crate::pg::{nodes, ports};
 
@@ -169,11 +170,22 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
             pg_sys::NodeTag::T_CustomScan => {
                 let scan = plan.cast::<pg_sys::CustomScan>();
                 let name = std::ffi::CStr::from_ptr((*(*scan).methods).CustomName);
-                if name == plan::SCAN_NAME && !(*scan).custom_private.is_null() {
-                    let reasons: Vec<String> = nodes::list((*scan).custom_private)
+                let reasons = if name == plan::SCAN_NAME {
+                    (*scan).custom_private
+                } else if name == top_n_plan::NAME {
+                    TopNPlan::of(scan).reasons
+                } else {
+                    std::ptr::null_mut()
+                };
+                if !reasons.is_null() {
+                    let reasons: Vec<String> = nodes::list(reasons)
                         .map(|node| nodes::text_of(node))
                         .collect();
                     fail(table((*scan).scan.scanrelid), reasons.join("; "));
+                }
+                if name == plan::AGGREGATE_NAME {
+                    // Its child is never executed.
+                    return;
                 }
                 for child in nodes::list::<pg_sys::Plan>((*scan).custom_plans) {
                     check(child, planned);

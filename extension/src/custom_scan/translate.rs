@@ -36,11 +36,22 @@ pub enum Scalars {
     Evaluated(*mut pg_sys::PlanState),
 }
 
-/// Translates expressions over the columns of one table.
+/// Translates expressions over the columns of one table, and over what a join gives its rows.
 pub struct Translator {
     scalars_from: Scalars,
     /// The scalars of all that was translated so far.
     pub scalars: Vec<Option<Scalar>>,
+    joined: Option<Joined>,
+}
+
+/// What a join gives.
+struct Joined {
+    /// The range-table index of the table; columns of any other are the join's.
+    table: u32,
+    /// The types of the join's columns, where they are numbers.
+    columns: Vec<Option<NumberType>>,
+    /// Those of them that were asked for, in the order of the frame's.
+    wanted: Vec<usize>,
 }
 
 /// A constant, or a parameter's value, by its datum.
@@ -52,6 +63,77 @@ impl Translator {
         Translator {
             scalars_from,
             scalars: Vec::new(),
+            joined: None,
+        }
+    }
+
+    /// For a table that is joined with columns of these types.
+    pub fn of_join(
+        scalars_from: Scalars,
+        table: u32,
+        columns: Vec<Option<NumberType>>,
+    ) -> Translator {
+        Translator {
+            joined: Some(Joined {
+                table,
+                columns,
+                wanted: Vec::new(),
+            }),
+            ..Translator::new(scalars_from)
+        }
+    }
+
+    /// The join's columns that were asked for, in the order in which a frame has to have them.
+    pub fn given(&self) -> &[usize] {
+        self.joined.as_ref().map_or(&[], |joined| &joined.wanted)
+    }
+
+    /// Whether a column is the join's.
+    ///
+    /// # Safety
+    /// `node` is a live Var.
+    pub unsafe fn is_given(&self, node: *mut pg_sys::Node) -> bool {
+        // SAFETY: the caller's promise.
+        let table = unsafe { (*node.cast::<pg_sys::Var>()).varno } as u32;
+        self.joined
+            .as_ref()
+            .is_some_and(|joined| joined.table != table)
+    }
+
+    /// The index of the table's attribute that a column is.
+    ///
+    /// # Safety
+    /// `node` is a live Var.
+    pub unsafe fn attribute(&self, node: *mut pg_sys::Node) -> Translation<usize> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.is_given(node) {
+                let type_of = type_name((*node.cast::<pg_sys::Var>()).vartype);
+                return Err(format!("a joined column of type {type_of}"));
+            }
+            attribute(node)
+        }
+    }
+
+    /// A column that is a number.
+    unsafe fn column(&mut self, node: *mut pg_sys::Node, number: NumberType) -> Translation<Value> {
+        // SAFETY: `value` has a live Var.
+        unsafe {
+            if !self.is_given(node) {
+                return Ok(Value::Column(number, attribute(node)?));
+            }
+            let output = attribute(node)?;
+            match &mut self.joined {
+                Some(joined) if joined.columns.get(output) == Some(&Some(number)) => {
+                    let known = joined.wanted.iter().position(|wanted| *wanted == output);
+                    let place = known.unwrap_or_else(|| {
+                        joined.wanted.push(output);
+                        joined.wanted.len() - 1
+                    });
+                    Ok(Value::Given(number, place))
+                }
+                _ => Err("a joined column that is an expression".into()),
+            }
         }
     }
 
@@ -112,7 +194,7 @@ impl Translator {
                 return Ok(Value::Scalar(number, self.scalar(scalar)));
             }
             match (*node).type_ {
-                pg_sys::NodeTag::T_Var => Ok(Value::Column(number, attribute(node)?)),
+                pg_sys::NodeTag::T_Var => self.column(node, number),
                 pg_sys::NodeTag::T_OpExpr => {
                     let operation = node.cast::<pg_sys::OpExpr>();
                     self.operation((*operation).opfuncid.to_u32(), (*operation).args)
@@ -156,6 +238,12 @@ impl Translator {
                     factor,
                 ));
             }
+            if let Some(sign) = shift(function) {
+                let value = self.value(argument(0))?;
+                let by = microseconds(argument(1), function)?;
+                let scalar = self.scalar(Some(Scalar((sign * by) as u64)));
+                return Ok(Value::shift(value, scalar));
+            }
             if let Some((from, to)) = cast(function) {
                 let value = self.value(argument(0))?;
                 if value.number() != from {
@@ -181,7 +269,7 @@ impl Translator {
                 return Ok(Predicate::Scalar(self.scalar(scalar)));
             }
             match (*node).type_ {
-                pg_sys::NodeTag::T_Var => Ok(Predicate::Bool(attribute(node)?)),
+                pg_sys::NodeTag::T_Var => Ok(Predicate::Bool(self.attribute(node)?)),
                 pg_sys::NodeTag::T_BoolExpr => {
                     let expression = node.cast::<pg_sys::BoolExpr>();
                     let mut parts = Vec::new();
@@ -222,7 +310,8 @@ impl Translator {
                 return Err("a test of a row for NULL".into());
             }
             let argument = strip((*test).arg.cast());
-            let is_null = if (*argument).type_ == pg_sys::NodeTag::T_Var {
+            let is_null = if (*argument).type_ == pg_sys::NodeTag::T_Var && !self.is_given(argument)
+            {
                 Predicate::ColumnIsNull(attribute(argument)?)
             } else if pg_sys::exprType(argument) == pg_sys::BOOLOID {
                 Predicate::IsUnknown(Box::new(self.predicate(argument)?))
@@ -296,7 +385,7 @@ impl Translator {
             {
                 return Err("a nondeterministic collation".into());
             }
-            let attribute = attribute(column)?;
+            let attribute = self.attribute(column)?;
             let value = self.constant(scalar)?;
             let evaluated = matches!(self.scalars_from, Scalars::Evaluated(_));
             let Some(datum) = value else {
@@ -350,7 +439,7 @@ impl Translator {
                     {
                         return Err("a nondeterministic collation".into());
                     }
-                    let attribute = attribute(column)?;
+                    let attribute = self.attribute(column)?;
                     if null_array {
                         let unknown = self.scalar(None);
                         return Ok(Predicate::Scalar(unknown));
@@ -503,7 +592,7 @@ pub unsafe fn strip(mut node: *mut pg_sys::Node) -> *mut pg_sys::Node {
 ///
 /// # Safety
 /// `node` is a live Var.
-pub unsafe fn attribute(node: *mut pg_sys::Node) -> Translation<usize> {
+unsafe fn attribute(node: *mut pg_sys::Node) -> Translation<usize> {
     // SAFETY: the caller's promise.
     let number = unsafe { (*node.cast::<pg_sys::Var>()).varattno };
     if number <= 0 {
@@ -609,6 +698,43 @@ fn negation(function: u32) -> Option<NumberType> {
         pg_sys::F_FLOAT8UM => NumberType::F64,
         _ => return None,
     })
+}
+
+/// The sign with which a function adds an interval to a timestamp.
+fn shift(function: u32) -> Option<i64> {
+    match function {
+        pg_sys::F_TIMESTAMP_PL_INTERVAL | pg_sys::F_TIMESTAMPTZ_PL_INTERVAL => Some(1),
+        pg_sys::F_TIMESTAMP_MI_INTERVAL | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL => Some(-1),
+        _ => None,
+    }
+}
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
+
+/// The length of a constant interval that is the same wherever it begins: no months, and no days where they differ in length.
+unsafe fn microseconds(node: *mut pg_sys::Node, function: u32) -> Translation<i64> {
+    // SAFETY: `operation` has live arguments; the casts follow the tag and the function's types.
+    unsafe {
+        if (*node).type_ != pg_sys::NodeTag::T_Const || (*node.cast::<pg_sys::Const>()).constisnull
+        {
+            return Err("an interval that is no constant".into());
+        }
+        let datum = (*node.cast::<pg_sys::Const>()).constvalue;
+        let interval = *datum.cast_mut_ptr::<pg_sys::Interval>();
+        let with_zone = matches!(
+            function,
+            pg_sys::F_TIMESTAMPTZ_PL_INTERVAL | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL
+        );
+        if interval.month != 0 || with_zone && interval.day != 0 {
+            return Err("an interval of months, or of days in a time zone".into());
+        }
+        let days = i64::from(interval.day).checked_mul(DAY);
+        let length = days.and_then(|days| days.checked_add(interval.time));
+        length
+            .filter(|length| *length != i64::MIN)
+            .ok_or_else(|| "an interval beyond all times".into())
+    }
 }
 
 /// The types of a cast between numbers.

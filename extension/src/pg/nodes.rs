@@ -3,6 +3,7 @@
 use pgrx::pg_sys;
 
 use super::ports;
+use crate::asof_join::tree;
 
 /// The elements of a list of pointers; none of a null list.
 ///
@@ -53,25 +54,17 @@ pub unsafe fn text_of(node: *mut pg_sys::Node) -> String {
 /// # Safety
 /// `node` is null or a live expression.
 pub unsafe fn contains_subplan(node: *mut pg_sys::Node) -> bool {
-    unsafe extern "C-unwind" fn walk(
-        node: *mut pg_sys::Node,
-        context: *mut std::ffi::c_void,
-    ) -> bool {
-        // SAFETY: the walker hands over null or live nodes.
-        unsafe {
-            if node.is_null() {
-                return false;
-            }
+    // SAFETY: the caller's promise; the visitor gets live nodes.
+    unsafe {
+        tree::walk_expression(node, &mut |node, _| {
             matches!(
                 (*node).type_,
                 pg_sys::NodeTag::T_SubPlan
                     | pg_sys::NodeTag::T_AlternativeSubPlan
                     | pg_sys::NodeTag::T_SubLink
-            ) || pg_sys::expression_tree_walker(node, Some(walk), context)
-        }
+            )
+        })
     }
-    // SAFETY: the caller's promise.
-    unsafe { walk(node, std::ptr::null_mut()) }
 }
 
 /// The parameters of an expression, appended to a list.
@@ -79,26 +72,18 @@ pub unsafe fn contains_subplan(node: *mut pg_sys::Node) -> bool {
 /// # Safety
 /// `node` is null or a live expression; `found` is null or a live list.
 pub unsafe fn parameters(node: *mut pg_sys::Node, found: &mut *mut pg_sys::List) {
-    unsafe extern "C-unwind" fn walk(
-        node: *mut pg_sys::Node,
-        context: *mut std::ffi::c_void,
-    ) -> bool {
-        // SAFETY: the walker hands over null or live nodes; the context is the list's place.
-        unsafe {
-            if node.is_null() {
-                return false;
-            }
-            if (*node).type_ == pg_sys::NodeTag::T_Param {
-                let found = context.cast::<*mut pg_sys::List>();
-                *found = pg_sys::lappend(*found, node.cast());
-                return false;
-            }
-            pg_sys::expression_tree_walker(node, Some(walk), context)
-        }
-    }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise; the visitor gets live nodes.
     unsafe {
-        walk(node, std::ptr::from_mut(found).cast());
+        let mut met = Vec::new();
+        tree::walk_expression(node, &mut |node, _| {
+            if (*node).type_ == pg_sys::NodeTag::T_Param {
+                met.push(node);
+            }
+            false
+        });
+        for parameter in met {
+            *found = pg_sys::lappend(*found, parameter.cast());
+        }
     }
 }
 

@@ -3,10 +3,12 @@
 use std::cmp::Ordering;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::zone_answer;
 use crate::vector::Evaluation;
 use crate::vector::number::Number;
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
+use crate::zone_map::Zone;
 
 /// Which end is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +121,22 @@ impl<T: Number> Accumulator for Extreme<T> {
             // SAFETY: as above.
             self.offer(group, unsafe { operand.get::<T>(row) });
             Ok(())
+        })
+    }
+
+    fn takes_zones(&self) -> bool {
+        true
+    }
+
+    fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
+        let bound = match self.end {
+            End::Minimum => zone.minimum,
+            End::Maximum => zone.maximum,
+        };
+        let best = zone_answer::number::<T>(bound);
+        best.is_some_and(|best| {
+            self.offer(group, best);
+            true
         })
     }
 

@@ -10,7 +10,8 @@
 //! - `key_values`: the values of a key and their ids.
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
-//!   [`edge`], [`weighted`], [`logic`] are those states: one element a group, side by side.
+//!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
+//! - [`zone_answer`]: whole vectors taken in by their zones, without a look at a row.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
 //! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
@@ -27,6 +28,7 @@
 
 pub mod accumulator;
 pub mod edge;
+pub mod ema;
 pub mod extreme;
 pub mod group;
 pub mod key;
@@ -35,6 +37,7 @@ pub mod logic;
 pub mod moments;
 pub mod sum;
 pub mod weighted;
+mod zone_answer;
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +46,7 @@ use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
-use crate::vector::value::Value;
+use crate::vector::value::{Operand, Value};
 
 pub use accumulator::{Accumulator, Answer, Grouping, Input};
 use group::Groups;
@@ -62,6 +65,8 @@ pub enum Argument {
     Presence(usize),
     /// Two numbers.
     Pair(Value, Value),
+    /// A number, a parameter, and a time where the order of rows is asked for.
+    Timed(Value, Value, Option<Value>),
 }
 
 /// One aggregate of a query.
@@ -80,6 +85,7 @@ pub struct Aggregation {
     aggregates: Vec<Aggregate>,
     /// Whether there are no keys, so that all rows are of group 0.
     single: bool,
+    vectors_told: u64,
 }
 
 impl Aggregation {
@@ -89,6 +95,7 @@ impl Aggregation {
             single: keys.is_empty(),
             groups: Groups::new(keys),
             aggregates,
+            vectors_told: 0,
         };
         let groups = aggregation.groups.len();
         for aggregate in &mut aggregation.aggregates {
@@ -100,7 +107,8 @@ impl Aggregation {
     /// Takes in the selected rows of a vector.
     ///
     /// # Errors
-    /// Those of the expressions, and of the aggregates themselves.
+    /// Those of the expressions, and of the aggregates themselves. [`crate::vector::EvaluationError::Disordered`] is the
+    /// caller's to mend: see [`ema`].
     pub fn add(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
         self.add_counted(frame, selection, selection.count())
     }
@@ -119,24 +127,59 @@ impl Aggregation {
         if count == 0 {
             return Ok(());
         }
+        let is_whole = zone_answer::is_whole(frame, count);
+        let mut told = !self.aggregates.is_empty();
         if self.single {
             for aggregate in &mut self.aggregates {
+                if is_whole && aggregate.add_zone(frame, 0) {
+                    continue;
+                }
+                told = false;
                 if !aggregate.add_count(frame, selection, count)? {
                     aggregate.add(frame, selection, &Grouping::One(0))?;
                 }
             }
+            self.vectors_told += u64::from(told);
             return Ok(());
         }
         let known = self.groups.len();
         let grouping = self.groups.assign(frame, selection)?;
         let groups = grouping.groups;
+        let whole = match grouping.grouping {
+            Grouping::One(group) if is_whole => Some(group),
+            _ => None,
+        };
         for aggregate in &mut self.aggregates {
             if groups > known {
                 aggregate.accumulator.resize(groups);
             }
-            aggregate.add(frame, selection, &grouping.grouping)?;
+            if !whole.is_some_and(|group| aggregate.add_zone(frame, group)) {
+                told = false;
+                aggregate.add(frame, selection, &grouping.grouping)?;
+            }
         }
+        self.vectors_told += u64::from(told);
         Ok(())
+    }
+
+    /// To which groups the selected rows of a vector belong, and how many groups there are now.
+    ///
+    /// # Errors
+    /// Those of the keys' expressions.
+    pub fn grouping(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<(Grouping<'_>, usize)> {
+        let assigned = self.groups.assign(frame, selection)?;
+        Ok((assigned.grouping, assigned.groups))
+    }
+
+    /// There are no more rows. Answers may be asked for from now on.
+    pub fn finish(&mut self) {
+        for aggregate in &mut self.aggregates {
+            aggregate.accumulator.finish();
+        }
     }
 
     /// How many groups there are.
@@ -152,6 +195,11 @@ impl Aggregation {
     /// The answer of an aggregate for a group.
     pub fn answer(&self, group: usize, aggregate: usize) -> Answer {
         self.aggregates[aggregate].accumulator.answer(group)
+    }
+
+    /// Vectors of which no aggregate read a row.
+    pub fn vectors_told(&self) -> u64 {
+        self.vectors_told
     }
 
     /// Bytes of memory that groups and states take.
@@ -216,6 +264,15 @@ impl Aggregate {
                 let a = a.evaluate(frame, chosen)?;
                 let b = b.evaluate(frame, chosen)?;
                 Input::Pair(a, b)
+            }
+            Argument::Timed(x, parameter, time) => {
+                let x = x.evaluate(frame, chosen)?;
+                let parameter = parameter.evaluate(frame, chosen)?;
+                let time = match time {
+                    Some(time) => time.evaluate(frame, chosen)?,
+                    None => Operand::Null,
+                };
+                Input::Timed(x, parameter, time)
             }
         };
         if chosen.is_empty() {

@@ -8,6 +8,7 @@ use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::vector::{Evaluation, EvaluationError};
+use crate::zone_map::Zone;
 
 /// `sum`, `avg` and variances of integers: count, sum and, if asked for, the sum of squares.
 pub struct IntegerSums<T> {
@@ -107,6 +108,19 @@ where
                 })
             }
         }
+    }
+
+    fn takes_zones(&self) -> bool {
+        self.shape != IntegerShape::Moments
+    }
+
+    fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
+        if zone.minimum.signed().is_none() || self.shape == IntegerShape::Moments {
+            return false;
+        }
+        self.counts[group] += u64::from(zone.non_null);
+        self.sums[group] += zone.sum;
+        true
     }
 
     fn answer(&self, group: usize) -> Answer {

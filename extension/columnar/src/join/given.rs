@@ -71,6 +71,15 @@ impl Given {
         self.validity[row / 64] |= 1 << (row % 64);
     }
 
+    /// The numbers, and the words that say which are not NULL.
+    pub(super) fn parts<T: Number>(&mut self) -> (&mut [T], &mut [u64; VECTOR_WORDS]) {
+        debug_assert_eq!(T::TYPE, self.number);
+        // SAFETY: as for `typed`.
+        let values =
+            unsafe { std::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), VECTOR_ROWS) };
+        (values, &mut self.validity)
+    }
+
     fn typed<T: Number>(&mut self) -> &mut [T] {
         debug_assert_eq!(T::TYPE, self.number);
         // SAFETY: no number is wider than 64 bits nor aligned more strictly, and every pattern of bits is one.

@@ -16,6 +16,12 @@ pub struct SeriesColumn {
     pub valid: Option<Vec<bool>>,
 }
 
+impl SeriesColumn {
+    fn bytes(&self) -> usize {
+        self.values.capacity() * 8 + self.valid.as_ref().map_or(0, Vec::capacity)
+    }
+}
+
 /// Gathers rows in the order of their arrival.
 pub struct SeriesBuilder {
     ids: Vec<u32>,
@@ -93,15 +99,6 @@ impl SeriesBuilder {
             }
         }
         Ok(())
-    }
-
-    /// Bytes of memory, with what it takes to put the rows in order.
-    pub fn bytes(&self) -> usize {
-        let columns = self.columns.iter();
-        let columns = columns.map(|column| {
-            column.values.capacity() * 8 + column.valid.as_ref().map_or(0, Vec::capacity)
-        });
-        2 * (self.ids.capacity() * 4 + self.times.capacity() * 8 + columns.sum::<usize>())
     }
 
     /// Puts the rows in order; ids are below `keys`.
@@ -193,6 +190,12 @@ impl Series {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let columns = self.columns.iter().map(SeriesColumn::bytes);
+        self.starts.capacity() * 4 + self.times.capacity() * 8 + columns.sum::<usize>()
     }
 
     /// Sorts the rows of a key by time; those of one time stay in the order of their arrival.

@@ -283,7 +283,12 @@ fn bools(frame: &Frame<'_>, attribute: usize) -> Option<(*const u64, *const u64)
 }
 
 /// The comparison of all rows, also of those that do not count.
-fn compare<T: Number>(operator: Comparison, a: Operand, b: Operand, rows: usize) -> Selection {
+pub(crate) fn compare<T: Number>(
+    operator: Comparison,
+    a: Operand,
+    b: Operand,
+    rows: usize,
+) -> Selection {
     let mut out = Selection::NONE;
     let words = out.words.as_mut_ptr();
     // SAFETY: operands hold `T`s for all rows of the vector; the bitmap has a word for every 64 rows of it.

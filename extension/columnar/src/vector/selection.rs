@@ -189,6 +189,22 @@ impl Selection {
         Some(index * 64 + 63 - self.words[index].leading_zeros() as usize)
     }
 
+    /// The last row before `to`.
+    pub fn previous(&self, to: usize) -> Option<usize> {
+        let mut index = to.div_ceil(64).min(VECTOR_WORDS);
+        let last_bits = if index * 64 > to { to % 64 } else { 64 };
+        let mut mask = u64::MAX >> (64 - last_bits);
+        while index > 0 {
+            index -= 1;
+            let word = self.words[index] & mask;
+            if word != 0 {
+                return Some(index * 64 + 63 - word.leading_zeros() as usize);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+
     /// The rows, ascending.
     #[inline(always)]
     pub fn for_each(&self, mut take: impl FnMut(usize)) {

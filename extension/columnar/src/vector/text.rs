@@ -4,7 +4,19 @@
 //! known of an item is found out once a dictionary. A segment's dictionary may begin as a copy of the one before it:
 //! then what is known of the codes that both have in common is kept.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::lane::DictionaryView;
+
+/// Loads a word of a bitmap that a writer may be extending.
+///
+/// # Safety
+/// `words` is aligned and readable up to `index`.
+#[inline]
+pub unsafe fn load_word(words: *const u64, index: usize) -> u64 {
+    // SAFETY: the caller vouches for the word; it is only ever written by whole atomic stores.
+    unsafe { AtomicU64::from_ptr(words.add(index).cast_mut()) }.load(Ordering::Relaxed)
+}
 
 /// The bytes of an item, header included.
 ///

@@ -3,6 +3,7 @@
 use super::frame::Frame;
 use super::number::{Number, NumberType, Operation, Scalar};
 use super::selection::Selection;
+use super::text::load_word;
 use super::{Evaluation, EvaluationError, VECTOR_WORDS};
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
@@ -76,6 +77,23 @@ impl Operand {
             Operand::Each { validity, .. } if validity.is_null() => selection,
             Operand::Same(_) => selection,
             _ => room.insert(self.valid(selection)),
+        }
+    }
+
+    /// Whether the number of a row is not NULL.
+    ///
+    /// # Safety
+    /// The row is one of the operand's.
+    #[inline]
+    pub unsafe fn is_valid(&self, row: usize) -> bool {
+        match self {
+            Operand::Each { validity, .. } if validity.is_null() => true,
+            // SAFETY: the caller's promise.
+            Operand::Each { validity, .. } => unsafe {
+                load_word(*validity, row / 64) >> (row % 64) & 1 == 1
+            },
+            Operand::Same(_) => true,
+            Operand::Null => false,
         }
     }
 

@@ -1,0 +1,334 @@
+//! The right side of a join by time: a table that is read by vectors, in row order.
+
+use lanes_columnar::aggregate::Key;
+use lanes_columnar::aggregate::extreme::End;
+use lanes_columnar::join::keys::{JoinKeys, Side};
+use lanes_columnar::join::series::{Series, SeriesBuilder};
+use lanes_columnar::join::window::WindowCall;
+use lanes_columnar::lane::LaneData;
+use lanes_columnar::vector::Evaluation;
+use lanes_columnar::vector::number::{NumberType, Scalar};
+use lanes_columnar::vector::predicate::Predicate;
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::{Operand, Value};
+use pgrx::pg_sys;
+
+use super::aggregate_call;
+use super::prune::Prune;
+use super::time_join::{JoinPlan, Wanted};
+use super::translate::{Scalars, Translation, Translator, function_name, number_type, type_name};
+use super::vector_source::{Counters, VectorSource};
+use crate::asof_join::kind::Kind;
+use crate::pg::nodes;
+
+/// The right side as the engine reads it.
+pub struct RightSide {
+    table: pg_sys::Oid,
+    scalars: Vec<Option<Scalar>>,
+    quals: Vec<Predicate>,
+    prunes: Vec<Prune>,
+    /// The keys, until the join takes them.
+    pub keys: Vec<Key>,
+    time: Value,
+    columns: Vec<Value>,
+    /// For a window: what each wanted output is, over the columns.
+    pub calls: Vec<WindowCall>,
+    scan: Option<RightScan>,
+    /// What reading it took so far.
+    pub counters: Counters,
+}
+
+/// A scan under way.
+struct RightScan {
+    relation: pg_sys::Relation,
+    source: VectorSource,
+}
+
+/// A vector of the right side.
+pub struct RightVector<'a> {
+    /// The ids of its keys.
+    pub ids: &'a [u32],
+    /// Its times.
+    pub times: Operand,
+    /// The rows that count.
+    pub selection: Selection,
+    /// All rows.
+    pub rows: usize,
+    /// Where it begins in its window.
+    pub place: usize,
+}
+
+impl RightSide {
+    /// Whether the right side can be read by vectors.
+    ///
+    /// # Safety
+    /// A plan's live expressions.
+    pub unsafe fn check(plan: &JoinPlan) -> Translation<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let outputs: Vec<usize> = match &plan.wanted {
+                Wanted::Nearest { .. } => Vec::new(),
+                Wanted::Aggregates(calls) => (0..calls.len()).collect(),
+            };
+            RightSide::of(plan, Scalars::Unknown, &outputs).map(drop)
+        }
+    }
+
+    /// The right side of a plan, with the wanted outputs of it.
+    ///
+    /// # Safety
+    /// A plan's live expressions.
+    pub unsafe fn of(
+        plan: &JoinPlan,
+        scalars: Scalars,
+        outputs: &[usize],
+    ) -> Translation<RightSide> {
+        let mut translator = Translator::new(scalars);
+        // SAFETY: the plan's live expressions, and catalogue look-ups about its table, which is locked.
+        unsafe {
+            let number_of = |column: i16| {
+                let type_of = pg_sys::get_atttype(plan.table, column);
+                number_type(type_of)
+                    .ok_or_else(|| format!("a column of type {}", type_name(type_of)))
+            };
+            let column = |column: i16| {
+                number_of(column).map(|number| Value::Column(number, column as usize - 1))
+            };
+            let mut quals = Vec::new();
+            for qual in nodes::list::<pg_sys::Node>(plan.table_quals) {
+                quals.push(translator.predicate(qual)?);
+            }
+            let mut keys = Vec::new();
+            for key in &plan.keys {
+                let attribute = key.column as usize - 1;
+                keys.push(match key.kind {
+                    Kind::Text => Key::Text(attribute),
+                    Kind::Bool => Key::Truth(Predicate::Bool(attribute)),
+                    _ => Key::Number(column(key.column)?),
+                });
+            }
+            let (mut columns, mut calls) = (Vec::new(), Vec::new());
+            match &plan.wanted {
+                Wanted::Nearest { outputs: all, .. } => {
+                    for output in outputs {
+                        columns.push(column(all[*output])?);
+                    }
+                }
+                Wanted::Aggregates(all) => {
+                    for output in outputs {
+                        calls.push(window_call(&mut translator, all[*output], &mut columns)?);
+                    }
+                }
+            }
+            let mut prunes = Vec::new();
+            for qual in &quals {
+                Prune::of(qual, &mut prunes);
+            }
+            Ok(RightSide {
+                table: plan.table,
+                time: column(plan.time)?,
+                scalars: translator.scalars,
+                quals,
+                prunes,
+                keys,
+                columns,
+                calls,
+                scan: None,
+                counters: Counters::default(),
+            })
+        }
+    }
+
+    /// The type of the times.
+    pub fn time_type(&self) -> NumberType {
+        self.time.number()
+    }
+
+    /// The types of the columns.
+    pub fn column_types(&self) -> Vec<NumberType> {
+        self.columns.iter().map(Value::number).collect()
+    }
+
+    /// Begins to read; what was read before does not matter.
+    ///
+    /// # Safety
+    /// The table is locked, and the snapshot lives until [`RightSide::close`].
+    pub unsafe fn open(&mut self, snapshot: pg_sys::Snapshot) {
+        self.close();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let relation = pg_sys::relation_open(self.table, pg_sys::NoLock as i32);
+            let source = VectorSource::begin(relation, snapshot, Vec::new());
+            self.scan = Some(RightScan { relation, source });
+        }
+    }
+
+    /// Ends reading.
+    pub fn close(&mut self) {
+        if let Some(scan) = self.scan.take() {
+            let counters = scan.source.counters;
+            self.counters.segments += counters.segments;
+            self.counters.vectors += counters.vectors;
+            self.counters.vectors_skipped += counters.vectors_skipped;
+            self.counters.rows += counters.rows;
+            scan.source.end();
+            // SAFETY: opened by `open`.
+            unsafe { pg_sys::relation_close(scan.relation, pg_sys::NoLock as i32) };
+        }
+    }
+
+    /// Whether the lanes of the window under way may be gone when the next vector is read.
+    pub fn may_leave_window(&self) -> bool {
+        let done = |scan: &RightScan| scan.source.is_window_done() || !self.prunes.is_empty();
+        self.scan.as_ref().is_some_and(done)
+    }
+
+    /// How many windows were begun.
+    pub fn windows(&self) -> u64 {
+        self.scan
+            .as_ref()
+            .map_or(0, |scan| scan.source.counters.segments)
+    }
+
+    /// Goes on to the next vector in which rows count.
+    ///
+    /// # Errors
+    /// Those of quals and keys.
+    pub fn next<'a>(&mut self, keys: &'a mut JoinKeys) -> Evaluation<Option<RightVector<'a>>> {
+        let Some(scan) = &mut self.scan else {
+            return Ok(None);
+        };
+        while let Some(mut selection) = scan.source.next(&self.prunes, &self.scalars) {
+            let frame = scan.source.frame(&self.scalars);
+            for qual in &mut self.quals {
+                if selection.is_empty() {
+                    break;
+                }
+                selection = qual.evaluate(&frame, &selection)?.yes;
+            }
+            let times = self.time.evaluate(&frame, &selection)?;
+            selection = times.valid(&selection);
+            if selection.is_empty() {
+                continue;
+            }
+            let (rows, place) = (frame.rows, frame.place);
+            let ids = keys.assign(Side::Right, &frame, &mut selection)?;
+            return Ok(Some(RightVector {
+                ids,
+                times,
+                selection,
+                rows,
+                place,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Whether [`RightSide::window_columns`] has all of the columns.
+    pub fn has_plain_columns(&self) -> bool {
+        self.columns.iter().all(|column| column.column().is_some())
+    }
+
+    /// The columns of the window under way, from its first row on, where they are plain columns.
+    pub fn window_columns(&self) -> Vec<Operand> {
+        let Some(scan) = &self.scan else {
+            return Vec::new();
+        };
+        let frame = scan.source.frame(&self.scalars);
+        let operand = |attribute: usize| {
+            let lane = frame.lane(attribute);
+            match lane.data {
+                LaneData::Fixed { values, .. } => Operand::Each {
+                    values,
+                    validity: lane.validity,
+                },
+                _ => Operand::Null,
+            }
+        };
+        let columns = self.columns.iter();
+        columns
+            .map(|column| column.column().map_or(Operand::Null, operand))
+            .collect()
+    }
+
+    /// Reads all of it, from the beginning.
+    ///
+    /// # Safety
+    /// As for [`RightSide::open`].
+    ///
+    /// # Errors
+    /// Those of quals, keys and columns.
+    pub unsafe fn series(
+        &mut self,
+        snapshot: pg_sys::Snapshot,
+        keys: &mut JoinKeys,
+    ) -> Evaluation<Series> {
+        // SAFETY: the caller's promise.
+        unsafe { self.open(snapshot) };
+        let mut builder = SeriesBuilder::new(&self.column_types());
+        while let Some(vector) = self.next(keys)? {
+            let Some(scan) = &self.scan else {
+                break;
+            };
+            let frame = scan.source.frame(&self.scalars);
+            let mut operands = Vec::with_capacity(self.columns.len());
+            for column in &mut self.columns {
+                operands.push(column.evaluate(&frame, &vector.selection)?);
+            }
+            builder.add(
+                vector.ids,
+                (self.time.number(), vector.times),
+                &operands,
+                &vector.selection,
+                vector.rows,
+            )?;
+        }
+        self.close();
+        Ok(builder.finish(keys.len()))
+    }
+}
+
+/// An aggregate of a window; its argument becomes a column of the series.
+unsafe fn window_call(
+    translator: &mut Translator,
+    call: *mut pg_sys::Aggref,
+    columns: &mut Vec<Value>,
+) -> Translation<WindowCall> {
+    // SAFETY: `Right::of`'s caller has live calls.
+    unsafe {
+        let call = &*call;
+        let function = call.aggfnoid.to_u32();
+        let plain = call.aggdistinct.is_null()
+            && call.aggorder.is_null()
+            && call.aggfilter.is_null()
+            && call.aggkind as u8 == b'n'
+            && !call.aggvariadic;
+        let refused = || Err(format!("{} in a window join", function_name(function)));
+        if !plain {
+            return refused();
+        }
+        if function == pg_sys::F_COUNT_ {
+            return Ok(WindowCall::Rows);
+        }
+        let Some(argument) = nodes::list::<pg_sys::TargetEntry>(call.args).next() else {
+            return refused();
+        };
+        let argument = translator.value((*argument).expr.cast())?;
+        let column = columns.len();
+        let wanted = match function {
+            pg_sys::F_COUNT_ANY => WindowCall::Count(column),
+            pg_sys::F_SUM_INT2
+            | pg_sys::F_SUM_INT4
+            | pg_sys::F_SUM_FLOAT4
+            | pg_sys::F_SUM_FLOAT8 => WindowCall::Sum(column),
+            pg_sys::F_AVG_FLOAT4 | pg_sys::F_AVG_FLOAT8 => WindowCall::Average(column),
+            _ => match aggregate_call::end_of(function) {
+                Some(End::Minimum) => WindowCall::Minimum(column),
+                Some(End::Maximum) => WindowCall::Maximum(column),
+                None => return refused(),
+            },
+        };
+        columns.push(argument);
+        Ok(wanted)
+    }
+}

@@ -1,0 +1,99 @@
+//! What rows are ordered by: from PostgreSQL's sort keys to expressions with an order each, and to the engine's keys.
+
+use lanes_columnar::order::{KEYS_MAX, Order, SortKey};
+use pgrx::pg_sys;
+
+use super::translate::{Refusal, Translation, Translator};
+use crate::error;
+use crate::pg::{nodes, ports};
+
+/// An expression with the order that is wanted of it.
+#[derive(Clone, Copy)]
+pub struct OrderedBy {
+    pub expression: *mut pg_sys::Node,
+    pub order: Order,
+}
+
+/// The leading sort keys of some path keys that the engine can order a table by, and why it cannot by all of them.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn of_path_keys(
+    translator: &mut Translator,
+    relation: *mut pg_sys::RelOptInfo,
+    path_keys: *mut pg_sys::List,
+) -> (Vec<OrderedBy>, Option<Refusal>) {
+    let mut found = Vec::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        for key in nodes::list::<pg_sys::PathKey>(path_keys) {
+            match of_path_key(translator, relation, key) {
+                Ok(_) if found.len() == KEYS_MAX => {
+                    return (found, Some("more keys than can be ordered by".into()));
+                }
+                Ok(key) => found.push(key),
+                Err(reason) => return (found, Some(reason)),
+            }
+        }
+    }
+    (found, None)
+}
+
+unsafe fn of_path_key(
+    translator: &mut Translator,
+    relation: *mut pg_sys::RelOptInfo,
+    key: *mut pg_sys::PathKey,
+) -> Translation<OrderedBy> {
+    // SAFETY: as for `of_path_keys`.
+    unsafe {
+        let class = (*key).pk_eclass;
+        if (*class).ec_has_volatile {
+            return Err("a volatile expression".into());
+        }
+        if !ports::is_number_family((*key).pk_opfamily) {
+            return Err("a key that is neither number nor time".into());
+        }
+        let member = nodes::list::<pg_sys::EquivalenceMember>((*class).ec_members).find(|member| {
+            !(**member).em_is_const && pg_sys::bms_equal((**member).em_relids, (*relation).relids)
+        });
+        let Some(member) = member else {
+            return Err("a column of another table".into());
+        };
+        let expression = (*member).em_expr.cast();
+        translator.value(expression)?;
+        Ok(OrderedBy {
+            expression,
+            order: Order {
+                descending: ports::is_descending(key),
+                nulls_first: (*key).pk_nulls_first,
+            },
+        })
+    }
+}
+
+/// A flag a bit, for a plan.
+pub fn to_flags(order: Order) -> i32 {
+    i32::from(order.descending) | i32::from(order.nulls_first) << 1
+}
+
+/// Back.
+pub fn of_flags(flags: i32) -> Order {
+    Order {
+        descending: flags & 1 != 0,
+        nulls_first: flags & 2 != 0,
+    }
+}
+
+/// The engine's keys.
+///
+/// # Safety
+/// The plan's live expressions, which were translated when it was made.
+pub unsafe fn keys(translator: &mut Translator, ordered_by: &[OrderedBy]) -> Vec<SortKey> {
+    let key = |by: &OrderedBy| SortKey {
+        // SAFETY: the caller's promise.
+        value: unsafe { translator.value(by.expression) }
+            .unwrap_or_else(|reason| error::unplanned(&reason)),
+        order: by.order,
+    };
+    ordered_by.iter().map(key).collect()
+}
