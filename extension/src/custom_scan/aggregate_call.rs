@@ -11,6 +11,7 @@ use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
 use super::buckets::{self, FunctionBuckets, Reach};
+use super::epoch_bucket;
 use super::own_aggregate::{self, Arrival, Ordered, is_ours};
 use super::translate::{
     Scalars, Translation, Translator, describe, function_name, is_text_column, number_type, strip,
@@ -253,6 +254,8 @@ pub enum KeyShape {
     Number(NumberType),
     /// `boolean`.
     Truth,
+    /// `numeric`, the number of a bucket of seconds, times this if it is given.
+    Epoch(Option<pg_sys::Datum>),
 }
 
 /// A grouping expression.
@@ -272,6 +275,9 @@ pub unsafe fn key(
             return Err("a constant in GROUP BY".into());
         }
         let type_of = pg_sys::exprType(node);
+        if let Some(bucket) = epoch_bucket::key(translator, node)? {
+            return Ok(bucket);
+        }
         if !is_grouped_by_bytes(grouped_as) {
             return Err(format!("GROUP BY type {}", type_name(grouped_as)));
         }

@@ -328,7 +328,8 @@ impl JoinStage {
                 if reading.is_left_done() {
                     return Ok(true);
                 }
-                if self.right.may_leave_window() {
+                let left_window = self.right.may_leave_window();
+                if left_window {
                     reading.leave_window();
                 }
                 let before = self.right.windows();
@@ -343,11 +344,11 @@ impl JoinStage {
                 if !goes_on(values.cast(), *rows, &mut latest.right) {
                     return Ok(false);
                 }
-                reading.enter_right(values.cast(), ids, &vector.selection, *rows, place);
-                reading.make_room(self.keys.len());
-                if self.right.windows() != before {
+                if left_window || self.right.windows() != before {
                     reading.enter_window(self.right.window_columns());
                 }
+                reading.enter_right(values.cast(), ids, &vector.selection, *rows, place);
+                reading.make_room(self.keys.len());
             }
         }
     }

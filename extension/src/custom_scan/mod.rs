@@ -10,7 +10,8 @@
 //! The cast, in that order:
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
-//! - [`translate`], [`text_test`], [`buckets`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the engine's.
+//! - [`translate`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the
+//!   engine's.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order, and its plan.
 //! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join below an aggregation, found and executed.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
@@ -32,6 +33,7 @@ pub mod aggregate_call;
 pub mod aggregate_state;
 pub mod answers;
 pub mod buckets;
+pub mod epoch_bucket;
 pub mod explain;
 pub mod join_stage;
 pub mod kept_rows;

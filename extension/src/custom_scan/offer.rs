@@ -365,17 +365,20 @@ unsafe fn offer_aggregate(
         base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);
-        let work = ports::list_length(keys) + aggregates + ports::list_length(filters);
-        let per_row = f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
+        let per_row = |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
+        // Keys and aggregates see only rows that passed.
+        let filtering = (*input).tuples * per_row(ports::list_length(filters));
+        let grouping = (*input).rows * per_row(ports::list_length(keys) + aggregates);
         let joined = join.map_or(0.0, |join| {
             (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
         });
         base.startup_cost = f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
-            + (*input).tuples * per_row
+            + filtering
+            + grouping
             + joined
             + (*target).cost.startup;
-        base.total_cost =
-            base.startup_cost + base.rows * (pg_sys::cpu_tuple_cost + (*target).cost.per_tuple);
+        base.total_cost = base.startup_cost
+            + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
         (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         (*path).custom_private = plan::aggregate_private(index, keys, calls, filters, join);
         if let Some(join) = join {

@@ -3,12 +3,15 @@
 //! ```text
 //! right rows up to the left row's time: cells[key] = place of the row       then the left row: place = cells[key]
 //! ```
-//! A step takes either a right row or a left row; which one is data, not a branch, since the sides interleave at random. A row
-//! that does not count goes to a cell that nobody reads ([`IGNORED`]), a left row without a key reads one that nobody writes
-//! ([`NOTHING`]).
+//! How many right rows come before each left row is found first, a vector at a time. A right row that does not count goes to a
+//! cell that nobody reads ([`IGNORED`]), a left row without a key reads one that nobody writes ([`NOTHING`]).
 //!
 //! Places are of the right side's window under way. When it goes, what cells found in it is copied ([`Merge::leave_window`]): each
 //! cell then refers to the copy. That takes time in proportion to the keys or to the rows of the window, whichever are fewer.
+
+use std::hint::select_unpredictable;
+
+use lanes_simd::search;
 
 use super::given::Given;
 use super::side_by_side::{IGNORED, LeftTimes, NOTHING, Side, SideBySide};
@@ -35,6 +38,38 @@ struct Column {
     copies: Vec<(u64, bool)>,
 }
 
+/// The rows of the right vector, on their way into cells.
+#[derive(Clone, Copy)]
+struct RightRows {
+    ids: *const i32,
+    cells: *mut u32,
+    base: u32,
+}
+
+impl RightRows {
+    /// Takes rows `from..to` of the vector.
+    ///
+    /// # Safety
+    /// They are rows of the vector, and there are cells for their ids.
+    #[inline(always)]
+    unsafe fn take(self, from: usize, to: usize) {
+        let rows = to - from;
+        // SAFETY: the caller's promise; there is an id past the last row, and one more.
+        unsafe {
+            let take = |row: usize, counts: bool| {
+                let id = select_unpredictable(counts, *self.ids.add(row), IGNORED);
+                *self.cells.add(cell_of(id)) = self.base + row as u32;
+            };
+            // How many there are is not predictable, but mostly they are few.
+            take(from, rows > 0);
+            take(from + 1, rows > 1);
+            for row in from + 2..to {
+                take(row, true);
+            }
+        }
+    }
+}
+
 /// Both sides under way.
 pub struct Merge {
     inclusive: bool,
@@ -48,6 +83,8 @@ pub struct Merge {
     columns: Vec<Column>,
     /// The ids of the window's rows.
     window_ids: Vec<i32>,
+    /// For left rows: how many rows of the right vector they have passed.
+    passed: Box<[u32; VECTOR_ROWS]>,
     /// What the left vector's rows have found.
     places: Box<[u32; VECTOR_ROWS]>,
 }
@@ -72,6 +109,7 @@ impl Merge {
                 })
                 .collect(),
             window_ids: Vec::new(),
+            passed: Box::new([0; VECTOR_ROWS]),
             places: Box::new([NONE; VECTOR_ROWS]),
         }
     }
@@ -98,27 +136,49 @@ impl Merge {
         }
     }
 
-    #[inline(always)]
-    unsafe fn steps(&mut self, comes_first: impl Fn(i64, i64) -> bool) {
-        let (left, right) = (&mut self.left, &mut self.right);
-        let (mut at_left, mut at_right) = (left.next, right.next);
-        let (left_times, right_times) = (self.left_times, self.right_times);
-        let (left_ids, right_ids) = (left.ids.as_ptr(), right.ids.as_ptr());
-        let places = self.places.as_mut_ptr();
+    /// Takes rows until one of the vectors is done.
+    ///
+    /// # Safety
+    /// The vectors are readable, and there are cells for their ids.
+    unsafe fn take_rows(&mut self) {
+        let (left_next, right_next) = (self.left.next, self.right.next);
+        let (left_rows, right_rows) = (self.left.rows - left_next, self.right.rows - right_next);
+        if left_rows == 0 || right_rows == 0 {
+            return;
+        }
         // SAFETY: the caller's promise.
         unsafe {
-            let cells = self.cells.as_mut_ptr().add(CELLS_BEFORE);
-            while at_left < left.rows && at_right < right.rows {
-                let takes_right = comes_first(*right_times.add(at_right), *left_times.add(at_left));
-                let id =
-                    std::hint::select_unpredictable(takes_right, *right_ids.add(at_right), IGNORED);
-                *cells.offset(id as isize) = self.base + at_right as u32;
-                *places.add(at_left) = *cells.offset(*left_ids.add(at_left) as isize);
-                at_right += usize::from(takes_right);
-                at_left += usize::from(!takes_right);
+            let left = self.left_times.add(left_next);
+            let right = self.right_times.add(right_next);
+            // Left rows that come before the last right row see no right row after it.
+            let last = *right.add(right_rows - 1);
+            let done = if self.inclusive {
+                search::lower_bound_i64(left, left_rows, last)
+            } else {
+                search::upper_bound_i64(left, left_rows, last)
+            };
+            let passed = self.passed.as_mut_ptr();
+            search::merge_positions_i64(left, done, right, right_rows, self.inclusive, passed);
+            let mut taken = right_next;
+            let takes = RightRows {
+                ids: self.right.ids.as_ptr(),
+                cells: self.cells.as_mut_ptr(),
+                base: self.base,
+            };
+            let (ids, places) = (self.left.ids.as_ptr(), self.places.as_mut_ptr());
+            for row in 0..done {
+                let to = right_next + *passed.add(row) as usize;
+                takes.take(taken, to);
+                taken = to;
+                let cell = cell_of(*ids.add(left_next + row));
+                *places.add(left_next + row) = *takes.cells.add(cell);
             }
+            if done < left_rows {
+                takes.take(taken, right_next + right_rows);
+                taken = right_next + right_rows;
+            }
+            (self.left.next, self.right.next) = (left_next + done, taken);
         }
-        (left.next, right.next) = (at_left, at_right);
     }
 
     /// Gives left rows from one on to the one under way what they found.
@@ -188,6 +248,9 @@ impl SideBySide for Merge {
         }
         self.window_ids = ids;
         self.window_ids.clear();
+        for column in &mut self.columns {
+            column.window = Operand::Null;
+        }
     }
 
     fn is_left_done(&self) -> bool {
@@ -196,14 +259,8 @@ impl SideBySide for Merge {
 
     unsafe fn advance(&mut self, given: &mut [Given]) -> Evaluation<()> {
         let from = self.left.next;
-        // SAFETY: ids are below the number of cells; the vectors have their rows.
-        unsafe {
-            if self.inclusive {
-                self.steps(|right, left| right <= left);
-            } else {
-                self.steps(|right, left| right < left);
-            }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.take_rows() };
         self.give(from, given);
         Ok(())
     }
@@ -211,8 +268,7 @@ impl SideBySide for Merge {
     unsafe fn finish_left(&mut self, given: &mut [Given]) -> Evaluation<()> {
         let from = self.left.next;
         for row in from..self.left.rows {
-            let id = self.left.ids[row] as isize;
-            self.places[row] = self.cells[(id + CELLS_BEFORE as isize) as usize];
+            self.places[row] = self.cells[cell_of(self.left.ids[row])];
         }
         self.left.next = self.left.rows;
         self.give(from, given);
@@ -232,9 +288,15 @@ impl SideBySide for Merge {
             .columns
             .iter()
             .map(|column| column.copies.capacity() * 16);
-        let ids = self.cells.capacity() + self.window_ids.capacity() + 3 * VECTOR_ROWS;
+        let ids = self.cells.capacity() + self.window_ids.capacity() + 4 * VECTOR_ROWS;
         ids * 4 + copies.sum::<usize>()
     }
+}
+
+/// Where the cell of an id is.
+#[inline(always)]
+fn cell_of(id: i32) -> usize {
+    (id as isize + CELLS_BEFORE as isize) as usize
 }
 
 /// Gives left rows a column of what they found.
@@ -245,21 +307,39 @@ fn give<T: Number>(
     given: &mut Given,
 ) {
     let (values, validity) = given.parts::<T>();
-    for row in rows {
-        let place = places[row];
-        let (value, valid) = if place & COPIED == 0 {
-            // SAFETY: the place is one of the window under way, which the column covers.
-            unsafe {
-                let place = place as usize;
-                (column.window.get::<T>(place), column.window.is_valid(place))
-            }
-        } else if place != NONE {
-            let (bits, valid) = column.copies[(place & !COPIED) as usize];
-            (T::of_scalar(Scalar(bits)), valid)
-        } else {
-            (T::ZERO, false)
-        };
-        values[row] = value;
-        validity[row / 64] |= u64::from(valid) << (row % 64);
+    let window = match column.window {
+        Operand::Each { values, validity } if validity.is_null() => values.cast::<T>(),
+        _ => std::ptr::null(),
+    };
+    let mut next = rows.start;
+    while next < rows.end {
+        // A word of validity at a time: it is kept in a register.
+        let word = next / 64;
+        let mut valid_rows = 0;
+        for row in next..rows.end.min((word + 1) * 64) {
+            let place = places[row];
+            let lies_in_window = place & COPIED == 0;
+            let (value, valid) = if place != NONE && !lies_in_window {
+                let (bits, valid) = column.copies[(place & !COPIED) as usize];
+                (T::of_scalar(Scalar(bits)), valid)
+            } else if !window.is_null() {
+                // Whether there is one is not predictable; the window has a first row.
+                let at = select_unpredictable(lies_in_window, place as usize, 0);
+                // SAFETY: the place is one of the window under way, which the column covers.
+                (unsafe { *window.add(at) }, lies_in_window)
+            } else if lies_in_window {
+                // SAFETY: as above.
+                unsafe {
+                    let place = place as usize;
+                    (column.window.get::<T>(place), column.window.is_valid(place))
+                }
+            } else {
+                (T::ZERO, false)
+            };
+            values[row] = value;
+            valid_rows |= u64::from(valid) << (row % 64);
+        }
+        validity[word] |= valid_rows;
+        next = (word + 1) * 64;
     }
 }

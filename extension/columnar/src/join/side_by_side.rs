@@ -98,7 +98,8 @@ pub trait SideBySide {
 
 /// The ids of a vector of one side, and how far it has been taken.
 pub(super) struct Side {
-    pub(super) ids: Box<[i32; VECTOR_ROWS]>,
+    /// One a row, and room to look past the last.
+    pub(super) ids: Box<[i32; VECTOR_ROWS + 2]>,
     pub(super) rows: usize,
     pub(super) next: usize,
 }
@@ -106,7 +107,7 @@ pub(super) struct Side {
 impl Side {
     pub(super) fn new() -> Side {
         Side {
-            ids: Box::new([0; VECTOR_ROWS]),
+            ids: Box::new([IGNORED; VECTOR_ROWS + 2]),
             rows: 0,
             next: 0,
         }

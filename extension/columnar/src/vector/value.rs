@@ -24,6 +24,15 @@ impl Buffer {
     }
 }
 
+/// Which integer near a number is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rounding {
+    /// The greatest that is no greater.
+    Floor,
+    /// The least that is no less.
+    Ceiling,
+}
+
 /// A number a row.
 pub enum Value {
     /// A column.
@@ -36,6 +45,8 @@ pub enum Value {
     Convert(NumberType, Box<Value>, Box<Buffer>),
     /// A timestamp, so many microseconds (a scalar) later.
     Shift(Box<Value>, usize, Box<Buffer>),
+    /// A double without its fraction.
+    Round(Rounding, Box<Value>, Box<Buffer>),
     /// What a join found, by its place in [`Frame::given`].
     Given(NumberType, usize),
 }
@@ -128,10 +139,16 @@ impl Value {
         Value::Shift(Box::new(value), microseconds, Buffer::new())
     }
 
+    /// A double without its fraction.
+    pub fn round(rounding: Rounding, value: Value) -> Value {
+        Value::Round(rounding, Box::new(value), Buffer::new())
+    }
+
     /// The type of the result.
     pub fn number(&self) -> NumberType {
         match self {
             Value::Shift(..) => NumberType::I64,
+            Value::Round(..) => NumberType::F64,
             Value::Column(number, _)
             | Value::Scalar(number, _)
             | Value::Arithmetic(number, ..)
@@ -179,6 +196,13 @@ impl Value {
                     return Ok(Operand::Null);
                 };
                 shift(operand, by.0 as i64, frame.rows, selection, buffer)
+            }
+            Value::Round(rounding, value, buffer) => {
+                let operand = value.evaluate(frame, selection)?;
+                Ok(match rounding {
+                    Rounding::Floor => round(operand, f64::floor, frame.rows, buffer),
+                    Rounding::Ceiling => round(operand, f64::ceil, frame.rows, buffer),
+                })
             }
             Value::Given(_, index) => Ok(frame.given[*index]),
         }
@@ -372,6 +396,30 @@ fn shift_one(time: i64, by: i64) -> Evaluation<i64> {
     let shifted = time.checked_add(by);
     let valid = shifted.filter(|shifted| TIMESTAMPS.contains(shifted));
     valid.ok_or(EvaluationError::TimestampOutOfRange)
+}
+
+fn round(
+    operand: Operand,
+    apply: impl Fn(f64) -> f64,
+    rows: usize,
+    buffer: &mut Buffer,
+) -> Operand {
+    let (numbers, validity) = match operand {
+        Operand::Each { values, validity } => (values.cast::<f64>(), validity),
+        Operand::Same(number) => {
+            return Operand::Same(apply(f64::of_scalar(number)).to_scalar());
+        }
+        Operand::Null => return Operand::Null,
+    };
+    let out = buffer.values.as_mut_ptr().cast::<f64>();
+    for row in 0..rows {
+        // SAFETY: the operand has a double for each row of the vector, the buffer room for as many.
+        unsafe { *out.add(row) = apply(*numbers.add(row)) };
+    }
+    Operand::Each {
+        values: out.cast_const().cast(),
+        validity,
+    }
 }
 
 fn shift(
