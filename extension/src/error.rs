@@ -4,6 +4,8 @@ use lanes_columnar::vector::EvaluationError;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
+use crate::functions::ema;
+
 /// Raises an ERROR with a hint.
 pub fn raise(code: PgSqlErrorCode, message: impl Into<String>, hint: impl Into<String>) -> ! {
     ErrorReport::new(code, message.into(), "")
@@ -69,6 +71,8 @@ pub fn evaluation(failure: EvaluationError) -> ! {
         EvaluationError::Argument(message) => {
             (PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE, message)
         }
+        EvaluationError::Weight(weight, fault) => ema::refuse(weight, fault),
+        EvaluationError::Disordered => unplanned("rows came out of order"),
     };
     ErrorReport::new(code, message, "").report(PgLogLevel::ERROR);
     unreachable!("an ERROR does not return")

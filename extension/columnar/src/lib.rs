@@ -11,6 +11,7 @@
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
 //! - [`zone_map`]: what a few words tell of the values of some rows, so that a scan may skip them.
 //! - [`arena`]: the cache of tables in shared memory, extended from columns and read as lanes.
+//! - [`vector`]: what a scan computes; [`aggregate`], [`order`]: what it keeps of that, groups or the first rows.
 //! - [`error`]: what can go wrong on the way.
 #![warn(missing_docs)]
 
@@ -28,6 +29,7 @@ pub mod join;
 pub mod kind;
 pub mod lane;
 pub mod limits;
+pub mod order;
 #[cfg(test)]
 mod test_support;
 pub mod vector;

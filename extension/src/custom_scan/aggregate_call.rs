@@ -1,18 +1,18 @@
 //! From PostgreSQL's aggregate calls and grouping expressions to the engine's, and from the engine's answers to datums.
 
 use lanes_columnar::aggregate::accumulator::Count;
-use lanes_columnar::aggregate::edge::Edge;
 use lanes_columnar::aggregate::extreme::{End, Extreme};
 use lanes_columnar::aggregate::logic::Logic;
 use lanes_columnar::aggregate::moments::Moments;
 use lanes_columnar::aggregate::sum::{FloatSum, IntegerShape, IntegerSums};
-use lanes_columnar::aggregate::weighted::Weighted;
 use lanes_columnar::aggregate::{Accumulator, Aggregate, Argument, Key};
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
 use super::buckets::{self, FunctionBuckets, Reach};
+use super::epoch_bucket;
+use super::own_aggregate::{self, Arrival, Ordered, is_ours};
 use super::translate::{
     Scalars, Translation, Translator, describe, function_name, is_text_column, number_type, strip,
     type_name,
@@ -52,6 +52,7 @@ pub enum Moment {
 pub unsafe fn aggregate(
     translator: &mut Translator,
     call: *mut pg_sys::Aggref,
+    arrival: Arrival,
 ) -> Translation<(Aggregate, Shape)> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -59,9 +60,6 @@ pub unsafe fn aggregate(
         let name = || function_name(call.aggfnoid.to_u32());
         if !call.aggdistinct.is_null() {
             return Err(format!("DISTINCT in {}", name()));
-        }
-        if !call.aggorder.is_null() {
-            return Err(format!("ORDER BY in {}", name()));
         }
         if call.aggkind as u8 != b'n' || call.aggvariadic || call.agglevelsup != 0 {
             return Err(format!("aggregate {}", name()));
@@ -73,7 +71,11 @@ pub unsafe fn aggregate(
         let arguments: Vec<*mut pg_sys::Node> = nodes::list::<pg_sys::TargetEntry>(call.args)
             .map(|entry| (*entry).expr.cast())
             .collect();
-        let (argument, accumulator, shape) = builtin(translator, call, &arguments)?;
+        let ordered = Ordered::of(call, arrival);
+        if !ordered.is_heeded(call) {
+            return Err(format!("ORDER BY in {}", name()));
+        }
+        let (argument, accumulator, shape) = builtin(translator, call, &arguments, &ordered)?;
         let aggregate = Aggregate {
             filter,
             argument,
@@ -83,12 +85,14 @@ pub unsafe fn aggregate(
     }
 }
 
-type Parts = (Argument, Box<dyn Accumulator>, Shape);
+/// What an aggregate takes, its states, and how its answer becomes a datum.
+pub(super) type Parts = (Argument, Box<dyn Accumulator>, Shape);
 
 unsafe fn builtin(
     translator: &mut Translator,
     call: &pg_sys::Aggref,
     arguments: &[*mut pg_sys::Node],
+    ordered: &Ordered,
 ) -> Translation<Parts> {
     use pg_sys::*;
     let function = call.aggfnoid.to_u32();
@@ -155,7 +159,7 @@ unsafe fn builtin(
             }
             _ => match end_of(function) {
                 Some(end) => extreme(translator, arguments, end),
-                None => ours(translator, call, arguments),
+                None => own_aggregate::parts(translator, call, arguments, ordered),
             },
         }
     }
@@ -170,63 +174,6 @@ pub fn end_of(function: u32) -> Option<End> {
         F_MAX_INT2 | F_MAX_INT4 | F_MAX_INT8 | F_MAX_FLOAT4 | F_MAX_FLOAT8 | F_MAX_DATE
         | F_MAX_TIME | F_MAX_TIMESTAMP | F_MAX_TIMESTAMPTZ => Some(End::Maximum),
         _ => None,
-    }
-}
-
-/// The aggregates of this extension.
-unsafe fn ours(
-    translator: &mut Translator,
-    call: &pg_sys::Aggref,
-    arguments: &[*mut pg_sys::Node],
-) -> Translation<Parts> {
-    // SAFETY: as for `builtin`.
-    unsafe {
-        let function = call.aggfnoid.to_u32();
-        let name = function_name(function);
-        if !is_ours(call.aggfnoid) {
-            return Err(format!("aggregate {name}"));
-        }
-        match name.as_str() {
-            "first" | "last" => {
-                let end = if name == "first" {
-                    End::Minimum
-                } else {
-                    End::Maximum
-                };
-                let value = translator.value(arguments[0])?;
-                let time = translator.value(arguments[1])?;
-                let (v, t) = (value.number(), time.number());
-                let edge: Box<dyn Accumulator> = with_number!(v, V => with_number!(t, T => {
-                    Box::new(Edge::<V, T>::new(end))
-                }));
-                Ok((Argument::Pair(value, time), edge, Shape::Number(v)))
-            }
-            "vwap" => {
-                let price = translator.value(arguments[0])?;
-                let volume = translator.value(arguments[1])?;
-                if price.number() != NumberType::F64 || volume.number() != NumberType::F64 {
-                    return Err("vwap of other types".into());
-                }
-                let weighted = Box::new(Weighted::default());
-                Ok((Argument::Pair(price, volume), weighted, Shape::Double))
-            }
-            _ => Err(format!("aggregate {name}")),
-        }
-    }
-}
-
-/// Whether a function is one of the schema of this extension.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn is_ours(function: pg_sys::Oid) -> bool {
-    if function.to_u32() < pg_sys::FirstNormalObjectId {
-        return false;
-    }
-    // SAFETY: catalogue look-ups.
-    unsafe {
-        let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), true);
-        schema != pg_sys::InvalidOid && pg_sys::get_func_namespace(function) == schema
     }
 }
 
@@ -307,6 +254,8 @@ pub enum KeyShape {
     Number(NumberType),
     /// `boolean`.
     Truth,
+    /// `numeric`, the number of a bucket of seconds, times this if it is given.
+    Epoch(Option<pg_sys::Datum>),
 }
 
 /// A grouping expression.
@@ -326,6 +275,9 @@ pub unsafe fn key(
             return Err("a constant in GROUP BY".into());
         }
         let type_of = pg_sys::exprType(node);
+        if let Some(bucket) = epoch_bucket::key(translator, node)? {
+            return Ok(bucket);
+        }
         if !is_grouped_by_bytes(grouped_as) {
             return Err(format!("GROUP BY type {}", type_name(grouped_as)));
         }

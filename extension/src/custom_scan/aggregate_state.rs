@@ -1,17 +1,18 @@
 //! `LanesAggregate`: a table aggregated in one pass, then a slot a group.
 
 use lanes_columnar::aggregate::Aggregation;
-use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Operand;
+use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::aggregate_call::{self, KeyShape, Shape};
 use super::answers;
 use super::join_stage::JoinStage;
+use super::own_aggregate::Arrival;
 use super::plan::AggregatePlan;
 use super::prune::Prune;
 use super::time_join::number_types;
@@ -49,8 +50,12 @@ struct AggregateState {
     /// Of a join: what reading its right side took, and how its rows were found.
     join: Option<(Counters, &'static str)>,
     passed: u64,
+    /// Vectors whose zones told all.
+    vectors_told: u64,
     groups: usize,
     bytes: usize,
+    /// Whether rows did not come in the order that an aggregate asks for.
+    out_of_order: bool,
 }
 
 /// The finished groups.
@@ -151,11 +156,15 @@ struct Program {
     aggregation: Aggregation,
     keys: Vec<KeyShape>,
     shapes: Vec<Shape>,
-    bounds_wanted: Vec<usize>,
+    zones_wanted: Vec<usize>,
 }
 
 impl Program {
-    unsafe fn of(plan: &AggregatePlan, node: *mut pg_sys::CustomScanState) -> Translation<Program> {
+    unsafe fn of(
+        plan: &AggregatePlan,
+        node: *mut pg_sys::CustomScanState,
+        arrival: Arrival,
+    ) -> Translation<Program> {
         // SAFETY: the caller has a node under execution.
         let plan_state = unsafe { &raw mut (*node).ss.ps };
         let scalars = Scalars::Evaluated(plan_state);
@@ -168,7 +177,7 @@ impl Program {
         let (mut quals, mut prunes) = (Vec::new(), Vec::new());
         let (mut keys, mut key_shapes) = (Vec::new(), Vec::new());
         let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
-        let mut bounds_wanted = Vec::new();
+        let mut zones_wanted = Vec::new();
         // SAFETY: the plan's live expressions.
         unsafe {
             for qual in &plan.quals {
@@ -179,13 +188,15 @@ impl Program {
             for node in &plan.keys {
                 let (key, shape) = aggregate_call::key(&mut translator, *node)?;
                 if let lanes_columnar::aggregate::Key::Bucket(value, _) = &key {
-                    bounds_wanted.extend(value.column());
+                    zones_wanted.extend(value.column());
                 }
                 keys.push(key);
                 key_shapes.push(shape);
             }
             for call in &plan.calls {
-                let (aggregate, shape) = aggregate_call::aggregate(&mut translator, *call)?;
+                let (aggregate, shape) =
+                    aggregate_call::aggregate(&mut translator, *call, arrival)?;
+                zones_wanted.extend(aggregate.zone_wanted());
                 aggregates.push(aggregate);
                 shapes.push(shape);
             }
@@ -205,14 +216,19 @@ impl Program {
             aggregation: Aggregation::new(keys, aggregates),
             keys: key_shapes,
             shapes,
-            bounds_wanted,
+            zones_wanted,
         })
     }
 }
 
 impl Program {
-    /// Takes in the visible rows of a vector; gives how many of them counted.
-    fn add(&mut self, frame: &Frame<'_>, mut selection: Selection) -> Evaluation<usize> {
+    /// Takes in the visible rows of a vector, so many; gives how many of them counted.
+    fn add(&mut self, frame: &Frame<'_>, visible: &Selection, rows: usize) -> Evaluation<usize> {
+        if self.quals.is_empty() && self.join.is_none() && self.quals_above.is_empty() {
+            self.aggregation.add_counted(frame, visible, rows)?;
+            return Ok(rows);
+        }
+        let mut selection = *visible;
         narrow(&mut self.quals, frame, &mut selection)?;
         let mut given: &[Operand] = &[];
         if let Some(join) = &mut self.join
@@ -223,24 +239,32 @@ impl Program {
         }
         let frame = Frame { given, ..*frame };
         narrow(&mut self.quals_above, &frame, &mut selection)?;
-        self.aggregation.add(&frame, &selection)?;
-        Ok(selection.count())
+        let passed = selection.count();
+        self.aggregation.add_counted(&frame, &selection, passed)?;
+        Ok(passed)
     }
 }
 
-/// Leaves out the rows for which a qual does not hold.
-fn narrow(quals: &mut [Predicate], frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
-    for qual in quals {
-        if selection.is_empty() {
-            break;
-        }
-        *selection = qual.evaluate(frame, selection)?.yes;
-    }
-    Ok(())
-}
-
-/// Reads the table.
+/// Reads the table; a second time if rows do not come in the order that an aggregate asks for.
 unsafe fn aggregate(node: *mut pg_sys::CustomScanState, ours: &mut AggregateState) -> Results {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ours.out_of_order = false;
+        if let Some(results) = read(node, ours, Arrival::InOrder) {
+            return results;
+        }
+        ours.out_of_order = true;
+        read(node, ours, Arrival::Any)
+            .unwrap_or_else(|| error::unplanned("sorted rows are out of order"))
+    }
+}
+
+/// Reads the table; `None` if rows came out of order.
+unsafe fn read(
+    node: *mut pg_sys::CustomScanState,
+    ours: &mut AggregateState,
+    arrival: Arrival,
+) -> Option<Results> {
     // SAFETY: a node of ours, in execution; the table was locked when the plan was made ready.
     unsafe {
         let estate = (*node).ss.ps.state;
@@ -249,32 +273,45 @@ unsafe fn aggregate(node: *mut pg_sys::CustomScanState, ours: &mut AggregateStat
         let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
         // What translation leaves behind has to live as long as the scan.
         let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
-        let program = Program::of(&plan, node);
+        let program = Program::of(&plan, node, arrival);
         pg_sys::MemoryContextSwitchTo(before);
         let mut program = program.unwrap_or_else(|reason| error::unplanned(&reason));
-        let bounds_wanted = std::mem::take(&mut program.bounds_wanted);
-        let mut source = VectorSource::begin(table, (*estate).es_snapshot, bounds_wanted);
+        let mut zones_wanted = std::mem::take(&mut program.zones_wanted);
+        zones_wanted.sort_unstable();
+        zones_wanted.dedup();
+        let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
         let scalars = std::mem::take(&mut program.translator.scalars);
-        while let Some(selection) = source.next(&program.prunes, &scalars) {
-            match program.add(&source.frame(&scalars), selection) {
+        ours.passed = 0;
+        while source.advance(&program.prunes, &scalars) {
+            let (visible, rows) = source.visible();
+            match program.add(&source.frame(&scalars), visible, rows) {
                 Ok(passed) => ours.passed += passed as u64,
+                Err(EvaluationError::Disordered) => {
+                    if let Some(join) = &mut program.join {
+                        join.end();
+                    }
+                    source.end();
+                    return None;
+                }
                 Err(failure) => error::evaluation(failure),
             }
         }
+        program.aggregation.finish();
         if let Some(join) = &mut program.join {
             ours.join = Some((join.end(), join.algorithm()));
         }
         ours.counters = source.counters;
         source.end();
+        ours.vectors_told = program.aggregation.vectors_told();
         ours.groups = program.aggregation.groups();
         ours.bytes = program.aggregation.bytes();
         ours.bytes += program.join.as_ref().map_or(0, JoinStage::bytes);
-        Results {
+        Some(Results {
             aggregation: program.aggregation,
             keys: program.keys,
             shapes: program.shapes,
             next: 0,
-        }
+        })
     }
 }
 
@@ -328,15 +365,21 @@ unsafe extern "C-unwind" fn explain_aggregate(
         let ours = state::of::<AggregateState>(node);
         if (*output).analyze {
             explain::counters(&ours.counters, output);
-            if let Some((counters, algorithm)) = &ours.join {
-                explain::text(c"Join Algorithm", algorithm, output);
-                explain::integer(c"Joined Vectors", counters.vectors, output);
-                explain::integer(c"Joined Vectors Skipped", counters.vectors_skipped, output);
-                explain::integer(c"Joined Rows", counters.rows, output);
-            }
+            explain::joined(&ours.join, output);
             explain::integer(c"Vector Rows Passed", ours.passed, output);
+            if ours.vectors_told > 0 {
+                let label = c"Vectors Answered By Zone Maps";
+                explain::integer(label, ours.vectors_told, output);
+            }
             explain::integer(c"Groups", ours.groups as u64, output);
             explain::kilobytes(c"Memory", ours.bytes, output);
+            if ours.out_of_order {
+                explain::text(
+                    c"Rows Sorted",
+                    "read again, as they were out of order",
+                    output,
+                );
+            }
         }
     }
 }

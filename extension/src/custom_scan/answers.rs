@@ -5,6 +5,7 @@ use lanes_columnar::vector::number::Scalar;
 use pgrx::pg_sys;
 
 use super::aggregate_call::{KeyShape, Moment, Shape};
+use super::epoch_bucket;
 use super::translate::to_datum;
 use crate::functions::float8;
 
@@ -49,6 +50,9 @@ pub fn key_datum(value: KeyValue<'_>, shape: KeyShape) -> Option<pg_sys::Datum> 
         (KeyValue::Null, _) => None,
         (KeyValue::Text(item), _) => Some(pg_sys::Datum::from(item.as_ptr().cast_mut())),
         (KeyValue::Number(scalar), KeyShape::Number(number)) => Some(to_datum(number, scalar)),
+        (KeyValue::Number(Scalar(bits)), KeyShape::Epoch(factor)) => {
+            Some(epoch_bucket::answer(bits as i64, factor))
+        }
         (KeyValue::Number(Scalar(bits)), _) => Some(pg_sys::Datum::from(bits as usize)),
         (KeyValue::Truth(truth), _) => Some(pg_sys::Datum::from(truth)),
     }

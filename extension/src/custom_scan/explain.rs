@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
+use super::sort_key::OrderedBy;
 use super::vector_source::Counters;
 use crate::pg::{nodes, ports};
 
@@ -49,6 +50,22 @@ pub unsafe fn counters(counters: &Counters, output: *mut pg_sys::ExplainState) {
         integer(c"Vectors", counters.vectors, output);
         integer(c"Vectors Skipped", counters.vectors_skipped, output);
         integer(c"Rows Scanned", counters.rows, output);
+    }
+}
+
+/// What reading the right side of a join took, and how its rows were found.
+///
+/// # Safety
+/// As for [`text`].
+pub unsafe fn joined(joined: &Option<(Counters, &'static str)>, output: *mut pg_sys::ExplainState) {
+    if let Some((counters, algorithm)) = joined {
+        // SAFETY: the caller's promise.
+        unsafe {
+            text(c"Join Algorithm", algorithm, output);
+            integer(c"Joined Vectors", counters.vectors, output);
+            integer(c"Joined Vectors Skipped", counters.vectors_skipped, output);
+            integer(c"Joined Rows", counters.rows, output);
+        }
     }
 }
 
@@ -113,6 +130,55 @@ pub unsafe fn quals(
     }
 }
 
+/// Quals that are evaluated a row at a time by the node itself.
+///
+/// # Safety
+/// As for [`quals`].
+pub unsafe fn filter(
+    node: *mut pg_sys::CustomScanState,
+    quals: *mut pg_sys::List,
+    ancestors: *mut pg_sys::List,
+    output: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let quals: Vec<*mut pg_sys::Node> = nodes::list(quals).collect();
+        if !quals.is_empty() {
+            let shown = deparse(node, &quals, ancestors, output);
+            text(c"Filter", &shown.join(" AND "), output);
+        }
+    }
+}
+
+/// What rows are ordered by.
+///
+/// # Safety
+/// As for [`quals`].
+pub unsafe fn order(
+    keys: &[OrderedBy],
+    node: *mut pg_sys::CustomScanState,
+    ancestors: *mut pg_sys::List,
+    output: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let expressions: Vec<*mut pg_sys::Node> = keys.iter().map(|key| key.expression).collect();
+        let mut shown = deparse(node, &expressions, ancestors, output);
+        for (text, key) in shown.iter_mut().zip(keys) {
+            if key.order.descending {
+                text.push_str(" DESC");
+            }
+            if key.order.nulls_first != key.order.descending {
+                let first = key.order.nulls_first;
+                text.push_str(if first { " NULLS FIRST" } else { " NULLS LAST" });
+            }
+        }
+        if !shown.is_empty() {
+            text(c"Order By", &shown.join(", "), output);
+        }
+    }
+}
+
 /// Expressions over the scanned table.
 ///
 /// # Safety
@@ -129,21 +195,32 @@ pub unsafe fn expressions(
     }
     // SAFETY: the caller's promise.
     unsafe {
-        let context =
-            pg_sys::set_deparse_context_plan((*output).deparse_cxt, (*node).ss.ps.plan, ancestors);
-        let prefix = ports::list_length((*output).rtable) > 1 || (*output).verbose;
-        let shown: Vec<String> = expressions
-            .iter()
-            .map(|expression| {
-                let shown = pg_sys::deparse_expression(*expression, context, prefix, false);
-                CStr::from_ptr(shown).to_string_lossy().into_owned()
-            })
-            .collect();
+        let shown = deparse(node, expressions, ancestors, output);
         let separator = if label == c"Vector Quals" {
             " AND "
         } else {
             ", "
         };
         text(label, &shown.join(separator), output);
+    }
+}
+
+/// Expressions as SQL.
+unsafe fn deparse(
+    node: *mut pg_sys::CustomScanState,
+    expressions: &[*mut pg_sys::Node],
+    ancestors: *mut pg_sys::List,
+    output: *mut pg_sys::ExplainState,
+) -> Vec<String> {
+    // SAFETY: the caller has EXPLAIN's live structures and expressions of the node's plan.
+    unsafe {
+        let context =
+            pg_sys::set_deparse_context_plan((*output).deparse_cxt, (*node).ss.ps.plan, ancestors);
+        let prefix = ports::list_length((*output).rtable) > 1 || (*output).verbose;
+        let shown = |expression: &*mut pg_sys::Node| {
+            let shown = pg_sys::deparse_expression(*expression, context, prefix, false);
+            CStr::from_ptr(shown).to_string_lossy().into_owned()
+        };
+        expressions.iter().map(shown).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! A join by time under execution: each vector of the left side is given what it finds on the right side.
 //!
-//! The nearest rows are found by merging, while both sides come in the order of their times. From the first vector of either side
-//! that does not, the right side is read again into a series, which is searched: each left row finds the same, however it is
-//! found. A window and the nearest row in future are looked up in a series from the beginning.
+//! The latest rows are found, and windows between two bounds aggregated, by reading both sides side by side, while they come in
+//! the order of their times. From the first vector of either side that does not, the right side is read again into a series,
+//! which is searched: each left row finds the same, however it is found. Everything else is looked up in a series from the
+//! beginning.
 
 use lanes_columnar::join::asof::Asof;
 use lanes_columnar::join::cursor::Bound;
@@ -10,7 +11,9 @@ use lanes_columnar::join::given::Given;
 use lanes_columnar::join::keys::{JoinKey, JoinKeys, Side};
 use lanes_columnar::join::merge::Merge;
 use lanes_columnar::join::series::Series;
-use lanes_columnar::join::window::Window;
+use lanes_columnar::join::side_by_side::{LeftTimes, SideBySide};
+use lanes_columnar::join::sliding::{self, Sliding};
+use lanes_columnar::join::window::{Window, WindowCall};
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::NumberType;
@@ -20,7 +23,7 @@ use lanes_simd::search::is_sorted_i64;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
-use super::right_side::RightSide;
+use super::right_side::{RightSide, RightVector};
 use super::time_join::{JoinPlan, TimeBound, Wanted};
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::Counters;
@@ -42,8 +45,13 @@ pub struct JoinStage {
 
 /// How left rows find right rows.
 enum Find {
-    /// The latest rows, while both sides are read side by side.
-    Merge { merge: Merge, times: Times },
+    /// While both sides are read side by side, as they are as long as they come in order.
+    SideBySide {
+        reading: Box<dyn SideBySide>,
+        latest: Latest,
+        /// What to look up in a series from then on.
+        calls: Option<Vec<WindowCall>>,
+    },
     /// The nearest rows, in a series.
     Nearest {
         series: Series,
@@ -54,10 +62,10 @@ enum Find {
     Window { series: Series, window: Window },
 }
 
-/// The latest times so far, and whether there was one that was earlier.
-#[derive(Clone, Copy)]
-struct Times {
-    left: i64,
+/// The latest times so far.
+struct Latest {
+    lower: i64,
+    upper: i64,
     right: i64,
 }
 
@@ -110,36 +118,53 @@ impl JoinStage {
             let mut keys = JoinKeys::new(keys);
             let snapshot = (*(*node).state).es_snapshot;
             let numbers = right.column_types();
-            let merges = matches!(&plan.wanted, Wanted::Nearest { backward: true, .. })
-                && lower.is_none()
-                && right.time_type() == NumberType::I64;
-            let (find, given) = match (&plan.wanted, &upper) {
-                (Wanted::Nearest { .. }, Some((near, inclusive)))
-                    if merges && near.number() == NumberType::I64 =>
-                {
+            let calls = match &plan.wanted {
+                Wanted::Nearest { .. } => None,
+                Wanted::Aggregates(_) => Some(std::mem::take(&mut right.calls)),
+            };
+            let results = match &calls {
+                None => numbers.clone(),
+                Some(calls) => calls.iter().map(|call| call.number(&numbers)).collect(),
+            };
+            let given: Vec<Given> = results.into_iter().map(Given::new).collect();
+            let is_time = |bound: &Option<(Value, bool)>| {
+                let bound = bound.as_ref();
+                bound
+                    .filter(|(value, _)| value.number() == NumberType::I64)
+                    .map(|bound| bound.1)
+            };
+            let (has_lower, has_upper) = (is_time(&lower), is_time(&upper));
+            let plain = right.time_type() == NumberType::I64 && right.has_plain_columns();
+            let reading: Option<Box<dyn SideBySide>> = match (&plan.wanted, &calls) {
+                (Wanted::Nearest { backward: true, .. }, _) if plain && lower.is_none() => {
+                    has_upper
+                        .map(|upper| Box::new(Merge::new(upper, &numbers)) as Box<dyn SideBySide>)
+                }
+                (_, Some(calls)) if plain && numbers.len() <= sliding::COLUMNS_MAX => {
+                    has_lower.zip(has_upper).map(|(lower, upper)| {
+                        let calls = calls.clone();
+                        Box::new(Sliding::new(lower, upper, calls, numbers)) as Box<dyn SideBySide>
+                    })
+                }
+                _ => None,
+            };
+            let backward = matches!(&plan.wanted, Wanted::Nearest { backward: true, .. });
+            let find = match reading {
+                Some(reading) => {
                     right.open(snapshot);
-                    let merge = Merge::new(*inclusive, &numbers);
-                    let times = Times {
-                        left: i64::MIN,
+                    let latest = Latest {
+                        lower: i64::MIN,
+                        upper: i64::MIN,
                         right: i64::MIN,
                     };
-                    (Find::Merge { merge, times }, given_of(&numbers))
+                    Find::SideBySide {
+                        reading,
+                        latest,
+                        calls,
+                    }
                 }
-                (Wanted::Nearest { backward, .. }, _) => {
-                    let find = nearest(&mut right, snapshot, &mut keys, *backward);
-                    (
-                        find.unwrap_or_else(|failure| error::evaluation(failure)),
-                        given_of(&numbers),
-                    )
-                }
-                (Wanted::Aggregates(_), _) => {
-                    let series = right.series(snapshot, &mut keys);
-                    let series = series.unwrap_or_else(|failure| error::evaluation(failure));
-                    let calls = std::mem::take(&mut right.calls);
-                    let results: Vec<_> = calls.iter().map(|call| call.number(&numbers)).collect();
-                    let window = Window::new(&series, calls);
-                    (Find::Window { series, window }, given_of(&results))
-                }
+                None => in_series(&mut right, snapshot, &mut keys, calls, backward)
+                    .unwrap_or_else(|failure| error::evaluation(failure)),
             };
             Ok(JoinStage {
                 inner: plan.inner,
@@ -159,7 +184,7 @@ impl JoinStage {
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         let find = match &self.find {
-            Find::Merge { merge, .. } => merge.bytes(),
+            Find::SideBySide { reading, .. } => reading.bytes(),
             Find::Nearest { series, asof, .. } => series.bytes() + asof.bytes(),
             Find::Window { series, window } => series.bytes() + window.bytes(),
         };
@@ -169,7 +194,7 @@ impl JoinStage {
     /// How right rows are found, for EXPLAIN.
     pub fn algorithm(&self) -> &'static str {
         match &self.find {
-            Find::Merge { .. } => "merge",
+            Find::SideBySide { .. } => "side by side",
             _ => "search by key and time",
         }
     }
@@ -200,19 +225,30 @@ impl JoinStage {
         };
         let lower = evaluate(&mut self.lower, &mut matching)?;
         let upper = evaluate(&mut self.upper, &mut matching)?;
-        if matches!(self.find, Find::Merge { .. })
-            && !self.merge(frame, upper.as_ref(), matching)?
-        {
-            let backward = true;
+        if !self.read_on(frame, lower.as_ref(), upper.as_ref(), *selection, matching)? {
             self.bytes = self.bytes();
+            let calls = match &mut self.find {
+                Find::SideBySide { calls, .. } => calls.take(),
+                _ => None,
+            };
+            let backward = true;
             // SAFETY: the table stays locked, and the snapshot is the query's.
-            self.find =
-                unsafe { nearest(&mut self.right, self.snapshot, &mut self.keys, backward)? };
+            self.find = unsafe {
+                in_series(
+                    &mut self.right,
+                    self.snapshot,
+                    &mut self.keys,
+                    calls,
+                    backward,
+                )?
+            };
         }
         match &mut self.find {
-            Find::Merge { merge, .. } => {
-                if self.inner {
-                    *selection = merge.found();
+            Find::SideBySide { reading, .. } => {
+                if self.inner
+                    && let Some(found) = reading.found()
+                {
+                    *selection = selection.and(&found);
                 }
                 Ok(())
             }
@@ -252,56 +288,74 @@ impl JoinStage {
         }
     }
 
-    /// Merges a vector of the left side; false if one of the sides is not in order.
-    fn merge(
+    /// Reads both sides on, up to the end of a vector of the left side; false if one of them is not in order. If they are not
+    /// read side by side there is nothing to do.
+    fn read_on(
         &mut self,
         frame: &Frame<'_>,
-        near: Option<&Bound>,
+        lower: Option<&Bound>,
+        upper: Option<&Bound>,
+        selection: Selection,
         mut matching: Selection,
     ) -> Evaluation<bool> {
-        let (Find::Merge { merge, times }, Some(near)) = (&mut self.find, near) else {
+        let Find::SideBySide {
+            reading, latest, ..
+        } = &mut self.find
+        else {
+            return Ok(true);
+        };
+        let times = |bound: Option<&Bound>| match bound.map(|bound| bound.times) {
+            None => Some(std::ptr::null()),
+            Some(Operand::Each { values, .. }) => Some(values.cast::<i64>()),
+            Some(_) => None,
+        };
+        let (Some(lower), Some(upper)) = (times(lower), times(upper)) else {
             return Ok(false);
         };
-        let Operand::Each { values, .. } = near.times else {
-            return Ok(false);
-        };
-        let left = values.cast::<i64>();
+        let left = LeftTimes { lower, upper };
         // SAFETY: the operands have a time for each row of their vectors, which are read before either side goes on.
         unsafe {
-            if !goes_on(left, frame.rows, &mut times.left) {
+            let in_order = (lower.is_null() || goes_on(lower, frame.rows, &mut latest.lower))
+                && goes_on(upper, frame.rows, &mut latest.upper);
+            if !in_order {
                 return Ok(false);
             }
             let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
-            merge.enter_left(left, ids, &matching, frame.rows);
-            merge.make_cells(self.keys.len());
+            reading.enter_left(left, ids, &selection, &matching, frame.rows);
+            reading.make_room(self.keys.len());
             loop {
-                merge.advance(&mut self.given);
-                if merge.is_left_done() {
+                reading.advance(&mut self.given)?;
+                if reading.is_left_done() {
                     return Ok(true);
                 }
+<<<<<<< HEAD
                 let before = self.right.windows();
                 let next = self.right.next(&mut self.keys, || merge.leave_window())?;
                 let Some(vector) = next else {
                     merge.finish_left(&mut self.given);
+=======
+                let left_window = self.right.may_leave_window();
+                if left_window {
+                    reading.leave_window();
+                }
+                let before = self.right.windows();
+                let Some(vector) = self.right.next(&mut self.keys)? else {
+                    reading.finish_left(&mut self.given)?;
+>>>>>>> main
                     return Ok(true);
                 };
+                let (RightVector { ids, rows, .. }, place) = (&vector, vector.place);
                 let Operand::Each { values, .. } = vector.times else {
                     return Ok(false);
                 };
-                if !goes_on(values.cast(), vector.rows, &mut times.right) {
+                if !goes_on(values.cast(), *rows, &mut latest.right) {
                     return Ok(false);
                 }
-                merge.enter_right(
-                    values.cast(),
-                    vector.ids,
-                    &vector.selection,
-                    vector.rows,
-                    vector.place,
-                );
-                merge.make_cells(self.keys.len());
-                if self.right.windows() != before {
-                    merge.enter_window(self.right.window_columns().into_iter());
+                if left_window || self.right.windows() != before {
+                    reading.enter_window(self.right.window_columns());
                 }
+                reading.enter_right(values.cast(), ids, &vector.selection, *rows, place);
+                reading.make_room(self.keys.len());
             }
         }
     }
@@ -312,26 +366,28 @@ impl JoinStage {
     }
 }
 
-fn given_of(numbers: &[NumberType]) -> Vec<Given> {
-    numbers.iter().map(|number| Given::new(*number)).collect()
-}
-
-/// Reads the right side into a series, to look for the nearest rows in it.
+/// Reads the right side into a series: to look for the nearest rows in it, or to aggregate.
 ///
 /// # Safety
 /// As for [`RightSide::open`].
-unsafe fn nearest(
+unsafe fn in_series(
     right: &mut RightSide,
     snapshot: pg_sys::Snapshot,
     keys: &mut JoinKeys,
+    calls: Option<Vec<WindowCall>>,
     backward: bool,
 ) -> Evaluation<Find> {
     // SAFETY: the caller's promise.
     let series = unsafe { right.series(snapshot, keys)? };
-    let asof = Asof::new(&series, backward);
-    Ok(Find::Nearest {
-        series,
-        asof,
-        backward,
+    Ok(match calls {
+        None => Find::Nearest {
+            asof: Asof::new(&series, backward),
+            series,
+            backward,
+        },
+        Some(calls) => Find::Window {
+            window: Window::new(&series, calls),
+            series,
+        },
     })
 }

@@ -230,7 +230,12 @@ impl RightSide {
         Ok(None)
     }
 
-    /// The columns of the window under way, from its first row on; they are plain columns.
+    /// Whether [`RightSide::window_columns`] has all of the columns.
+    pub fn has_plain_columns(&self) -> bool {
+        self.columns.iter().all(|column| column.column().is_some())
+    }
+
+    /// The columns of the window under way, from its first row on, where they are plain columns.
     pub fn window_columns(&self) -> Vec<Operand> {
         let Some(scan) = &self.scan else {
             return Vec::new();

@@ -72,13 +72,21 @@ unsafe extern "C-unwind" fn begin(
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let ours = state::of::<ScanState>(node);
-        ours.attributes = attributes(scan, (*(*node).ss.ss_currentRelation).rd_att);
+        let descriptor = (*(*node).ss.ss_currentRelation).rd_att;
+        ours.attributes = attributes(scan, std::ptr::null_mut(), descriptor);
         ours.recheck = pg_sys::ExecInitQual((*scan).custom_exprs, node.cast());
     }
 }
 
-/// The attributes that a plan's own expressions ask for.
-unsafe fn attributes(scan: *mut pg_sys::CustomScan, descriptor: pg_sys::TupleDesc) -> Vec<usize> {
+/// The attributes that a plan's own expressions ask for, and some quals.
+///
+/// # Safety
+/// A live plan of a scan of a table with this descriptor.
+pub unsafe fn attributes(
+    scan: *mut pg_sys::CustomScan,
+    quals: *mut pg_sys::List,
+    descriptor: pg_sys::TupleDesc,
+) -> Vec<usize> {
     // SAFETY: the plan's live expressions.
     unsafe {
         let table = (*scan).scan.scanrelid;
@@ -86,6 +94,7 @@ unsafe fn attributes(scan: *mut pg_sys::CustomScan, descriptor: pg_sys::TupleDes
         let plan = &(*scan).scan.plan;
         pg_sys::pull_varattnos(plan.targetlist.cast(), table, &raw mut found);
         pg_sys::pull_varattnos(plan.qual.cast(), table, &raw mut found);
+        pg_sys::pull_varattnos(quals.cast(), table, &raw mut found);
         // What `EvalPlanQual` checks again reads its rows from elsewhere, and in full.
         let asked = |attribute: i32| {
             let offset = attribute - pg_sys::FirstLowInvalidHeapAttributeNumber;

@@ -42,7 +42,7 @@ pub fn register() {
     );
     GucRegistry::define_bool_guc(
         c"lanes.zone_maps",
-        c"Whether vectorised scans skip vectors that zone maps rule out.",
+        c"Whether vectorised queries use zone maps: to skip vectors, and to answer without a look at their rows.",
         c"Answers are the same either way; off is for measuring.",
         &ZONE_MAPS,
         GucContext::Userset,

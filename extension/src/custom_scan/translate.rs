@@ -13,7 +13,7 @@ use std::ffi::CStr;
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
 use lanes_columnar::vector::predicate::{Predicate, TextPredicate};
 use lanes_columnar::vector::text::OneOf;
-use lanes_columnar::vector::value::Value;
+use lanes_columnar::vector::value::{Rounding, Value};
 use lanes_columnar::with_number;
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
@@ -243,6 +243,9 @@ impl Translator {
                 let by = microseconds(argument(1), function)?;
                 let scalar = self.scalar(Some(Scalar((sign * by) as u64)));
                 return Ok(Value::shift(value, scalar));
+            }
+            if let Some(rounding) = rounding(function) {
+                return Ok(Value::round(rounding, self.value(argument(0))?));
             }
             if let Some((from, to)) = cast(function) {
                 let value = self.value(argument(0))?;
@@ -705,6 +708,15 @@ fn shift(function: u32) -> Option<i64> {
     match function {
         pg_sys::F_TIMESTAMP_PL_INTERVAL | pg_sys::F_TIMESTAMPTZ_PL_INTERVAL => Some(1),
         pg_sys::F_TIMESTAMP_MI_INTERVAL | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL => Some(-1),
+        _ => None,
+    }
+}
+
+/// How a function rounds doubles.
+fn rounding(function: u32) -> Option<Rounding> {
+    match function {
+        pg_sys::F_FLOOR_FLOAT8 => Some(Rounding::Floor),
+        pg_sys::F_CEIL_FLOAT8 | pg_sys::F_CEILING_FLOAT8 => Some(Rounding::Ceiling),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The visible rows of a table as vectors, in row order.
+//! The visible rows of a table as vectors, in row order or from the last vector to the first.
 //!
 //! ```text
 //! segment → visible ranges + window (table_am::scan) → vectors of the window:
@@ -8,7 +8,7 @@
 
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::VECTOR_ROWS;
-use lanes_columnar::vector::frame::{Bounds, Frame};
+use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::zone_map::Zone;
@@ -35,16 +35,22 @@ pub struct VectorSource {
     scan: Scan,
     lanes: Vec<Lane>,
     dictionaries: Vec<DictionaryView>,
-    bounds: Vec<Bounds>,
-    /// Attributes of integers whose bounds somebody wants.
-    bounds_wanted: Vec<usize>,
+    zones: Vec<Option<Zone>>,
+    /// Attributes whose zones somebody wants.
+    zones_wanted: Vec<usize>,
     ranges: Vec<Range>,
+    /// The range that the next vector begins with; backwards, the one after that.
     range: usize,
+    backward: bool,
     outlet: *const RowOutlet,
     /// The row at place 0 of the window.
     first_row: u64,
     place: usize,
     rows: usize,
+    /// The visible rows of the vector under way, and how many they are. Most vectors are visible as a whole, so often it is
+    /// left as it is.
+    visible: Selection,
+    visible_rows: usize,
     open: bool,
     zone_maps: bool,
     pub counters: Counters,
@@ -56,7 +62,7 @@ impl VectorSource {
     pub unsafe fn begin(
         relation: pg_sys::Relation,
         snapshot: pg_sys::Snapshot,
-        bounds_wanted: Vec<usize>,
+        zones_wanted: Vec<usize>,
     ) -> VectorSource {
         // SAFETY: the caller's promise.
         unsafe {
@@ -66,14 +72,17 @@ impl VectorSource {
                 scan: Scan::begin(relation, snapshot, std::ptr::null()),
                 lanes: Vec::new(),
                 dictionaries: Vec::new(),
-                bounds: Vec::new(),
-                bounds_wanted,
+                zones: Vec::new(),
+                zones_wanted,
                 ranges: Vec::new(),
                 range: 0,
+                backward: false,
                 outlet: std::ptr::null(),
                 first_row: 0,
                 place: 0,
                 rows: 0,
+                visible: Selection::NONE,
+                visible_rows: 0,
                 open: false,
                 zone_maps: settings::zone_maps(),
                 counters: Counters::default(),
@@ -81,16 +90,38 @@ impl VectorSource {
         }
     }
 
+    /// Starts over: from the first row, or from the last vector to the first. The rows are those that there were.
+    pub fn rewind(&mut self, backward: bool) {
+        self.backward = backward;
+        self.open = false;
+        self.scan.rewind(!backward);
+    }
+
     /// Goes on to the next vector that has visible rows and is not ruled out; they are selected.
     pub fn next(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> Option<Selection> {
+        self.advance(prunes, scalars).then_some(self.visible)
+    }
+
+    /// The visible rows of the vector under way, and how many they are.
+    pub fn visible(&self) -> (&Selection, usize) {
+        (&self.visible, self.visible_rows)
+    }
+
+    /// As [`VectorSource::next`], without a copy of the rows: see [`VectorSource::visible`].
+    pub fn advance(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> bool {
         loop {
             if !self.open && !self.open_window() {
-                return None;
+                return false;
             }
-            let Some(selection) = self.next_vector() else {
+            let found = if self.backward {
+                self.previous_vector()
+            } else {
+                self.next_vector()
+            };
+            if !found {
                 self.open = false;
                 continue;
-            };
+            }
             self.counters.vectors += 1;
             let ruled_out = prunes.iter().any(|prune| {
                 let zone = self.zone(prune.attribute);
@@ -100,12 +131,12 @@ impl VectorSource {
                 self.counters.vectors_skipped += 1;
                 continue;
             }
-            self.counters.rows += selection.count() as u64;
-            for index in 0..self.bounds_wanted.len() {
-                let attribute = self.bounds_wanted[index];
-                self.bounds[attribute] = self.bounds_of(attribute);
+            self.counters.rows += self.visible_rows as u64;
+            for index in 0..self.zones_wanted.len() {
+                let attribute = self.zones_wanted[index];
+                self.zones[attribute] = self.zone(attribute);
             }
-            return Some(selection);
+            return true;
         }
     }
 
@@ -116,7 +147,7 @@ impl VectorSource {
     }
 
     fn open_window(&mut self) -> bool {
-        let Some((ranges, window)) = self.scan.next_window() else {
+        let Some((ranges, window)) = self.scan.next_window(!self.backward) else {
             return false;
         };
         self.lanes.clear();
@@ -124,13 +155,13 @@ impl VectorSource {
         self.dictionaries.clear();
         self.dictionaries.extend_from_slice(window.dictionaries());
         let attributes = self.lanes.len();
-        self.bounds.clear();
-        self.bounds.resize(attributes, Bounds::default());
+        self.zones.clear();
+        self.zones.resize(attributes, None);
         self.ranges.clear();
         self.ranges.extend_from_slice(ranges);
         self.outlet = window.outlet();
         self.first_row = window.first_row;
-        self.range = 0;
+        self.range = if self.backward { self.ranges.len() } else { 0 };
         self.rows = 0;
         // The vector before the first.
         let first = (self.ranges[0].from - self.first_row) as usize;
@@ -140,53 +171,92 @@ impl VectorSource {
         true
     }
 
-    /// The visible rows of the next vector of the window that has any.
-    fn next_vector(&mut self) -> Option<Selection> {
+    /// Goes on to the next vector of the window that has visible rows.
+    fn next_vector(&mut self) -> bool {
         if self.rows > 0 {
             self.place += VECTOR_ROWS;
         }
-        let range = self.ranges.get(self.range)?;
+        let Some(range) = self.ranges.get(self.range) else {
+            return false;
+        };
         let first = (range.from.max(self.first_row + self.place as u64) - self.first_row) as usize;
         self.place = first / VECTOR_ROWS * VECTOR_ROWS;
         let start = self.first_row + self.place as u64;
         let end = start + VECTOR_ROWS as u64;
-        let mut selection = Selection::NONE;
+        if range.from <= start && range.to >= end {
+            self.range += usize::from(range.to == end);
+            self.rows = VECTOR_ROWS;
+            self.see_all();
+            return true;
+        }
+        self.visible = Selection::NONE;
         while let Some(range) = self.ranges.get(self.range) {
             if range.from >= end {
                 break;
             }
             let to = range.to.min(end);
             let (from, to) = (range.from.max(start) - start, to - start);
-            selection.insert(from as usize, to as usize);
+            self.visible.insert(from as usize, to as usize);
             self.rows = to as usize;
             if range.to > end {
                 break;
             }
             self.range += 1;
         }
-        Some(selection)
+        self.visible_rows = self.visible.count();
+        true
     }
 
-    fn zone(&self, attribute: usize) -> Option<Zone> {
+    /// Goes back to the vector before, if the window has one.
+    fn previous_vector(&mut self) -> bool {
+        let under_way = self.first_row + self.place as u64;
+        let before = if self.rows > 0 { under_way } else { u64::MAX };
+        let Some(range) = self.ranges[..self.range].last() else {
+            return false;
+        };
+        let last = (range.to.min(before) - 1 - self.first_row) as usize;
+        self.place = last / VECTOR_ROWS * VECTOR_ROWS;
+        self.rows = last + 1 - self.place;
+        let start = self.first_row + self.place as u64;
+        let end = start + self.rows as u64;
+        self.visible = Selection::NONE;
+        while let Some(range) = self.ranges[..self.range].last() {
+            if range.to <= start {
+                break;
+            }
+            let (from, to) = (range.from.max(start) - start, range.to.min(end) - start);
+            self.visible.insert(from as usize, to as usize);
+            if range.from < start {
+                break;
+            }
+            self.range -= 1;
+        }
+        self.visible_rows = self.visible.count();
+        true
+    }
+
+    /// All rows of a whole vector are visible.
+    fn see_all(&mut self) {
+        if self.visible_rows != VECTOR_ROWS {
+            self.visible = Selection::first(VECTOR_ROWS);
+            self.visible_rows = VECTOR_ROWS;
+        }
+    }
+
+    /// Leaves out the vector under way, of which these rows were selected.
+    pub fn skip(&mut self, selection: &Selection) {
+        self.counters.vectors_skipped += 1;
+        self.counters.rows -= selection.count() as u64;
+    }
+
+    /// The zone map of an attribute in the vector under way, where there is one.
+    pub fn zone(&self, attribute: usize) -> Option<Zone> {
         if !self.zone_maps {
             return None;
         }
         self.scan
             .window()?
             .zone(attribute, self.place / VECTOR_ROWS)
-    }
-
-    fn bounds_of(&self, attribute: usize) -> Bounds {
-        let zone = self.zone(attribute);
-        match zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted)) {
-            Some((Some(minimum), Some(maximum), sorted)) if minimum <= maximum => Bounds {
-                known: true,
-                minimum,
-                maximum,
-                sorted,
-            },
-            _ => Bounds::default(),
-        }
     }
 
     /// The vector under way.
@@ -197,7 +267,7 @@ impl VectorSource {
             place: self.place,
             rows: self.rows,
             scalars,
-            bounds: &self.bounds,
+            zones: &self.zones,
             given: &[],
         }
     }
@@ -210,6 +280,22 @@ impl VectorSource {
     /// A row of the vector as a place in the lanes.
     pub fn place(&self, row: usize) -> usize {
         self.place + row
+    }
+
+    /// The number of the row at a place of the vector's lanes.
+    pub fn row_number(&self, place: usize) -> u64 {
+        self.first_row + place as u64
+    }
+
+    /// Opens a window on rows `from..to`, all of one segment, of which the first and the last are visible: its lanes,
+    /// and the number of the row at their place 0. The scan has to be rewound before it goes on.
+    pub fn open_rows(&mut self, from: u64, to: u64) -> Option<(*const RowOutlet, u64)> {
+        self.open = false;
+        if !self.scan.open_rows(from, to) {
+            return None;
+        }
+        let window = self.scan.window()?;
+        Some((window.outlet(), window.first_row))
     }
 
     /// The tuple id of a row of the vector.

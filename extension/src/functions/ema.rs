@@ -6,6 +6,9 @@
 //! This form is convex, so finite input never overflows. With alpha = 1 the average is x: zero times an earlier infinity
 //! would be NaN. A NULL x carries the average on. NaN and infinities stay in it.
 
+use lanes_columnar::aggregate::ema::step;
+use lanes_columnar::vector::number::Number;
+use lanes_columnar::vector::{Weight, WeightFault};
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error;
@@ -29,18 +32,19 @@ pub struct Ema {
 impl Ema {
     /// An average with weight `alpha`; `None` unless it is in (0, 1].
     pub fn with_alpha(alpha: f64) -> Option<Ema> {
-        (alpha > 0.0 && alpha <= 1.0).then_some(Ema {
-            parameter: alpha,
-            alpha,
-            value: None,
-        })
+        Ema::with(Weight::Alpha, alpha)
     }
 
     /// An average with alpha = 2 / (span + 1); `None` unless span is at least 1.
     pub fn with_span(span: i32) -> Option<Ema> {
-        (span >= 1).then_some(Ema {
-            parameter: span as f64,
-            alpha: 2.0 / (span as f64 + 1.0),
+        Ema::with(Weight::Span, span as f64)
+    }
+
+    fn with(weight: Weight, parameter: f64) -> Option<Ema> {
+        let alpha = weight.alpha(parameter)?;
+        Some(Ema {
+            parameter,
+            alpha,
             value: None,
         })
     }
@@ -50,8 +54,8 @@ impl Ema {
     pub fn push(&mut self, x: Option<f64>) {
         if let Some(x) = x {
             self.value = Some(match self.value {
-                Some(before) if self.alpha < 1.0 => self.alpha * x + (1.0 - self.alpha) * before,
-                _ => x,
+                Some(before) => step(self.alpha, before, x),
+                None => x,
             });
         }
     }
@@ -100,11 +104,7 @@ fn transition(
     // SAFETY: a state is made above, and belongs to this group alone.
     let ema = unsafe { &mut *state };
     if ema.parameter != parameter {
-        error::raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            format!("{name} of lanes.ema changed within a group"),
-            format!("Give a constant, or group by the column that gives {name}."),
-        );
+        refuse_change(name);
     }
     ema.push(call.float8(1));
     Some(pg_sys::Datum::from(state))
@@ -132,6 +132,29 @@ pub fn refuse_span(span: i32) -> ! {
         format!("span of lanes.ema must be at least 1, not {span}"),
         "The span is a number of rows: alpha = 2 / (span + 1).",
     )
+}
+
+/// The ERROR for a `name`, alpha or span, that is not that of the rows before.
+fn refuse_change(name: &str) -> ! {
+    error::raise(
+        PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+        format!("{name} of lanes.ema changed within a group"),
+        format!("Give a constant, or group by the column that gives {name}."),
+    )
+}
+
+/// The ERROR for what a vectorised average found wrong with its weight.
+pub fn refuse(weight: Weight, fault: WeightFault) -> ! {
+    let name = match weight {
+        Weight::Alpha => "alpha",
+        Weight::Span => "span",
+    };
+    match (weight, fault) {
+        (_, WeightFault::Null) => null_parameter(name),
+        (_, WeightFault::Changed) => refuse_change(name),
+        (Weight::Alpha, WeightFault::Illegal(alpha)) => refuse_alpha(f64::of_scalar(alpha)),
+        (Weight::Span, WeightFault::Illegal(span)) => refuse_span(f64::of_scalar(span) as i32),
+    }
 }
 
 /// The ERROR for a NULL `name`, alpha or span.

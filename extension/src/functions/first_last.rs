@@ -9,6 +9,7 @@
 use std::cmp::Ordering;
 use std::mem::size_of;
 
+use lanes_columnar::aggregate::ema::order_key;
 use pgrx::{FromDatum, IntoDatum, PgSqlErrorCode, pg_sys};
 
 use crate::error;
@@ -29,22 +30,12 @@ crate::sql_callables! {
     lanes_first_last_final, pg_finfo_lanes_first_last_final => finish;
 }
 
-/// A float8 as an integer of the same order: -0 equals +0, and NaN is the greatest and equals itself.
-#[inline]
-pub fn float8_key(value: f64) -> i64 {
-    if value.is_nan() {
-        return i64::MAX;
-    }
-    let bits = (value + 0.0).to_bits() as i64;
-    bits ^ (((bits >> 63) as u64) >> 1) as i64
-}
-
 fn key_32(call: &Call) -> Option<i64> {
     call.int4(2).map(i64::from)
 }
 
 fn key_float8(call: &Call) -> Option<i64> {
-    call.float8(2).map(float8_key)
+    call.float8(2).map(order_key)
 }
 
 /// How values of a type lie.
@@ -298,9 +289,9 @@ mod tests {
             f64::NAN,
         ];
         for pair in ascending.windows(2) {
-            assert!(float8_key(pair[0]) < float8_key(pair[1]), "{pair:?}");
+            assert!(order_key(pair[0]) < order_key(pair[1]), "{pair:?}");
         }
-        assert_eq!(float8_key(-0.0), float8_key(0.0));
-        assert_eq!(float8_key(-f64::NAN), float8_key(f64::NAN));
+        assert_eq!(order_key(-0.0), order_key(0.0));
+        assert_eq!(order_key(-f64::NAN), order_key(f64::NAN));
     }
 }

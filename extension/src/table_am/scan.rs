@@ -135,9 +135,18 @@ impl Scan {
         }
     }
 
-    /// Goes on to the next segment that has visible rows, and opens it; `None` at the end.
-    pub fn next_window(&mut self) -> Option<(&[Range], &Window)> {
-        if !self.enter_next_segment(true) {
+    /// Goes back to before the first row, or to after the last if the scan goes backwards from there.
+    pub fn rewind(&mut self, forward: bool) {
+        self.place = if forward {
+            Place::BeforeFirst
+        } else {
+            Place::AfterLast
+        };
+    }
+
+    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end.
+    pub fn next_window(&mut self, forward: bool) -> Option<(&[Range], &Window)> {
+        if !self.enter_next_segment(forward) {
             return None;
         }
         match &self.place {

@@ -119,6 +119,11 @@ fn call(w: &mut Writer<'_>) -> String {
             w.one(&["first", "last"]),
             w.alias
         ),
+        11 if w.random.random_bool(0.5) => format!(
+            "lanes.ema({float}::float8, {} ORDER BY {}.id)",
+            w.one(&["5", "0.25", "1"]),
+            w.alias
+        ),
         11 => format!(
             "lanes.vwap({}.i2::float8, ({}.i4 % 50 + 60)::float8)",
             w.alias, w.alias

@@ -4,6 +4,7 @@ use crate::vector::Evaluation;
 use crate::vector::number::Scalar;
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
+use crate::zone_map::Zone;
 
 /// Rows `from..to` of a vector, all of one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +29,6 @@ pub enum Grouping<'a> {
 }
 
 /// What an aggregate gets.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one at a time, on the stack"
-)]
 #[derive(Clone, Copy)]
 pub enum Input {
     /// Rows only.
@@ -42,6 +39,8 @@ pub enum Input {
     Truth(Selection),
     /// Two numbers a row, either of which may be NULL.
     Pair(Operand, Operand),
+    /// A number, a parameter and a time a row, each of which may be NULL.
+    Timed(Operand, Operand, Operand),
 }
 
 /// What an aggregate answers for a group.
@@ -87,7 +86,7 @@ pub enum Answer {
 }
 
 /// The states of one aggregate. Rows that reach it are selected, pass its filter, and (but for
-/// [`Input::Pair`]) are not NULL.
+/// [`Input::Pair`] and [`Input::Timed`]) are not NULL.
 pub trait Accumulator {
     /// Makes room for so many groups; new ones are empty.
     fn resize(&mut self, groups: usize);
@@ -103,6 +102,25 @@ pub trait Accumulator {
         selection: &Selection,
         rows: usize,
     ) -> Evaluation<()>;
+
+    /// The states, if they are nothing but the numbers of rows: then [`Input::Nothing`] need not be added row by row.
+    fn counts(&mut self) -> Option<&mut [u64]> {
+        None
+    }
+
+    /// Whether [`add_zone`](Self::add_zone) may take something in.
+    fn takes_zones(&self) -> bool {
+        false
+    }
+
+    /// Adds all rows of an exact zone, of which at least one is not NULL; false, and nothing is added, if the zone does
+    /// not tell enough.
+    fn add_zone(&mut self, _group: usize, _zone: &Zone) -> bool {
+        false
+    }
+
+    /// There are no more rows.
+    fn finish(&mut self) {}
 
     /// The result for a group.
     fn answer(&self, group: usize) -> Answer;
@@ -145,6 +163,19 @@ impl Accumulator for Count {
     ) -> Evaluation<()> {
         add_counts(&mut self.counts, grouping, selection, rows);
         Ok(())
+    }
+
+    fn counts(&mut self) -> Option<&mut [u64]> {
+        Some(&mut self.counts)
+    }
+
+    fn takes_zones(&self) -> bool {
+        true
+    }
+
+    fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
+        self.counts[group] += u64::from(zone.non_null);
+        true
     }
 
     fn answer(&self, group: usize) -> Answer {

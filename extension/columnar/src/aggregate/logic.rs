@@ -3,6 +3,7 @@
 use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
 use crate::vector::Evaluation;
 use crate::vector::selection::Selection;
+use crate::zone_map::Zone;
 
 /// Whether all, or any, of some truths are TRUE.
 pub struct Logic {
@@ -57,6 +58,19 @@ impl Accumulator for Logic {
             self.offer(group, yes.contains(row));
             Ok(())
         })
+    }
+
+    fn takes_zones(&self) -> bool {
+        true
+    }
+
+    fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
+        let truth = match self.all {
+            true => zone.sum == i128::from(zone.non_null),
+            false => zone.sum > 0,
+        };
+        self.offer(group, truth);
+        true
     }
 
     fn answer(&self, group: usize) -> Answer {

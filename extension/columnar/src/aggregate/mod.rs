@@ -10,7 +10,8 @@
 //! - `key_values`: the values of a key and their ids.
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
-//!   [`edge`], [`weighted`], [`logic`] are those states: one element a group, side by side.
+//!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
+//! - [`zone_answer`]: whole vectors taken in by their zones, without a look at a row.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
 //! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
@@ -27,6 +28,7 @@
 
 pub mod accumulator;
 pub mod edge;
+pub mod ema;
 pub mod extreme;
 pub mod group;
 pub mod key;
@@ -35,6 +37,7 @@ pub mod logic;
 pub mod moments;
 pub mod sum;
 pub mod weighted;
+mod zone_answer;
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +46,7 @@ use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
-use crate::vector::value::Value;
+use crate::vector::value::{Operand, Value};
 
 pub use accumulator::{Accumulator, Answer, Grouping, Input};
 use group::Groups;
@@ -62,6 +65,8 @@ pub enum Argument {
     Presence(usize),
     /// Two numbers.
     Pair(Value, Value),
+    /// A number, a parameter, and a time where the order of rows is asked for.
+    Timed(Value, Value, Option<Value>),
 }
 
 /// One aggregate of a query.
@@ -78,14 +83,19 @@ pub struct Aggregate {
 pub struct Aggregation {
     groups: Groups,
     aggregates: Vec<Aggregate>,
+    /// Whether there are no keys, so that all rows are of group 0.
+    single: bool,
+    vectors_told: u64,
 }
 
 impl Aggregation {
     /// Nothing read yet. Without keys there is one group from the start, as in SQL.
     pub fn new(keys: Vec<Key>, aggregates: Vec<Aggregate>) -> Aggregation {
         let mut aggregation = Aggregation {
+            single: keys.is_empty(),
             groups: Groups::new(keys),
             aggregates,
+            vectors_told: 0,
         };
         let groups = aggregation.groups.len();
         for aggregate in &mut aggregation.aggregates {
@@ -97,21 +107,79 @@ impl Aggregation {
     /// Takes in the selected rows of a vector.
     ///
     /// # Errors
-    /// Those of the expressions, and of the aggregates themselves.
+    /// Those of the expressions, and of the aggregates themselves. [`crate::vector::EvaluationError::Disordered`] is the
+    /// caller's to mend: see [`ema`].
     pub fn add(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
-        if selection.is_empty() {
+        self.add_counted(frame, selection, selection.count())
+    }
+
+    /// As [`Self::add`], for a caller who knows how many rows are selected.
+    ///
+    /// # Errors
+    /// As for [`Self::add`].
+    pub fn add_counted(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        count: usize,
+    ) -> Evaluation<()> {
+        debug_assert_eq!(selection.count(), count);
+        if count == 0 {
+            return Ok(());
+        }
+        let is_whole = zone_answer::is_whole(frame, count);
+        let mut told = !self.aggregates.is_empty();
+        if self.single {
+            for aggregate in &mut self.aggregates {
+                if is_whole && aggregate.add_zone(frame, 0) {
+                    continue;
+                }
+                told = false;
+                if !aggregate.add_count(frame, selection, count)? {
+                    aggregate.add(frame, selection, &Grouping::One(0))?;
+                }
+            }
+            self.vectors_told += u64::from(told);
             return Ok(());
         }
         let known = self.groups.len();
         let grouping = self.groups.assign(frame, selection)?;
         let groups = grouping.groups;
+        let whole = match grouping.grouping {
+            Grouping::One(group) if is_whole => Some(group),
+            _ => None,
+        };
         for aggregate in &mut self.aggregates {
             if groups > known {
                 aggregate.accumulator.resize(groups);
             }
-            aggregate.add(frame, selection, &grouping.grouping)?;
+            if !whole.is_some_and(|group| aggregate.add_zone(frame, group)) {
+                told = false;
+                aggregate.add(frame, selection, &grouping.grouping)?;
+            }
         }
+        self.vectors_told += u64::from(told);
         Ok(())
+    }
+
+    /// To which groups the selected rows of a vector belong, and how many groups there are now.
+    ///
+    /// # Errors
+    /// Those of the keys' expressions.
+    pub fn grouping(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<(Grouping<'_>, usize)> {
+        let assigned = self.groups.assign(frame, selection)?;
+        Ok((assigned.grouping, assigned.groups))
+    }
+
+    /// There are no more rows. Answers may be asked for from now on.
+    pub fn finish(&mut self) {
+        for aggregate in &mut self.aggregates {
+            aggregate.accumulator.finish();
+        }
     }
 
     /// How many groups there are.
@@ -129,6 +197,11 @@ impl Aggregation {
         self.aggregates[aggregate].accumulator.answer(group)
     }
 
+    /// Vectors of which no aggregate read a row.
+    pub fn vectors_told(&self) -> u64 {
+        self.vectors_told
+    }
+
     /// Bytes of memory that groups and states take.
     pub fn bytes(&self) -> usize {
         let states = self.aggregates.iter().map(|a| a.accumulator.bytes());
@@ -137,34 +210,69 @@ impl Aggregation {
 }
 
 impl Aggregate {
+    /// Takes in `count` selected rows of the only group, if it is enough to count them; false if it is not.
+    #[inline]
+    fn add_count(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        count: usize,
+    ) -> Evaluation<bool> {
+        let (Argument::Nothing, Some(counts)) = (&self.argument, self.accumulator.counts()) else {
+            return Ok(false);
+        };
+        counts[0] += match &mut self.filter {
+            None => count as u64,
+            Some(filter) => filter.count(frame, selection, count)? as u64,
+        };
+        Ok(true)
+    }
+
     fn add(
         &mut self,
         frame: &Frame<'_>,
         selection: &Selection,
         grouping: &Grouping<'_>,
     ) -> Evaluation<()> {
-        let mut chosen = *selection;
+        let (mut filtered, mut valid) = (None, None);
+        let mut chosen = selection;
         if let Some(filter) = &mut self.filter {
-            chosen = filter.evaluate(frame, selection)?.yes;
-            if chosen.is_empty() {
+            let filtered = filtered.insert(*selection);
+            filter.narrow(frame, filtered)?;
+            if filtered.is_empty() {
                 return Ok(());
             }
+            chosen = filtered;
         }
-        let (input, chosen) = match &mut self.argument {
-            Argument::Nothing => (Input::Nothing, chosen),
-            Argument::Presence(attribute) => (Input::Nothing, frame.present(*attribute, &chosen)),
+        let input = match &mut self.argument {
+            Argument::Nothing => Input::Nothing,
+            Argument::Presence(attribute) => {
+                chosen = valid.insert(frame.present(*attribute, chosen));
+                Input::Nothing
+            }
             Argument::Number(value) => {
-                let operand = value.evaluate(frame, &chosen)?;
-                (Input::Number(operand), operand.valid(&chosen))
+                let operand = value.evaluate(frame, chosen)?;
+                chosen = operand.valid_in(chosen, &mut valid);
+                Input::Number(operand)
             }
             Argument::Truth(predicate) => {
-                let truth = predicate.evaluate(frame, &chosen)?;
-                (Input::Truth(truth.yes), truth.yes.or(&truth.no))
+                let truth = predicate.evaluate(frame, chosen)?;
+                chosen = valid.insert(truth.yes.or(&truth.no));
+                Input::Truth(truth.yes)
             }
             Argument::Pair(a, b) => {
-                let a = a.evaluate(frame, &chosen)?;
-                let b = b.evaluate(frame, &chosen)?;
-                (Input::Pair(a, b), chosen)
+                let a = a.evaluate(frame, chosen)?;
+                let b = b.evaluate(frame, chosen)?;
+                Input::Pair(a, b)
+            }
+            Argument::Timed(x, parameter, time) => {
+                let x = x.evaluate(frame, chosen)?;
+                let parameter = parameter.evaluate(frame, chosen)?;
+                let time = match time {
+                    Some(time) => time.evaluate(frame, chosen)?,
+                    None => Operand::Null,
+                };
+                Input::Timed(x, parameter, time)
             }
         };
         if chosen.is_empty() {
@@ -181,7 +289,7 @@ impl Aggregate {
                 }
                 Ok(())
             }
-            other => self.accumulator.add(other, &input, &chosen, frame.rows),
+            other => self.accumulator.add(other, &input, chosen, frame.rows),
         }
     }
 }

@@ -3,81 +3,31 @@
 //! ```text
 //! right rows up to the left row's time: cells[key] = place of the row       then the left row: place = cells[key]
 //! ```
-//! A step takes either a right row or a left row; which one is data, not a branch, since the sides interleave at random. A row
-//! that does not count goes to a cell that nobody reads ([`IGNORED`]), a left row without a key reads one that nobody writes
-//! ([`NOTHING`]).
+//! How many right rows come before each left row is found first, a vector at a time. A right row that does not count goes to a
+//! cell that nobody reads ([`IGNORED`]), a left row without a key reads one that nobody writes ([`NOTHING`]).
 //!
 //! Places are of the right side's window under way. When it goes, what cells found in it is copied ([`Merge::leave_window`]): each
 //! cell then refers to the copy. That takes time in proportion to the keys or to the rows of the window, whichever are fewer.
-//!
-//! The caller makes sure that times never decrease on either side; where they do, a series has to be searched instead, which
-//! finds the same rows.
+
+use std::hint::select_unpredictable;
+
+use lanes_simd::search;
 
 use super::given::Given;
+use super::side_by_side::{IGNORED, LeftTimes, NOTHING, Side, SideBySide};
 use crate::limits::VECTOR_ROWS;
+use crate::vector::Evaluation;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
-use crate::vector::text::load_word;
 use crate::vector::value::Operand;
 use crate::with_number;
 
-/// The id of left rows that have no key: a cell that is never written.
-const NOTHING: i32 = -1;
-/// The id of right rows that do not count: a cell that is never read.
-const IGNORED: i32 = -2;
 /// Cells before that of the id 0.
 const CELLS_BEFORE: usize = 2;
 /// In a cell: no row yet.
 const NONE: u32 = u32::MAX;
 /// In a cell: the rest is a key whose row was copied.
 const COPIED: u32 = 1 << 31;
-
-/// A vector of one side.
-struct Vector {
-    times: *const i64,
-    ids: Box<[i32; VECTOR_ROWS]>,
-    rows: usize,
-    next: usize,
-}
-
-impl Vector {
-    fn new() -> Vector {
-        Vector {
-            times: std::ptr::null(),
-            ids: Box::new([0; VECTOR_ROWS]),
-            rows: 0,
-            next: 0,
-        }
-    }
-
-    /// Begins with a vector; rows that are not selected get an id of their own.
-    fn enter(
-        &mut self,
-        times: *const i64,
-        ids: &[u32],
-        selection: &Selection,
-        rows: usize,
-        otherwise: i32,
-    ) {
-        (self.times, self.rows, self.next) = (times, rows, 0);
-        let all = self.ids.iter_mut().zip(ids).take(rows);
-        if selection.is_full(rows) {
-            all.for_each(|(own, id)| *own = *id as i32);
-        } else {
-            all.enumerate().for_each(|(row, (own, id))| {
-                *own = if selection.contains(row) {
-                    *id as i32
-                } else {
-                    otherwise
-                };
-            });
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        self.next == self.rows
-    }
-}
 
 /// A column of the right side.
 struct Column {
@@ -88,17 +38,53 @@ struct Column {
     copies: Vec<(u64, bool)>,
 }
 
+/// The rows of the right vector, on their way into cells.
+#[derive(Clone, Copy)]
+struct RightRows {
+    ids: *const i32,
+    cells: *mut u32,
+    base: u32,
+}
+
+impl RightRows {
+    /// Takes rows `from..to` of the vector.
+    ///
+    /// # Safety
+    /// They are rows of the vector, and there are cells for their ids.
+    #[inline(always)]
+    unsafe fn take(self, from: usize, to: usize) {
+        let rows = to - from;
+        // SAFETY: the caller's promise; there is an id past the last row, and one more.
+        unsafe {
+            let take = |row: usize, counts: bool| {
+                let id = select_unpredictable(counts, *self.ids.add(row), IGNORED);
+                *self.cells.add(cell_of(id)) = self.base + row as u32;
+            };
+            // How many there are is not predictable, but mostly they are few.
+            take(from, rows > 0);
+            take(from + 1, rows > 1);
+            for row in from + 2..to {
+                take(row, true);
+            }
+        }
+    }
+}
+
 /// Both sides under way.
 pub struct Merge {
     inclusive: bool,
     cells: Vec<u32>,
-    left: Vector,
-    right: Vector,
+    left: Side,
+    left_times: *const i64,
+    right: Side,
+    right_times: *const i64,
     /// The place of the right vector in its window.
     base: u32,
     columns: Vec<Column>,
     /// The ids of the window's rows.
     window_ids: Vec<i32>,
+    /// For left rows: how many rows of the right vector they have passed.
+    passed: Box<[u32; VECTOR_ROWS]>,
     /// What the left vector's rows have found.
     places: Box<[u32; VECTOR_ROWS]>,
 }
@@ -109,8 +95,10 @@ impl Merge {
         Merge {
             inclusive,
             cells: vec![NONE; CELLS_BEFORE],
-            left: Vector::new(),
-            right: Vector::new(),
+            left: Side::new(),
+            left_times: std::ptr::null(),
+            right: Side::new(),
+            right_times: std::ptr::null(),
             base: 0,
             columns: columns
                 .iter()
@@ -121,82 +109,9 @@ impl Merge {
                 })
                 .collect(),
             window_ids: Vec::new(),
+            passed: Box::new([0; VECTOR_ROWS]),
             places: Box::new([NONE; VECTOR_ROWS]),
         }
-    }
-
-    /// Bytes of memory.
-    pub fn bytes(&self) -> usize {
-        let copies = self
-            .columns
-            .iter()
-            .map(|column| column.copies.capacity() * 16);
-        let ids = self.cells.capacity() + self.window_ids.capacity() + 3 * VECTOR_ROWS;
-        ids * 4 + copies.sum::<usize>()
-    }
-
-    /// Begins with a vector of the left side.
-    ///
-    /// # Safety
-    /// There is a time for each of the `rows` rows, and times do not decrease, nor from the vector before. All stay readable until
-    /// the next vector of this side is entered.
-    pub unsafe fn enter_left(
-        &mut self,
-        times: *const i64,
-        ids: &[u32],
-        selection: &Selection,
-        rows: usize,
-    ) {
-        self.left.enter(times, ids, selection, rows, NOTHING);
-    }
-
-    /// Begins with a vector of the right side, which begins at a place of its window.
-    ///
-    /// # Safety
-    /// As for [`Merge::enter_left`].
-    pub unsafe fn enter_right(
-        &mut self,
-        times: *const i64,
-        ids: &[u32],
-        selection: &Selection,
-        rows: usize,
-        place: usize,
-    ) {
-        self.right.enter(times, ids, selection, rows, IGNORED);
-        self.base = place as u32;
-        self.window_ids.extend_from_slice(&self.right.ids[..rows]);
-    }
-
-    /// Makes room for so many keys; ids of both vectors have to be less when rows are taken.
-    pub fn make_cells(&mut self, keys: usize) {
-        if self.cells.len() < keys + CELLS_BEFORE {
-            self.cells.resize(keys + CELLS_BEFORE, NONE);
-        }
-    }
-
-    /// Begins with a window of the right side; the columns are those of its first row on.
-    ///
-    /// # Panics
-    /// If there is not one operand a column.
-    pub fn enter_window(&mut self, columns: impl Iterator<Item = Operand>) {
-        for (column, window) in self.columns.iter_mut().zip(columns) {
-            column.window = window;
-        }
-    }
-
-    /// Copies what cells refer to. Has to be called before the window goes.
-    pub fn leave_window(&mut self) {
-        let ids = std::mem::take(&mut self.window_ids);
-        let keys = self.cells.len() - CELLS_BEFORE;
-        if ids.len() < keys {
-            ids.iter()
-                .filter(|id| **id >= 0)
-                .for_each(|id| self.copy(*id as usize));
-        } else {
-            (0..keys).for_each(|key| self.copy(key));
-        }
-        self.window_ids = ids;
-        self.window_ids.clear();
     }
 
     /// Copies the row that the cell of a key refers to, if it lies in the window.
@@ -216,73 +131,54 @@ impl Merge {
                 let value = with_number!(column.number, T => {
                     column.window.get::<T>(place).to_scalar().0
                 });
-                (value, is_valid(column.window, place))
+                (value, column.window.is_valid(place))
             };
         }
     }
 
-    /// Whether all rows of the left vector have found what there is for them.
-    pub fn is_left_done(&self) -> bool {
-        self.left.is_done()
-    }
-
-    /// Takes rows of either side until one of the vectors is done, and gives the left rows what they found, as columns.
+    /// Takes rows until one of the vectors is done.
     ///
     /// # Safety
-    /// The vectors and the window that were entered are still readable, and there are cells for their ids.
-    ///
-    /// # Panics
-    /// If there is not one `given` a column.
-    pub unsafe fn advance(&mut self, given: &mut [Given]) {
-        let from = self.left.next;
-        // SAFETY: ids are below the number of cells; the vectors have their rows.
-        unsafe {
-            if self.inclusive {
-                self.steps(|right, left| right <= left);
-            } else {
-                self.steps(|right, left| right < left);
-            }
+    /// The vectors are readable, and there are cells for their ids.
+    unsafe fn take_rows(&mut self) {
+        let (left_next, right_next) = (self.left.next, self.right.next);
+        let (left_rows, right_rows) = (self.left.rows - left_next, self.right.rows - right_next);
+        if left_rows == 0 || right_rows == 0 {
+            return;
         }
-        self.give(from, given);
-    }
-
-    /// There are no more right rows: the rest of the left rows find what there is.
-    ///
-    /// # Safety
-    /// As for [`Merge::advance`].
-    ///
-    /// # Panics
-    /// If there is not one `given` a column.
-    pub unsafe fn finish_left(&mut self, given: &mut [Given]) {
-        let from = self.left.next;
-        for row in from..self.left.rows {
-            let id = self.left.ids[row] as isize;
-            self.places[row] = self.cells[(id + CELLS_BEFORE as isize) as usize];
-        }
-        self.left.next = self.left.rows;
-        self.give(from, given);
-    }
-
-    #[inline(always)]
-    unsafe fn steps(&mut self, comes_first: impl Fn(i64, i64) -> bool) {
-        let (left, right) = (&mut self.left, &mut self.right);
-        let (mut at_left, mut at_right) = (left.next, right.next);
-        let (left_ids, right_ids) = (left.ids.as_ptr(), right.ids.as_ptr());
-        let places = self.places.as_mut_ptr();
         // SAFETY: the caller's promise.
         unsafe {
-            let cells = self.cells.as_mut_ptr().add(CELLS_BEFORE);
-            while at_left < left.rows && at_right < right.rows {
-                let takes_right = comes_first(*right.times.add(at_right), *left.times.add(at_left));
-                let id =
-                    std::hint::select_unpredictable(takes_right, *right_ids.add(at_right), IGNORED);
-                *cells.offset(id as isize) = self.base + at_right as u32;
-                *places.add(at_left) = *cells.offset(*left_ids.add(at_left) as isize);
-                at_right += usize::from(takes_right);
-                at_left += usize::from(!takes_right);
+            let left = self.left_times.add(left_next);
+            let right = self.right_times.add(right_next);
+            // Left rows that come before the last right row see no right row after it.
+            let last = *right.add(right_rows - 1);
+            let done = if self.inclusive {
+                search::lower_bound_i64(left, left_rows, last)
+            } else {
+                search::upper_bound_i64(left, left_rows, last)
+            };
+            let passed = self.passed.as_mut_ptr();
+            search::merge_positions_i64(left, done, right, right_rows, self.inclusive, passed);
+            let mut taken = right_next;
+            let takes = RightRows {
+                ids: self.right.ids.as_ptr(),
+                cells: self.cells.as_mut_ptr(),
+                base: self.base,
+            };
+            let (ids, places) = (self.left.ids.as_ptr(), self.places.as_mut_ptr());
+            for row in 0..done {
+                let to = right_next + *passed.add(row) as usize;
+                takes.take(taken, to);
+                taken = to;
+                let cell = cell_of(*ids.add(left_next + row));
+                *places.add(left_next + row) = *takes.cells.add(cell);
             }
+            if done < left_rows {
+                takes.take(taken, right_next + right_rows);
+                taken = right_next + right_rows;
+            }
+            (self.left.next, self.right.next) = (left_next + done, taken);
         }
-        (left.next, right.next) = (at_left, at_right);
     }
 
     /// Gives left rows from one on to the one under way what they found.
@@ -298,32 +194,109 @@ impl Merge {
             });
         }
     }
+}
 
-    /// Which of the left vector's rows found one; all have to be done.
-    pub fn found(&self) -> Selection {
+impl SideBySide for Merge {
+    unsafe fn enter_left(
+        &mut self,
+        times: LeftTimes,
+        ids: &[u32],
+        _selection: &Selection,
+        matching: &Selection,
+        rows: usize,
+    ) {
+        self.left.enter(ids, matching, rows, NOTHING);
+        self.left_times = times.upper;
+    }
+
+    unsafe fn enter_right(
+        &mut self,
+        times: *const i64,
+        ids: &[u32],
+        selection: &Selection,
+        rows: usize,
+        place: usize,
+    ) {
+        self.right.enter(ids, selection, rows, IGNORED);
+        self.right_times = times;
+        self.base = place as u32;
+        self.window_ids.extend_from_slice(&self.right.ids[..rows]);
+    }
+
+    fn make_room(&mut self, keys: usize) {
+        if self.cells.len() < keys + CELLS_BEFORE {
+            self.cells.resize(keys + CELLS_BEFORE, NONE);
+        }
+    }
+
+    fn enter_window(&mut self, columns: Vec<Operand>) {
+        for (column, window) in self.columns.iter_mut().zip(columns) {
+            column.window = window;
+        }
+    }
+
+    /// Copies what cells refer to.
+    fn leave_window(&mut self) {
+        let ids = std::mem::take(&mut self.window_ids);
+        let keys = self.cells.len() - CELLS_BEFORE;
+        if ids.len() < keys {
+            ids.iter()
+                .filter(|id| **id >= 0)
+                .for_each(|id| self.copy(*id as usize));
+        } else {
+            (0..keys).for_each(|key| self.copy(key));
+        }
+        self.window_ids = ids;
+        self.window_ids.clear();
+        for column in &mut self.columns {
+            column.window = Operand::Null;
+        }
+    }
+
+    fn is_left_done(&self) -> bool {
+        self.left.is_done()
+    }
+
+    unsafe fn advance(&mut self, given: &mut [Given]) -> Evaluation<()> {
+        let from = self.left.next;
+        // SAFETY: the caller's promise.
+        unsafe { self.take_rows() };
+        self.give(from, given);
+        Ok(())
+    }
+
+    unsafe fn finish_left(&mut self, given: &mut [Given]) -> Evaluation<()> {
+        let from = self.left.next;
+        for row in from..self.left.rows {
+            self.places[row] = self.cells[cell_of(self.left.ids[row])];
+        }
+        self.left.next = self.left.rows;
+        self.give(from, given);
+        Ok(())
+    }
+
+    fn found(&self) -> Option<Selection> {
         let mut found = Selection::NONE;
         for (row, place) in self.places[..self.left.rows].iter().enumerate() {
             found.words[row / 64] |= u64::from(*place != NONE) << (row % 64);
         }
-        found
+        Some(found)
+    }
+
+    fn bytes(&self) -> usize {
+        let copies = self
+            .columns
+            .iter()
+            .map(|column| column.copies.capacity() * 16);
+        let ids = self.cells.capacity() + self.window_ids.capacity() + 4 * VECTOR_ROWS;
+        ids * 4 + copies.sum::<usize>()
     }
 }
 
-/// Whether a row of a window's column is not NULL.
-///
-/// # Safety
-/// The column covers the place.
-#[inline]
-unsafe fn is_valid(column: Operand, place: usize) -> bool {
-    match column {
-        Operand::Each { validity, .. } if validity.is_null() => true,
-        Operand::Each { validity, .. } => {
-            // SAFETY: the caller's promise.
-            unsafe { load_word(validity, place / 64) >> (place % 64) & 1 == 1 }
-        }
-        Operand::Same(_) => true,
-        Operand::Null => false,
-    }
+/// Where the cell of an id is.
+#[inline(always)]
+fn cell_of(id: i32) -> usize {
+    (id as isize + CELLS_BEFORE as isize) as usize
 }
 
 /// Gives left rows a column of what they found.
@@ -334,24 +307,39 @@ fn give<T: Number>(
     given: &mut Given,
 ) {
     let (values, validity) = given.parts::<T>();
-    for row in rows {
-        let place = places[row];
-        let (value, valid) = if place & COPIED == 0 {
-            // SAFETY: the place is one of the window under way, which the column covers.
-            unsafe {
-                let place = place as usize;
-                (
-                    column.window.get::<T>(place),
-                    is_valid(column.window, place),
-                )
-            }
-        } else if place != NONE {
-            let (bits, valid) = column.copies[(place & !COPIED) as usize];
-            (T::of_scalar(Scalar(bits)), valid)
-        } else {
-            (T::ZERO, false)
-        };
-        values[row] = value;
-        validity[row / 64] |= u64::from(valid) << (row % 64);
+    let window = match column.window {
+        Operand::Each { values, validity } if validity.is_null() => values.cast::<T>(),
+        _ => std::ptr::null(),
+    };
+    let mut next = rows.start;
+    while next < rows.end {
+        // A word of validity at a time: it is kept in a register.
+        let word = next / 64;
+        let mut valid_rows = 0;
+        for row in next..rows.end.min((word + 1) * 64) {
+            let place = places[row];
+            let lies_in_window = place & COPIED == 0;
+            let (value, valid) = if place != NONE && !lies_in_window {
+                let (bits, valid) = column.copies[(place & !COPIED) as usize];
+                (T::of_scalar(Scalar(bits)), valid)
+            } else if !window.is_null() {
+                // Whether there is one is not predictable; the window has a first row.
+                let at = select_unpredictable(lies_in_window, place as usize, 0);
+                // SAFETY: the place is one of the window under way, which the column covers.
+                (unsafe { *window.add(at) }, lies_in_window)
+            } else if lies_in_window {
+                // SAFETY: as above.
+                unsafe {
+                    let place = place as usize;
+                    (column.window.get::<T>(place), column.window.is_valid(place))
+                }
+            } else {
+                (T::ZERO, false)
+            };
+            values[row] = value;
+            valid_rows |= u64::from(valid) << (row % 64);
+        }
+        validity[word] |= valid_rows;
+        next = (word + 1) * 64;
     }
 }

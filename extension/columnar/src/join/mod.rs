@@ -6,7 +6,7 @@
 //!                     ├── asof:   the nearest row within the bounds ──► its columns
 //!                     └── window: all rows within the bounds ──► aggregates of them
 //!                                                        └──► operands that a frame is given beside its lanes
-//! both sides in the order of their times: left and right vectors ──► merge ──► the same operands
+//! both sides in the order of their times: left and right vectors ──► merge │ sliding ──► the same operands
 //! ```
 //!
 //! The cast, in the order in which data flow:
@@ -14,7 +14,8 @@
 //! - [`series`]: the right side in memory.
 //! - [`cursor`]: how many rows of a key are not later than a time; cheap if times of a key come in order.
 //! - [`asof`], [`window`]: what is found for each left row.
-//! - [`merge`]: the nearest rows without a series, while both sides are in the order of their times.
+//! - [`side_by_side`]: without a series, while both sides are in the order of their times: [`merge`] for the nearest rows,
+//!   [`sliding`] for aggregates.
 //! - [`given`]: the columns of what was found.
 //!
 //! Invariants: a place is an index into the series; ids of left rows may be unknown to the series, which then has no rows for
@@ -29,6 +30,8 @@ pub mod given;
 pub mod keys;
 pub mod merge;
 pub mod series;
+pub mod side_by_side;
+pub mod sliding;
 pub mod window;
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use super::cursor::{Bound, Cursors};
 use super::given::Given;
-use super::series::{Series, SeriesColumn};
+use super::series::Series;
 use crate::aggregate::moments::FloatState;
 use crate::vector::number::{Number, NumberType, Operation, Scalar};
 use crate::vector::selection::Selection;
@@ -128,20 +128,65 @@ impl Window {
                 };
                 window = from as usize..to.max(from) as usize;
             }
+            let rows = SeriesRows {
+                series,
+                range: window,
+            };
             for (call, given) in self.calls.iter().zip(&mut *given) {
-                answer(*call, series, window.clone(), row, given)?;
+                answer(*call, &rows, row, given)?;
             }
             Ok(())
         })
     }
 }
 
+/// The rows of a window.
+pub(super) trait WindowRows {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// The type of a column.
+    fn number(&self, column: usize) -> NumberType;
+
+    /// Calls `take` with each number of a column that is not NULL.
+    fn each(&self, column: usize, take: impl FnMut(u64) -> Evaluation<()>) -> Evaluation<()>;
+}
+
+/// Rows of a series that lie side by side.
+struct SeriesRows<'a> {
+    series: &'a Series,
+    range: std::ops::Range<usize>,
+}
+
+impl WindowRows for SeriesRows<'_> {
+    fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    fn number(&self, column: usize) -> NumberType {
+        self.series.columns[column].number
+    }
+
+    #[inline]
+    fn each(&self, column: usize, mut take: impl FnMut(u64) -> Evaluation<()>) -> Evaluation<()> {
+        let column = &self.series.columns[column];
+        let values = &column.values[self.range.clone()];
+        match &column.valid {
+            None => values.iter().try_for_each(|bits| take(*bits)),
+            Some(valid) => {
+                let values = values.iter().zip(&valid[self.range.clone()]);
+                let mut present = values.filter(|(_, valid)| **valid);
+                present.try_for_each(|(bits, _)| take(*bits))
+            }
+        }
+    }
+}
+
 /// Aggregates the rows of a window. What has no answer is NULL.
 #[inline]
-fn answer(
+pub(super) fn answer(
     call: WindowCall,
-    series: &Series,
-    window: std::ops::Range<usize>,
+    rows: &impl WindowRows,
     row: usize,
     given: &mut Given,
 ) -> Evaluation<()> {
@@ -152,40 +197,40 @@ fn answer(
         return Err(*failure);
     }
     match call {
-        WindowCall::Rows => given.set(row, window.len() as i64),
+        WindowCall::Rows => given.set(row, rows.len() as i64),
         WindowCall::Count(column) => {
-            let count = match &series.columns[column].valid {
-                None => window.len(),
-                Some(valid) => valid[window].iter().filter(|valid| **valid).count(),
-            };
-            given.set(row, count as i64);
+            let mut count = 0_i64;
+            rows.each(column, |_| {
+                count += 1;
+                Ok(())
+            })?;
+            given.set(row, count);
         }
         WindowCall::Average(column) => {
             let mut state = FloatState::default();
-            each(&series.columns[column], window, |bits| {
-                let value = with_number!(series.columns[column].number, T => {
-                    T::of_scalar(Scalar(bits)).to_f64()
-                });
+            let number = rows.number(column);
+            rows.each(column, |bits| {
+                let value = with_number!(number, T => T::of_scalar(Scalar(bits)).to_f64());
                 state.accumulate(value)
             })?;
             if let Some(average) = state.average() {
                 given.set(row, average);
             }
         }
-        WindowCall::Sum(column) => match series.columns[column].number {
+        WindowCall::Sum(column) => match rows.number(column) {
             NumberType::F32 => {
-                if let Some(sum) = float_sum::<f32>(&series.columns[column], window)? {
+                if let Some(sum) = float_sum::<f32>(rows, column)? {
                     given.set(row, sum);
                 }
             }
             NumberType::F64 => {
-                if let Some(sum) = float_sum::<f64>(&series.columns[column], window)? {
+                if let Some(sum) = float_sum::<f64>(rows, column)? {
                     given.set(row, sum);
                 }
             }
             _ => {
                 let mut sum = None;
-                each(&series.columns[column], window, |bits| {
+                rows.each(column, |bits| {
                     let before: i64 = sum.unwrap_or(0);
                     let next = before.checked_add(bits as i64);
                     sum = Some(next.ok_or(EvaluationError::IntegerOutOfRange(8))?);
@@ -196,37 +241,15 @@ fn answer(
                 }
             }
         },
-        WindowCall::Minimum(column) => extreme(&series.columns[column], window, row, given, false)?,
-        WindowCall::Maximum(column) => extreme(&series.columns[column], window, row, given, true)?,
+        WindowCall::Minimum(column) => extreme(rows, column, row, given, false)?,
+        WindowCall::Maximum(column) => extreme(rows, column, row, given, true)?,
     }
     Ok(())
 }
 
-/// Calls `take` with each number of a window that is not NULL.
-#[inline]
-fn each(
-    column: &SeriesColumn,
-    window: std::ops::Range<usize>,
-    mut take: impl FnMut(u64) -> Evaluation<()>,
-) -> Evaluation<()> {
-    match &column.valid {
-        None => column.values[window]
-            .iter()
-            .try_for_each(|bits| take(*bits)),
-        Some(valid) => {
-            let values = column.values[window.clone()].iter().zip(&valid[window]);
-            let mut present = values.filter(|(_, valid)| **valid);
-            present.try_for_each(|(bits, _)| take(*bits))
-        }
-    }
-}
-
-fn float_sum<T: Number>(
-    column: &SeriesColumn,
-    window: std::ops::Range<usize>,
-) -> Evaluation<Option<T>> {
+fn float_sum<T: Number>(rows: &impl WindowRows, column: usize) -> Evaluation<Option<T>> {
     let mut sum: Option<T> = None;
-    each(column, window, |bits| {
+    rows.each(column, |bits| {
         let value = T::of_scalar(Scalar(bits));
         sum = Some(match sum {
             None => value,
@@ -239,15 +262,15 @@ fn float_sum<T: Number>(
 
 /// The smallest or greatest; among equals the one met last, as PostgreSQL's functions keep it.
 fn extreme(
-    column: &SeriesColumn,
-    window: std::ops::Range<usize>,
+    rows: &impl WindowRows,
+    column: usize,
     row: usize,
     given: &mut Given,
     greatest: bool,
 ) -> Evaluation<()> {
-    with_number!(column.number, T => {
+    with_number!(rows.number(column), T => {
         let mut best: Option<T> = None;
-        each(column, window, |bits| {
+        rows.each(column, |bits| {
             let value = T::of_scalar(Scalar(bits));
             let beaten = best.is_some_and(|best| {
                 let order = best.order(value);

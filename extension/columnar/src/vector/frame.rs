@@ -4,6 +4,7 @@ use super::number::Scalar;
 use super::selection::Selection;
 use super::value::Operand;
 use crate::lane::{DictionaryView, Lane, LaneData};
+use crate::zone_map::Zone;
 
 /// A vector of a window, with all that an evaluation may ask for.
 #[derive(Clone, Copy)]
@@ -18,13 +19,13 @@ pub struct Frame<'a> {
     pub rows: usize,
     /// Numbers that hold for the whole scan: constants and parameters. `None` is NULL.
     pub scalars: &'a [Option<Scalar>],
-    /// What zone maps say of this vector of each attribute of integers; may be shorter than the lanes.
-    pub bounds: &'a [Bounds],
+    /// What is known of this vector of each attribute, where somebody asked for it; may be shorter than the lanes.
+    pub zones: &'a [Option<Zone>],
     /// Numbers a row that no lane has: what a join found for the rows of the vector.
     pub given: &'a [Operand],
 }
 
-/// What a zone map says of the integers of a vector.
+/// What a zone says of the integers of a vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Whether anything is known. Without, the rest means nothing.
@@ -45,7 +46,21 @@ impl Frame<'_> {
 
     /// What is known of an attribute of integers in this vector.
     pub fn bounds(&self, attribute: usize) -> Bounds {
-        self.bounds.get(attribute).copied().unwrap_or_default()
+        let zone = self.zone(attribute);
+        match zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted)) {
+            Some((Some(minimum), Some(maximum), sorted)) if minimum <= maximum => Bounds {
+                known: true,
+                minimum,
+                maximum,
+                sorted,
+            },
+            _ => Bounds::default(),
+        }
+    }
+
+    /// The zone of an attribute in this vector, if it was asked for.
+    pub fn zone(&self, attribute: usize) -> Option<Zone> {
+        self.zones.get(attribute).copied().flatten()
     }
 
     /// The selected rows that are not NULL in an attribute.

@@ -52,10 +52,54 @@ pub enum EvaluationError {
     /// SQLSTATE 22012.
     #[error("division by zero")]
     DivisionByZero,
-    /// SQLSTATE 22023, of `lanes.ema` and its like: an argument that must not change within a group did.
+    /// SQLSTATE 22023: an argument that must not be what it is.
     #[error("{0}")]
     Argument(&'static str),
+    /// Of `lanes.ema`: a weight that is none.
+    #[error("{0:?} of lanes.ema: {1:?}")]
+    Weight(Weight, WeightFault),
+    /// Rows did not come in the order in which they were expected. Not SQL's: see [`crate::aggregate::ema`].
+    #[error("rows came out of order")]
+    Disordered,
+}
+
+/// How the weight of a moving average is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Weight {
+    /// As alpha itself, in (0, 1].
+    Alpha,
+    /// As a number of rows, at least 1.
+    Span,
+}
+
+/// What is wrong with it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WeightFault {
+    /// It is NULL.
+    Null,
+    /// It is out of its range: a double.
+    Illegal(number::Scalar),
+    /// It is another than that of a row before of the same group.
+    Changed,
 }
 
 /// The result of an evaluation.
 pub type Evaluation<T> = std::result::Result<T, EvaluationError>;
+
+/// Leaves out the rows for which one of the quals does not hold. Each sees only rows that those before it passed.
+///
+/// # Errors
+/// Those of the quals.
+pub fn narrow(
+    quals: &mut [predicate::Predicate],
+    frame: &frame::Frame<'_>,
+    selection: &mut selection::Selection,
+) -> Evaluation<()> {
+    for qual in quals {
+        if selection.is_empty() {
+            break;
+        }
+        *selection = qual.evaluate(frame, selection)?.yes;
+    }
+    Ok(())
+}

@@ -24,6 +24,15 @@ impl Buffer {
     }
 }
 
+/// Which integer near a number is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rounding {
+    /// The greatest that is no greater.
+    Floor,
+    /// The least that is no less.
+    Ceiling,
+}
+
 /// A number a row.
 pub enum Value {
     /// A column.
@@ -36,6 +45,8 @@ pub enum Value {
     Convert(NumberType, Box<Value>, Box<Buffer>),
     /// A timestamp, so many microseconds (a scalar) later.
     Shift(Box<Value>, usize, Box<Buffer>),
+    /// A double without its fraction.
+    Round(Rounding, Box<Value>, Box<Buffer>),
     /// What a join found, by its place in [`Frame::given`].
     Given(NumberType, usize),
 }
@@ -64,6 +75,36 @@ impl Operand {
             Operand::Each { validity, .. } => unsafe { selection.and_bitmap(*validity) },
             Operand::Same(_) => *selection,
             Operand::Null => Selection::NONE,
+        }
+    }
+
+    /// As [`Self::valid`], without a copy where all are.
+    pub fn valid_in<'a>(
+        &self,
+        selection: &'a Selection,
+        room: &'a mut Option<Selection>,
+    ) -> &'a Selection {
+        match self {
+            Operand::Each { validity, .. } if validity.is_null() => selection,
+            Operand::Same(_) => selection,
+            _ => room.insert(self.valid(selection)),
+        }
+    }
+
+    /// Whether the number of a row is not NULL.
+    ///
+    /// # Safety
+    /// The row is one of the operand's.
+    #[inline]
+    pub unsafe fn is_valid(&self, row: usize) -> bool {
+        match self {
+            Operand::Each { validity, .. } if validity.is_null() => true,
+            // SAFETY: the caller's promise.
+            Operand::Each { validity, .. } => unsafe {
+                load_word(*validity, row / 64) >> (row % 64) & 1 == 1
+            },
+            Operand::Same(_) => true,
+            Operand::Null => false,
         }
     }
 
@@ -98,10 +139,16 @@ impl Value {
         Value::Shift(Box::new(value), microseconds, Buffer::new())
     }
 
+    /// A double without its fraction.
+    pub fn round(rounding: Rounding, value: Value) -> Value {
+        Value::Round(rounding, Box::new(value), Buffer::new())
+    }
+
     /// The type of the result.
     pub fn number(&self) -> NumberType {
         match self {
             Value::Shift(..) => NumberType::I64,
+            Value::Round(..) => NumberType::F64,
             Value::Column(number, _)
             | Value::Scalar(number, _)
             | Value::Arithmetic(number, ..)
@@ -150,6 +197,13 @@ impl Value {
                 };
                 shift(operand, by.0 as i64, frame.rows, selection, buffer)
             }
+            Value::Round(rounding, value, buffer) => {
+                let operand = value.evaluate(frame, selection)?;
+                Ok(match rounding {
+                    Rounding::Floor => round(operand, f64::floor, frame.rows, buffer),
+                    Rounding::Ceiling => round(operand, f64::ceil, frame.rows, buffer),
+                })
+            }
             Value::Given(_, index) => Ok(frame.given[*index]),
         }
     }
@@ -180,10 +234,8 @@ fn both_valid(a: Operand, b: Operand, rows: usize, out: &mut [u64; VECTOR_WORDS]
         (a, b) if a.is_null() => b,
         (a, b) if b.is_null() => a,
         (a, b) => {
-            for (i, word) in out.iter_mut().enumerate().take(rows.div_ceil(64)) {
-                // SAFETY: both bitmaps cover the vector.
-                *word = unsafe { load_word(a, i) & load_word(b, i) };
-            }
+            // SAFETY: both bitmaps cover the vector.
+            unsafe { lanes_simd::combine::and(a, b, rows, out.as_mut_ptr()) };
             out.as_ptr()
         }
     }
@@ -344,6 +396,30 @@ fn shift_one(time: i64, by: i64) -> Evaluation<i64> {
     let shifted = time.checked_add(by);
     let valid = shifted.filter(|shifted| TIMESTAMPS.contains(shifted));
     valid.ok_or(EvaluationError::TimestampOutOfRange)
+}
+
+fn round(
+    operand: Operand,
+    apply: impl Fn(f64) -> f64,
+    rows: usize,
+    buffer: &mut Buffer,
+) -> Operand {
+    let (numbers, validity) = match operand {
+        Operand::Each { values, validity } => (values.cast::<f64>(), validity),
+        Operand::Same(number) => {
+            return Operand::Same(apply(f64::of_scalar(number)).to_scalar());
+        }
+        Operand::Null => return Operand::Null,
+    };
+    let out = buffer.values.as_mut_ptr().cast::<f64>();
+    for row in 0..rows {
+        // SAFETY: the operand has a double for each row of the vector, the buffer room for as many.
+        unsafe { *out.add(row) = apply(*numbers.add(row)) };
+    }
+    Operand::Each {
+        values: out.cast_const().cast(),
+        validity,
+    }
 }
 
 fn shift(

@@ -38,11 +38,12 @@ proptest! {
             let values: Vec<f64> = (0..rows).map(|_| pool[source.below(pool.len() as u64) as usize]).collect();
             let reals: Vec<_> = values.iter().map(|v| Some((*v as f32).to_scalar())).collect();
             let doubles: Vec<_> = values.iter().map(|v| Some(v.to_scalar())).collect();
-            let window = Window::of(vec![
+            let mut window = Window::of(vec![
                 Column::numbers(NumberType::F32, &reals, &mut source),
                 Column::numbers(NumberType::F64, &doubles, &mut source),
                 Column::numbers(NumberType::I64, &vec![Some(Scalar(1)); rows], &mut source),
             ]);
+            window.zones = vec![Some(window.zone(0)), Some(window.zone(1))];
             let selection = source.selection(rows);
             for query in &mut queries {
                 window.with_frame(|frame| query.add(frame, &selection)).unwrap();

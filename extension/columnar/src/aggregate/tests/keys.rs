@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use super::wanted::{Cut, Wanted, WantedKey};
 use crate::aggregate::{Aggregation, Answer};
 use crate::test_support::cases;
-use crate::vector::frame::Bounds;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::tests::dictionaries::{Walk, any_steps};
 use crate::vector::tests::number_tree::NumberTree;
 use crate::vector::tests::window::{Cell, Column, Source, Window};
+use crate::zone_map::{Bound, Zone};
 
 /// Counts rows by some keys, and by the twin.
 struct Counts {
@@ -122,13 +122,14 @@ proptest! {
                 Column::numbers(NumberType::I16, &few, &mut source),
             ]);
             let time = |row: usize| times[row].map_or(0, |scalar| scalar.0 as i64);
-            window.bounds = vec![Bounds {
-                known: !source.one_in(4),
+            window.zones = vec![(!source.one_in(4)).then(|| Zone {
                 // Bounds may be wider than the numbers.
-                minimum: time(0).saturating_sub(source.below(2) as i64),
-                maximum: time(rows - 1).saturating_add(source.below(2) as i64),
+                minimum: Bound::Signed(time(0).saturating_sub(source.below(2) as i64)),
+                maximum: Bound::Signed(time(rows - 1).saturating_add(source.below(2) as i64)),
                 sorted: !source.one_in(4),
-            }];
+                exact: false,
+                ..window.zone(0)
+            })];
             for query in &mut queries {
                 query.add(&window, &mut source);
             }

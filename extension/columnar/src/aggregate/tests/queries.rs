@@ -7,14 +7,14 @@ use crate::aggregate::Aggregation;
 use crate::aggregate::extreme::End;
 use crate::aggregate::sum::IntegerShape;
 use crate::test_support::cases;
-use crate::vector::frame::Bounds;
 use crate::vector::number::NumberType;
 use crate::vector::tests::number_tree::{NumberTree, any_number, any_rarity};
 use crate::vector::tests::truth_tree::{TruthTree, any_truth};
 use crate::vector::tests::window::{
-    ABSENT, ATTRIBUTES, CODED, Cell, PLAIN, Source, TYPES, Window, any_rows,
+    ABSENT, ALPHA, ATTRIBUTES, CODED, Cell, PLAIN, SPAN, Source, TYPES, Window, any_rows,
 };
-use crate::vector::{Evaluation, EvaluationError};
+use crate::vector::{Evaluation, EvaluationError, Weight};
+use crate::zone_map::Zone;
 
 /// The groups of the twin: their keys, and what is kept for each aggregate.
 struct Twin<'a> {
@@ -77,7 +77,19 @@ fn any_exact(number: NumberType) -> impl Strategy<Value = NumberTree> {
     any_number(number, 0)
 }
 
-fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
+/// A moving average, mostly with a weight that is legal and the same in all rows.
+fn any_ema() -> impl Strategy<Value = Wanted> {
+    let legal = prop_oneof![Just((Weight::Alpha, ALPHA)), Just((Weight::Span, SPAN))]
+        .prop_map(|(weight, index)| (weight, NumberTree::Scalar(NumberType::F64, index)));
+    let weight = prop_oneof![Just(Weight::Alpha), Just(Weight::Span)];
+    let any = (weight, any_number(NumberType::F64, 0));
+    let weight = prop_oneof![9 => legal, 1 => any];
+    let x = (0..2_u32).prop_flat_map(|depth| any_number(NumberType::F64, depth));
+    let time = prop::option::weighted(0.6, any_tree());
+    (weight, x, time).prop_map(|((weight, given), x, time)| Wanted::Ema(weight, x, given, time))
+}
+
+pub(super) fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
     let shape = || prop_oneof![Just(IntegerShape::Sum), Just(IntegerShape::Average)];
     let moments = (0..2_usize).prop_flat_map(|t| any_number(TYPES[t], 0));
     let float = || (3..5_usize).prop_flat_map(|t| any_number(TYPES[t], 1));
@@ -90,6 +102,7 @@ fn any_wanted(exact: bool) -> BoxedStrategy<Wanted> {
         3 => (any_end(), any_tree()).prop_map(|(end, tree)| Wanted::Extreme(end, tree)),
         2 => (any::<bool>(), any_truth()).prop_map(|(all, tree)| Wanted::Logic(all, tree)),
         2 => (any_end(), any_tree(), any_tree()).prop_map(|(end, v, t)| Wanted::Edge(end, v, t)),
+        3 => any_ema(),
     ];
     if !exact {
         return any.boxed();
@@ -125,26 +138,23 @@ fn any_key() -> impl Strategy<Value = WantedKey> {
     ]
 }
 
-/// What a zone map says of the integers of a window, if anything.
-fn bounds(window: &Window, source: &mut Source) -> Vec<Bounds> {
-    let mut all = vec![Bounds::default(); ATTRIBUTES];
-    for (attribute, bounds) in all.iter_mut().enumerate().take(6) {
-        if source.one_in(3) {
-            continue;
-        }
-        let numbers: Vec<_> = (0..window.rows)
-            .filter_map(|row| window.number(attribute, row).map(|s| s.0 as i64))
-            .collect();
-        if let (Some(minimum), Some(maximum)) = (numbers.iter().min(), numbers.iter().max()) {
-            *bounds = Bounds {
-                known: true,
-                minimum: *minimum,
-                maximum: *maximum,
-                sorted: numbers.len() == window.rows && numbers.is_sorted(),
-            };
-        }
-    }
-    all
+/// The zones of a window, where there are any.
+pub(super) fn zones(window: &Window, source: &mut Source) -> Vec<Option<Zone>> {
+    (0..ATTRIBUTES)
+        .map(|attribute| {
+            let zone = (!source.one_in(3)).then(|| window.zone(attribute))?;
+            if !source.one_in(3) {
+                return Some(zone);
+            }
+            // Of more rows than these: only bounds are to be relied on.
+            Some(Zone {
+                exact: false,
+                sum: zone.sum + 1,
+                non_null: zone.non_null + 1,
+                ..zone
+            })
+        })
+        .collect()
 }
 
 fn any_query(
@@ -167,25 +177,37 @@ proptest! {
         seed in any::<u64>(), vectors in prop::collection::vec(any_rows(), 1..4),
     ) {
         let mut source = Source(seed);
-        let built = aggregates.iter().map(|(filter, wanted)| wanted.build(filter.as_ref()));
-        let mut aggregation = Aggregation::new(keys.iter().map(WantedKey::build).collect(), built.collect());
+        let build = |sorts| {
+            let built = aggregates.iter().map(|(filter, wanted)| wanted.build_for(filter.as_ref(), sorts));
+            Aggregation::new(keys.iter().map(WantedKey::build).collect(), built.collect())
+        };
+        let mut aggregation = build(false);
+        let mut before = Vec::new();
         let mut twin = Twin { keys: &keys, aggregates: &aggregates, groups: Vec::new() };
         if keys.is_empty() {
             twin.group(Vec::new());
         }
         for rows in vectors {
             let mut window = Window::random(source.next(), rows, rarity);
-            window.bounds = bounds(&window, &mut source);
+            window.zones = zones(&window, &mut source);
             let selection = source.selection(rows);
             let mut errors = Vec::new();
             selection.for_each(|row| twin.add(&window, row, &mut errors));
-            let added = window.with_frame(|frame| aggregation.add(frame, &selection));
+            let mut added = window.with_frame(|frame| aggregation.add(frame, &selection));
+            before.push((window, selection));
+            if added == Err(EvaluationError::Disordered) {
+                aggregation = build(true);
+                added = before.iter().try_for_each(|(window, selection)| {
+                    window.with_frame(|frame| aggregation.add(frame, selection))
+                });
+            }
             if let Err(error) = added {
                 prop_assert!(errors.contains(&error), "{error} not in {errors:?}");
                 return Ok(());
             }
             prop_assert!(errors.is_empty(), "missed {:?}", errors[0]);
         }
+        aggregation.finish();
         prop_assert_eq!(aggregation.groups(), twin.groups.len());
         for group in 0..aggregation.groups() {
             let found = |(k, key): (usize, &WantedKey)| key.found(aggregation.key(group, k));

@@ -2,6 +2,7 @@
 
 use crate::aggregate::accumulator::Count;
 use crate::aggregate::edge::Edge;
+use crate::aggregate::ema::{Ema, Order, TimeSort, Waiting, order_key, step};
 use crate::aggregate::extreme::{End, Extreme};
 use crate::aggregate::key::{Bucket, Buckets};
 use crate::aggregate::logic::Logic;
@@ -13,7 +14,7 @@ use crate::vector::number::{Number, NumberType, Operation, Scalar};
 use crate::vector::tests::number_tree::{NumberTree, apply, same};
 use crate::vector::tests::truth_tree::{TruthTree, order};
 use crate::vector::tests::window::{Cell, Window, item};
-use crate::vector::{Evaluation, EvaluationError};
+use crate::vector::{Evaluation, EvaluationError, Weight, WeightFault};
 use crate::with_number;
 
 /// An aggregate.
@@ -28,11 +29,32 @@ pub(super) enum Wanted {
     Logic(bool, TruthTree),
     Edge(End, NumberTree, NumberTree),
     Weighted(NumberTree, NumberTree),
+    Ema(Weight, NumberTree, NumberTree, Option<NumberTree>),
+}
+
+/// Rows in memory.
+#[derive(Default)]
+struct MemorySort(Vec<Waiting>);
+
+impl TimeSort for MemorySort {
+    fn put(&mut self, row: Waiting) {
+        self.0.push(row);
+    }
+
+    fn drain(&mut self, take: &mut dyn FnMut(Waiting)) {
+        self.0.sort_by_key(|row| (row.time.is_none(), row.time));
+        self.0.drain(..).for_each(take);
+    }
 }
 
 impl Wanted {
     /// The engine's aggregate.
     pub(super) fn build(&self, filter: Option<&TruthTree>) -> Aggregate {
+        self.build_for(filter, false)
+    }
+
+    /// The engine's aggregate. If it `sorts`, it does not expect rows in any order.
+    pub(super) fn build_for(&self, filter: Option<&TruthTree>, sorts: bool) -> Aggregate {
         let (argument, accumulator): (Argument, Box<dyn Accumulator>) = match self {
             Wanted::Rows => (Argument::Nothing, Box::new(Count::default())),
             Wanted::Presence(attribute) => {
@@ -75,6 +97,16 @@ impl Wanted {
                 Argument::Pair(price.build(), volume.build()),
                 Box::new(Weighted::default()),
             ),
+            Wanted::Ema(weight, x, parameter, time) => {
+                let order = match time {
+                    None => Order::Rows,
+                    Some(time) if !sorts => Order::Checked(time.number()),
+                    Some(time) => Order::Sorted(time.number(), Box::<MemorySort>::default()),
+                };
+                let time = time.as_ref().map(NumberTree::build);
+                let argument = Argument::Timed(x.build(), parameter.build(), time);
+                (argument, Box::new(Ema::new(*weight, order)))
+            }
         };
         Aggregate {
             filter: filter.map(TruthTree::build),
@@ -94,6 +126,8 @@ pub(super) struct Kept {
     moments: [f64; 3],
     best: Option<(Scalar, Option<Scalar>)>,
     truth: Option<bool>,
+    weight: Option<f64>,
+    waiting: Vec<(Option<i64>, f64)>,
 }
 
 impl Kept {
@@ -170,6 +204,28 @@ impl Kept {
                     }
                 }
             }
+            Wanted::Ema(weight, x, parameter, time) => {
+                let (x, parameter) = (x.row(window, row)?, parameter.row(window, row)?);
+                let time = match time {
+                    Some(time) => time.row(window, row)?.map(
+                        |scalar| with_number!(time.number(), T => order_key(T::of_scalar(scalar))),
+                    ),
+                    None => Some(0),
+                };
+                let fault = |fault| Err(EvaluationError::Weight(*weight, fault));
+                let Some(scalar) = parameter else {
+                    return fault(WeightFault::Null);
+                };
+                let parameter = f64::of_scalar(scalar);
+                match self.weight {
+                    None if weight.alpha(parameter).is_none() => {
+                        return fault(WeightFault::Illegal(scalar));
+                    }
+                    Some(before) if before != parameter => return fault(WeightFault::Changed),
+                    _ => self.weight = Some(parameter),
+                }
+                self.waiting.extend(x.map(|x| (time, f64::of_scalar(x))));
+            }
             Wanted::Weighted(price, volume) => {
                 let (price, volume) = (price.row(window, row)?, volume.row(window, row)?);
                 if let (Some(price), Some(volume)) = (price, volume) {
@@ -213,6 +269,14 @@ impl Kept {
             }
             Wanted::Logic(..) => self.truth.map_or(Answer::Null, Answer::Truth),
             Wanted::Weighted(..) if self.moments[1] == 0.0 => Answer::Null,
+            Wanted::Ema(weight, ..) => {
+                let mut rows = self.waiting.clone();
+                rows.sort_by_key(|(time, _)| (time.is_none(), *time));
+                let alpha = self.weight.and_then(|given| weight.alpha(given));
+                let numbers = rows.into_iter().map(|(_, x)| x);
+                let average = numbers.reduce(|before, x| step(alpha.unwrap_or(1.0), before, x));
+                average.map_or(Answer::Null, |x| Answer::Number(x.to_scalar()))
+            }
             _ if count == 0 => Answer::Null,
             Wanted::Weighted(..) => Answer::Quotient(self.moments[0], self.moments[1]),
             Wanted::Integers(IntegerShape::Sum, _) => Answer::Integer(sum),
@@ -263,6 +327,7 @@ pub(super) fn agree(wanted: &Wanted, found: Answer, expected: Answer) -> bool {
             Wanted::FloatSum(tree) | Wanted::Extreme(_, tree) | Wanted::Edge(_, tree, _) => {
                 same(tree.number(), a, b)
             }
+            Wanted::Ema(..) => same(NumberType::F64, a, b),
             _ => false,
         },
         (Answer::Quotient(a, b), Answer::Quotient(c, d)) => equal(a, c) && equal(b, d),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::window::{ABSENT, Source, TYPES, Window, any_rows, integer_range};
 use crate::test_support::cases;
 use crate::vector::number::{Number, NumberType, Operation, Scalar};
-use crate::vector::value::{Operand, Value};
+use crate::vector::value::{Operand, Rounding, Value};
 use crate::vector::{Evaluation, EvaluationError};
 use crate::with_number;
 
@@ -16,6 +16,7 @@ pub(crate) enum NumberTree {
     Scalar(NumberType, usize),
     Arithmetic(NumberType, Operation, Box<(NumberTree, NumberTree)>),
     Convert(NumberType, Box<NumberTree>),
+    Round(Rounding, Box<NumberTree>),
 }
 
 impl NumberTree {
@@ -25,6 +26,7 @@ impl NumberTree {
             | NumberTree::Scalar(number, _)
             | NumberTree::Arithmetic(number, ..)
             | NumberTree::Convert(number, _) => *number,
+            NumberTree::Round(..) => NumberType::F64,
         }
     }
 
@@ -37,6 +39,7 @@ impl NumberTree {
                 Value::arithmetic(*number, *operation, sides.0.build(), sides.1.build())
             }
             NumberTree::Convert(to, inner) => Value::convert(*to, inner.build()),
+            NumberTree::Round(rounding, inner) => Value::round(*rounding, inner.build()),
         }
     }
 
@@ -56,6 +59,14 @@ impl NumberTree {
                 Some(scalar) => Some(convert(inner.number(), *to, scalar)?),
                 None => None,
             },
+            NumberTree::Round(rounding, inner) => {
+                let rounded = |value: f64| match rounding {
+                    Rounding::Floor => value.floor(),
+                    Rounding::Ceiling => value.ceil(),
+                };
+                let value = inner.row(window, row)?.map(f64::of_scalar);
+                value.map(|value| rounded(value).to_scalar())
+            }
         })
     }
 }
@@ -187,8 +198,14 @@ pub(crate) fn any_number(number: NumberType, depth: u32) -> BoxedStrategy<Number
     });
     let sides = (any_number(number, depth - 1), any_number(number, depth - 1));
     let converted = (0..5_usize).prop_flat_map(move |from| any_number(TYPES[from], depth - 1));
+    let rounding = prop_oneof![Just(Rounding::Floor), Just(Rounding::Ceiling)];
+    let rounded = (rounding, any_number(NumberType::F64, depth - 1));
+    let is_double = u32::from(number == NumberType::F64);
     prop_oneof![
         2 => leaf,
+        is_double => rounded.prop_map(|(rounding, inner)| {
+            NumberTree::Round(rounding, Box::new(inner))
+        }),
         4 => (operation, sides).prop_map(move |(operation, sides)| {
             NumberTree::Arithmetic(number, operation, Box::new(sides))
         }),

@@ -57,6 +57,7 @@ proptest! {
         prop_assert_eq!(a.is_empty(), rows.is_empty());
         prop_assert_eq!(a.last(), rows.last().copied());
         prop_assert_eq!(a.next(start), rows.iter().copied().find(|row| *row >= start));
+        prop_assert_eq!(a.previous(start), rows.iter().rev().copied().find(|row| *row < start));
         let mut walked = Vec::new();
         a.for_each(|row| walked.push(row));
         prop_assert_eq!(&walked, &rows);

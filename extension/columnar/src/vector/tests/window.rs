@@ -2,11 +2,13 @@
 
 use std::ptr::null;
 
+use crate::kind::{self, LaneKind};
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
-use crate::vector::frame::{Bounds, Frame};
+use crate::vector::frame::Frame;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
+use crate::zone_map::{self, Zone};
 
 /// All types, in the order in which a random window has columns of them.
 pub(crate) const TYPES: [NumberType; 5] = [
@@ -26,6 +28,9 @@ pub(crate) const ATTRIBUTES: usize = 15;
 
 /// For each type it has three scalars and NULL; then these, of which the third is NULL.
 pub(crate) const TRUTH_SCALAR: usize = 20;
+/// Two doubles that are legal weights of a moving average, as which they are named.
+pub(crate) const ALPHA: usize = 23;
+pub(crate) const SPAN: usize = 24;
 
 /// Random numbers that depend on a seed alone.
 pub(crate) struct Source(pub(crate) u64);
@@ -146,6 +151,7 @@ pub(crate) struct Column {
     heap: Vec<u8>,
     validity: Option<Vec<u64>>,
     view: DictionaryView,
+    kind: LaneKind,
     pub(crate) cells: Vec<Cell>,
 }
 
@@ -169,6 +175,10 @@ impl Column {
             heap: Vec::new(),
             validity,
             view: DictionaryView::default(),
+            kind: match data {
+                LaneData::Bool(_) => LaneKind::Bool,
+                _ => LaneKind::Absent,
+            },
             cells,
         }
     }
@@ -192,6 +202,14 @@ impl Column {
         };
         let mut column = Column::new(data, cells.collect(), source);
         let width = number.width();
+        column.kind = LaneKind::Fixed {
+            width: width as u16,
+            stride: width as u16,
+            number: match number.is_float() {
+                true => kind::Number::Float,
+                false => kind::Number::Signed,
+            },
+        };
         let mut bytes = Vec::new();
         for value in values {
             // Under a NULL lies anything.
@@ -317,7 +335,7 @@ pub(crate) struct Window {
     pub(crate) place: usize,
     pub(crate) rows: usize,
     pub(crate) scalars: Vec<Option<Scalar>>,
-    pub(crate) bounds: Vec<Bounds>,
+    pub(crate) zones: Vec<Option<Zone>>,
 }
 
 impl Window {
@@ -367,12 +385,13 @@ impl Window {
             scalars.push(None);
         }
         scalars.extend([Some(Scalar(1)), Some(Scalar(0)), None]);
+        scalars.extend([Some(0.3.to_scalar()), Some(4.0.to_scalar())]);
         Window {
             columns,
             place,
             rows,
             scalars,
-            bounds: Vec::new(),
+            zones: Vec::new(),
         }
     }
 
@@ -383,7 +402,7 @@ impl Window {
             rows: columns[0].cells.len(),
             columns,
             scalars: Vec::new(),
-            bounds: Vec::new(),
+            zones: Vec::new(),
         }
     }
 
@@ -396,9 +415,17 @@ impl Window {
             place: self.place,
             rows: self.rows,
             scalars: &self.scalars,
-            bounds: &self.bounds,
+            zones: &self.zones,
             given: &[],
         })
+    }
+
+    /// The zone of a column over the vector, exact.
+    pub(crate) fn zone(&self, attribute: usize) -> Zone {
+        let column = &self.columns[attribute];
+        let rows = self.place..self.place + self.rows;
+        // SAFETY: the column is of that kind and has these rows.
+        unsafe { zone_map::compute(&column.lane(), column.kind, rows) }
     }
 
     /// What a row of the vector has in a column.

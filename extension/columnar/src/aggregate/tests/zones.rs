@@ -1,0 +1,156 @@
+//! Whole vectors whose zones may tell all: the same answers as by their rows, and told if nothing is in doubt.
+
+use proptest::prelude::*;
+
+use super::queries::{any_wanted, zones};
+use super::wanted::{Wanted, agree};
+use crate::aggregate::Aggregation;
+use crate::aggregate::extreme::End;
+use crate::aggregate::sum::IntegerShape;
+use crate::limits::VECTOR_ROWS;
+use crate::test_support::cases;
+use crate::vector::number::{Number, NumberType};
+use crate::vector::selection::Selection;
+use crate::vector::tests::number_tree::{NumberTree, any_rarity};
+use crate::vector::tests::truth_tree::TruthTree;
+use crate::vector::tests::window::{ATTRIBUTES, BOOL, Column, Source, TYPES, Window};
+
+/// Aggregates of plain columns, which zones know something of, among others.
+fn any_of_columns() -> impl Strategy<Value = (Option<TruthTree>, Wanted)> {
+    let flag = || (BOOL..BOOL + 2).prop_map(TruthTree::Bool);
+    let column = |types: std::ops::Range<usize>| {
+        (types, 0..2_usize).prop_map(|(t, k)| NumberTree::Column(TYPES[t], t * 2 + k))
+    };
+    let end = prop_oneof![Just(End::Minimum), Just(End::Maximum)];
+    let shape = prop_oneof![
+        Just(IntegerShape::Sum),
+        Just(IntegerShape::Average),
+        Just(IntegerShape::Moments)
+    ];
+    let unfiltered = prop_oneof![
+        Just(Wanted::Rows),
+        (0..ATTRIBUTES).prop_map(Wanted::Presence),
+        (shape, column(0..2)).prop_map(|(shape, tree)| Wanted::Integers(shape, tree)),
+        (end, column(0..5)).prop_map(|(end, tree)| Wanted::Extreme(end, tree)),
+        (any::<bool>(), flag()).prop_map(|(all, tree)| Wanted::Logic(all, tree)),
+    ];
+    prop_oneof![
+        6 => unfiltered.prop_map(|wanted| (None, wanted)),
+        1 => flag().prop_map(|flag| (Some(flag), Wanted::Rows)),
+        1 => (flag(), any_wanted(false)).prop_map(|(flag, wanted)| (Some(flag), wanted)),
+    ]
+}
+
+/// Puts zeros of both signs, and little else, into the columns of floats without NULLs.
+fn put_zeros(window: &mut Window, source: &mut Source) {
+    let other = [0.0, 1.0, -1.0, f64::NAN][source.below(4) as usize];
+    for (t, number) in TYPES.into_iter().enumerate().skip(3) {
+        let values = (0..window.place + VECTOR_ROWS).map(|_| {
+            let value = match source.below(500) {
+                0 => other,
+                row => [0.0, -0.0][row as usize % 2],
+            };
+            Some(match number {
+                NumberType::F32 => (value as f32).to_scalar(),
+                _ => value.to_scalar(),
+            })
+        });
+        window.columns[t * 2] = Column::numbers(number, &values.collect::<Vec<_>>(), source);
+    }
+}
+
+fn run(
+    wanted: &(Option<TruthTree>, Wanted),
+    windows: &[(Window, Selection)],
+) -> Option<Aggregation> {
+    let built = wanted.1.build(wanted.0.as_ref());
+    let mut aggregation = Aggregation::new(Vec::new(), vec![built]);
+    for (window, rows) in windows {
+        window
+            .with_frame(|frame| aggregation.add(frame, rows))
+            .ok()?;
+    }
+    Some(aggregation)
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn zones_and_rows_agree(
+        wanted in any_of_columns(), seed in any::<u64>(), rarity in any_rarity(), vectors in 1..4_usize,
+    ) {
+        let mut source = Source(seed);
+        let mut windows: Vec<_> = (0..vectors).map(|_| {
+            let mut window = Window::random(source.next(), VECTOR_ROWS, rarity);
+            if source.one_in(2) {
+                put_zeros(&mut window, &mut source);
+            }
+            let mut rows = Selection::first(VECTOR_ROWS);
+            if source.one_in(5) {
+                rows.words[3] = 7;
+            }
+            (window, rows)
+        }).collect();
+        let by_rows = run(&wanted, &windows);
+        for (window, _) in &mut windows {
+            window.zones = zones(window, &mut source);
+        }
+        let by_zones = run(&wanted, &windows);
+        prop_assert_eq!(by_rows.is_some(), by_zones.is_some(), "one of them failed");
+        if let (Some(rows), Some(zones)) = (by_rows, by_zones) {
+            let (found, expected) = (zones.answer(0, 0), rows.answer(0, 0));
+            prop_assert!(agree(&wanted.1, found, expected), "{wanted:?}: {found:?}, not {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn told_where_nothing_is_in_doubt() {
+    let mut window = Window::random(7, VECTOR_ROWS, 0);
+    window.zones = (0..ATTRIBUTES)
+        .map(|attribute| Some(window.zone(attribute)))
+        .collect();
+    let column = |t: usize| NumberTree::Column(TYPES[t], t * 2);
+    let told = |filter: Option<TruthTree>, wanted: Wanted, rows: Selection| {
+        let aggregation = run(&(filter, wanted), &[(window_of(&window), rows)]);
+        aggregation.is_some_and(|aggregation| aggregation.vectors_told() == 1)
+    };
+    let all = Selection::first(VECTOR_ROWS);
+    for t in 0..3 {
+        assert!(told(
+            None,
+            Wanted::Integers(IntegerShape::Sum, column(t)),
+            all
+        ));
+        assert!(told(None, Wanted::Extreme(End::Maximum, column(t)), all));
+        assert!(!told(
+            None,
+            Wanted::Integers(IntegerShape::Moments, column(t)),
+            all
+        ));
+    }
+    assert!(
+        told(None, Wanted::Extreme(End::Minimum, column(4)), all),
+        "-2 is no zero"
+    );
+    assert!(told(None, Wanted::Presence(1), all));
+    assert!(told(None, Wanted::Logic(true, TruthTree::Bool(BOOL)), all));
+    assert!(told(Some(TruthTree::Bool(BOOL)), Wanted::Rows, all));
+    assert!(!told(
+        None,
+        Wanted::FloatSum(NumberTree::Column(NumberType::F64, 8)),
+        all
+    ));
+    assert!(
+        !told(None, Wanted::Rows, all.within(1, VECTOR_ROWS)),
+        "not all of its rows"
+    );
+}
+
+/// The same window again: its columns are random by their seed.
+fn window_of(window: &Window) -> Window {
+    let mut again = Window::random(7, VECTOR_ROWS, 0);
+    again.zones = window.zones.clone();
+    again
+}

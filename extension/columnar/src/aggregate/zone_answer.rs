@@ -1,0 +1,87 @@
+//! Aggregates of whole vectors from their zones, without a look at a row.
+//!
+//! A zone tells something about the rows that count only if these are all of its rows: the vector is full, every row of it
+//! is selected and of one group, and the zone is [exact](Zone::exact). What it has to tell:
+//!
+//! | aggregate of a plain column | from |
+//! |---|---|
+//! | count | `non_null` |
+//! | count(*) FILTER (WHERE a bool) | `sum` |
+//! | sum and avg of integers | `sum`, `non_null` |
+//! | min, max | the bounds; not a zero, whose sign a bound does not tell, nor a NaN, whose bits it does not |
+//! | bool_and, bool_or | `sum`, `non_null` |
+
+use super::{Aggregate, Argument};
+use crate::limits::VECTOR_ROWS;
+use crate::vector::frame::Frame;
+use crate::vector::number::{Number, Scalar};
+use crate::vector::predicate::Predicate;
+use crate::vector::value::Value;
+use crate::zone_map::{Bound, Zone};
+
+/// Whether zones of the frame's vector are about just the selected rows, of which there are so many.
+pub(super) fn is_whole(frame: &Frame<'_>, selected: usize) -> bool {
+    frame.rows == VECTOR_ROWS && selected == VECTOR_ROWS
+}
+
+impl Aggregate {
+    /// The attribute whose zones may spare this aggregate its rows.
+    pub fn zone_wanted(&self) -> Option<usize> {
+        if !self.accumulator.takes_zones() {
+            return None;
+        }
+        match (&self.filter, &self.argument) {
+            (None, Argument::Number(Value::Column(_, attribute)))
+            | (None, Argument::Truth(Predicate::Bool(attribute)))
+            | (None, Argument::Presence(attribute))
+            | (Some(Predicate::Bool(attribute)), Argument::Nothing) => Some(*attribute),
+            _ => None,
+        }
+    }
+
+    /// Whether it needs no look at the rows of a whole vector at all.
+    fn is_count_of_rows(&self) -> bool {
+        self.filter.is_none() && matches!(self.argument, Argument::Nothing)
+    }
+
+    /// Takes in a whole vector of one group by its zone, if that tells enough. Rows are not counted one by one then.
+    pub(super) fn add_zone(&mut self, frame: &Frame<'_>, group: u32) -> bool {
+        if self.is_count_of_rows() {
+            let rows = Zone {
+                non_null: frame.rows as u32,
+                ..Zone::empty(crate::kind::LaneKind::Absent)
+            };
+            return self.accumulator.add_zone(group as usize, &rows);
+        }
+        let Some(zone) = self.zone_wanted().and_then(|a| frame.zone(a)) else {
+            return false;
+        };
+        if !zone.exact {
+            return false;
+        }
+        let counted = match self.filter {
+            None => zone,
+            // The rows that are TRUE are those that count.
+            Some(_) => Zone {
+                non_null: zone.sum as u32,
+                ..zone
+            },
+        };
+        counted.non_null == 0 || self.accumulator.add_zone(group as usize, &counted)
+    }
+}
+
+/// A bound as a number of the column's type; `None` if it does not tell its bits.
+pub(super) fn number<T: Number>(bound: Bound) -> Option<T> {
+    let scalar = match bound {
+        Bound::Signed(value) if !T::TYPE.is_float() => Scalar(value as u64),
+        Bound::Float(value) if T::TYPE.is_float() && value != 0.0 && !value.is_nan() => {
+            match T::TYPE.width() {
+                4 => (value as f32).to_scalar(),
+                _ => value.to_scalar(),
+            }
+        }
+        _ => return None,
+    };
+    Some(T::of_scalar(scalar))
+}

@@ -1,0 +1,271 @@
+//! Aggregates of all rows within bounds, while both sides are read once, side by side: each key has a queue of the rows that are
+//! within the bounds of its latest left row.
+//!
+//! ```text
+//! right rows up to the left row's upper bound ──► the back of their keys' queues
+//! left row: rows before its lower bound leave the front of its key's queue; what is left is aggregated
+//! ```
+//! Bounds never decrease, so a row that has left is never wanted again. Memory is that of the queues: the rows of one window for
+//! each key, and for keys that no left row asks about any more, those since.
+
+use super::given::Given;
+use super::side_by_side::{IGNORED, LeftTimes, NOTHING, Side, SideBySide};
+use super::window::{WindowCall, WindowRows, answer};
+use crate::vector::Evaluation;
+use crate::vector::number::{Number, NumberType};
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+use crate::with_number;
+
+/// Words of a queue's row before its columns: the time, and a bit for each column that is not NULL.
+const TIME: usize = 0;
+const VALID: usize = 1;
+const COLUMNS: usize = 2;
+
+/// Columns that a row can have.
+pub const COLUMNS_MAX: usize = 64;
+
+/// Rows of one key in the order of their times.
+#[derive(Default)]
+struct Queue {
+    words: Vec<u64>,
+    /// The first word of the first row that has not left.
+    head: usize,
+}
+
+impl Queue {
+    /// Forgets rows that have left once they are the greater part, so that each row is moved once at most.
+    fn tidy(&mut self) {
+        if self.head > 64 && self.head * 2 > self.words.len() {
+            self.words.drain(..self.head);
+            self.head = 0;
+        }
+    }
+}
+
+/// Both sides under way.
+pub struct Sliding {
+    lower_inclusive: bool,
+    upper_inclusive: bool,
+    calls: Vec<WindowCall>,
+    numbers: Vec<NumberType>,
+    columns: Vec<Operand>,
+    queues: Vec<Queue>,
+    left: Side,
+    selection: Selection,
+    left_times: LeftTimes,
+    right: Side,
+    right_times: *const i64,
+    base: usize,
+}
+
+/// The rows in a queue.
+struct Queued<'a> {
+    words: &'a [u64],
+    stride: usize,
+    numbers: &'a [NumberType],
+}
+
+impl WindowRows for Queued<'_> {
+    fn len(&self) -> usize {
+        self.words.len() / self.stride
+    }
+
+    fn number(&self, column: usize) -> NumberType {
+        self.numbers[column]
+    }
+
+    fn each(&self, column: usize, mut take: impl FnMut(u64) -> Evaluation<()>) -> Evaluation<()> {
+        for row in self.words.chunks_exact(self.stride) {
+            if row[VALID] >> column & 1 == 1 {
+                take(row[COLUMNS + column])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sliding {
+    /// Of right rows with columns of these types, [`COLUMNS_MAX`] at most, those within bounds that may include equal times.
+    pub fn new(
+        lower_inclusive: bool,
+        upper_inclusive: bool,
+        calls: Vec<WindowCall>,
+        numbers: Vec<NumberType>,
+    ) -> Sliding {
+        Sliding {
+            lower_inclusive,
+            upper_inclusive,
+            calls,
+            columns: Vec::new(),
+            queues: Vec::new(),
+            left: Side::new(),
+            selection: Selection::NONE,
+            left_times: LeftTimes {
+                lower: std::ptr::null(),
+                upper: std::ptr::null(),
+            },
+            right: Side::new(),
+            right_times: std::ptr::null(),
+            base: 0,
+            numbers,
+        }
+    }
+
+    fn stride(&self) -> usize {
+        COLUMNS + self.numbers.len()
+    }
+
+    /// Puts the right vector's row into its key's queue.
+    ///
+    /// # Safety
+    /// The row is one of the vector's, and the window is readable.
+    #[inline]
+    unsafe fn push(&mut self, row: usize, time: i64) {
+        let id = self.right.ids[row];
+        if id == IGNORED {
+            return;
+        }
+        let queue = &mut self.queues[id as usize];
+        let at = queue.words.len();
+        queue.words.extend_from_slice(&[time as u64, 0]);
+        let place = self.base + row;
+        for (index, (column, number)) in self.columns.iter().zip(&self.numbers).enumerate() {
+            // SAFETY: the caller's promise: the columns cover the window.
+            let (bits, valid) = unsafe {
+                (
+                    with_number!(*number, T => column.get::<T>(place).to_scalar().0),
+                    column.is_valid(place),
+                )
+            };
+            queue.words.push(bits);
+            queue.words[at + VALID] |= u64::from(valid) << index;
+        }
+    }
+
+    /// Aggregates for a row of the left vector.
+    ///
+    /// # Safety
+    /// The row is one of the vector's.
+    #[inline]
+    unsafe fn answer(&mut self, row: usize, given: &mut [Given]) -> Evaluation<()> {
+        let stride = self.stride();
+        let mut words: &[u64] = &[];
+        let id = self.left.ids[row];
+        if id != NOTHING {
+            // SAFETY: the caller's promise.
+            let lower = unsafe { *self.left_times.lower.add(row) };
+            let queue = &mut self.queues[id as usize];
+            let (all, inclusive) = (queue.words.len(), self.lower_inclusive);
+            while queue.head < all {
+                let time = queue.words[queue.head + TIME] as i64;
+                if time > lower || time == lower && inclusive {
+                    break;
+                }
+                queue.head += stride;
+            }
+            queue.tidy();
+            words = &queue.words[queue.head..];
+        }
+        let rows = Queued {
+            words,
+            stride,
+            numbers: &self.numbers,
+        };
+        for (call, given) in self.calls.iter().zip(given) {
+            answer(*call, &rows, row, given)?;
+        }
+        Ok(())
+    }
+}
+
+impl SideBySide for Sliding {
+    unsafe fn enter_left(
+        &mut self,
+        times: LeftTimes,
+        ids: &[u32],
+        selection: &Selection,
+        matching: &Selection,
+        rows: usize,
+    ) {
+        self.left.enter(ids, matching, rows, NOTHING);
+        self.left_times = times;
+        self.selection = *selection;
+    }
+
+    unsafe fn enter_right(
+        &mut self,
+        times: *const i64,
+        ids: &[u32],
+        selection: &Selection,
+        rows: usize,
+        place: usize,
+    ) {
+        self.right.enter(ids, selection, rows, IGNORED);
+        self.right_times = times;
+        self.base = place;
+    }
+
+    fn make_room(&mut self, keys: usize) {
+        if self.queues.len() < keys {
+            self.queues.resize_with(keys, Queue::default);
+        }
+    }
+
+    fn enter_window(&mut self, columns: Vec<Operand>) {
+        self.columns = columns;
+    }
+
+    fn leave_window(&mut self) {}
+
+    fn is_left_done(&self) -> bool {
+        self.left.is_done()
+    }
+
+    unsafe fn advance(&mut self, given: &mut [Given]) -> Evaluation<()> {
+        if self.left.next == 0 {
+            given.iter_mut().for_each(Given::clear);
+        }
+        // SAFETY: the caller's promise, for rows of both vectors.
+        unsafe {
+            while let Some(row) = self.selection.next(self.left.next) {
+                self.left.next = row;
+                let upper = *self.left_times.upper.add(row);
+                while !self.right.is_done() {
+                    let time = *self.right_times.add(self.right.next);
+                    if time > upper || time == upper && !self.upper_inclusive {
+                        break;
+                    }
+                    self.push(self.right.next, time);
+                    self.right.next += 1;
+                }
+                if self.right.is_done() {
+                    return Ok(());
+                }
+                self.answer(row, given)?;
+                self.left.next = row + 1;
+            }
+        }
+        self.left.next = self.left.rows;
+        Ok(())
+    }
+
+    unsafe fn finish_left(&mut self, given: &mut [Given]) -> Evaluation<()> {
+        while let Some(row) = self.selection.next(self.left.next) {
+            // SAFETY: the caller's promise.
+            unsafe { self.answer(row, given)? };
+            self.left.next = row + 1;
+        }
+        self.left.next = self.left.rows;
+        Ok(())
+    }
+
+    fn found(&self) -> Option<Selection> {
+        None
+    }
+
+    fn bytes(&self) -> usize {
+        let queues = self.queues.iter().map(|queue| queue.words.capacity() * 8);
+        self.queues.capacity() * size_of::<Queue>() + queues.sum::<usize>()
+    }
+}

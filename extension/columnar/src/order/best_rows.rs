@@ -1,0 +1,254 @@
+//! The first rows of an order.
+//!
+//! ```text
+//! kept: a heap of at most `max` entries, the last of them on top
+//! zone: best rank in it > the top's (with one key: ≥)           → no row of the vector
+//! candidates = rows whose first key is before the top's (with several keys: or equal)
+//! each candidate, in the direction of ties: entry > after, entry < top, accepted → in; the top goes
+//! ```
+
+use std::collections::BinaryHeap;
+
+use lanes_simd::Comparison;
+
+use super::entry::{Entry, Keys, SortKey};
+use super::rank::{Order, Rank};
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
+use crate::vector::predicate::compare;
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+use crate::with_number;
+use crate::zone_map::Zone;
+
+/// At most so many rows, the first of those that were offered and come after a certain one.
+pub struct BestRows {
+    keys: Keys,
+    max: usize,
+    after: Option<Entry>,
+    kept: BinaryHeap<Entry>,
+    /// Whether a row that comes after `after` is not kept.
+    incomplete: bool,
+}
+
+/// Rows in order, by number.
+pub struct Ordered {
+    /// The rows.
+    pub rows: Vec<u64>,
+    /// Whether there may be more after them.
+    pub more: bool,
+}
+
+impl BestRows {
+    /// Bytes that a kept row takes.
+    pub const ROW_BYTES: usize = size_of::<Entry>();
+
+    /// No row yet. Without keys, rows are in the order of their numbers.
+    pub fn new(keys: Vec<SortKey>) -> BestRows {
+        BestRows {
+            keys: Keys::new(keys),
+            max: 0,
+            after: None,
+            kept: BinaryHeap::new(),
+            incomplete: false,
+        }
+    }
+
+    /// Begins a pass that keeps at most `max` rows, which must be offered vector by vector: backwards if the first key
+    /// is descending, forwards otherwise.
+    pub fn begin(&mut self, max: usize) {
+        self.max = max.max(1);
+        self.kept.clear();
+        self.incomplete = false;
+    }
+
+    /// Whether vectors are to be offered from the last to the first.
+    pub fn is_backward(&self) -> bool {
+        self.keys.reversed()
+    }
+
+    /// The attribute whose zone [`BestRows::can_take`] wants.
+    pub fn zone_attribute(&mut self) -> Option<usize> {
+        self.keys.first()?.value.column()
+    }
+
+    /// Whether a selected row of a vector may be one of those wanted. `zone` is of [`BestRows::zone_attribute`].
+    pub fn can_take(&mut self, frame: &Frame<'_>, selection: &Selection, zone: &Zone) -> bool {
+        let single = self.keys.len() == 1;
+        let full = self.kept.len() >= self.max;
+        let Some(key) = self.keys.first() else {
+            return true;
+        };
+        let order = key.order;
+        let Some(attribute) = key.value.column() else {
+            return true;
+        };
+        let (best, worst) = if order.descending {
+            (zone.maximum, zone.minimum)
+        } else {
+            (zone.minimum, zone.maximum)
+        };
+        let (Some(mut best), Some(mut worst)) = (order.bound(best), order.bound(worst)) else {
+            return true;
+        };
+        let no_values = zone.non_null == 0;
+        if no_values
+            || !selection
+                .and_not(&frame.present(attribute, selection))
+                .is_empty()
+        {
+            let null = order.null();
+            best = if no_values { null } else { best.min(null) };
+            worst = if no_values { null } else { worst.max(null) };
+        }
+        if self.after.is_some_and(|after| worst < after.ranks[0]) {
+            return false;
+        }
+        let Some(top) = self.kept.peek().filter(|_| full) else {
+            return true;
+        };
+        let beaten = best > top.ranks[0] || single && best == top.ranks[0];
+        self.incomplete |= beaten;
+        !beaten
+    }
+
+    /// Offers the selected rows of a vector whose first row has the number `first_row`. A row that would be kept is
+    /// kept if `accept` says so.
+    ///
+    /// # Errors
+    /// Those of the keys.
+    pub fn offer(
+        &mut self,
+        frame: &Frame<'_>,
+        first_row: u64,
+        selection: &Selection,
+        mut accept: impl FnMut(usize) -> bool,
+    ) -> Evaluation<()> {
+        let candidates = self.candidates(frame, selection)?;
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        self.keys.evaluate(frame, &candidates)?;
+        let backward = self.is_backward();
+        let mut next = if backward {
+            candidates.last()
+        } else {
+            candidates.next(0)
+        };
+        while let Some(row) = next {
+            next = if backward {
+                candidates.previous(row)
+            } else {
+                candidates.next(row + 1)
+            };
+            self.offer_row(row, first_row, &mut accept);
+        }
+        Ok(())
+    }
+
+    fn offer_row(&mut self, row: usize, first_row: u64, accept: &mut impl FnMut(usize) -> bool) {
+        let full = self.kept.len() >= self.max;
+        if full
+            && let Some(top) = self.kept.peek()
+            && self.keys.first_rank(row) > top.ranks[0]
+        {
+            self.incomplete = true;
+            return;
+        }
+        let entry = self.keys.entry(row, first_row);
+        if self.after.is_some_and(|after| entry <= after) {
+            return;
+        }
+        if !full {
+            if accept(row) {
+                self.kept.push(entry);
+            }
+            return;
+        }
+        self.incomplete = true;
+        if let Some(mut top) = self.kept.peek_mut()
+            && entry < *top
+            && accept(row)
+        {
+            *top = entry;
+        }
+    }
+
+    /// The selected rows whose first key may put them among the first.
+    fn candidates(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Selection> {
+        let full = self.kept.len() >= self.max;
+        let single = self.keys.len() == 1;
+        let (Some(top), Some(key)) = (self.kept.peek().filter(|_| full), self.keys.first()) else {
+            return Ok(*selection);
+        };
+        let limit = top.ranks[0];
+        let operand = key.value.evaluate(frame, selection)?;
+        let valid = operand.valid(selection);
+        let chosen = match key.order.number(limit, key.value.number()) {
+            Some(scalar) => {
+                let comparison = before(key.order, single);
+                let found = with_number!(key.value.number(), T => {
+                    compare::<T>(comparison, operand, Operand::Same(scalar), frame.rows)
+                });
+                found
+                    .and(&valid)
+                    .or(&nulls(key.order, limit, single, selection, &valid))
+            }
+            None => {
+                let numbers = if key.order.nulls_first {
+                    Selection::NONE
+                } else {
+                    valid
+                };
+                numbers.or(&nulls(key.order, limit, single, selection, &valid))
+            }
+        };
+        self.incomplete |= chosen.count() < selection.count();
+        Ok(chosen)
+    }
+
+    /// Ends the pass: its rows in order. The next pass begins after them.
+    pub fn take(&mut self) -> Ordered {
+        let entries = std::mem::take(&mut self.kept).into_sorted_vec();
+        if let Some(last) = entries.last() {
+            self.after = Some(*last);
+        }
+        let rows = entries.iter().map(|entry| self.keys.row(entry)).collect();
+        Ordered {
+            rows,
+            more: self.incomplete,
+        }
+    }
+
+    /// Bytes that the kept rows take.
+    pub fn bytes(&self) -> usize {
+        self.kept.capacity() * size_of::<Entry>()
+    }
+}
+
+/// Which comparison with the number of the last one kept holds for rows that come before it. A row that ties does not,
+/// if it is by number alone that it ties: it was met later.
+fn before(order: Order, single: bool) -> Comparison {
+    match (order.descending, single) {
+        (false, true) => Comparison::Less,
+        (false, false) => Comparison::LessOrEqual,
+        (true, true) => Comparison::Greater,
+        (true, false) => Comparison::GreaterOrEqual,
+    }
+}
+
+/// The selected rows that are NULL, if NULL comes before the last one kept.
+fn nulls(
+    order: Order,
+    limit: Rank,
+    single: bool,
+    selection: &Selection,
+    valid: &Selection,
+) -> Selection {
+    let null = order.null();
+    if null < limit || null == limit && !single {
+        selection.and_not(valid)
+    } else {
+        Selection::NONE
+    }
+}

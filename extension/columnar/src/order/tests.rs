@@ -1,0 +1,263 @@
+//! The first rows of random columns, against a stable sort of all of them.
+
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+
+use super::{BestOfGroup, BestRows, Order, SortKey};
+use crate::aggregate::{Aggregation, Key};
+use crate::kind::{LaneKind, Number as Sort};
+use crate::limits::VECTOR_ROWS;
+use crate::test_support::cases;
+use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::selection::Selection;
+use crate::vector::tests::window::{Column, Source, TYPES, Window};
+use crate::vector::value::Value;
+use crate::with_number;
+use crate::zone_map::{self, Zone};
+
+const VECTORS: usize = 3;
+
+/// Some columns of numbers over several vectors, and the rows of each vector that are visible.
+struct Table {
+    window: Window,
+    types: Vec<NumberType>,
+    selections: Vec<Selection>,
+}
+
+impl Table {
+    fn random(seed: u64, types: &[NumberType]) -> Table {
+        let mut source = Source(seed);
+        let rows = VECTORS * VECTOR_ROWS - source.below(100) as usize;
+        let columns = types.iter().map(|&number| {
+            let mut values: Vec<_> = (0..rows).map(|_| source.number(number, 6).0).collect();
+            let (sorts, has_nulls) = (source.one_in(2), source.one_in(2));
+            let with_nulls = |value, source: &mut Source| {
+                let is_null = has_nulls && source.one_in(5);
+                (!is_null).then_some(Scalar(value))
+            };
+            if sorts {
+                values.sort_by(|a, b| order_of(number, Scalar(*a), Scalar(*b)));
+            }
+            let values: Vec<_> = values
+                .into_iter()
+                .map(|value| with_nulls(value, &mut source))
+                .collect();
+            Column::numbers(number, &values, &mut source)
+        });
+        let columns = columns.collect();
+        let mut source = Source(seed ^ 1);
+        let selections = (0..VECTORS).map(|vector| {
+            let rows = (rows - vector * VECTOR_ROWS).min(VECTOR_ROWS);
+            source.selection(rows)
+        });
+        Table {
+            window: Window::of(columns),
+            types: types.to_vec(),
+            selections: selections.collect(),
+        }
+    }
+
+    fn keys(&self, orders: &[Order]) -> Vec<SortKey> {
+        let key = |(attribute, (number, order)): (usize, (&NumberType, &Order))| SortKey {
+            value: Value::Column(*number, attribute),
+            order: *order,
+        };
+        self.types.iter().zip(orders).enumerate().map(key).collect()
+    }
+
+    /// The rows that count, sorted.
+    fn sorted(&self, orders: &[Order]) -> Vec<u64> {
+        let mut rows: Vec<usize> = (0..VECTORS * VECTOR_ROWS)
+            .filter(|row| self.selections[row / VECTOR_ROWS].contains(row % VECTOR_ROWS))
+            .filter(|row| accepts(*row as u64))
+            .collect();
+        if orders[0].descending {
+            rows.reverse();
+        }
+        rows.sort_by(|&a, &b| self.order(orders, a, b));
+        rows.into_iter().map(|row| row as u64).collect()
+    }
+
+    fn order(&self, orders: &[Order], a: usize, b: usize) -> Ordering {
+        for (attribute, order) in orders.iter().enumerate() {
+            let values = (
+                self.window.number(attribute, a),
+                self.window.number(attribute, b),
+            );
+            let found = match values {
+                (None, None) => Ordering::Equal,
+                (None, Some(_)) if order.nulls_first => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(_), None) if order.nulls_first => Ordering::Greater,
+                (Some(_), None) => Ordering::Less,
+                (Some(a), Some(b)) if order.descending => order_of(self.types[attribute], b, a),
+                (Some(a), Some(b)) => order_of(self.types[attribute], a, b),
+            };
+            if found != Ordering::Equal {
+                return found;
+            }
+        }
+        Ordering::Equal
+    }
+
+    /// The zone of a vector of a column.
+    fn zone(&self, attribute: usize, vector: usize) -> Zone {
+        let number = self.types[attribute];
+        let width = number.width() as u16;
+        let kind = LaneKind::Fixed {
+            width,
+            stride: width,
+            number: if number.is_float() {
+                Sort::Float
+            } else {
+                Sort::Signed
+            },
+        };
+        let first = vector * VECTOR_ROWS;
+        let end = (first + VECTOR_ROWS).min(self.window.columns[attribute].cells.len());
+        // SAFETY: the column has these rows.
+        unsafe { zone_map::compute(&self.window.columns[attribute].lane(), kind, first..end) }
+    }
+
+    /// Offers all vectors once, as a scan does; gives how many were skipped.
+    fn offer(&mut self, best: &mut BestRows) -> usize {
+        let mut skipped = 0;
+        let mut vectors: Vec<usize> = (0..VECTORS).collect();
+        if best.is_backward() {
+            vectors.reverse();
+        }
+        let all = self.window.rows;
+        for vector in vectors {
+            let selection = self.selections[vector];
+            if selection.is_empty() {
+                continue;
+            }
+            let zone = self.zone(0, vector);
+            self.window.place = vector * VECTOR_ROWS;
+            self.window.rows = (all - self.window.place).min(VECTOR_ROWS);
+            let first_row = self.window.place as u64;
+            self.window.with_frame(|frame| {
+                if best.can_take(frame, &selection, &zone) {
+                    let accept = |row: usize| accepts(first_row + row as u64);
+                    best.offer(frame, first_row, &selection, accept).unwrap();
+                } else {
+                    skipped += 1;
+                }
+            });
+        }
+        (self.window.place, self.window.rows) = (0, all);
+        skipped
+    }
+}
+
+/// A qual that the scan leaves to someone else.
+fn accepts(row: u64) -> bool {
+    !row.is_multiple_of(7)
+}
+
+fn order_of(number: NumberType, a: Scalar, b: Scalar) -> Ordering {
+    with_number!(number, T => T::of_scalar(a).order(T::of_scalar(b)))
+}
+
+fn any_order() -> impl Strategy<Value = Order> {
+    any::<(bool, bool)>().prop_map(|(descending, nulls_first)| Order {
+        descending,
+        nulls_first,
+    })
+}
+
+fn any_keys() -> impl Strategy<Value = Vec<(NumberType, Order)>> {
+    let number = prop::sample::select(&TYPES[..]);
+    prop::collection::vec((number, any_order()), 1..=3)
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    #[test]
+    fn passes_give_all_rows_in_order(seed in any::<u64>(), keys in any_keys(), max in 1usize..700) {
+        let (types, orders): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
+        let mut table = Table::random(seed, &types);
+        let mut best = BestRows::new(table.keys(&orders));
+        let (mut found, mut more) = (Vec::new(), true);
+        while more {
+            best.begin(max);
+            table.offer(&mut best);
+            let ordered = best.take();
+            prop_assert!(ordered.rows.len() == max || !ordered.more);
+            found.extend(ordered.rows);
+            more = ordered.more;
+        }
+        prop_assert_eq!(found, table.sorted(&orders));
+    }
+
+    #[test]
+    fn each_group_has_its_first_row(seed in any::<u64>(), keys in any_keys()) {
+        let (types, orders): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
+        let mut all_types = types.clone();
+        all_types.push(NumberType::I16);
+        let mut table = Table::random(seed, &all_types);
+        let group = types.len();
+        let mut best = BestOfGroup::new(table.keys(&orders));
+        let key = Key::Number(Value::Column(NumberType::I16, group));
+        let mut groups = Aggregation::new(vec![key], Vec::new());
+        let all = table.window.rows;
+        for vector in 0..VECTORS {
+            let selection = table.selections[vector];
+            table.window.place = vector * VECTOR_ROWS;
+            table.window.rows = (all - table.window.place).min(VECTOR_ROWS);
+            let first_row = table.window.place as u64;
+            table.window.with_frame(|frame| {
+                let (grouping, count) = groups.grouping(frame, &selection).unwrap();
+                let accept = |row: usize| accepts(first_row + row as u64);
+                best.offer(frame, first_row, &selection, &grouping, count, accept).unwrap();
+            });
+        }
+        (table.window.place, table.window.rows) = (0, all);
+        let mut wanted: Vec<(Option<Scalar>, u64)> = Vec::new();
+        for row in table.sorted(&orders) {
+            let key = table.window.number(group, row as usize);
+            if !wanted.iter().any(|(known, _)| *known == key) {
+                wanted.push((key, row));
+            }
+        }
+        let mut wanted: Vec<u64> = wanted.into_iter().map(|(_, row)| row).collect();
+        wanted.sort_unstable();
+        prop_assert_eq!(best.rows(), wanted);
+    }
+}
+
+#[test]
+fn vectors_that_cannot_matter_are_skipped() {
+    let mut source = Source(1);
+    let values = |nulls: bool| -> Vec<Option<Scalar>> {
+        let value = |row: i64| (!nulls || row % 3 != 0).then_some(Scalar(row as u64));
+        (0..(VECTORS * VECTOR_ROWS) as i64).map(value).collect()
+    };
+    for (nulls, descending, nulls_first, wanted) in [
+        (false, true, true, VECTORS - 1),
+        (false, false, false, VECTORS - 1),
+        (true, true, false, VECTORS - 1),
+        // Ten NULLs are found in the first vector, and later ones only tie with them.
+        (true, true, true, VECTORS - 1),
+    ] {
+        let mut table = Table {
+            window: Window::of(vec![Column::numbers(
+                NumberType::I64,
+                &values(nulls),
+                &mut source,
+            )]),
+            types: vec![NumberType::I64],
+            selections: vec![Selection::first(VECTOR_ROWS); VECTORS],
+        };
+        let order = Order {
+            descending,
+            nulls_first,
+        };
+        let mut best = BestRows::new(table.keys(&[order]));
+        best.begin(10);
+        assert_eq!(table.offer(&mut best), wanted, "{nulls} {order:?}");
+        assert_eq!(best.take().rows, table.sorted(&[order])[..10]);
+    }
+}

@@ -1,0 +1,131 @@
+-- The first rows of an order, which do not take a sort of all of them. Each answer is compared with that of a heap table.
+CREATE TABLE l (id int, ts timestamptz, s text, f float8, r real, n int2, d date, t time, note text) USING lanes;
+CREATE TABLE h (LIKE l) USING heap;
+INSERT INTO h
+SELECT i, '2026-01-01'::timestamptz + i * interval '1 s', 's' || i % 7,
+       CASE WHEN i % 11 = 0 THEN 'NaN' WHEN i % 13 = 0 THEN NULL WHEN i % 17 = 0 THEN '-Infinity'
+            WHEN i % 19 = 0 THEN '-0' WHEN i % 23 = 0 THEN '0' ELSE (i * 37 % 101) / 10.0 END,
+       i % 5, i % 3, '2026-01-01'::date + i % 40, make_time(i % 24, i % 60, 0), CASE WHEN i % 4 > 0 THEN repeat('x', i % 50) END
+FROM generate_series(1, 9000) i;
+INSERT INTO l SELECT * FROM h;
+ANALYZE l, h;
+
+-- Says whether a query gives the same rows in the same order on both tables. Rows that tie may come in any order, so the
+-- queries leave no doubt.
+CREATE FUNCTION same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE ours text; theirs text; plan text := ''; line text;
+BEGIN
+    EXECUTE format('SELECT string_agg(q::text, E''\n'') FROM (%s) q', query) INTO ours;
+    EXECUTE format('SELECT string_agg(q::text, E''\n'') FROM (%s) q', replace(query, ' l ', ' h ')) INTO theirs;
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        plan := plan || line;
+    END LOOP;
+    IF ours IS DISTINCT FROM theirs THEN
+        RETURN format('%s differs: %s instead of %s', query, ours, theirs);
+    END IF;
+    RETURN CASE WHEN plan LIKE '%LanesTopN%' THEN 'same' ELSE 'same, but: ' || plan END;
+END $$;
+
+-- What is offered.
+EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts DESC LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT id + 1 FROM l WHERE f > 3 AND id < 8000 ORDER BY ts LIMIT 5 OFFSET 2;
+EXPLAIN (COSTS OFF) SELECT * FROM l WHERE length(s) = 2 ORDER BY f DESC NULLS LAST, id NULLS FIRST LIMIT 5;
+-- A further key that is text is left to a stock sort of the rows that tie.
+EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts, s LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY -id LIMIT 5;
+-- What is not: no limit, ties wanted, text first, locks.
+EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts;
+EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts LIMIT NULL;
+EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY n FETCH FIRST 5 ROWS WITH TIES;
+EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY s, ts LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts LIMIT 5 FOR UPDATE;
+EXPLAIN (COSTS OFF) SELECT n, count(*) FROM l GROUP BY n ORDER BY n LIMIT 5;
+SET lanes.vectorize = require;
+SELECT id FROM l ORDER BY ts DESC LIMIT 2;
+SELECT id FROM l ORDER BY s, ts LIMIT 2;
+SET lanes.vectorize = on;
+
+-- A table in order: all vectors but one are skipped.
+EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) SELECT id FROM l ORDER BY ts DESC LIMIT 5;
+
+-- Directions, NULLs, NaN, ties, offsets.
+SELECT DISTINCT same(format('SELECT id, %s FROM l ORDER BY %s %s NULLS %s, id %s LIMIT %s OFFSET %s', k, k, d, n, e, c, o))
+FROM unnest('{f, r, n, d, t, ts, id}'::text[]) k, unnest('{ASC, DESC}'::text[]) d, unnest('{FIRST, LAST}'::text[]) n,
+     unnest('{ASC, DESC}'::text[]) e, (VALUES (1, 0), (10, 990), (3000, 0), (100, 8950), (0, 5)) v (c, o);
+SELECT same('SELECT * FROM l WHERE f < 5 ORDER BY ts DESC LIMIT 20');
+SELECT same('SELECT * FROM l WHERE s = ''s3'' ORDER BY ts DESC LIMIT 20');
+SELECT same('SELECT * FROM l WHERE length(note) = 7 ORDER BY id LIMIT 20');
+SELECT same('SELECT * FROM l WHERE length(note) = 7 AND f > 2 ORDER BY f, id DESC LIMIT 20 OFFSET 3');
+SELECT same('SELECT id * 2, upper(note) FROM l WHERE false ORDER BY id LIMIT 20');
+SELECT same('SELECT id FROM l WHERE id > 20000 ORDER BY id LIMIT 20');
+SELECT same('SELECT q FROM (SELECT x FROM l x ORDER BY -id LIMIT 3) q');
+SELECT same('SELECT id FROM l ORDER BY f, n, r, id, d LIMIT 30');
+SELECT same('SELECT a.id, b.s FROM l a JOIN (VALUES (''s1''), (''s2'')) b (s) USING (s) ORDER BY a.ts DESC LIMIT 30');
+SELECT same('SELECT (SELECT id FROM l WHERE ts < to_timestamp(1767225600 + x) ORDER BY ts DESC LIMIT 1) FROM generate_series(1, 30) x');
+SELECT same('SELECT x, q.* FROM generate_series(0, 9) x, LATERAL (SELECT id, f FROM l WHERE n = x % 4 ORDER BY f DESC, id LIMIT x) q');
+
+-- More rows than fit take several passes.
+SET work_mem = '64kB';
+EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) SELECT id FROM l ORDER BY ts DESC LIMIT 1000;
+SELECT same('SELECT * FROM l ORDER BY f, id DESC LIMIT 8000');
+RESET work_mem;
+
+-- Limits that the planner does not know.
+SET plan_cache_mode = force_generic_plan;
+PREPARE first_rows (int, int, float8) AS SELECT id, f FROM l WHERE f >= $3 ORDER BY f, id DESC LIMIT $1 OFFSET $2;
+PREPARE first_rows_of_heap (int, int, float8) AS SELECT id, f FROM h WHERE f >= $3 ORDER BY f, id DESC LIMIT $1 OFFSET $2;
+EXPLAIN (COSTS OFF) EXECUTE first_rows(3, 1, 2.5);
+EXECUTE first_rows(3, 1, 2.5);
+EXECUTE first_rows_of_heap(3, 1, 2.5);
+CREATE TEMP TABLE a AS EXECUTE first_rows(NULL, 0, 0);
+CREATE TEMP TABLE b AS EXECUTE first_rows_of_heap(NULL, 0, 0);
+SELECT count(*), count(*) FILTER (WHERE a IS DISTINCT FROM b) AS differ
+FROM (SELECT id, f, ctid FROM a) a FULL JOIN (SELECT id, f, ctid FROM b) b USING (ctid);
+RESET plan_cache_mode;
+
+-- Cursors.
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT id FROM l ORDER BY ts DESC LIMIT 300;
+FETCH 2 FROM c;
+INSERT INTO l (id, ts) VALUES (0, 'infinity');
+DELETE FROM l WHERE id > 8990;
+FETCH 2 FROM c;
+SELECT id FROM l ORDER BY ts DESC NULLS LAST LIMIT 3;
+UPDATE l SET ts = ts + interval '1 day' WHERE id = 5;
+SELECT id, ts FROM l ORDER BY ts DESC LIMIT 3;
+MOVE 295 FROM c;
+FETCH 2 FROM c;
+ROLLBACK;
+SELECT id FROM l ORDER BY ts DESC LIMIT 2;
+
+-- Rows that a policy hides are no candidates, and no leaky function sees them.
+CREATE ROLE regress_lanes_reader;
+GRANT SELECT ON l TO regress_lanes_reader;
+ALTER TABLE l ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON l USING (length(s) = 2 AND id < 100);
+CREATE FUNCTION tell(int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS $$ BEGIN IF $1 > 97 THEN RAISE NOTICE 'saw %', $1; END IF; RETURN true; END $$;
+SET ROLE regress_lanes_reader;
+EXPLAIN (COSTS OFF) SELECT id FROM l WHERE tell(id) AND id <> 98 ORDER BY ts DESC LIMIT 2;
+SELECT id FROM l WHERE tell(id) AND id <> 98 ORDER BY ts DESC LIMIT 2;
+RESET ROLE;
+DROP POLICY few ON l;
+ALTER TABLE l DISABLE ROW LEVEL SECURITY;
+REVOKE ALL ON l FROM regress_lanes_reader;
+DROP ROLE regress_lanes_reader;
+
+-- Partitions are merged.
+CREATE TABLE p (ts timestamptz, v int) PARTITION BY RANGE (ts);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM ('2026-01-01') TO ('2026-02-01') USING lanes;
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM ('2026-02-01') TO ('2026-03-01') USING lanes;
+INSERT INTO p SELECT '2026-01-01'::timestamptz + i * interval '5 min', i * 7 % 1000 FROM generate_series(0, 12000) i;
+ANALYZE p;
+EXPLAIN (COSTS OFF) SELECT * FROM p ORDER BY v DESC, ts LIMIT 4;
+SELECT * FROM p ORDER BY v DESC, ts LIMIT 4;
+SELECT * FROM p ORDER BY ts DESC LIMIT 2;
+
+-- Nothing there.
+CREATE TABLE e (ts timestamptz) USING lanes;
+SELECT * FROM e ORDER BY ts LIMIT 3;
+DROP TABLE l, h, p, e, a, b;
+DROP FUNCTION same(text);
+DROP FUNCTION tell(int);

@@ -1,0 +1,41 @@
+-- Whole vectors answered by their zone maps: the same answers as by their rows, by the row-by-row executor, and on heap.
+SET timezone = 'UTC'; SET datestyle = 'ISO';
+CREATE TABLE l (ts timestamptz, i2 int2, i4 int4, i8 int8, f4 real, f8 float8, ok bool, s text, zero float8, nan float8) USING lanes;
+INSERT INTO l SELECT '2026-01-01'::timestamptz + i * interval '1 s', i % 1000 - 500, CASE WHEN i % 7 <> 0 THEN i END, 9223372036854775807 - i, i / 4.0::real, -i, i % 10 = 0,
+  CASE WHEN i % 3 = 0 THEN 'x' END, CASE i % 2 WHEN 0 THEN '-0'::float8 ELSE 0 END, CASE WHEN i % 2000 = 0 THEN 'NaN'::float8 ELSE i END FROM generate_series(0, 9999) i;
+CREATE TABLE h USING heap AS TABLE l;
+CREATE VIEW asked AS SELECT 'SELECT count(*), count(i4), count(s), sum(i2), sum(i4), sum(i8), avg(i2), avg(i4), avg(i8), min(ts), max(ts), min(i4), max(i8), min(f4), max(f4), max(f8),
+  bool_and(ok), bool_or(ok), count(*) FILTER (WHERE ok), count(ok), min(zero), max(zero), min(nan), max(nan) FROM '::text AS q;
+CREATE FUNCTION answers(source text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE r record; BEGIN FOR r IN EXECUTE (SELECT q FROM asked) || source LOOP RETURN NEXT r::text; END LOOP; END $$;
+SELECT answers('h');
+SET lanes.vectorize = require;
+SELECT answers('l');
+SET lanes.zone_maps = off;
+SELECT answers('l');
+RESET lanes.zone_maps;
+SET lanes.vectorize = off;
+SELECT answers('l');
+RESET lanes.vectorize;
+-- Which vectors are told: not the last, which is not full, not the first, whose greatest f8 is a zero, and none with rows that do not count.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(i4), max(f8), count(*) FILTER (WHERE ok) FROM l;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT min(i4) FROM l WHERE ts > '2026-01-01 01:00';
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(f8) FROM l;
+SET lanes.zone_maps = off;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(i4) FROM l;
+RESET lanes.zone_maps;
+-- Rows that this snapshot does not see, and rows that are gone.
+BEGIN;
+DELETE FROM l WHERE i4 = 5000; DELETE FROM h WHERE i4 = 5000;
+UPDATE l SET i4 = 100000 WHERE i4 = 9; UPDATE h SET i4 = 100000 WHERE i4 = 9;
+SELECT count(*) FROM (SELECT answers('h') EXCEPT SELECT answers('l')) x;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT sum(i4) FROM l;
+ROLLBACK;
+SELECT count(*) FROM (SELECT answers('h') EXCEPT SELECT answers('l')) x;
+-- A column that older rows have by its default, buckets that hold whole vectors, and a rerun.
+ALTER TABLE l ADD COLUMN late int DEFAULT 5; ALTER TABLE h ADD COLUMN late int DEFAULT 5;
+SELECT sum(late), min(late), count(late) FROM l;
+SELECT date_trunc('day', ts), sum(i4), min(f4), count(ok) FROM l GROUP BY 1;
+SELECT date_trunc('day', ts), sum(i4), min(f4), count(ok) FROM h GROUP BY 1;
+SELECT x, (SELECT sum(i4) FROM l WHERE i8 > x) FROM (VALUES (0), (1)) v (x);
+DROP FUNCTION answers; DROP VIEW asked; DROP TABLE l, h;
