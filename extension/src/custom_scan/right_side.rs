@@ -7,11 +7,12 @@ use lanes_columnar::join::series::{Series, SeriesBuilder};
 use lanes_columnar::join::window::WindowCall;
 use lanes_columnar::lane::LaneData;
 use lanes_columnar::vector::frame::Frame;
-use lanes_columnar::vector::{Evaluation, EvaluationError};
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
+use lanes_columnar::vector::{Evaluation, EvaluationError};
+use lanes_simd::search::is_sorted_i64;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
@@ -57,6 +58,22 @@ pub struct RightVector<'a> {
     pub rows: usize,
     /// Where it begins in its window.
     pub place: usize,
+}
+
+/// Whether times do not decrease, nor from the latest so far, which goes on.
+///
+/// # Safety
+/// There are so many times.
+pub unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool {
+    if rows == 0 {
+        return true;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let sorted = *latest <= *times && is_sorted_i64(times, rows);
+        *latest = *times.add(rows - 1);
+        sorted
+    }
 }
 
 impl RightSide {
@@ -176,6 +193,40 @@ impl RightSide {
             // SAFETY: opened by `open`.
             unsafe { pg_sys::relation_close(scan.relation, pg_sys::NoLock as i32) };
         }
+    }
+
+    /// Whether its rows come in the order of their times, before the first of them is read. Zone maps tell it of most vectors;
+    /// of the others the times are read.
+    pub fn is_in_order(&mut self) -> bool {
+        let (Some(scan), Some(attribute)) = (&mut self.scan, self.time.column()) else {
+            return false;
+        };
+        let mut latest = i64::MIN;
+        let mut in_order = self.time.number() == NumberType::I64;
+        while in_order && scan.source.advance(&self.prunes, &self.scalars) {
+            let zone = scan.source.zone(attribute);
+            let ends = zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted));
+            if let Some((Some(minimum), Some(maximum), true)) = ends {
+                in_order = latest <= minimum;
+                latest = latest.max(maximum);
+                continue;
+            }
+            let frame = scan.source.frame(&self.scalars);
+            if frame.present(attribute, scan.source.visible().0).is_empty() {
+                continue;
+            }
+            let LaneData::Fixed { values, .. } = frame.lane(attribute).data else {
+                return false;
+            };
+            // SAFETY: the lane covers the vector.
+            in_order = unsafe {
+                let times = values.cast::<i64>().add(frame.place);
+                goes_on(times, frame.rows, &mut latest)
+            };
+        }
+        scan.source.rewind(false);
+        scan.source.counters = Counters::default();
+        in_order
     }
 
     /// How many windows were begun.

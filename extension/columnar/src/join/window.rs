@@ -31,18 +31,6 @@ pub enum WindowCall {
 }
 
 impl WindowCall {
-    /// Its argument.
-    fn column(&self) -> Option<usize> {
-        match *self {
-            WindowCall::Rows => None,
-            WindowCall::Count(column)
-            | WindowCall::Sum(column)
-            | WindowCall::Average(column)
-            | WindowCall::Minimum(column)
-            | WindowCall::Maximum(column) => Some(column),
-        }
-    }
-
     /// The type of the result, by the types of the columns.
     pub fn number(&self, columns: &[NumberType]) -> NumberType {
         match *self {
@@ -171,6 +159,11 @@ impl WindowRows for SeriesRows<'_> {
     fn each(&self, column: usize, mut take: impl FnMut(u64) -> Evaluation<()>) -> Evaluation<()> {
         let column = &self.series.columns[column];
         let values = &column.values[self.range.clone()];
+        if let Some(failed) = &column.failed
+            && let Some(failure) = failed[self.range.clone()].iter().flatten().next()
+        {
+            return Err(*failure);
+        }
         match &column.valid {
             None => values.iter().try_for_each(|bits| take(*bits)),
             Some(valid) => {
@@ -190,12 +183,6 @@ pub(super) fn answer(
     row: usize,
     given: &mut Given,
 ) -> Evaluation<()> {
-    let failed = call
-        .column()
-        .and_then(|c| series.columns[c].failed.as_ref());
-    if let Some(failure) = failed.and_then(|all| all[window.clone()].iter().flatten().next()) {
-        return Err(*failure);
-    }
     match call {
         WindowCall::Rows => given.set(row, rows.len() as i64),
         WindowCall::Count(column) => {

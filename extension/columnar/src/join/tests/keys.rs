@@ -9,7 +9,6 @@ use crate::aggregate::Key;
 use crate::aggregate::key::{Bucket, Buckets};
 use crate::join::keys::{JoinKey, JoinKeys, Side};
 use crate::test_support::cases;
-use crate::vector::frame::Bounds;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::predicate::Predicate;
 use crate::vector::tests::dictionaries::{Step, Walk, any_steps};
@@ -128,14 +127,8 @@ fn vector(source: &mut Source, text: Column, rows: usize) -> Window {
     columns.push(Column::numbers(NumberType::I64, &times, source));
     let mut window = Window::of(columns);
     if source.one_in(2) {
-        window.bounds = vec![Bounds::default(); TIME + 1];
-        let first = times.iter().flatten().next();
-        window.bounds[TIME] = Bounds {
-            known: first.is_some(),
-            minimum: first.map_or(0, |time| time.0 as i64),
-            maximum: time,
-            sorted: !nulls,
-        };
+        window.zones = vec![None; TIME + 1];
+        window.zones[TIME] = Some(window.zone(TIME));
     }
     window
 }

@@ -4,12 +4,12 @@
 //! - [`keys`]: which rows of both sides have equal keys.
 //! - [`series`]: rows by key, time and arrival.
 //! - [`nearest`]: the nearest row within bounds, by search.
-//! - [`merge`]: the latest row, while both sides come in the order of their times.
-//! - [`window`]: aggregates of the rows within bounds.
+//! - [`side_by_side`]: the latest row, and aggregates, while both sides come in the order of their times.
+//! - [`window`]: aggregates of the rows within bounds, by search.
 
 mod keys;
-mod merge;
 mod nearest;
 mod rows;
 mod series;
+mod side_by_side;
 mod window;

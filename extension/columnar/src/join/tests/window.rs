@@ -18,7 +18,7 @@ use crate::vector::{Evaluation, EvaluationError};
 use crate::with_number;
 
 /// What PostgreSQL would say of rows that arrive in the order of their times.
-fn aggregated(
+pub(super) fn aggregated(
     call: WindowCall,
     types: &[NumberType],
     rows: &[&RightRow],
@@ -86,7 +86,7 @@ fn aggregated(
 }
 
 /// All aggregates that can be asked for of columns of these types.
-fn calls(types: &[NumberType]) -> Vec<WindowCall> {
+pub(super) fn calls(types: &[NumberType]) -> Vec<WindowCall> {
     let mut calls = vec![WindowCall::Rows];
     for (column, number) in types.iter().enumerate() {
         calls.extend([
