@@ -226,6 +226,141 @@ double SumProducts(const double* left, const double* right, size_t rows, const u
   return StripedSum<double>(Products<double>(left, right), rows, selection);
 }
 
+// Stripes of a lane, all of whose values, selected or not, are compared with a bound on the way.
+template <typename Sum, class Reader>
+struct SumWithin {
+  using S = Stripes<Sum>;
+  using D = typename S::D;
+
+  SumWithin(Reader first, Sum bound) : reader(first), limit(hn::Set(D(), bound)), within(hn::Eq(limit, limit)) {}
+
+  template <bool kAll>
+  HWY_INLINE void Block(size_t at, uint64_t word) {
+    for (size_t i = 0; i < kWordRows; i += kStripes) {
+      for (size_t k = 0; k < S::kVectors; ++k) {
+        const size_t row = i + k * S::kLanes;
+        const auto value = reader.Load(D(), at + row);
+        within = hn::And(within, hn::Le(hn::Abs(value), limit));
+        const auto counted = kAll ? value : hn::IfThenElse(MaskAt(D(), word, row), value, S::Nothing());
+        stripes.sums[k] = hn::Add(stripes.sums[k], counted);
+      }
+    }
+  }
+  HWY_INLINE void Tail(size_t at, size_t rows) { reader.Tail(at, rows); }
+  HWY_INLINE bool Good() const { return hn::AllTrue(D(), within); }
+
+  Reader reader;
+  hn::Vec<D> limit;
+  hn::Mask<D> within;
+  S stripes;
+};
+
+// The same of weights and of their products with values.
+struct WeightedWithin {
+  using S = Stripes<double>;
+  using D = S::D;
+
+  WeightedWithin(const double* v, const double* w, double bound)
+      : values(v), weights(w), limit(hn::Set(D(), bound)), within(hn::Eq(limit, limit)) {}
+
+  template <bool kAll>
+  HWY_INLINE void Block(size_t at, uint64_t word) {
+    const auto zero = hn::Zero(D());
+    auto zeros = hn::Ne(zero, zero);
+    for (size_t i = 0; i < kWordRows; i += kStripes) {
+      for (size_t k = 0; k < S::kVectors; ++k) {
+        const size_t row = i + k * S::kLanes;
+        const auto value = values.Load(D(), at + row);
+        const auto weight = weights.Load(D(), at + row);
+        const auto product = hn::Mul(value, weight);
+        within = hn::And(within, hn::And(hn::Le(hn::Abs(value), limit), hn::Le(hn::Abs(weight), limit)));
+        zeros = hn::Or(zeros, hn::Eq(product, zero));
+        if constexpr (kAll) {
+          products.sums[k] = hn::Add(products.sums[k], product);
+          totals.sums[k] = hn::Add(totals.sums[k], weight);
+        } else {
+          const auto mask = MaskAt(D(), word, row);
+          products.sums[k] = hn::Add(products.sums[k], hn::IfThenElse(mask, product, S::Nothing()));
+          totals.sums[k] = hn::Add(totals.sums[k], hn::IfThenElse(mask, weight, S::Nothing()));
+        }
+      }
+    }
+    // Most zeros are products of zeros.
+    if (!hn::AllFalse(D(), zeros)) vanishes |= Vanishes(at, word);
+  }
+  // Whether a selected product is zero without one of its factors being so.
+  HWY_INLINE bool Vanishes(size_t at, uint64_t word) const {
+    const auto zero = hn::Zero(D());
+    bool any = false;
+    for (size_t i = 0; i < kWordRows; i += S::kLanes) {
+      const auto value = values.Load(D(), at + i);
+      const auto weight = weights.Load(D(), at + i);
+      const auto factors = hn::And(hn::Ne(value, zero), hn::Ne(weight, zero));
+      const auto vanished = hn::And(hn::Eq(hn::Mul(value, weight), zero), factors);
+      any |= !hn::AllFalse(D(), hn::And(MaskAt(D(), word, i), vanished));
+    }
+    return any;
+  }
+  HWY_INLINE void Tail(size_t at, size_t rows) {
+    values.Tail(at, rows);
+    weights.Tail(at, rows);
+  }
+  HWY_INLINE bool Good() const { return hn::AllTrue(D(), within) && !vanishes; }
+
+  Values<double> values;
+  Values<double> weights;
+  hn::Vec<D> limit;
+  hn::Mask<D> within;
+  bool vanishes = false;
+  S products;
+  S totals;
+};
+
+// Shows a sum every block, also those of which no row is selected.
+template <class Within>
+HWY_INLINE void VisitWithin(Within& sum, size_t rows, const uint64_t* selection) {
+  const size_t whole = rows / kWordRows;
+  const size_t rest = rows % kWordRows;
+  for (size_t block = 0; block < whole; ++block) {
+    const uint64_t word = selection == nullptr ? kAllRows : selection[block];
+    if (word == kAllRows) {
+      sum.template Block<true>(block * kWordRows, word);
+    } else {
+      sum.template Block<false>(block * kWordRows, word);
+    }
+  }
+  if (rest == 0) return;
+  sum.Tail(whole * kWordRows, rest);
+  sum.template Block<false>(0, (selection == nullptr ? kAllRows : selection[whole]) & TailMask(rest));
+}
+
+template <typename Sum, class Reader>
+HWY_INLINE bool StripedSumWithin(Reader reader, size_t rows, const uint64_t* selection, Sum bound, Sum* out) {
+  SumWithin<Sum, Reader> sum(reader, bound);
+  VisitWithin(sum, rows, selection);
+  *out = sum.stripes.Total();
+  return sum.Good();
+}
+
+bool SumWithinF32(const float* values, size_t rows, const uint64_t* selection, float bound, float* sum) {
+  return StripedSumWithin<float>(Values<float>(values), rows, selection, bound, sum);
+}
+bool SumWithinF64(const double* values, size_t rows, const uint64_t* selection, double bound, double* sum) {
+  return StripedSumWithin<double>(Values<double>(values), rows, selection, bound, sum);
+}
+bool SumWideWithin(const float* values, size_t rows, const uint64_t* selection, float bound, double* sum) {
+  return StripedSumWithin<double>(WideValues(values), rows, selection, bound, sum);
+}
+
+bool WeightedSumsWithin(const double* values, const double* weights, size_t rows, const uint64_t* selection, double bound,
+                        double* products_sum, double* weights_sum) {
+  WeightedWithin sum(values, weights, bound);
+  VisitWithin(sum, rows, selection);
+  *products_sum = sum.products.Total();
+  *weights_sum = sum.totals.Total();
+  return sum.Good();
+}
+
 template <typename T>
 HWY_INLINE bool MagnitudeWithin(const T* data, size_t rows, T bound) {
   const hn::ScalableTag<T> d;
@@ -272,6 +407,10 @@ HWY_EXPORT(SumSquares);
 HWY_EXPORT(SumSquaresWide);
 HWY_EXPORT(SumSquaredDeviations);
 HWY_EXPORT(SumProducts);
+HWY_EXPORT(SumWithinF32);
+HWY_EXPORT(SumWithinF64);
+HWY_EXPORT(SumWideWithin);
+HWY_EXPORT(WeightedSumsWithin);
 HWY_EXPORT(MagnitudeWithinF32);
 HWY_EXPORT(MagnitudeWithinF64);
 
@@ -307,6 +446,19 @@ double sum_squared_deviations(const double* values, size_t rows, const uint64_t*
 }
 double sum_products(const double* left, const double* right, size_t rows, const uint64_t* selection) noexcept {
   return HWY_DYNAMIC_DISPATCH(SumProducts)(left, right, rows, selection);
+}
+bool sum_within(const float* values, size_t rows, const uint64_t* selection, float bound, float* sum) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumWithinF32)(values, rows, selection, bound, sum);
+}
+bool sum_within(const double* values, size_t rows, const uint64_t* selection, double bound, double* sum) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumWithinF64)(values, rows, selection, bound, sum);
+}
+bool sum_wide_within(const float* values, size_t rows, const uint64_t* selection, float bound, double* sum) noexcept {
+  return HWY_DYNAMIC_DISPATCH(SumWideWithin)(values, rows, selection, bound, sum);
+}
+bool weighted_sums_within(const double* values, const double* weights, size_t rows, const uint64_t* selection, double bound,
+                          double* products_sum, double* weights_sum) noexcept {
+  return HWY_DYNAMIC_DISPATCH(WeightedSumsWithin)(values, weights, rows, selection, bound, products_sum, weights_sum);
 }
 bool magnitude_within(const float* values, size_t rows, float bound) noexcept {
   return HWY_DYNAMIC_DISPATCH(MagnitudeWithinF32)(values, rows, bound);

@@ -34,6 +34,15 @@ LANES_NUMBERS(LANES_DECLARE)
 #undef LANES_DECLARE
 
 // Whether all |x| <= bound: false if there is a NaN.
+// The sum, and whether all |value| <= bound, selected or not; without, the sum means nothing.
+bool sum_within(const float* values, size_t rows, const uint64_t* selection, float bound, float* sum) noexcept;
+bool sum_within(const double* values, size_t rows, const uint64_t* selection, double bound, double* sum) noexcept;
+bool sum_wide_within(const float* values, size_t rows, const uint64_t* selection, float bound, double* sum) noexcept;
+// The sums of values * weights and of weights, and whether all of both are within the bound, selected or not, and no selected
+// product of two that are not zero is zero; without, the sums mean nothing.
+bool weighted_sums_within(const double* values, const double* weights, size_t rows, const uint64_t* selection, double bound,
+                          double* products_sum, double* weights_sum) noexcept;
+
 bool magnitude_within(const float* values, size_t rows, float bound) noexcept;
 bool magnitude_within(const double* values, size_t rows, double bound) noexcept;
 

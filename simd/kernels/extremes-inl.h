@@ -31,11 +31,13 @@ struct Extreme {
   using D = hn::ScalableTag<T>;
   static constexpr size_t kLanes = hn::MaxLanes(D());
   static constexpr size_t kVectors = 4 * kLanes <= kWordRows ? 4 : kWordRows / kLanes;
+  // NaN is the greatest of all, so it has to be looked for: a sum of values is the cheapest sign of one.
+  static constexpr bool kLooksForNan = kGreatest && hwy::IsFloat<T>();
 
   HWY_INLINE Extreme() {
     for (size_t k = 0; k < kVectors; ++k) {
       best[k] = hn::Set(D(), Identity<T, kGreatest>());
-      if constexpr (hwy::IsFloat<T>()) nans[k] = hn::Zero(D());
+      if constexpr (kLooksForNan) sums[k] = hn::Zero(D());
     }
   }
   HWY_INLINE void Take(size_t k, hn::Vec<D> value) {
@@ -43,14 +45,17 @@ struct Extreme {
       // A NaN is neither less nor greater, so it is never taken.
       const auto better = kGreatest ? hn::Gt(value, best[k]) : hn::Lt(value, best[k]);
       best[k] = hn::IfThenElse(better, value, best[k]);
-      if constexpr (kGreatest) nans[k] = hn::Or(nans[k], hn::VecFromMask(D(), hn::IsNaN(value)));
     } else {
       best[k] = kGreatest ? hn::Max(best[k], value) : hn::Min(best[k], value);
     }
   }
   HWY_INLINE void All(const Values<T>& values, size_t at) {
     for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
-      for (size_t k = 0; k < kVectors; ++k) Take(k, values.Load(D(), at + i + k * kLanes));
+      for (size_t k = 0; k < kVectors; ++k) {
+        const auto value = values.Load(D(), at + i + k * kLanes);
+        Take(k, value);
+        if constexpr (kLooksForNan) sums[k] = hn::Add(sums[k], value);
+      }
     }
   }
   HWY_INLINE void Some(const Values<T>& values, size_t at, uint64_t word) {
@@ -58,7 +63,10 @@ struct Extreme {
     for (size_t i = 0; i < kWordRows; i += kVectors * kLanes) {
       for (size_t k = 0; k < kVectors; ++k) {
         const size_t row = i + k * kLanes;
-        Take(k, hn::IfThenElse(MaskAt(D(), word, row), values.Load(D(), at + row), identity));
+        const auto value = values.Load(D(), at + row);
+        const auto mask = MaskAt(D(), word, row);
+        Take(k, hn::IfThenElse(mask, value, identity));
+        if constexpr (kLooksForNan) sums[k] = hn::Add(sums[k], hn::IfThenElseZero(mask, value));
       }
     }
   }
@@ -73,13 +81,14 @@ struct Extreme {
     }
     return answer;
   }
-  HWY_INLINE bool AnyNan() const {
-    auto any = nans[0];
-    for (size_t k = 1; k < kVectors; ++k) any = hn::Or(any, nans[k]);
-    return !hn::AllFalse(D(), hn::MaskFromVec(any));
+  // Whether there may be a NaN: no sum is one without, but sums of both infinities (and overflows to them) are as well.
+  HWY_INLINE bool MayHaveNan() const {
+    auto any = hn::IsNaN(sums[0]);
+    for (size_t k = 1; k < kVectors; ++k) any = hn::Or(any, hn::IsNaN(sums[k]));
+    return !hn::AllFalse(D(), any);
   }
   hn::Vec<D> best[kVectors];
-  hn::Vec<D> nans[kVectors];
+  hn::Vec<D> sums[kVectors];
 };
 
 template <typename T, bool kGreatest>
@@ -94,15 +103,20 @@ HWY_INLINE bool ExtremeOf(const T* data, size_t rows, const uint64_t* selection,
   const T identity = Identity<T, kGreatest>();
   size_t row = rows;
   if constexpr (hwy::IsFloat<T>()) {
-    const bool nan_is_greatest = kGreatest && extreme.AnyNan();
-    if (!nan_is_greatest) {
+    const auto last_nan = [=]() HWY_ATTR {
+      return LastRow(rows, selection, [=](size_t i) HWY_ATTR { return data[i] != data[i]; });
+    };
+    if constexpr (kGreatest) {
+      if (extreme.MayHaveNan()) row = last_nan();
+    }
+    if (row == rows) {
       if (best != identity && best != 0) {
         *out = best;
         return true;
       }
       row = LastRow(rows, selection, [=](size_t i) HWY_ATTR { return data[i] == best; });
     }
-    if (row == rows) row = LastRow(rows, selection, [=](size_t i) HWY_ATTR { return data[i] != data[i]; });
+    if (row == rows) row = last_nan();
   } else {
     if (best != identity) {
       *out = best;

@@ -72,6 +72,63 @@ pub unsafe fn sum_products_f64(
     unsafe { bridge::sum_products(left, right, rows, selection) }
 }
 
+/// The sum, in the same order, if all `|value| <= bound`, selected or not; a NaN is not.
+///
+/// # Safety
+/// As for the [crate](crate#safety).
+pub unsafe fn sum_within<T: Float>(
+    values: *const T,
+    rows: usize,
+    selection: *const u64,
+    bound: T,
+) -> Option<T> {
+    // SAFETY: the caller's promise.
+    unsafe { T::sum_within(values, rows, selection, bound) }
+}
+
+/// As [`sum_within`], summed as doubles.
+///
+/// # Safety
+/// As for the [crate](crate#safety).
+pub unsafe fn sum_wide_within(
+    values: *const f32,
+    rows: usize,
+    selection: *const u64,
+    bound: f32,
+) -> Option<f64> {
+    let mut sum = 0.0;
+    // SAFETY: the caller's promise.
+    unsafe { bridge::sum_wide_within(values, rows, selection, bound, &mut sum) }.then_some(sum)
+}
+
+/// The sums of `values[i] * weights[i]` and of `weights[i]`, if all values and weights, selected or not, are within the
+/// bound, and no selected product is zero but of zeros.
+///
+/// # Safety
+/// As for the [crate](crate#safety).
+pub unsafe fn weighted_sums_within(
+    values: *const f64,
+    weights: *const f64,
+    rows: usize,
+    selection: *const u64,
+    bound: f64,
+) -> Option<(f64, f64)> {
+    let (mut products, mut total) = (0.0, 0.0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        bridge::weighted_sums_within(
+            values,
+            weights,
+            rows,
+            selection,
+            bound,
+            &mut products,
+            &mut total,
+        )
+    }
+    .then_some((products, total))
+}
+
 /// The least value. Of equal values that differ in bits (zeros, NaNs) the last, as in PostgreSQL.
 ///
 /// # Safety

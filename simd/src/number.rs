@@ -69,6 +69,12 @@ pub trait Number:
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub trait Float: Number {
     unsafe fn magnitude_within(values: *const Self, rows: usize, bound: Self) -> bool;
+    unsafe fn sum_within(
+        values: *const Self,
+        rows: usize,
+        selection: *const u64,
+        bound: Self,
+    ) -> Option<Self>;
     unsafe fn arithmetic(
         left: *const Self,
         right: *const Self,
@@ -306,11 +312,22 @@ unsafe fn group_sum_long(
 const _: () = assert!(cfg!(target_endian = "little") && align_of::<i128>() == 16);
 
 macro_rules! float {
-    ($type:ident, $magnitude_within:ident, $arithmetic:ident, $arithmetic_constant:ident, $constant_arithmetic:ident) => {
+    ($type:ident, $magnitude_within:ident, $sum_within:ident, $arithmetic:ident, $arithmetic_constant:ident, $constant_arithmetic:ident) => {
         impl Float for $type {
             unsafe fn magnitude_within(values: *const $type, rows: usize, bound: $type) -> bool {
                 // SAFETY: the caller's promise.
                 unsafe { bridge::$magnitude_within(values, rows, bound) }
+            }
+            unsafe fn sum_within(
+                values: *const $type,
+                rows: usize,
+                selection: *const u64,
+                bound: $type,
+            ) -> Option<$type> {
+                let mut sum = 0.0;
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$sum_within(values, rows, selection, bound, &mut sum) }
+                    .then_some(sum)
             }
             unsafe fn arithmetic(
                 left: *const $type,
@@ -349,6 +366,7 @@ macro_rules! float {
 float!(
     f32,
     magnitude_within_f32,
+    sum_within_f32,
     arithmetic_f32,
     arithmetic_constant_f32,
     constant_arithmetic_f32
@@ -356,6 +374,7 @@ float!(
 float!(
     f64,
     magnitude_within_f64,
+    sum_within_f64,
     arithmetic_f64,
     arithmetic_constant_f64,
     constant_arithmetic_f64

@@ -204,3 +204,114 @@ fn magnitudes_are_bounded() {
     magnitudes::<f32>([0.5, -2.0, 2.0, f32::MAX]);
     magnitudes::<f64>([0.5, -2.0, 2.0, f64::MAX]);
 }
+
+/// Ordinary numbers, seldom with a special one or two among them; all ordinary ones are within [`WITHIN`].
+fn mostly_ordinary<T: Sample>(random: &mut Random, rows: usize) -> Vec<T> {
+    let mut lane: Vec<T> = (0..rows).map(|_| T::ordinary(random)).collect();
+    for _ in 0..random.below(3) {
+        if rows > 0 {
+            lane[random.below(rows as u64) as usize] = T::sample(random);
+        }
+    }
+    lane
+}
+
+const WITHIN: f64 = 1000.0;
+
+fn sums_within<T: Float + Sample + Into<f64>, S>(
+    bound: T,
+    kernel: impl Fn(*const T, usize, *const u64, T) -> Option<S>,
+    shown: impl Fn(S) -> u64,
+    twin: impl Fn(&[T], Option<&[u64]>) -> S,
+) {
+    on_every_target(|target| {
+        let mut random = Random(9);
+        for rows in row_counts() {
+            for selection in random.selections(rows) {
+                let values = Fenced::new(&mostly_ordinary::<T>(&mut random, rows));
+                let words = fenced_selection(&selection);
+                let answer = kernel(values.ptr(), rows, pointer(&words), bound).map(&shown);
+                let mut all = values.values().iter();
+                let expected = all
+                    .all(|&x| x.into().abs() <= WITHIN)
+                    .then(|| shown(twin(values.values(), selection.as_deref())));
+                assert_eq!(answer, expected, "{target:?} {rows} {selection:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn sums_know_whether_all_is_within_a_bound() {
+    sums_within(
+        WITHIN as f32,
+        // SAFETY: `sums_within` gives lanes of as many rows, here and below.
+        |v, rows, s, bound| unsafe { aggregate::sum_within(v, rows, s, bound) },
+        f32::shown,
+        naive::sum_floats,
+    );
+    sums_within(
+        WITHIN,
+        // SAFETY: as above.
+        |v, rows, s, bound| unsafe { aggregate::sum_within(v, rows, s, bound) },
+        f64::shown,
+        naive::sum_floats,
+    );
+    sums_within(
+        WITHIN as f32,
+        // SAFETY: as above.
+        |v, rows, s, bound| unsafe { aggregate::sum_wide_within(v, rows, s, bound) },
+        f64::shown,
+        |v, s| naive::sum_floats(&mapped(v, f64::from), s),
+    );
+}
+
+#[test]
+fn weighted_sums_know_what_is_great_or_vanishes() {
+    let selected = |selection: &Option<Vec<u64>>, row: usize| {
+        let words = selection.as_deref();
+        words.is_none_or(|words| words[row / 64] >> (row % 64) & 1 == 1)
+    };
+    on_every_target(|target| {
+        let mut random = Random(10);
+        let (mut good, mut vanished) = (0, 0);
+        for rows in row_counts() {
+            for selection in random.selections(rows) {
+                let mut lanes = [(); 2].map(|()| mostly_ordinary::<f64>(&mut random, rows));
+                for _ in 0..random.below(4) {
+                    if rows > 0 {
+                        let (lane, row) = (random.below(2), random.below(rows as u64) as usize);
+                        let small = [0.0, -0.0, 1e-200, f64::from_bits(1)];
+                        lanes[lane as usize][row] = small[random.below(4) as usize];
+                        lanes[1 - lane as usize][row] = small[random.below(4) as usize];
+                    }
+                }
+                let [values, weights] = lanes.map(|lane| Fenced::new(&lane));
+                let words = fenced_selection(&selection);
+                // SAFETY: lanes of as many rows.
+                let answer = unsafe {
+                    let (v, w) = (values.ptr(), weights.ptr());
+                    aggregate::weighted_sums_within(v, w, rows, pointer(&words), WITHIN)
+                };
+                let pairs = || values.values().iter().zip(weights.values());
+                let is_great = pairs().any(|(v, w)| {
+                    // A NaN is great as well.
+                    !(v.abs() <= WITHIN && w.abs() <= WITHIN)
+                });
+                let vanishes = pairs().enumerate().any(|(row, (&v, &w))| {
+                    selected(&selection, row) && v * w == 0.0 && v != 0.0 && w != 0.0
+                });
+                let products: Vec<f64> = pairs().map(|(v, w)| v * w).collect();
+                let expected = (!is_great && !vanishes).then(|| {
+                    [&products[..], weights.values()]
+                        .map(|lane| naive::sum_floats(lane, selection.as_deref()).shown())
+                });
+                let answer = answer.map(|(products, total)| [products, total].map(f64::shown));
+                assert_eq!(answer, expected, "{target:?} {rows} {selection:?}");
+                good += usize::from(expected.is_some());
+                vanished += usize::from(vanishes && !is_great);
+            }
+        }
+        assert!(good > 0 && vanished > 0, "{good} {vanished}");
+    });
+}

@@ -222,8 +222,13 @@ impl Program {
 }
 
 impl Program {
-    /// Takes in the visible rows of a vector; gives how many of them counted.
-    fn add(&mut self, frame: &Frame<'_>, mut selection: Selection) -> Evaluation<usize> {
+    /// Takes in the visible rows of a vector, so many; gives how many of them counted.
+    fn add(&mut self, frame: &Frame<'_>, visible: &Selection, rows: usize) -> Evaluation<usize> {
+        if self.quals.is_empty() && self.join.is_none() && self.quals_above.is_empty() {
+            self.aggregation.add_counted(frame, visible, rows)?;
+            return Ok(rows);
+        }
+        let mut selection = *visible;
         narrow(&mut self.quals, frame, &mut selection)?;
         let mut given: &[Operand] = &[];
         if let Some(join) = &mut self.join
@@ -234,8 +239,9 @@ impl Program {
         }
         let frame = Frame { given, ..*frame };
         narrow(&mut self.quals_above, &frame, &mut selection)?;
-        self.aggregation.add(&frame, &selection)?;
-        Ok(selection.count())
+        let passed = selection.count();
+        self.aggregation.add_counted(&frame, &selection, passed)?;
+        Ok(passed)
     }
 }
 
@@ -245,7 +251,7 @@ fn narrow(quals: &mut [Predicate], frame: &Frame<'_>, selection: &mut Selection)
         if selection.is_empty() {
             break;
         }
-        *selection = qual.evaluate(frame, selection)?.yes;
+        qual.narrow(frame, selection)?;
     }
     Ok(())
 }
@@ -287,8 +293,9 @@ unsafe fn read(
         let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
         let scalars = std::mem::take(&mut program.translator.scalars);
         ours.passed = 0;
-        while let Some(selection) = source.next(&program.prunes, &scalars) {
-            match program.add(&source.frame(&scalars), selection) {
+        while source.advance(&program.prunes, &scalars) {
+            let (visible, rows) = source.visible();
+            match program.add(&source.frame(&scalars), visible, rows) {
                 Ok(passed) => ours.passed += passed as u64,
                 Err(EvaluationError::Disordered) => {
                     if let Some(join) = &mut program.join {

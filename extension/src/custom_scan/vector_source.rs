@@ -47,6 +47,10 @@ pub struct VectorSource {
     first_row: u64,
     place: usize,
     rows: usize,
+    /// The visible rows of the vector under way, and how many they are. Most vectors are visible as a whole, so often it is
+    /// left as it is.
+    visible: Selection,
+    visible_rows: usize,
     open: bool,
     zone_maps: bool,
     pub counters: Counters,
@@ -77,6 +81,8 @@ impl VectorSource {
                 first_row: 0,
                 place: 0,
                 rows: 0,
+                visible: Selection::NONE,
+                visible_rows: 0,
                 open: false,
                 zone_maps: settings::zone_maps(),
                 counters: Counters::default(),
@@ -93,19 +99,29 @@ impl VectorSource {
 
     /// Goes on to the next vector that has visible rows and is not ruled out; they are selected.
     pub fn next(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> Option<Selection> {
+        self.advance(prunes, scalars).then_some(self.visible)
+    }
+
+    /// The visible rows of the vector under way, and how many they are.
+    pub fn visible(&self) -> (&Selection, usize) {
+        (&self.visible, self.visible_rows)
+    }
+
+    /// As [`VectorSource::next`], without a copy of the rows: see [`VectorSource::visible`].
+    pub fn advance(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> bool {
         loop {
             if !self.open && !self.open_window() {
-                return None;
+                return false;
             }
             let found = if self.backward {
                 self.previous_vector()
             } else {
                 self.next_vector()
             };
-            let Some(selection) = found else {
+            if !found {
                 self.open = false;
                 continue;
-            };
+            }
             self.counters.vectors += 1;
             let ruled_out = prunes.iter().any(|prune| {
                 let zone = self.zone(prune.attribute);
@@ -115,12 +131,12 @@ impl VectorSource {
                 self.counters.vectors_skipped += 1;
                 continue;
             }
-            self.counters.rows += selection.count() as u64;
+            self.counters.rows += self.visible_rows as u64;
             for index in 0..self.zones_wanted.len() {
                 let attribute = self.zones_wanted[index];
                 self.zones[attribute] = self.zone(attribute);
             }
-            return Some(selection);
+            return true;
         }
     }
 
@@ -155,56 +171,76 @@ impl VectorSource {
         true
     }
 
-    /// The visible rows of the next vector of the window that has any.
-    fn next_vector(&mut self) -> Option<Selection> {
+    /// Goes on to the next vector of the window that has visible rows.
+    fn next_vector(&mut self) -> bool {
         if self.rows > 0 {
             self.place += VECTOR_ROWS;
         }
-        let range = self.ranges.get(self.range)?;
+        let Some(range) = self.ranges.get(self.range) else {
+            return false;
+        };
         let first = (range.from.max(self.first_row + self.place as u64) - self.first_row) as usize;
         self.place = first / VECTOR_ROWS * VECTOR_ROWS;
         let start = self.first_row + self.place as u64;
         let end = start + VECTOR_ROWS as u64;
-        let mut selection = Selection::NONE;
+        if range.from <= start && range.to >= end {
+            self.range += usize::from(range.to == end);
+            self.rows = VECTOR_ROWS;
+            self.see_all();
+            return true;
+        }
+        self.visible = Selection::NONE;
         while let Some(range) = self.ranges.get(self.range) {
             if range.from >= end {
                 break;
             }
             let to = range.to.min(end);
             let (from, to) = (range.from.max(start) - start, to - start);
-            selection.insert(from as usize, to as usize);
+            self.visible.insert(from as usize, to as usize);
             self.rows = to as usize;
             if range.to > end {
                 break;
             }
             self.range += 1;
         }
-        Some(selection)
+        self.visible_rows = self.visible.count();
+        true
     }
 
-    /// The visible rows of the vector before, if the window has any.
-    fn previous_vector(&mut self) -> Option<Selection> {
+    /// Goes back to the vector before, if the window has one.
+    fn previous_vector(&mut self) -> bool {
         let under_way = self.first_row + self.place as u64;
         let before = if self.rows > 0 { under_way } else { u64::MAX };
-        let range = self.ranges[..self.range].last()?;
+        let Some(range) = self.ranges[..self.range].last() else {
+            return false;
+        };
         let last = (range.to.min(before) - 1 - self.first_row) as usize;
         self.place = last / VECTOR_ROWS * VECTOR_ROWS;
         self.rows = last + 1 - self.place;
         let start = self.first_row + self.place as u64;
         let end = start + self.rows as u64;
-        let mut selection = Selection::NONE;
+        self.visible = Selection::NONE;
         while let Some(range) = self.ranges[..self.range].last() {
             if range.to <= start {
                 break;
             }
             let (from, to) = (range.from.max(start) - start, range.to.min(end) - start);
-            selection.insert(from as usize, to as usize);
+            self.visible.insert(from as usize, to as usize);
             if range.from < start {
                 break;
             }
             self.range -= 1;
         }
-        Some(selection)
+        self.visible_rows = self.visible.count();
+        true
+    }
+
+    /// All rows of a whole vector are visible.
+    fn see_all(&mut self) {
+        if self.visible_rows != VECTOR_ROWS {
+            self.visible = Selection::first(VECTOR_ROWS);
+            self.visible_rows = VECTOR_ROWS;
+        }
     }
 
     /// Leaves out the vector under way, of which these rows were selected.

@@ -51,6 +51,23 @@ mod ffi {
             selection: *const u64,
         ) -> f64;
 
+        unsafe fn sum_wide_within(
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            bound: f32,
+            sum: *mut f64,
+        ) -> bool;
+        unsafe fn weighted_sums_within(
+            values: *const f64,
+            weights: *const f64,
+            rows: usize,
+            selection: *const u64,
+            bound: f64,
+            products_sum: *mut f64,
+            weights_sum: *mut f64,
+        ) -> bool;
+
         unsafe fn group_count(
             groups: *const u32,
             rows: usize,

@@ -303,6 +303,14 @@ mod ffi {
             selection: *const u64,
             best: *mut f32,
         );
+        #[cxx_name = "sum_within"]
+        unsafe fn sum_within_f32(
+            values: *const f32,
+            rows: usize,
+            selection: *const u64,
+            bound: f32,
+            sum: *mut f32,
+        ) -> bool;
         #[cxx_name = "magnitude_within"]
         unsafe fn magnitude_within_f32(values: *const f32, rows: usize, bound: f32) -> bool;
         #[cxx_name = "arithmetic"]
@@ -389,6 +397,14 @@ mod ffi {
             selection: *const u64,
             best: *mut f64,
         );
+        #[cxx_name = "sum_within"]
+        unsafe fn sum_within_f64(
+            values: *const f64,
+            rows: usize,
+            selection: *const u64,
+            bound: f64,
+            sum: *mut f64,
+        ) -> bool;
         #[cxx_name = "magnitude_within"]
         unsafe fn magnitude_within_f64(values: *const f64, rows: usize, bound: f64) -> bool;
         #[cxx_name = "arithmetic"]

@@ -103,6 +103,11 @@ pub trait Accumulator {
         rows: usize,
     ) -> Evaluation<()>;
 
+    /// The states, if they are nothing but the numbers of rows: then [`Input::Nothing`] need not be added row by row.
+    fn counts(&mut self) -> Option<&mut [u64]> {
+        None
+    }
+
     /// Whether [`add_zone`](Self::add_zone) may take something in.
     fn takes_zones(&self) -> bool {
         false
@@ -158,6 +163,10 @@ impl Accumulator for Count {
     ) -> Evaluation<()> {
         add_counts(&mut self.counts, grouping, selection, rows);
         Ok(())
+    }
+
+    fn counts(&mut self) -> Option<&mut [u64]> {
+        Some(&mut self.counts)
     }
 
     fn takes_zones(&self) -> bool {

@@ -24,6 +24,8 @@ pub struct Extreme<T> {
     end: End,
     best: Vec<T>,
     seen: Vec<bool>,
+    /// How many groups have none yet.
+    unseen: usize,
 }
 
 impl<T: Number> Extreme<T> {
@@ -33,29 +35,28 @@ impl<T: Number> Extreme<T> {
             end,
             best: Vec::new(),
             seen: Vec::new(),
+            unseen: 0,
         }
     }
 
     /// Offers the number of each selected row to its group. An empty group holds what every number beats or equals.
     fn offer_each(&mut self, ids: &[u32], values: *const T, selection: &Selection, rows: usize) {
-        let (best, seen) = (self.best.as_mut_ptr(), self.seen.as_mut_ptr());
-        let worse = match self.end {
-            End::Minimum => Ordering::Greater,
-            End::Maximum => Ordering::Less,
-        };
-        selection.for_each_of(rows, |row| {
-            // SAFETY: ids of selected rows are below the number of groups; there is a `T` for each row of the vector.
-            unsafe {
-                let (group, value) = (*ids.get_unchecked(row) as usize, *values.add(row));
-                let held = *best.add(group);
-                *best.add(group) = if value.order(held) == worse {
-                    held
-                } else {
-                    value
-                };
-                *seen.add(group) = true;
+        if self.unseen > 0 {
+            let (seen, unseen) = (&mut self.seen, &mut self.unseen);
+            selection.for_each(|row| {
+                let seen = &mut seen[ids[row] as usize];
+                *unseen -= usize::from(!*seen);
+                *seen = true;
+            });
+        }
+        let (ids, chosen, best) = (ids.as_ptr(), selection.as_ptr(), self.best.as_mut_ptr());
+        // SAFETY: ids of selected rows are below the number of groups; there is a `T` for each row of the vector.
+        unsafe {
+            match self.end {
+                End::Minimum => lanes_simd::group::group_minimum(ids, values, rows, chosen, best),
+                End::Maximum => lanes_simd::group::group_maximum(ids, values, rows, chosen, best),
             }
-        });
+        }
     }
 
     #[inline]
@@ -66,6 +67,7 @@ impl<T: Number> Extreme<T> {
         };
         if !self.seen[group] || value.order(self.best[group]) != worse {
             self.best[group] = value;
+            self.unseen -= usize::from(!self.seen[group]);
             self.seen[group] = true;
         }
     }
@@ -77,6 +79,7 @@ impl<T: Number> Accumulator for Extreme<T> {
             End::Minimum => T::GREATEST,
             End::Maximum => T::LEAST,
         };
+        self.unseen += groups - self.seen.len();
         self.best.resize(groups, nothing);
         self.seen.resize(groups, false);
     }

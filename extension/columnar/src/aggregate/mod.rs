@@ -83,6 +83,8 @@ pub struct Aggregate {
 pub struct Aggregation {
     groups: Groups,
     aggregates: Vec<Aggregate>,
+    /// Whether there are no keys, so that all rows are of group 0.
+    single: bool,
     vectors_told: u64,
 }
 
@@ -90,6 +92,7 @@ impl Aggregation {
     /// Nothing read yet. Without keys there is one group from the start, as in SQL.
     pub fn new(keys: Vec<Key>, aggregates: Vec<Aggregate>) -> Aggregation {
         let mut aggregation = Aggregation {
+            single: keys.is_empty(),
             groups: Groups::new(keys),
             aggregates,
             vectors_told: 0,
@@ -107,17 +110,45 @@ impl Aggregation {
     /// Those of the expressions, and of the aggregates themselves. [`crate::vector::EvaluationError::Disordered`] is the
     /// caller's to mend: see [`ema`].
     pub fn add(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
-        if selection.is_empty() {
+        self.add_counted(frame, selection, selection.count())
+    }
+
+    /// As [`Self::add`], for a caller who knows how many rows are selected.
+    ///
+    /// # Errors
+    /// As for [`Self::add`].
+    pub fn add_counted(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        count: usize,
+    ) -> Evaluation<()> {
+        debug_assert_eq!(selection.count(), count);
+        if count == 0 {
+            return Ok(());
+        }
+        let is_whole = zone_answer::is_whole(frame, count);
+        let mut told = !self.aggregates.is_empty();
+        if self.single {
+            for aggregate in &mut self.aggregates {
+                if is_whole && aggregate.add_zone(frame, 0) {
+                    continue;
+                }
+                told = false;
+                if !aggregate.add_count(frame, selection, count)? {
+                    aggregate.add(frame, selection, &Grouping::One(0))?;
+                }
+            }
+            self.vectors_told += u64::from(told);
             return Ok(());
         }
         let known = self.groups.len();
         let grouping = self.groups.assign(frame, selection)?;
         let groups = grouping.groups;
         let whole = match grouping.grouping {
-            Grouping::One(group) if zone_answer::is_whole(frame, selection) => Some(group),
+            Grouping::One(group) if is_whole => Some(group),
             _ => None,
         };
-        let mut told = !self.aggregates.is_empty();
         for aggregate in &mut self.aggregates {
             if groups > known {
                 aggregate.accumulator.resize(groups);
@@ -179,43 +210,69 @@ impl Aggregation {
 }
 
 impl Aggregate {
+    /// Takes in `count` selected rows of the only group, if it is enough to count them; false if it is not.
+    #[inline]
+    fn add_count(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        count: usize,
+    ) -> Evaluation<bool> {
+        let (Argument::Nothing, Some(counts)) = (&self.argument, self.accumulator.counts()) else {
+            return Ok(false);
+        };
+        counts[0] += match &mut self.filter {
+            None => count as u64,
+            Some(filter) => filter.count(frame, selection, count)? as u64,
+        };
+        Ok(true)
+    }
+
     fn add(
         &mut self,
         frame: &Frame<'_>,
         selection: &Selection,
         grouping: &Grouping<'_>,
     ) -> Evaluation<()> {
-        let mut chosen = *selection;
+        let (mut filtered, mut valid) = (None, None);
+        let mut chosen = selection;
         if let Some(filter) = &mut self.filter {
-            chosen = filter.evaluate(frame, selection)?.yes;
-            if chosen.is_empty() {
+            let filtered = filtered.insert(*selection);
+            filter.narrow(frame, filtered)?;
+            if filtered.is_empty() {
                 return Ok(());
             }
+            chosen = filtered;
         }
-        let (input, chosen) = match &mut self.argument {
-            Argument::Nothing => (Input::Nothing, chosen),
-            Argument::Presence(attribute) => (Input::Nothing, frame.present(*attribute, &chosen)),
+        let input = match &mut self.argument {
+            Argument::Nothing => Input::Nothing,
+            Argument::Presence(attribute) => {
+                chosen = valid.insert(frame.present(*attribute, chosen));
+                Input::Nothing
+            }
             Argument::Number(value) => {
-                let operand = value.evaluate(frame, &chosen)?;
-                (Input::Number(operand), operand.valid(&chosen))
+                let operand = value.evaluate(frame, chosen)?;
+                chosen = operand.valid_in(chosen, &mut valid);
+                Input::Number(operand)
             }
             Argument::Truth(predicate) => {
-                let truth = predicate.evaluate(frame, &chosen)?;
-                (Input::Truth(truth.yes), truth.yes.or(&truth.no))
+                let truth = predicate.evaluate(frame, chosen)?;
+                chosen = valid.insert(truth.yes.or(&truth.no));
+                Input::Truth(truth.yes)
             }
             Argument::Pair(a, b) => {
-                let a = a.evaluate(frame, &chosen)?;
-                let b = b.evaluate(frame, &chosen)?;
-                (Input::Pair(a, b), chosen)
+                let a = a.evaluate(frame, chosen)?;
+                let b = b.evaluate(frame, chosen)?;
+                Input::Pair(a, b)
             }
             Argument::Timed(x, parameter, time) => {
-                let x = x.evaluate(frame, &chosen)?;
-                let parameter = parameter.evaluate(frame, &chosen)?;
+                let x = x.evaluate(frame, chosen)?;
+                let parameter = parameter.evaluate(frame, chosen)?;
                 let time = match time {
-                    Some(time) => time.evaluate(frame, &chosen)?,
+                    Some(time) => time.evaluate(frame, chosen)?,
                     None => Operand::Null,
                 };
-                (Input::Timed(x, parameter, time), chosen)
+                Input::Timed(x, parameter, time)
             }
         };
         if chosen.is_empty() {
@@ -232,7 +289,7 @@ impl Aggregate {
                 }
                 Ok(())
             }
-            other => self.accumulator.add(other, &input, &chosen, frame.rows),
+            other => self.accumulator.add(other, &input, chosen, frame.rows),
         }
     }
 }

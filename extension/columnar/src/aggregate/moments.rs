@@ -37,6 +37,32 @@ pub unsafe fn is_moderate<T: Number>(values: *const u8, rows: usize) -> bool {
     }
 }
 
+/// The sum of the selected floats as doubles, if the vector is as [`is_moderate`] says.
+///
+/// # Safety
+/// There are `rows` values of type `T`, a float.
+unsafe fn moderate_sum<T: Number>(
+    values: *const u8,
+    rows: usize,
+    selection: &Selection,
+) -> Option<f64> {
+    let chosen = selection.as_ptr();
+    // SAFETY: the caller's promise.
+    unsafe {
+        match T::TYPE {
+            NumberType::F32 => lanes_simd::aggregate::sum_wide_within(
+                values.cast(),
+                rows,
+                chosen,
+                MAGNITUDE_MAX_F32,
+            ),
+            _ => {
+                lanes_simd::aggregate::sum_within::<f64>(values.cast(), rows, chosen, MAGNITUDE_MAX)
+            }
+        }
+    }
+}
+
 /// `avg` and the variance family of floats.
 pub struct Moments<T> {
     /// Whether squares are asked for. Without, they are kept only where they might overflow.
@@ -50,6 +76,7 @@ pub struct Moments<T> {
 
 /// What `float8_accum` keeps.
 #[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub(crate) struct FloatState {
     count: f64,
     sum: f64,
@@ -114,46 +141,34 @@ impl<T: Number> Accumulator for Moments<T> {
         if let Operand::Each { values, .. } = operand
             && !self.squares_wanted
             && !self.great
-            // SAFETY: the operand has a `T` for each row of the vector.
-            && unsafe { is_moderate::<T>(values, rows) }
         {
             match grouping {
                 Grouping::One(group) => {
-                    let state = &mut self.states[*group as usize];
-                    // SAFETY: as above.
-                    let sum = unsafe {
-                        match T::TYPE {
-                            NumberType::F32 => lanes_simd::aggregate::sum_wide(
-                                values.cast(),
-                                rows,
-                                selection.as_ptr(),
-                            ),
-                            _ => lanes_simd::aggregate::sum::<f64>(
-                                values.cast(),
-                                rows,
-                                selection.as_ptr(),
-                            ),
-                        }
-                    };
-                    // PostgreSQL begins with +0, so that a sum of -0 is +0.
-                    state.count += selection.count() as f64;
-                    state.sum += sum;
-                    return Ok(());
+                    // SAFETY: the operand has a `T` for each row of the vector.
+                    if let Some(sum) = unsafe { moderate_sum::<T>(values, rows, selection) } {
+                        let state = &mut self.states[*group as usize];
+                        // PostgreSQL begins with +0, so that a sum of -0 is +0.
+                        state.count += selection.count() as f64;
+                        state.sum += sum;
+                        return Ok(());
+                    }
                 }
-                Grouping::Each(ids) => {
-                    let values = values.cast::<T>();
+                // SAFETY: as above.
+                Grouping::Each(ids) if unsafe { is_moderate::<T>(values, rows) } => {
+                    let (ids, values) = (ids.as_ptr(), values.cast::<T>());
                     let states = self.states.as_mut_ptr();
-                    selection.for_each_of(rows, |row| {
+                    // Owns its pointers, lest they be read anew after each store.
+                    selection.for_each_of(rows, move |row| {
                         // SAFETY: as above; ids of selected rows are below the number of groups.
                         unsafe {
-                            let state = &mut *states.add(*ids.get_unchecked(row) as usize);
-                            state.count += 1.0;
-                            state.sum += (*values.add(row)).to_f64();
+                            let state = states.add(*ids.add(row) as usize).cast::<[f64; 2]>();
+                            let [count, sum] = *state;
+                            *state = [count + 1.0, sum + (*values.add(row)).to_f64()];
                         }
                     });
                     return Ok(());
                 }
-                Grouping::Runs(_) => return Ok(()),
+                _ => {}
             }
         }
         each_row(grouping, selection, |row, group| {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, add_counts, each_row};
-use super::moments::is_moderate;
+use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate};
 use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -79,11 +79,12 @@ where
             }
             (Grouping::Each(ids), Operand::Each { values, .. }) if !squares => {
                 let (counts, sums) = (self.counts.as_mut_ptr(), self.sums.as_mut_ptr());
-                let values = values.cast::<T>();
-                selection.for_each_of(rows, |row| {
+                let (ids, values) = (ids.as_ptr(), values.cast::<T>());
+                // Owns its pointers, lest they be read anew after each store.
+                selection.for_each_of(rows, move |row| {
                     // SAFETY: as above; ids of selected rows are below the number of groups.
                     unsafe {
-                        let group = *ids.get_unchecked(row) as usize;
+                        let group = *ids.add(row) as usize;
                         *counts.add(group) += 1;
                         *sums.add(group) += i128::from((*values.add(row)).to_scalar().0 as i64);
                     }
@@ -147,6 +148,22 @@ pub struct FloatSum<T> {
     sums: Vec<T>,
 }
 
+/// A float whose sums are looked after, see [`MAGNITUDE_MAX`].
+pub trait Moderate:
+    Number + lanes_simd::Float + std::ops::Add<Output = Self> + std::ops::Neg<Output = Self>
+{
+    /// Numbers up to here cannot overflow a sum.
+    const MODERATE: Self;
+}
+
+impl Moderate for f32 {
+    const MODERATE: f32 = MAGNITUDE_MAX_F32;
+}
+
+impl Moderate for f64 {
+    const MODERATE: f64 = MAGNITUDE_MAX;
+}
+
 impl<T> Default for FloatSum<T> {
     fn default() -> Self {
         FloatSum {
@@ -156,9 +173,7 @@ impl<T> Default for FloatSum<T> {
     }
 }
 
-impl<T: Number<Sum = T> + std::ops::Add<Output = T> + std::ops::Neg<Output = T>> Accumulator
-    for FloatSum<T>
-{
+impl<T: Moderate> Accumulator for FloatSum<T> {
     fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
         // -0 is what changes no float it is added to.
@@ -175,32 +190,35 @@ impl<T: Number<Sum = T> + std::ops::Add<Output = T> + std::ops::Neg<Output = T>>
         let Input::Number(operand) = *input else {
             return Ok(());
         };
-        if let Operand::Each { values, .. } = operand
-            // SAFETY: the operand has a `T` for each row of the vector.
-            && unsafe { is_moderate::<T>(values, rows) }
-        {
+        if let Operand::Each { values, .. } = operand {
             match grouping {
                 Grouping::One(group) => {
-                    let group = *group as usize;
-                    self.counts[group] += selection.count() as u64;
-                    // SAFETY: as above.
+                    let chosen = selection.as_ptr();
+                    // SAFETY: the operand has a `T` for each row of the vector.
                     let sum = unsafe {
-                        lanes_simd::aggregate::sum::<T>(values.cast(), rows, selection.as_ptr())
+                        let bound = T::MODERATE;
+                        lanes_simd::aggregate::sum_within(values.cast(), rows, chosen, bound)
                     };
-                    self.sums[group] = self.sums[group] + sum;
-                    return Ok(());
+                    if let Some(sum) = sum {
+                        let group = *group as usize;
+                        self.counts[group] += selection.count() as u64;
+                        self.sums[group] = self.sums[group] + sum;
+                        return Ok(());
+                    }
                 }
                 // SAFETY: as above; ids of selected rows are below the number of groups.
                 Grouping::Each(ids) if T::TYPE == NumberType::F64 => unsafe {
-                    lanes_simd::group::group_sum::<f64>(
-                        ids.as_ptr(),
-                        values.cast(),
-                        rows,
-                        selection.as_ptr(),
-                        self.sums.as_mut_ptr().cast(),
-                        self.counts.as_mut_ptr(),
-                    );
-                    return Ok(());
+                    if is_moderate::<T>(values, rows) {
+                        lanes_simd::group::group_sum::<f64>(
+                            ids.as_ptr(),
+                            values.cast(),
+                            rows,
+                            selection.as_ptr(),
+                            self.sums.as_mut_ptr().cast(),
+                            self.counts.as_mut_ptr(),
+                        );
+                        return Ok(());
+                    }
                 },
                 _ => {}
             }

@@ -15,38 +15,6 @@ pub struct Weighted {
     volumes: Vec<f64>,
 }
 
-/// Products of numbers from here on are no smaller than 1e-300.
-const MAGNITUDE_MIN: f64 = 1e-150;
-
-/// Whether a product of selected rows may underflow, which is an error. Prices and volumes are seldom so small, nor
-/// negative, so the least ones are looked at first.
-///
-/// # Safety
-/// There are `rows` prices and volumes.
-unsafe fn may_vanish(
-    prices: *const f64,
-    volumes: *const f64,
-    rows: usize,
-    selection: &Selection,
-) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let ample = |values| {
-            lanes_simd::aggregate::minimum::<f64>(values, rows, selection.as_ptr())
-                .is_none_or(|least| least >= MAGNITUDE_MIN)
-        };
-        if ample(prices) && ample(volumes) {
-            return false;
-        }
-        let mut vanishes = false;
-        selection.for_each(|row| {
-            let (price, volume) = (*prices.add(row), *volumes.add(row));
-            vanishes |= (price * volume == 0.0) & (price != 0.0) & (volume != 0.0);
-        });
-        vanishes
-    }
-}
-
 impl Accumulator for Weighted {
     fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
@@ -65,7 +33,8 @@ impl Accumulator for Weighted {
         let Input::Pair(price, volume) = *input else {
             return Ok(());
         };
-        let counted = volume.valid(&price.valid(selection));
+        let (mut priced, mut both) = (None, None);
+        let counted = volume.valid_in(price.valid_in(selection, &mut priced), &mut both);
         if counted.is_empty() {
             return Ok(());
         }
@@ -78,23 +47,26 @@ impl Accumulator for Weighted {
         ) = (grouping, price, volume)
         {
             let (prices, volumes) = (prices.cast::<f64>(), volumes.cast::<f64>());
-            // SAFETY: the operands have a double for each row of the vector. Products of moderate numbers are below 1e200.
-            unsafe {
-                if lanes_simd::aggregate::magnitude_within(prices, rows, MAGNITUDE_MAX)
-                    && lanes_simd::aggregate::magnitude_within(volumes, rows, MAGNITUDE_MAX)
-                    && !may_vanish(prices, volumes, rows, &counted)
-                {
-                    let group = *group as usize;
-                    let chosen = counted.as_ptr();
-                    self.counts[group] += counted.count() as u64;
-                    self.products[group] +=
-                        lanes_simd::aggregate::sum_products_f64(prices, volumes, rows, chosen);
-                    self.volumes[group] += lanes_simd::aggregate::sum::<f64>(volumes, rows, chosen);
-                    return Ok(());
-                }
+            // SAFETY: the operands have a double for each row of the vector.
+            let sums = unsafe {
+                lanes_simd::aggregate::weighted_sums_within(
+                    prices,
+                    volumes,
+                    rows,
+                    counted.as_ptr(),
+                    MAGNITUDE_MAX,
+                )
+            };
+            // Products of moderate numbers are below 1e200; one that vanishes is an error.
+            if let Some((products, total)) = sums {
+                let group = *group as usize;
+                self.counts[group] += counted.count() as u64;
+                self.products[group] += products;
+                self.volumes[group] += total;
+                return Ok(());
             }
         }
-        each_row(grouping, &counted, |row, group| {
+        each_row(grouping, counted, |row, group| {
             // SAFETY: as above.
             let (p, v) = unsafe { (price.get::<f64>(row), volume.get::<f64>(row)) };
             self.counts[group] += 1;

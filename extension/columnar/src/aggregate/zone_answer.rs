@@ -16,13 +16,12 @@ use crate::limits::VECTOR_ROWS;
 use crate::vector::frame::Frame;
 use crate::vector::number::{Number, Scalar};
 use crate::vector::predicate::Predicate;
-use crate::vector::selection::Selection;
 use crate::vector::value::Value;
 use crate::zone_map::{Bound, Zone};
 
-/// Whether zones of the frame's vector are about just the selected rows.
-pub(super) fn is_whole(frame: &Frame<'_>, selection: &Selection) -> bool {
-    frame.rows == VECTOR_ROWS && selection.is_full(VECTOR_ROWS)
+/// Whether zones of the frame's vector are about just the selected rows, of which there are so many.
+pub(super) fn is_whole(frame: &Frame<'_>, selected: usize) -> bool {
+    frame.rows == VECTOR_ROWS && selected == VECTOR_ROWS
 }
 
 impl Aggregate {

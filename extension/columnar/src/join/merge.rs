@@ -38,6 +38,38 @@ struct Column {
     copies: Vec<(u64, bool)>,
 }
 
+/// The rows of the right vector, on their way into cells.
+#[derive(Clone, Copy)]
+struct RightRows {
+    ids: *const i32,
+    cells: *mut u32,
+    base: u32,
+}
+
+impl RightRows {
+    /// Takes rows `from..to` of the vector.
+    ///
+    /// # Safety
+    /// They are rows of the vector, and there are cells for their ids.
+    #[inline(always)]
+    unsafe fn take(self, from: usize, to: usize) {
+        let rows = to - from;
+        // SAFETY: the caller's promise; there is an id past the last row, and one more.
+        unsafe {
+            let take = |row: usize, counts: bool| {
+                let id = select_unpredictable(counts, *self.ids.add(row), IGNORED);
+                *self.cells.add(cell_of(id)) = self.base + row as u32;
+            };
+            // How many there are is not predictable, but mostly they are few.
+            take(from, rows > 0);
+            take(from + 1, rows > 1);
+            for row in from + 2..to {
+                take(row, true);
+            }
+        }
+    }
+}
+
 /// Both sides under way.
 pub struct Merge {
     inclusive: bool,
@@ -128,41 +160,24 @@ impl Merge {
             let passed = self.passed.as_mut_ptr();
             search::merge_positions_i64(left, done, right, right_rows, self.inclusive, passed);
             let mut taken = right_next;
+            let takes = RightRows {
+                ids: self.right.ids.as_ptr(),
+                cells: self.cells.as_mut_ptr(),
+                base: self.base,
+            };
+            let (ids, places) = (self.left.ids.as_ptr(), self.places.as_mut_ptr());
             for row in 0..done {
                 let to = right_next + *passed.add(row) as usize;
-                self.take_right(taken, to);
+                takes.take(taken, to);
                 taken = to;
-                let cell = cell_of(self.left.ids[left_next + row]);
-                self.places[left_next + row] = *self.cells.get_unchecked(cell);
+                let cell = cell_of(*ids.add(left_next + row));
+                *places.add(left_next + row) = *takes.cells.add(cell);
             }
             if done < left_rows {
-                self.take_right(taken, right_next + right_rows);
+                takes.take(taken, right_next + right_rows);
                 taken = right_next + right_rows;
             }
             (self.left.next, self.right.next) = (left_next + done, taken);
-        }
-    }
-
-    /// Takes right rows `from..to` of the vector.
-    ///
-    /// # Safety
-    /// There are cells for their ids.
-    #[inline(always)]
-    unsafe fn take_right(&mut self, from: usize, to: usize) {
-        let (ids, cells) = (&self.right.ids, &mut self.cells);
-        let rows = to - from;
-        // SAFETY: the caller's promise; ids have a place past the last row.
-        unsafe {
-            let mut take = |row: usize, counts: bool| {
-                let id = select_unpredictable(counts, *ids.get_unchecked(row), IGNORED);
-                *cells.get_unchecked_mut(cell_of(id)) = self.base + row as u32;
-            };
-            // How many there are is not predictable, but mostly they are few.
-            take(from, rows > 0);
-            take(from + 1, rows > 1);
-            for row in from + 2..to {
-                take(row, true);
-            }
         }
     }
 
@@ -296,27 +311,35 @@ fn give<T: Number>(
         Operand::Each { values, validity } if validity.is_null() => values.cast::<T>(),
         _ => std::ptr::null(),
     };
-    for row in rows {
-        let place = places[row];
-        let lies_in_window = place & COPIED == 0;
-        let (value, valid) = if place != NONE && !lies_in_window {
-            let (bits, valid) = column.copies[(place & !COPIED) as usize];
-            (T::of_scalar(Scalar(bits)), valid)
-        } else if !window.is_null() {
-            // Whether there is one is not predictable; the window has a first row.
-            let at = select_unpredictable(lies_in_window, place as usize, 0);
-            // SAFETY: the place is one of the window under way, which the column covers.
-            (unsafe { *window.add(at) }, lies_in_window)
-        } else if lies_in_window {
-            // SAFETY: as above.
-            unsafe {
-                let place = place as usize;
-                (column.window.get::<T>(place), column.window.is_valid(place))
-            }
-        } else {
-            (T::ZERO, false)
-        };
-        values[row] = value;
-        validity[row / 64] |= u64::from(valid) << (row % 64);
+    let mut next = rows.start;
+    while next < rows.end {
+        // A word of validity at a time: it is kept in a register.
+        let word = next / 64;
+        let mut valid_rows = 0;
+        for row in next..rows.end.min((word + 1) * 64) {
+            let place = places[row];
+            let lies_in_window = place & COPIED == 0;
+            let (value, valid) = if place != NONE && !lies_in_window {
+                let (bits, valid) = column.copies[(place & !COPIED) as usize];
+                (T::of_scalar(Scalar(bits)), valid)
+            } else if !window.is_null() {
+                // Whether there is one is not predictable; the window has a first row.
+                let at = select_unpredictable(lies_in_window, place as usize, 0);
+                // SAFETY: the place is one of the window under way, which the column covers.
+                (unsafe { *window.add(at) }, lies_in_window)
+            } else if lies_in_window {
+                // SAFETY: as above.
+                unsafe {
+                    let place = place as usize;
+                    (column.window.get::<T>(place), column.window.is_valid(place))
+                }
+            } else {
+                (T::ZERO, false)
+            };
+            values[row] = value;
+            valid_rows |= u64::from(valid) << (row % 64);
+        }
+        validity[word] |= valid_rows;
+        next = (word + 1) * 64;
     }
 }

@@ -177,11 +177,13 @@ macro_rules! float {
                     Operation::Subtract => (a - b, !(a - b).is_finite()),
                     Operation::Multiply => {
                         let result = a * b;
-                        (result, !result.is_finite() | (result == 0.0))
+                        let vanished = (result == 0.0) & (a != 0.0) & (b != 0.0);
+                        (result, !result.is_finite() | vanished)
                     }
                     Operation::Divide | Operation::Modulo => {
                         let result = a / b;
-                        (result, !result.is_finite() | (result == 0.0) | (b == 0.0))
+                        let vanished = (result == 0.0) & (a != 0.0);
+                        (result, !result.is_finite() | vanished | (b == 0.0))
                     }
                 }
             }

@@ -82,6 +82,75 @@ pub struct Truth {
 }
 
 impl Predicate {
+    /// Leaves of the selected rows those for which the predicate holds: cheaper than [`Self::evaluate`] where it need not
+    /// be known why the others go.
+    ///
+    /// # Errors
+    /// Those of the operators within; then the selection means nothing.
+    pub fn narrow(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        match self {
+            Predicate::Bool(attribute) => {
+                let Some((words, validity)) = bools(frame, *attribute) else {
+                    *selection = Selection::NONE;
+                    return Ok(());
+                };
+                // SAFETY: a lane's bitmaps cover its rows, of which the vector is a part.
+                unsafe {
+                    selection.keep_bitmap(validity);
+                    selection.keep_bitmap(words);
+                }
+            }
+            Predicate::Compare(operator, left, right) => {
+                let a = left.evaluate(frame, selection)?;
+                let b = right.evaluate(frame, selection)?;
+                for operand in [a, b] {
+                    match operand {
+                        // SAFETY: an operand's bitmap covers its vector.
+                        Operand::Each { validity, .. } => unsafe {
+                            selection.keep_bitmap(validity);
+                        },
+                        Operand::Same(_) => {}
+                        Operand::Null => *selection = Selection::NONE,
+                    }
+                }
+                let yes = with_number!(left.number(), T => {
+                    compare::<T>(*operator, a, b, frame.rows)
+                });
+                selection.keep(&yes);
+            }
+            _ => *selection = self.evaluate(frame, selection)?.yes,
+        }
+        Ok(())
+    }
+
+    /// For how many of the `count` selected rows the predicate holds.
+    ///
+    /// # Errors
+    /// Those of the operators within.
+    pub fn count(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        count: usize,
+    ) -> Evaluation<usize> {
+        if let Predicate::Bool(attribute) = self
+            && let Some((words, validity)) = bools(frame, *attribute)
+            && validity.is_null()
+        {
+            // SAFETY: a lane's bitmaps cover its rows, of which the vector is a part.
+            return Ok(unsafe {
+                if count == frame.rows {
+                    lanes_simd::combine::count_ones(words, frame.rows) as usize
+                } else {
+                    selection.count_bitmap(words)
+                }
+            });
+        }
+        let mut chosen = *selection;
+        self.narrow(frame, &mut chosen)?;
+        Ok(chosen.count())
+    }
+
     /// What the predicate says of the selected rows of the frame's vector.
     ///
     /// # Errors
@@ -93,15 +162,13 @@ impl Predicate {
         };
         Ok(match self {
             Predicate::Bool(attribute) => {
+                let Some((words, validity)) = bools(frame, *attribute) else {
+                    return Ok(both(Selection::NONE, &Selection::NONE));
+                };
                 // SAFETY: a lane's bitmaps cover its rows, of which the vector is a part.
                 unsafe {
-                    match frame.lane(*attribute).data {
-                        LaneData::Bool(words) => {
-                            let known = selection.and_bitmap(frame.validity(*attribute));
-                            both(known.and_bitmap(words.add(frame.place / 64)), &known)
-                        }
-                        _ => both(Selection::NONE, &Selection::NONE),
-                    }
+                    let known = selection.and_bitmap(validity);
+                    both(known.and_bitmap(words), &known)
                 }
             }
             Predicate::Scalar(index) => match frame.scalars[*index] {
@@ -201,6 +268,17 @@ impl Predicate {
                 truth
             }
         })
+    }
+}
+
+/// The bits and the validity of a vector of bools; none if all of it is NULL.
+fn bools(frame: &Frame<'_>, attribute: usize) -> Option<(*const u64, *const u64)> {
+    match frame.lane(attribute).data {
+        // SAFETY: a lane's bitmaps cover its rows, of which the vector is a part.
+        LaneData::Bool(words) => unsafe {
+            Some((words.add(frame.place / 64), frame.validity(attribute)))
+        },
+        _ => None,
     }
 }
 

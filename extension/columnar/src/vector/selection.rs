@@ -56,12 +56,9 @@ impl Selection {
 
     /// Rows of both.
     pub fn and(&self, other: &Selection) -> Selection {
-        let mut words = self.words;
-        words
-            .iter_mut()
-            .zip(&other.words)
-            .for_each(|(a, b)| *a &= b);
-        Selection { words }
+        let mut both = *self;
+        both.keep(other);
+        both
     }
 
     /// Rows of either.
@@ -87,19 +84,56 @@ impl Selection {
     /// Rows of this one whose bit is set in a bitmap; a null pointer stands for all.
     ///
     /// # Safety
-    /// The bitmap is null, or readable for every word in which this selection has a row.
+    /// The bitmap is null, or readable for every word up to the last one in which this selection has a row.
     pub unsafe fn and_bitmap(&self, bitmap: *const u64) -> Selection {
+        let mut both = *self;
+        // SAFETY: the caller's promise.
+        unsafe { both.keep_bitmap(bitmap) };
+        both
+    }
+
+    /// Leaves the rows whose bit is set in a bitmap; a null pointer stands for all.
+    ///
+    /// # Safety
+    /// As for [`Self::and_bitmap`].
+    pub unsafe fn keep_bitmap(&mut self, bitmap: *const u64) {
+        if !bitmap.is_null() {
+            let rows = self.reach();
+            let words = self.words.as_mut_ptr();
+            // SAFETY: the caller's promise. A writer may set bits of the last word meanwhile, but of rows past those
+            // that are visible, which are not selected; the kernel loads words whole.
+            unsafe { lanes_simd::combine::and(words, bitmap, rows, words) };
+        }
+    }
+
+    /// How many rows of this one have their bit set in a bitmap; a null pointer stands for all.
+    ///
+    /// # Safety
+    /// As for [`Self::and_bitmap`].
+    pub unsafe fn count_bitmap(&self, bitmap: *const u64) -> usize {
         if bitmap.is_null() {
-            return *self;
+            return self.count();
         }
-        let mut words = self.words;
-        for (i, word) in words.iter_mut().enumerate() {
-            if *word != 0 {
-                // SAFETY: the caller's promise.
-                *word &= unsafe { super::text::load_word(bitmap, i) };
-            }
+        let rows = self.reach();
+        // SAFETY: as above.
+        unsafe { lanes_simd::combine::count_ones_and(self.as_ptr(), bitmap, rows) as usize }
+    }
+
+    /// The number of rows in the words up to the last one that is not zero.
+    #[inline]
+    fn reach(&self) -> usize {
+        if self.words[VECTOR_WORDS - 1] != 0 {
+            return VECTOR_ROWS;
         }
-        Selection { words }
+        let last = self.words.iter().rposition(|word| *word != 0);
+        last.map_or(0, |last| (last + 1) * 64)
+    }
+
+    /// Leaves the rows that the other one has too.
+    #[inline]
+    pub fn keep(&mut self, other: &Selection) {
+        let pairs = self.words.iter_mut().zip(&other.words);
+        pairs.for_each(|(mine, other)| *mine &= other);
     }
 
     /// How many rows.
@@ -113,13 +147,17 @@ impl Selection {
     #[inline]
     pub fn is_full(&self, rows: usize) -> bool {
         let whole = rows / 64;
-        self.words[..whole].iter().all(|word| *word == u64::MAX)
-            && (rows.is_multiple_of(64) || self.words[whole] == u64::MAX >> (64 - rows % 64))
+        let (first, rest) = self.words.split_at(whole);
+        // Without a branch a word, so that it takes a few instructions; but most that are not full show it at once.
+        first.first().is_none_or(|word| *word == u64::MAX)
+            && first.iter().fold(u64::MAX, |all, word| all & word) == u64::MAX
+            && (rows.is_multiple_of(64) || rest[0] == u64::MAX >> (64 - rows % 64))
     }
 
     /// Whether there is none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|w| *w == 0)
+        self.words[0] == 0 && self.words.iter().fold(0, |any, word| any | word) == 0
     }
 
     /// Whether a row is selected.
@@ -168,7 +206,7 @@ impl Selection {
     }
 
     /// The rows, ascending.
-    #[inline]
+    #[inline(always)]
     pub fn for_each(&self, mut take: impl FnMut(usize)) {
         for (i, &word) in self.words.iter().enumerate() {
             if word == u64::MAX {

@@ -78,6 +78,19 @@ impl Operand {
         }
     }
 
+    /// As [`Self::valid`], without a copy where all are.
+    pub fn valid_in<'a>(
+        &self,
+        selection: &'a Selection,
+        room: &'a mut Option<Selection>,
+    ) -> &'a Selection {
+        match self {
+            Operand::Each { validity, .. } if validity.is_null() => selection,
+            Operand::Same(_) => selection,
+            _ => room.insert(self.valid(selection)),
+        }
+    }
+
     /// Whether the number of a row is not NULL.
     ///
     /// # Safety
@@ -221,10 +234,8 @@ fn both_valid(a: Operand, b: Operand, rows: usize, out: &mut [u64; VECTOR_WORDS]
         (a, b) if a.is_null() => b,
         (a, b) if b.is_null() => a,
         (a, b) => {
-            for (i, word) in out.iter_mut().enumerate().take(rows.div_ceil(64)) {
-                // SAFETY: both bitmaps cover the vector.
-                *word = unsafe { load_word(a, i) & load_word(b, i) };
-            }
+            // SAFETY: both bitmaps cover the vector.
+            unsafe { lanes_simd::combine::and(a, b, rows, out.as_mut_ptr()) };
             out.as_ptr()
         }
     }
