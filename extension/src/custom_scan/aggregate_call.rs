@@ -35,7 +35,7 @@ pub enum Shape {
     Truth,
     /// `numeric`, an exact sum divided by a count.
     NumericAverage,
-    /// `double precision`, from count, sum and squares.
+    /// `double precision`, from count, sum and squares of differences; `numeric`, from exact sums of integers.
     Moment(Moment),
 }
 
@@ -135,6 +135,22 @@ unsafe fn builtin(
                 let shape = Shape::Number(NumberType::F64);
                 Ok((value, Box::new(FloatSum::<f64>::default()), shape))
             }
+            F_VAR_POP_INT2 => variance_of::<i16>(translator, arguments, false, false),
+            F_VAR_POP_INT4 => variance_of::<i32>(translator, arguments, false, false),
+            F_VAR_SAMP_INT2 | F_VARIANCE_INT2 => {
+                variance_of::<i16>(translator, arguments, true, false)
+            }
+            F_VAR_SAMP_INT4 | F_VARIANCE_INT4 => {
+                variance_of::<i32>(translator, arguments, true, false)
+            }
+            F_STDDEV_POP_INT2 => variance_of::<i16>(translator, arguments, false, true),
+            F_STDDEV_POP_INT4 => variance_of::<i32>(translator, arguments, false, true),
+            F_STDDEV_SAMP_INT2 | F_STDDEV_INT2 => {
+                variance_of::<i16>(translator, arguments, true, true)
+            }
+            F_STDDEV_SAMP_INT4 | F_STDDEV_INT4 => {
+                variance_of::<i32>(translator, arguments, true, true)
+            }
             F_AVG_FLOAT4 => moments::<f32>(translator, arguments, Moment::Average),
             F_AVG_FLOAT8 => moments::<f64>(translator, arguments, Moment::Average),
             F_VAR_POP_FLOAT4 => moments::<f32>(translator, arguments, variance(false, false)),
@@ -221,6 +237,21 @@ where
             Shape::NumericAverage,
         )
     }
+}
+
+/// Of integers whose squares add up in 128 bits: those of `bigint` need not.
+unsafe fn variance_of<T: lanes_columnar::vector::number::Number>(
+    translator: &mut Translator,
+    arguments: &[*mut pg_sys::Node],
+    sample: bool,
+    root: bool,
+) -> Translation<Parts>
+where
+    T::Sum: Into<i128>,
+{
+    let shape = Shape::Moment(Moment::Variance { sample, root });
+    // SAFETY: as for `builtin`.
+    unsafe { integers::<T>(translator, arguments, IntegerShape::Moments, shape) }
 }
 
 unsafe fn moments<T: lanes_columnar::vector::number::Number>(
