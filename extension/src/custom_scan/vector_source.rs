@@ -6,6 +6,8 @@
 //!     zone maps contradict a pushed qual → next
 //! ```
 
+use std::sync::atomic::AtomicU64;
+
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::frame::Frame;
@@ -28,6 +30,18 @@ pub struct Counters {
     pub vectors: u64,
     pub vectors_skipped: u64,
     pub rows: u64,
+}
+
+impl Counters {
+    /// Of both.
+    pub fn plus(&self, other: &Counters) -> Counters {
+        Counters {
+            segments: self.segments + other.segments,
+            vectors: self.vectors + other.vectors,
+            vectors_skipped: self.vectors_skipped + other.vectors_skipped,
+            rows: self.rows + other.rows,
+        }
+    }
 }
 
 /// A scan under way, a vector at a time.
@@ -88,6 +102,15 @@ impl VectorSource {
                 counters: Counters::default(),
             }
         }
+    }
+
+    /// Shares the segments with the other participants of a parallel scan.
+    ///
+    /// # Safety
+    /// `next_segment` outlives the source.
+    pub unsafe fn share(&mut self, next_segment: *const AtomicU64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.scan.share(next_segment) }
     }
 
     /// Starts over: from the first row, or from the last vector to the first. The rows are those that there were.
