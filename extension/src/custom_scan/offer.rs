@@ -463,7 +463,7 @@ unsafe fn offer_aggregate(
         base.pathtype = pg_sys::NodeTag::T_CustomScan;
         base.parent = output;
         base.pathtarget = target;
-        base.parallel_safe = false;
+        base.parallel_safe = join.is_none() && (*output).consider_parallel;
         base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);

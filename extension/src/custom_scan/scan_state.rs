@@ -79,7 +79,7 @@ unsafe extern "C-unwind" fn begin(
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let ours = state::of::<ScanState>(node);
-        // Workers cannot see what is still gathered in this process.
+        // If this runs in workers, those cannot see what is still gathered in this process.
         insert_buffer::flush_table((*(*node).ss.ss_currentRelation).rd_id);
         let descriptor = (*(*node).ss.ss_currentRelation).rd_att;
         ours.attributes = attributes(scan, std::ptr::null_mut(), descriptor);

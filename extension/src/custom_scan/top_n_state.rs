@@ -92,7 +92,7 @@ unsafe extern "C-unwind" fn begin(
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let plan = RowPlan::of(scan);
         let ours = state::of::<TopNState>(node);
-        // Workers cannot see what is still gathered in this process.
+        // If this runs in workers, those cannot see what is still gathered in this process.
         insert_buffer::flush_table((*(*node).ss.ss_currentRelation).rd_id);
         let descriptor = (*(*node).ss.ss_currentRelation).rd_att;
         ours.attributes = scan_state::attributes(scan, plan.kept, descriptor);

@@ -78,6 +78,8 @@ SET max_parallel_workers_per_gather = 2;
 SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50;
 SELECT id FROM l ORDER BY f DESC NULLS LAST, id LIMIT 3;
 SELECT DISTINCT ON (k) k, id FROM l WHERE k < 3 ORDER BY k, f DESC NULLS LAST, id;
+SELECT s, count(*), sum(f) FROM l GROUP BY s ORDER BY s;
+SELECT DISTINCT k FROM l ORDER BY k LIMIT 3;
 SELECT l.id, name FROM small, LATERAL (SELECT id FROM l WHERE l.k = small.k ORDER BY id DESC LIMIT 1) l ORDER BY id;
 RESET force_parallel_mode;
 
