@@ -462,6 +462,23 @@ fn shift(
     })
 }
 
+/// The number of the type `from` that, made one of the type `to`, equals `wide`; `None` if there is none, or if that
+/// conversion does not keep the order of all numbers.
+pub(super) fn narrow_twin(from: NumberType, to: NumberType, wide: Scalar) -> Option<Scalar> {
+    let keeps_order = match (from, to) {
+        (NumberType::I32 | NumberType::I64, NumberType::F32) | (NumberType::I64, _) => false,
+        (from, to) => from.width() < to.width() && (!from.is_float() || to.is_float()),
+    };
+    if !keeps_order {
+        return None;
+    }
+    with_number!(from, A => with_number!(to, B => {
+        let wide = B::of_scalar(wide);
+        let narrow = convert_one::<B, A>(wide).ok()?;
+        widen::<A, B>(narrow).order(wide).is_eq().then(|| narrow.to_scalar())
+    }))
+}
+
 /// A conversion that cannot fail.
 #[inline]
 fn widen<A: Number, B: Number>(value: A) -> B {
