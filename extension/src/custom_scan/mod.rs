@@ -1,9 +1,11 @@
 //! The vectorised executor, as custom scan nodes that the planner may choose.
 //!
 //! ```text
-//! planner:   offer ── translate (can it be done? if not, why not) ──► LanesScan │ LanesTopN │ LanesAggregate, with cost
+//! planner:   offer ── translate (can it be done? if not, why not) ──► LanesScan │ LanesTopN │ LanesLatest │
+//!            LanesAggregate, with cost
 //! executor:  vector_source ── quals ──► selection ── scan_state: a slot a row
 //!                                                ├── top_n_state: the first rows of an order ──► kept_rows: a slot a row
+//!                                                ├── latest_state: the first row of each group ──► kept_rows
 //!                                                └── aggregate_state: states a group ──► a slot a group
 //! ```
 //!
@@ -12,11 +14,12 @@
 //! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
 //! - [`translate`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the
 //!   engine's.
-//! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order, and its plan.
+//! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
+//!   that gives the first row of each group; [`row_plan`]: what their plans remember.
 //! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join below an aggregation, found and executed.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
-//! - [`scan_state`], [`top_n_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]: rows fetched by
-//!   number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
+//! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
+//!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
 //! - [`explain`]: what EXPLAIN says of them. [`state`]: how a node of PostgreSQL's owns a state of ours.
 //!
 //! *Plan and state are two things.* A plan holds PostgreSQL's own expressions and lists only, so it can be copied and
@@ -37,12 +40,15 @@ pub mod epoch_bucket;
 pub mod explain;
 pub mod join_stage;
 pub mod kept_rows;
+pub mod latest_plan;
+pub mod latest_state;
 pub mod offer;
 pub mod own_aggregate;
 pub mod plan;
 pub mod prune;
 pub mod require;
 pub mod right_side;
+pub mod row_plan;
 pub mod scan_state;
 pub mod settings;
 pub mod sort_key;
@@ -60,6 +66,7 @@ pub fn register() {
     settings::register();
     plan::register();
     top_n_plan::register();
+    latest_plan::register();
     offer::register();
     require::register();
 }

@@ -9,7 +9,7 @@ use super::own_aggregate::Arrival;
 use super::settings::{self, Vectorize};
 use super::time_join::{TimeJoin, number_types};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, plan, require, top_n_plan};
+use super::{aggregate_call, latest_plan, plan, require, top_n_plan};
 use crate::asof_join::{self, tree};
 use crate::pg::{nodes, ports};
 use crate::table_am::routine;
@@ -66,9 +66,14 @@ unsafe extern "C-unwind" fn upper_hook(
         if let Some(previous) = PREVIOUS_UPPER {
             previous(root, stage, input, output, extra);
         }
-        if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG
-            || settings::vectorize() == Vectorize::Off
-        {
+        if settings::vectorize() == Vectorize::Off {
+            return;
+        }
+        if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
+            offer_distinct(root, input, output);
+            return;
+        }
+        if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
             return;
         }
         if let Some(index) = only_relation(input) {
@@ -76,17 +81,50 @@ unsafe extern "C-unwind" fn upper_hook(
             if !is_lanes_scan(input, entry) {
                 return;
             }
-            if let Err(reason) = offer_aggregate(root, input, None, output) {
+            if let Err(reason) = offer_aggregate(root, input, None, output, stage) {
                 require::note(root, index, format!("aggregation: {reason}"));
             }
         } else if let Some(join) = TimeJoin::of(root, input) {
-            let offered = join
-                .and_then(|join| offer_aggregate(root, join.left_relation, Some(&join), output));
+            let offered = join.and_then(|join| {
+                offer_aggregate(root, join.left_relation, Some(&join), output, stage)
+            });
             if let Err(reason) = offered {
                 for table in joined_tables(root, input) {
                     require::note(root, table, format!("join by time: {reason}"));
                 }
             }
+        }
+    }
+}
+
+/// Offers what gives the distinct rows of a table: its groups, or for DISTINCT ON the first row of each.
+unsafe fn offer_distinct(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let Some(index) = only_relation(input) else {
+            return;
+        };
+        let entry = *(*root).simple_rte_array.add(index as usize);
+        if !is_lanes_scan(input, entry) {
+            return;
+        }
+        let query = &*(*root).parse;
+        if query.hasAggs || query.hasWindowFuncs || !query.groupClause.is_null() {
+            // What is distinct are no rows of the table.
+            return;
+        }
+        let offered = if query.hasDistinctOn {
+            latest_plan::offer(root, input, output)
+        } else {
+            let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
+            offer_aggregate(root, input, None, output, stage)
+        };
+        if let Err(reason) = offered {
+            require::note(root, index, format!("distinct: {reason}"));
         }
     }
 }
@@ -182,6 +220,53 @@ unsafe fn quals(
     }
 }
 
+/// The quals of a table in the order in which they are to be evaluated, those without columns left out.
+pub struct Quals {
+    /// Those that are vectorised.
+    pub pushed: *mut pg_sys::List,
+    /// Those that are evaluated a row at a time, after them.
+    pub kept: *mut pg_sys::List,
+}
+
+/// Tells quals that can be vectorised from those that cannot.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn split_quals(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    translator: &mut Translator,
+) -> Quals {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let index = (*relation).relid;
+        let (mut pushed, mut kept) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut kept_level = u32::MAX;
+        for qual in quals(root, relation) {
+            if (*qual).pseudoconstant {
+                continue;
+            }
+            let level = (*qual).security_level;
+            match translator.predicate((*qual).clause.cast()) {
+                // A row that a kept qual of a lower level would hide must not be seen by a leaky one.
+                Ok(_) if level <= kept_level || (*qual).leakproof => {
+                    pushed = pg_sys::lappend(pushed, qual.cast());
+                    continue;
+                }
+                Ok(_) => {
+                    require::note(root, index, "qual: not leakproof, behind a barrier".into());
+                }
+                Err(reason) => {
+                    require::note(root, index, format!("qual: {reason}"));
+                    kept_level = kept_level.min(level);
+                }
+            }
+            kept = pg_sys::lappend(kept, qual.cast());
+        }
+        Quals { pushed, kept }
+    }
+}
+
 /// Offers to scan a table.
 unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelOptInfo) {
     // SAFETY: the planner's live structures.
@@ -200,28 +285,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
             return;
         }
         let mut translator = Translator::new(Scalars::Unknown);
-        let mut pushed = std::ptr::null_mut();
-        let (mut pushed_cost, mut kept_level) = (0.0, u32::MAX);
-        for qual in quals(root, relation) {
-            if (*qual).pseudoconstant {
-                continue;
-            }
-            let clause = (*qual).clause.cast();
-            match translator.predicate(clause) {
-                // A row that a kept qual of a lower level would hide must not be seen by a leaky one.
-                Ok(_) if (*qual).security_level <= kept_level || (*qual).leakproof => {
-                    pushed = pg_sys::lappend(pushed, qual.cast());
-                    pushed_cost += pg_sys::cpu_operator_cost * VECTOR_SHARE;
-                }
-                Ok(_) => {
-                    require::note(root, index, "qual: not leakproof, behind a barrier".into());
-                }
-                Err(reason) => {
-                    require::note(root, index, format!("qual: {reason}"));
-                    kept_level = kept_level.min((*qual).security_level);
-                }
-            }
-        }
+        let Quals { pushed, kept } = split_quals(root, relation, &mut translator);
         let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
         let base = &mut (*path).path;
         base.pathtype = pg_sys::NodeTag::T_CustomScan;
@@ -234,27 +298,28 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
             true => (*relation).rows,
             false => (*base.param_info).ppi_rows,
         };
-        let kept = ports::list_length((*relation).baserestrictinfo) - ports::list_length(pushed);
         let (tuples, pages) = ((*relation).tuples, f64::from((*relation).pages));
         let target = (*(*relation).reltarget).cost;
         base.startup_cost = target.startup;
         base.total_cost = target.startup
             + pages * pg_sys::seq_page_cost * 0.1
-            + tuples * pushed_cost
+            + tuples
+                * f64::from(ports::list_length(pushed))
+                * (pg_sys::cpu_operator_cost * VECTOR_SHARE)
             + base.rows
                 * (pg_sys::cpu_tuple_cost * 0.5
-                    + f64::from(kept) * pg_sys::cpu_operator_cost
+                    + f64::from(ports::list_length(kept)) * pg_sys::cpu_operator_cost
                     + target.per_tuple);
         (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         (*path).custom_private = pushed;
         (*path).methods = plan::scan_path_methods();
-        top_n_plan::offer(root, relation, &mut translator, path, pushed);
+        top_n_plan::offer(root, relation, &mut translator, path, pushed, kept);
         pg_sys::add_path(relation, path.cast());
     }
 }
 
 /// Whether a query asks for `xmin` and its like, which only the stock scan has.
-unsafe fn asks_for_transaction_ids(relation: *mut pg_sys::RelOptInfo) -> bool {
+pub unsafe fn asks_for_transaction_ids(relation: *mut pg_sys::RelOptInfo) -> bool {
     let is_known = |attribute: i32| {
         matches!(
             attribute,
@@ -297,6 +362,7 @@ unsafe fn offer_aggregate(
     input: *mut pg_sys::RelOptInfo,
     join: Option<&TimeJoin>,
     output: *mut pg_sys::RelOptInfo,
+    stage: pg_sys::UpperRelationKind::Type,
 ) -> Translation<()> {
     // SAFETY: the planner's live structures.
     unsafe {
@@ -337,12 +403,17 @@ unsafe fn offer_aggregate(
             }
         }
         let mut keys = std::ptr::null_mut();
-        for clause in nodes::list::<pg_sys::SortGroupClause>((*query).groupClause) {
+        let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
+            (*query).distinctClause
+        } else {
+            (*query).groupClause
+        };
+        for clause in nodes::list::<pg_sys::SortGroupClause>(clauses) {
             let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
             aggregate_call::key(&mut translator, expression)?;
             keys = pg_sys::lappend(keys, expression.cast());
         }
-        let target = (*root).upper_targets[pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG as usize];
+        let target = (*root).upper_targets[stage as usize];
         let mut calls = std::ptr::null_mut();
         let mut leaves = pg_sys::pull_var_clause((*target).exprs.cast(), LEAVES);
         leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause((*query).havingQual, LEAVES));

@@ -133,10 +133,7 @@ unsafe extern "C-unwind" fn plan_scan(
         (*scan).flags = (*path).flags;
         (*scan).custom_exprs = vectorised;
         (*scan).methods = &raw const SCAN_PLAN.0;
-        for reason in require::reasons(root, (*relation).relid) {
-            (*scan).custom_private =
-                pg_sys::lappend((*scan).custom_private, nodes::string(&reason).cast());
-        }
+        (*scan).custom_private = require::reason_list(root, (*relation).relid);
         scan.cast()
     }
 }

@@ -10,9 +10,9 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::offer::is_lanes_table;
-use super::plan;
+use super::row_plan::RowPlan;
 use super::settings::{self, Vectorize};
-use super::top_n_plan::{self, TopNPlan};
+use super::{latest_plan, plan, top_n_plan};
 use crate::error;
 use crate::pg::{nodes, ports};
 
@@ -64,6 +64,19 @@ pub fn reasons(root: *mut pg_sys::PlannerInfo, index: u32) -> Vec<String> {
             .map(|n| n.reason.clone())
             .collect()
     })
+}
+
+/// The same, as a list of nodes for a plan.
+///
+/// # Safety
+/// Makes nodes in the current memory context.
+pub unsafe fn reason_list(root: *mut pg_sys::PlannerInfo, index: u32) -> *mut pg_sys::List {
+    let mut list = std::ptr::null_mut();
+    for reason in reasons(root, index) {
+        // SAFETY: a list of nodes.
+        list = unsafe { pg_sys::lappend(list, nodes::string(&reason).cast()) };
+    }
+    list
 }
 
 /// Installs the hook.
@@ -172,8 +185,8 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
                 let name = std::ffi::CStr::from_ptr((*(*scan).methods).CustomName);
                 let reasons = if name == plan::SCAN_NAME {
                     (*scan).custom_private
-                } else if name == top_n_plan::NAME {
-                    TopNPlan::of(scan).reasons
+                } else if name == top_n_plan::NAME || name == latest_plan::NAME {
+                    RowPlan::of(scan).reasons
                 } else {
                     std::ptr::null_mut()
                 };

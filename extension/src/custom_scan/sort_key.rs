@@ -3,7 +3,7 @@
 use lanes_columnar::order::{KEYS_MAX, Order, SortKey};
 use pgrx::pg_sys;
 
-use super::translate::{Refusal, Translation, Translator};
+use super::translate::{self, Refusal, Translation, Translator};
 use crate::error;
 use crate::pg::{nodes, ports};
 
@@ -51,7 +51,7 @@ unsafe fn of_path_key(
             return Err("a volatile expression".into());
         }
         if !ports::is_number_family((*key).pk_opfamily) {
-            return Err("a key that is neither number nor time".into());
+            return Err(NOT_A_NUMBER.into());
         }
         let member = nodes::list::<pg_sys::EquivalenceMember>((*class).ec_members).find(|member| {
             !(**member).em_is_const && pg_sys::bms_equal((**member).em_relids, (*relation).relids)
@@ -69,6 +69,67 @@ unsafe fn of_path_key(
             },
         })
     }
+}
+
+/// What sort clauses that are not `beside` others ask for.
+///
+/// # Errors
+/// Why the engine cannot order a table by all of them.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn of_clauses(
+    translator: &mut Translator,
+    targets: *mut pg_sys::List,
+    clauses: *mut pg_sys::List,
+    beside: *mut pg_sys::List,
+) -> Translation<Vec<OrderedBy>> {
+    let mut found = Vec::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        for clause in nodes::list::<pg_sys::SortGroupClause>(clauses) {
+            let same = |other: *mut pg_sys::SortGroupClause| {
+                (*other).tleSortGroupRef == (*clause).tleSortGroupRef
+            };
+            if nodes::list(beside).any(same) {
+                continue;
+            }
+            let Some((descending, family)) = ports::ordering_operator((*clause).sortop) else {
+                return Err("an order of no operator family".into());
+            };
+            if !ports::is_number_family(family) {
+                return Err(NOT_A_NUMBER.into());
+            }
+            if found.len() == KEYS_MAX {
+                return Err("more keys than can be ordered by".into());
+            }
+            let expression = pg_sys::get_sortgroupclause_expr(clause, targets);
+            if pg_sys::contain_volatile_functions(expression) {
+                return Err("a volatile expression".into());
+            }
+            translator.value(expression)?;
+            found.push(OrderedBy {
+                expression,
+                order: Order {
+                    descending,
+                    nulls_first: (*clause).nulls_first,
+                },
+            });
+        }
+    }
+    Ok(found)
+}
+
+const NOT_A_NUMBER: &str = "a key that is neither number nor time";
+
+/// How many leading keys are columns: where quals are kept, expressions, which may fail, must not see rows that those
+/// hide.
+pub fn leading_columns(keys: &[OrderedBy]) -> usize {
+    let is_column = |key: &&OrderedBy| {
+        // SAFETY: a live expression of the plan's.
+        unsafe { (*translate::strip(key.expression)).type_ == pg_sys::NodeTag::T_Var }
+    };
+    keys.iter().take_while(is_column).count()
 }
 
 /// A flag a bit, for a plan.

@@ -1,18 +1,15 @@
-//! `LanesTopN`: from sort keys to path to plan, and what the plan remembers.
+//! `LanesTopN`: from sort keys to path to plan.
 //!
 //! The path is one of the table, with path keys: like that of an index it gives all rows in order, so stock nodes may
 //! stand above it (Limit, Incremental Sort for further keys, Merge Append for partitions, Nested Loop). It is offered
 //! only to queries with a LIMIT, and its cost grows with the passes that more rows take.
-//!
-//! | custom_private | custom_exprs |
-//! |---|---|
-//! | rows that a first pass should keep, pushed quals, kept quals, flags a key, reasons | pushed quals, kept quals, keys |
 
 use std::ffi::CStr;
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::row_plan::RowPlan;
 use super::sort_key::{self, OrderedBy};
 use super::translate::Translator;
 use super::{offer, require, top_n_state};
@@ -69,7 +66,7 @@ unsafe fn wants_first_rows(root: *mut pg_sys::PlannerInfo) -> bool {
 }
 
 /// Offers to give the rows of a table in the order that the query wants. `scan` is the path of a plain scan, `pushed`
-/// the quals that are vectorised.
+/// the quals that are vectorised, `kept` those that are not.
 ///
 /// # Safety
 /// The planner's live structures.
@@ -79,6 +76,7 @@ pub unsafe fn offer(
     translator: &mut Translator,
     scan: *mut pg_sys::CustomPath,
     pushed: *mut pg_sys::List,
+    kept: *mut pg_sys::List,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -87,14 +85,8 @@ pub unsafe fn offer(
         }
         let (mut keys, refusal) =
             sort_key::of_path_keys(translator, relation, (*root).query_pathkeys);
-        let kept = ports::list_length((*relation).baserestrictinfo) - ports::list_length(pushed);
-        if kept > 0 {
-            // An expression that may fail must not see rows that the kept quals hide.
-            let columns = keys
-                .iter()
-                .take_while(|key| is_column(key.expression))
-                .count();
-            keys.truncate(columns);
+        if !kept.is_null() {
+            keys.truncate(sort_key::leading_columns(&keys));
         }
         if keys.is_empty() {
             let reason = refusal.unwrap_or_else(|| "an expression before a qual".into());
@@ -127,11 +119,6 @@ pub unsafe fn offer(
         (*path).methods = &raw const PATH.0;
         pg_sys::add_path(relation, path.cast());
     }
-}
-
-unsafe fn is_column(node: *mut pg_sys::Node) -> bool {
-    // SAFETY: the caller has a live expression.
-    unsafe { (*super::translate::strip(node)).type_ == pg_sys::NodeTag::T_Var }
 }
 
 /// From the cost of a plain scan: a pass over the table before the first row, and more of them for more rows.
@@ -193,71 +180,26 @@ unsafe extern "C-unwind" fn plan(
             };
             *list = pg_sys::lappend(*list, (*clause).clause.cast());
         }
-        let integer = |value: i32| pg_sys::makeInteger(value).cast::<std::ffi::c_void>();
-        let mut remembered = std::ptr::null_mut();
-        remembered = pg_sys::lappend(remembered, ports::list_nth(private, 0));
-        remembered = pg_sys::lappend(remembered, integer(ports::list_length(pushed)));
-        remembered = pg_sys::lappend(remembered, integer(ports::list_length(kept)));
-        remembered = pg_sys::lappend(remembered, list(3).cast());
-        let mut reasons = std::ptr::null_mut();
-        for reason in require::reasons(root, (*relation).relid) {
-            reasons = pg_sys::lappend(reasons, nodes::string(&reason).cast());
-        }
-        remembered = pg_sys::lappend(remembered, reasons.cast());
-
+        let flags = nodes::list::<pg_sys::Integer>(list(3));
+        let keys = nodes::list::<pg_sys::Node>(list(2)).zip(flags);
+        let key = |(expression, flags): (_, *mut pg_sys::Integer)| OrderedBy {
+            expression,
+            order: sort_key::of_flags((*flags).ival),
+        };
         let scan = nodes::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
         (*scan).scan.plan.targetlist = target;
         (*scan).scan.scanrelid = (*relation).relid;
         (*scan).flags = (*path).flags;
-        (*scan).custom_exprs = pg_sys::list_concat(pg_sys::list_concat(pushed, kept), list(2));
-        (*scan).custom_private = remembered;
+        let remembered = RowPlan {
+            first_pass: (*ports::list_nth::<pg_sys::Integer>(private, 0)).ival,
+            pushed,
+            kept,
+            groups: Vec::new(),
+            keys: keys.map(key).collect(),
+            reasons: require::reason_list(root, (*relation).relid),
+        };
+        remembered.write(scan);
         (*scan).methods = &raw const PLAN.0;
         scan.cast()
-    }
-}
-
-/// The plan, taken apart.
-pub struct TopNPlan {
-    /// Rows that the first pass should keep.
-    pub first_pass: usize,
-    /// Vectorised quals.
-    pub pushed: *mut pg_sys::List,
-    /// Quals that are evaluated a row at a time.
-    pub kept: *mut pg_sys::List,
-    pub keys: Vec<OrderedBy>,
-    /// Why quals are not vectorised, as strings.
-    pub reasons: *mut pg_sys::List,
-}
-
-impl TopNPlan {
-    /// # Safety
-    /// `scan` was made by `plan`. Lists are made in the current memory context.
-    pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> TopNPlan {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let private = (*scan).custom_private;
-            let integer = |part| (*ports::list_nth::<pg_sys::Integer>(private, part)).ival;
-            let flags = ports::list_nth::<pg_sys::List>(private, 3);
-            let expressions = (*scan).custom_exprs;
-            let (pushed, kept) = (integer(1), integer(2));
-            let part = |from: i32, count: i32| {
-                let copy = pg_sys::list_copy_tail(expressions, from);
-                pg_sys::list_truncate(copy, count)
-            };
-            let expressions =
-                nodes::list::<pg_sys::Node>(expressions).skip((pushed + kept) as usize);
-            let flags = nodes::list::<pg_sys::Integer>(flags);
-            let key = |(expression, flags): (_, *mut pg_sys::Integer)| OrderedBy {
-                expression,
-                order: sort_key::of_flags((*flags).ival),
-            };
-            TopNPlan {
-                first_pass: integer(0) as usize,
-                pushed: part(0, pushed),
-                kept: part(pushed, kept),
-                keys: expressions.zip(flags).map(key).collect(),
-                reasons: ports::list_nth(private, 4),
-            }
-        }
     }
 }

@@ -14,7 +14,8 @@ use pgrx::prelude::*;
 
 use super::kept_rows::KeptRows;
 use super::prune::Prune;
-use super::top_n_plan::{self, TopNPlan};
+use super::row_plan::RowPlan;
+use super::top_n_plan;
 use super::translate::{Scalars, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{explain, scan_state, sort_key, state};
@@ -88,7 +89,7 @@ unsafe extern "C-unwind" fn begin(
     // SAFETY: a node of ours, freshly initialised by PostgreSQL.
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let plan = TopNPlan::of(scan);
+        let plan = RowPlan::of(scan);
         let ours = state::of::<TopNState>(node);
         let descriptor = (*(*node).ss.ss_currentRelation).rd_att;
         ours.attributes = scan_state::attributes(scan, plan.kept, descriptor);
@@ -147,7 +148,7 @@ impl Running {
         unsafe {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let estate = (*node).ss.ps.state;
-            let plan = TopNPlan::of(scan);
+            let plan = RowPlan::of(scan);
             let mut translator = Translator::new(Scalars::Evaluated(&raw mut (*node).ss.ps));
             let (mut quals, mut prunes) = (Vec::new(), Vec::new());
             for qual in nodes::list::<pg_sys::Node>(plan.pushed) {
@@ -170,7 +171,7 @@ impl Running {
                 prunes,
                 best,
                 rows,
-                pass_rows: plan.first_pass.min(pass_rows_max),
+                pass_rows: (plan.first_pass as usize).min(pass_rows_max),
                 pass_rows_max,
                 more: true,
             }
@@ -232,7 +233,10 @@ impl Running {
 }
 
 /// Whether a row passes the quals that are not vectorised.
-unsafe fn accepts(
+///
+/// # Safety
+/// A node of ours under execution, of a scan of a table; the row lies at this place of the lanes, which are alive.
+pub unsafe fn accepts(
     node: *mut pg_sys::CustomScanState,
     attributes: &[usize],
     kept: *mut pg_sys::ExprState,
@@ -308,7 +312,7 @@ unsafe extern "C-unwind" fn explain_top_n(
 ) {
     // SAFETY: a node of ours, and EXPLAIN's live structures.
     unsafe {
-        let plan = TopNPlan::of((*node).ss.ps.plan.cast());
+        let plan = RowPlan::of((*node).ss.ps.plan.cast());
         let ours = state::of::<TopNState>(node);
         explain::order(&plan.keys, node, ancestors, output);
         explain::quals(node, plan.pushed, ancestors, output);

@@ -520,6 +520,29 @@ pub fn is_number_family(family: pg_sys::Oid) -> bool {
     )
 }
 
+/// Whether an ordering operator is descending, and its B-tree family.
+pub fn ordering_operator(operator: pg_sys::Oid) -> Option<(bool, pg_sys::Oid)> {
+    let (mut family, mut input) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+    // SAFETY: a catalogue look-up.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        {
+            let mut strategy = 0;
+            pg_sys::get_ordering_op_properties(operator, &mut family, &mut input, &mut strategy)
+                .then_some((
+                    u32::from(strategy as u16) == pg_sys::BTGreaterStrategyNumber,
+                    family,
+                ))
+        }
+        #[cfg(feature = "pg18")]
+        {
+            let mut comparison = 0;
+            pg_sys::get_ordering_op_properties(operator, &mut family, &mut input, &mut comparison)
+                .then_some((comparison == pg_sys::CompareType::COMPARE_GT, family))
+        }
+    }
+}
+
 /// Whether a path key is descending.
 ///
 /// # Safety

@@ -1,14 +1,18 @@
 //! The first row of each group.
 
 use super::entry::{Entry, Keys, SortKey};
+use super::rank::Rank;
 use crate::aggregate::Grouping;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::selection::Selection;
+use crate::with_number;
 
 /// For each group, the row that comes first in an order.
 pub struct BestOfGroup {
     keys: Keys,
+    /// The rank of the first key of each group's row; the last of all ranks while there is none.
+    firsts: Vec<Rank>,
     best: Vec<Option<Entry>>,
 }
 
@@ -17,8 +21,14 @@ impl BestOfGroup {
     pub fn new(keys: Vec<SortKey>) -> BestOfGroup {
         BestOfGroup {
             keys: Keys::new(keys),
+            firsts: Vec::new(),
             best: Vec::new(),
         }
+    }
+
+    /// Whether it is better to offer vectors from the last to the first. Any order gives the same rows.
+    pub fn is_backward(&self) -> bool {
+        self.keys.reversed()
     }
 
     /// Offers the selected rows of a vector whose first row has the number `first_row`. A row that would be its
@@ -33,18 +43,47 @@ impl BestOfGroup {
         selection: &Selection,
         grouping: &Grouping<'_>,
         groups: usize,
-        mut accept: impl FnMut(usize) -> bool,
+        accept: impl FnMut(usize) -> bool,
     ) -> Evaluation<()> {
-        self.best.resize(groups.max(self.best.len()), None);
+        if groups > self.best.len() {
+            self.firsts.resize(groups, Rank::LAST);
+            self.best.resize(groups, None);
+        }
         self.keys.evaluate(frame, selection)?;
+        match self.keys.first_number() {
+            None => self.offer_each(
+                |_, _| Rank::default(),
+                first_row,
+                selection,
+                grouping,
+                accept,
+            ),
+            Some(number) => with_number!(number, T => {
+                let rank = |keys: &Keys, row| keys.first_rank_as::<T>(row);
+                self.offer_each(rank, first_row, selection, grouping, accept);
+            }),
+        }
+        Ok(())
+    }
+
+    fn offer_each(
+        &mut self,
+        rank: impl Fn(&Keys, usize) -> Rank,
+        first_row: u64,
+        selection: &Selection,
+        grouping: &Grouping<'_>,
+        mut accept: impl FnMut(usize) -> bool,
+    ) {
+        let (keys, firsts, best) = (&self.keys, &mut self.firsts, &mut self.best);
         let mut offer = |row: usize, group: u32| {
-            let best = &mut self.best[group as usize];
-            if best.is_some_and(|best| self.keys.first_rank(row) > best.ranks[0]) {
+            let group = group as usize;
+            let rank = rank(keys, row);
+            if rank > firsts[group] {
                 return;
             }
-            let entry = self.keys.entry(row, first_row);
-            if best.is_none_or(|best| entry < best) && accept(row) {
-                *best = Some(entry);
+            let entry = keys.entry(row, first_row);
+            if best[group].is_none_or(|best| entry < best) && accept(row) {
+                (firsts[group], best[group]) = (rank, Some(entry));
             }
         };
         match grouping {
@@ -57,7 +96,6 @@ impl BestOfGroup {
             }
             Grouping::Each(ids) => selection.for_each(|row| offer(row, ids[row])),
         }
-        Ok(())
     }
 
     /// The rows by number, ascending.
@@ -71,5 +109,6 @@ impl BestOfGroup {
     /// Bytes that the rows take.
     pub fn bytes(&self) -> usize {
         self.best.capacity() * size_of::<Option<Entry>>()
+            + self.firsts.capacity() * size_of::<Rank>()
     }
 }

@@ -3,6 +3,7 @@
 use super::rank::{Order, Rank};
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
+use crate::vector::number::{Number, NumberType};
 use crate::vector::selection::Selection;
 use crate::vector::value::{Operand, Value};
 use crate::with_number;
@@ -76,6 +77,23 @@ impl Keys {
             return Rank::default();
         }
         self.rank(0, row)
+    }
+
+    /// The type of the first key.
+    pub(super) fn first_number(&self) -> Option<NumberType> {
+        self.keys.first().map(|key| key.value.number())
+    }
+
+    /// As [`Keys::first_rank`], where the type of the first key is known.
+    #[inline]
+    pub(super) fn first_rank_as<T: Number>(&self, row: usize) -> Rank {
+        let key = &self.keys[0];
+        if !self.validities[0].contains(row) {
+            return key.order.null();
+        }
+        // SAFETY: the operand was computed for the vector whose rows `evaluate` was given; this is one of them.
+        key.order
+            .rank::<T>(unsafe { self.operands[0].get::<T>(row) })
     }
 
     #[inline]

@@ -89,6 +89,12 @@ impl Order {
 }
 
 impl Rank {
+    /// After all others.
+    pub const LAST: Rank = Rank {
+        class: NULL_AFTER + 1,
+        bits: 0,
+    };
+
     /// Whether it is the rank of NULL.
     pub fn is_null(self) -> bool {
         self.class != NUMBER
