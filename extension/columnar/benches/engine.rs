@@ -424,16 +424,6 @@ fn queries() -> Vec<Query> {
                 )],
             )
         }),
-        trades("sum i32", &[SIZE], || {
-            of(
-                vec![],
-                vec![],
-                vec![aggregate(
-                    Argument::Number(size()),
-                    IntegerSums::<i32>::new(IntegerShape::Sum),
-                )],
-            )
-        }),
         trades("vwap", &[PRICE, SIZE], || {
             of(
                 vec![],

@@ -9,11 +9,12 @@
 use lanes_simd::Comparison;
 
 use super::Evaluation;
+use super::conversion::narrow_twin;
 use super::frame::Frame;
 use super::number::{Number, NumberType, Scalar};
 use super::selection::Selection;
 use super::text::{CodeMemo, TextTest};
-use super::value::{Operand, Value, narrow_twin};
+use super::value::{Operand, Value};
 use crate::lane::{DictionaryView, LaneData};
 use crate::with_number;
 
