@@ -5,7 +5,7 @@ use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Operand;
-use lanes_columnar::vector::{Evaluation, EvaluationError};
+use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -245,17 +245,6 @@ impl Program {
     }
 }
 
-/// Leaves out the rows for which a qual does not hold.
-fn narrow(quals: &mut [Predicate], frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
-    for qual in quals {
-        if selection.is_empty() {
-            break;
-        }
-        qual.narrow(frame, selection)?;
-    }
-    Ok(())
-}
-
 /// Reads the table; a second time if rows do not come in the order that an aggregate asks for.
 unsafe fn aggregate(node: *mut pg_sys::CustomScanState, ours: &mut AggregateState) -> Results {
     // SAFETY: the caller's promise.
@@ -376,12 +365,7 @@ unsafe extern "C-unwind" fn explain_aggregate(
         let ours = state::of::<AggregateState>(node);
         if (*output).analyze {
             explain::counters(&ours.counters, output);
-            if let Some((counters, algorithm)) = &ours.join {
-                explain::text(c"Join Algorithm", algorithm, output);
-                explain::integer(c"Joined Vectors", counters.vectors, output);
-                explain::integer(c"Joined Vectors Skipped", counters.vectors_skipped, output);
-                explain::integer(c"Joined Rows", counters.rows, output);
-            }
+            explain::joined(&ours.join, output);
             explain::integer(c"Vector Rows Passed", ours.passed, output);
             if ours.vectors_told > 0 {
                 let label = c"Vectors Answered By Zone Maps";

@@ -22,7 +22,7 @@ static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
 pub const VECTOR_SHARE: f64 = 1.0 / 30.0;
 
 /// Cost of a row of either side of a join by time, in the same units.
-const JOIN_SHARE: f64 = 1.0;
+pub const JOIN_SHARE: f64 = 1.0;
 
 /// Installs the hooks.
 pub fn register() {
@@ -198,7 +198,7 @@ pub unsafe fn is_lanes_table(table: pg_sys::Oid) -> bool {
 
 /// Quals in the order in which they are to be evaluated, which is that of the planner's `order_qual_clauses`: by
 /// security level, then by cost, then as written.
-unsafe fn quals(
+pub unsafe fn quals(
     root: *mut pg_sys::PlannerInfo,
     relation: *mut pg_sys::RelOptInfo,
 ) -> Vec<*mut pg_sys::RestrictInfo> {
@@ -465,7 +465,7 @@ unsafe fn offer_aggregate(
 const SERIES_ROW: f64 = 24.0;
 
 /// Refuses a right side that would not fit in the memory that such joins are given.
-unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
+pub unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
     let columns = number_types(&join.plan).len() as f64;
     let bytes = join.right_rows * (SERIES_ROW + 16.0 * columns.min(4.0));
     // SAFETY: settings of this session.

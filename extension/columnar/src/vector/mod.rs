@@ -87,3 +87,21 @@ pub enum WeightFault {
 
 /// The result of an evaluation.
 pub type Evaluation<T> = std::result::Result<T, EvaluationError>;
+
+/// Leaves out the rows for which one of the quals does not hold. Each sees only rows that those before it passed.
+///
+/// # Errors
+/// Those of the quals.
+pub fn narrow(
+    quals: &mut [predicate::Predicate],
+    frame: &frame::Frame<'_>,
+    selection: &mut selection::Selection,
+) -> Evaluation<()> {
+    for qual in quals {
+        if selection.is_empty() {
+            break;
+        }
+        *selection = qual.evaluate(frame, selection)?.yes;
+    }
+    Ok(())
+}
