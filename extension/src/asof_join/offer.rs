@@ -5,6 +5,7 @@ use pgrx::prelude::*;
 
 use super::match_shape::{self, Output, Shape};
 use super::{plan, tree};
+use crate::custom_scan::time_join_offer;
 use crate::gucs;
 use crate::pg::ports;
 use crate::table_am::routine;
@@ -45,6 +46,7 @@ unsafe extern "C-unwind" fn join_paths(
             )
         {
             offer(root, joined, outer, inner, kind, extra);
+            time_join_offer::offer(root, joined, outer, inner, kind, extra);
         }
     }
 }
@@ -84,21 +86,10 @@ unsafe fn offer(
         {
             return;
         }
-        let outer_path = (*outer).cheapest_total_path;
-        if outer_path.is_null() || !(*outer_path).param_info.is_null() {
-            return;
-        }
-        // The sub-select as a nested loop runs it, with values from the outer side alone.
-        let Some(inner_path) = tree::elements::<pg_sys::Path>((*inner).pathlist)
-            .into_iter()
-            .find(|&path| {
-                (*path).type_ == pg_sys::NodeTag::T_SubqueryScanPath
-                    && !(*path).param_info.is_null()
-                    && pg_sys::bms_is_subset((*(*path).param_info).ppi_req_outer, (*outer).relids)
-            })
-        else {
+        let Some(nested) = nested_loop(root, joined, outer, inner, kind, extra) else {
             return;
         };
+        let outer_path = (*nested).jpath.outerjoinpath;
         let table = *(*subroot).simple_rel_array.add(shape.entry as usize);
         if table.is_null() {
             return;
@@ -111,20 +102,6 @@ unsafe fn offer(
         // As much as writing and reading again what a hash join would put aside.
         let excess = (cost.bytes - memory).max(0.0);
         cost.build += 2.0 * pg_sys::seq_page_cost * excess / f64::from(pg_sys::BLCKSZ);
-        let mut workspace = pg_sys::JoinCostWorkspace::default();
-        pg_sys::initial_cost_nestloop(root, &mut workspace, kind, outer_path, inner_path, extra);
-        let nested = pg_sys::create_nestloop_path(
-            root,
-            joined,
-            kind,
-            &mut workspace,
-            extra,
-            outer_path,
-            inner_path,
-            (*extra).restrictlist,
-            (*outer_path).pathkeys,
-            std::ptr::null_mut(),
-        );
         let path: *mut pg_sys::CustomPath = tree::make(pg_sys::NodeTag::T_CustomPath);
         let general = &mut (*path).path;
         general.pathtype = pg_sys::NodeTag::T_CustomScan;
@@ -138,6 +115,48 @@ unsafe fn offer(
         (*path).custom_paths = tree::list(&[nested]);
         (*path).methods = plan::path_methods();
         pg_sys::add_path(joined, path.cast());
+    }
+}
+
+/// The join as a nested loop runs it, with values from the outer side alone.
+///
+/// # Safety
+/// As for a `set_join_pathlist_hook`.
+pub unsafe fn nested_loop(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+) -> Option<*mut pg_sys::NestPath> {
+    // SAFETY: the caller's promise; the cast follows the tag.
+    unsafe {
+        let outer_path = (*outer).cheapest_total_path;
+        if outer_path.is_null() || !(*outer_path).param_info.is_null() {
+            return None;
+        }
+        let inner_path = tree::elements::<pg_sys::Path>((*inner).pathlist)
+            .into_iter()
+            .find(|&path| {
+                (*path).type_ == pg_sys::NodeTag::T_SubqueryScanPath
+                    && !(*path).param_info.is_null()
+                    && pg_sys::bms_is_subset((*(*path).param_info).ppi_req_outer, (*outer).relids)
+            })?;
+        let mut workspace = pg_sys::JoinCostWorkspace::default();
+        pg_sys::initial_cost_nestloop(root, &mut workspace, kind, outer_path, inner_path, extra);
+        Some(pg_sys::create_nestloop_path(
+            root,
+            joined,
+            kind,
+            &mut workspace,
+            extra,
+            outer_path,
+            inner_path,
+            (*extra).restrictlist,
+            (*outer_path).pathkeys,
+            std::ptr::null_mut(),
+        ))
     }
 }
 

@@ -11,6 +11,13 @@ unsafe extern "C-unwind" {
     #[cfg_attr(feature = "pg15", link_name = "expression_tree_walker")]
     #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_walker_impl")]
     fn expression_walker(node: *mut pg_sys::Node, walker: Callback, context: *mut c_void) -> bool;
+    #[cfg_attr(feature = "pg15", link_name = "expression_tree_mutator")]
+    #[cfg_attr(not(feature = "pg15"), link_name = "expression_tree_mutator_impl")]
+    fn expression_mutator(
+        node: *mut pg_sys::Node,
+        mutator: MutatorCallback,
+        context: *mut c_void,
+    ) -> *mut pg_sys::Node;
     #[cfg_attr(feature = "pg15", link_name = "query_tree_walker")]
     #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_walker_impl")]
     fn query_walker(
@@ -20,6 +27,9 @@ unsafe extern "C-unwind" {
         flags: i32,
     ) -> bool;
 }
+
+type MutatorCallback =
+    unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> *mut pg_sys::Node;
 
 type Callback = unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut c_void) -> bool;
 
@@ -81,6 +91,41 @@ pub unsafe fn walk_expression(node: *mut pg_sys::Node, visitor: &mut Visitor<'_>
     let context: *mut c_void = (&raw mut walk).cast();
     // SAFETY: as above.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| step(node, context)) }
+}
+
+/// What stands for a node in a copy; `None`: a copy of the node, with its parts replaced.
+///
+/// As a [`Visitor`], it must not raise an ERROR, panic or hold anything that needs dropping.
+pub type Replacer<'a> = dyn FnMut(*mut pg_sys::Node) -> Option<*mut pg_sys::Node> + 'a;
+
+unsafe extern "C-unwind" fn replace_step(
+    node: *mut pg_sys::Node,
+    context: *mut c_void,
+) -> *mut pg_sys::Node {
+    if node.is_null() {
+        return node;
+    }
+    let replacer: *mut &mut Replacer<'_> = context.cast();
+    // SAFETY: the replacer lives in the frame of `replaced`; the node is live.
+    unsafe {
+        match (*replacer)(node) {
+            Some(other) => other,
+            None => expression_mutator(node, replace_step, context),
+        }
+    }
+}
+
+/// A copy of an expression in which some parts are replaced.
+///
+/// # Safety
+/// A live expression.
+pub unsafe fn replaced(
+    node: *mut pg_sys::Node,
+    mut replacer: &mut Replacer<'_>,
+) -> *mut pg_sys::Node {
+    let context: *mut c_void = (&raw mut replacer).cast();
+    // SAFETY: as for `walk_expression`.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| replace_step(node, context)) }
 }
 
 /// A new node, all zero but for its tag.

@@ -5,7 +5,7 @@ use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Operand;
-use lanes_columnar::vector::{Evaluation, EvaluationError};
+use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -21,6 +21,7 @@ use super::vector_source::{Counters, VectorSource};
 use super::{explain, plan, state};
 use crate::error;
 use crate::pg::{nodes, ports};
+use crate::table_am::insert_buffer;
 
 static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     CustomName: plan::AGGREGATE_NAME.as_ptr(),
@@ -74,10 +75,18 @@ pub unsafe extern "C-unwind" fn create(_scan: *mut pg_sys::CustomScan) -> *mut p
 
 #[pg_guard]
 unsafe extern "C-unwind" fn begin(
-    _node: *mut pg_sys::CustomScanState,
-    _estate: *mut pg_sys::EState,
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
     _flags: i32,
 ) {
+    // SAFETY: a node of ours, freshly initialised by PostgreSQL.
+    unsafe {
+        let plan = AggregatePlan::of((*node).ss.ps.plan.cast());
+        let entry: *mut pg_sys::RangeTblEntry =
+            ports::list_nth((*estate).es_range_table, plan.index as i32 - 1);
+        // If this runs in a worker, that cannot see what is still gathered in this process.
+        insert_buffer::flush_table((*entry).relid);
+    }
 }
 
 #[pg_guard]
@@ -245,17 +254,6 @@ impl Program {
     }
 }
 
-/// Leaves out the rows for which a qual does not hold.
-fn narrow(quals: &mut [Predicate], frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
-    for qual in quals {
-        if selection.is_empty() {
-            break;
-        }
-        qual.narrow(frame, selection)?;
-    }
-    Ok(())
-}
-
 /// Reads the table; a second time if rows do not come in the order that an aggregate asks for.
 unsafe fn aggregate(node: *mut pg_sys::CustomScanState, ours: &mut AggregateState) -> Results {
     // SAFETY: the caller's promise.
@@ -376,12 +374,7 @@ unsafe extern "C-unwind" fn explain_aggregate(
         let ours = state::of::<AggregateState>(node);
         if (*output).analyze {
             explain::counters(&ours.counters, output);
-            if let Some((counters, algorithm)) = &ours.join {
-                explain::text(c"Join Algorithm", algorithm, output);
-                explain::integer(c"Joined Vectors", counters.vectors, output);
-                explain::integer(c"Joined Vectors Skipped", counters.vectors_skipped, output);
-                explain::integer(c"Joined Rows", counters.rows, output);
-            }
+            explain::joined(&ours.join, output);
             explain::integer(c"Vector Rows Passed", ours.passed, output);
             if ours.vectors_told > 0 {
                 let label = c"Vectors Answered By Zone Maps";

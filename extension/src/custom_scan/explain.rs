@@ -53,6 +53,22 @@ pub unsafe fn counters(counters: &Counters, output: *mut pg_sys::ExplainState) {
     }
 }
 
+/// What reading the right side of a join took, and how its rows were found.
+///
+/// # Safety
+/// As for [`text`].
+pub unsafe fn joined(joined: &Option<(Counters, &'static str)>, output: *mut pg_sys::ExplainState) {
+    if let Some((counters, algorithm)) = joined {
+        // SAFETY: the caller's promise.
+        unsafe {
+            text(c"Join Algorithm", algorithm, output);
+            integer(c"Joined Vectors", counters.vectors, output);
+            integer(c"Joined Vectors Skipped", counters.vectors_skipped, output);
+            integer(c"Joined Rows", counters.rows, output);
+        }
+    }
+}
+
 /// The table of a node that names none itself.
 ///
 /// # Safety

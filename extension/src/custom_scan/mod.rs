@@ -16,7 +16,9 @@
 //!   engine's.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
-//! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join below an aggregation, found and executed.
+//! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join, found and executed, below an aggregation or by
+//!   itself ([`time_join_offer`], [`time_join_state`]).
+//! - [`shared_scan`]: what the participants of a parallel scan share.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
 //!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
@@ -51,10 +53,13 @@ pub mod right_side;
 pub mod row_plan;
 pub mod scan_state;
 pub mod settings;
+pub mod shared_scan;
 pub mod sort_key;
 pub mod state;
 pub mod text_test;
 pub mod time_join;
+pub mod time_join_offer;
+pub mod time_join_state;
 pub mod time_sort;
 pub mod top_n_plan;
 pub mod top_n_state;

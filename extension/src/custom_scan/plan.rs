@@ -3,6 +3,7 @@
 //! | node | custom_private | custom_exprs | custom_scan_tlist |
 //! |---|---|---|---|
 //! | LanesScan | reasons why quals or an aggregation above were not vectorised | pushed quals | |
+//! | LanesTimeJoin | as LanesAggregate | as LanesAggregate | the same, with the columns that it returns for keys |
 //! | LanesAggregate | how many of each of the five, then the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join, the join's expressions; a column of the table |
 //!
 //! The quals of an aggregation stand in its target list, where PostgreSQL adjusts their columns when plans are put
@@ -13,7 +14,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::time_join::{JoinPlan, TimeJoin};
-use super::{aggregate_state, require, scan_state};
+use super::{aggregate_state, require, scan_state, time_join_state};
 use crate::asof_join::tree;
 use crate::pg::{nodes, ports};
 
@@ -21,6 +22,9 @@ use crate::pg::{nodes, ports};
 pub const SCAN_NAME: &std::ffi::CStr = c"LanesScan";
 /// The name of the node that aggregates.
 pub const AGGREGATE_NAME: &std::ffi::CStr = c"LanesAggregate";
+
+/// The name of the node that joins by time.
+pub const TIME_JOIN_NAME: &std::ffi::CStr = c"LanesTimeJoin";
 
 struct Methods<T>(T);
 // SAFETY: the tables hold pointers to static strings and functions only.
@@ -36,6 +40,17 @@ static AGGREGATE_PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::Cust
     CustomName: AGGREGATE_NAME.as_ptr(),
     PlanCustomPath: Some(plan_aggregate),
     ReparameterizeCustomPathByChild: None,
+});
+
+static TIME_JOIN_PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+    CustomName: TIME_JOIN_NAME.as_ptr(),
+    PlanCustomPath: Some(plan_time_join),
+    ReparameterizeCustomPathByChild: None,
+});
+
+static TIME_JOIN_PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+    CustomName: TIME_JOIN_NAME.as_ptr(),
+    CreateCustomScanState: Some(time_join_state::create),
 });
 
 static SCAN_PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
@@ -54,6 +69,7 @@ pub fn register() {
     unsafe {
         pg_sys::RegisterCustomScanMethods(&raw const SCAN_PLAN.0);
         pg_sys::RegisterCustomScanMethods(&raw const AGGREGATE_PLAN.0);
+        pg_sys::RegisterCustomScanMethods(&raw const TIME_JOIN_PLAN.0);
     }
 }
 
@@ -65,6 +81,11 @@ pub fn scan_path_methods() -> *const pg_sys::CustomPathMethods {
 /// The routines of a path that aggregates.
 pub fn aggregate_path_methods() -> *const pg_sys::CustomPathMethods {
     &raw const AGGREGATE_PATH.0
+}
+
+/// The routines of a path that joins by time.
+pub fn time_join_path_methods() -> *const pg_sys::CustomPathMethods {
+    &raw const TIME_JOIN_PATH.0
 }
 
 /// What an aggregating path remembers until it is planned.
@@ -147,6 +168,38 @@ unsafe extern "C-unwind" fn plan_aggregate(
     _clauses: *mut pg_sys::List,
     children: *mut pg_sys::List,
 ) -> *mut pg_sys::Plan {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let scan = plan_of_parts(path, target, children);
+        (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
+        (*scan).methods = &raw const AGGREGATE_PLAN.0;
+        scan.cast()
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn plan_time_join(
+    _root: *mut pg_sys::PlannerInfo,
+    _relation: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    target: *mut pg_sys::List,
+    _clauses: *mut pg_sys::List,
+    children: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: the planner's live structures. The clauses are among the path's own.
+    unsafe {
+        let scan = plan_of_parts(path, target, children);
+        (*scan).methods = &raw const TIME_JOIN_PLAN.0;
+        scan.cast()
+    }
+}
+
+/// A plan that has the parts of its path.
+unsafe fn plan_of_parts(
+    path: *mut pg_sys::CustomPath,
+    target: *mut pg_sys::List,
+    children: *mut pg_sys::List,
+) -> *mut pg_sys::CustomScan {
     // SAFETY: the planner's live structures; the path's list is that of `aggregate_private`.
     unsafe {
         let private = (*path).custom_private;
@@ -187,19 +240,18 @@ unsafe extern "C-unwind" fn plan_aggregate(
             counts = pg_sys::lappend(counts, join.cast());
         }
         (*scan).scan.plan.targetlist = target;
-        (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
         (*scan).flags = (*path).flags;
         (*scan).custom_scan_tlist = entries;
         (*scan).custom_exprs = parameters;
         (*scan).custom_private = counts;
         (*scan).custom_plans = children;
-        (*scan).methods = &raw const AGGREGATE_PLAN.0;
-        scan.cast()
+        scan
     }
 }
 
-/// The plan of an aggregation, taken apart.
+/// The plan of an aggregation, or of a join by time, taken apart.
 pub struct AggregatePlan {
+    /// What is grouped by; of a join, what it returns.
     pub keys: Vec<*mut pg_sys::Node>,
     pub calls: Vec<*mut pg_sys::Aggref>,
     pub quals: Vec<*mut pg_sys::Node>,
@@ -212,7 +264,7 @@ pub struct AggregatePlan {
 
 impl AggregatePlan {
     /// # Safety
-    /// `scan` was made by `plan_aggregate`.
+    /// `scan` was made by `plan_of_parts`.
     pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> AggregatePlan {
         // SAFETY: the caller's promise.
         unsafe {

@@ -11,11 +11,11 @@ use pgrx::pg_sys;
 
 use super::right_side::RightSide;
 use super::translate::{Translation, Translator, number_type};
-use super::{aggregate_call, offer};
+use super::{aggregate_call, offer, plan};
 use crate::asof_join::kind::Kind;
 use crate::asof_join::match_shape::{Output, Shape, match_shape};
 use crate::asof_join::match_window::match_window;
-use crate::asof_join::{plan, tree};
+use crate::asof_join::{plan as asof_plan, tree};
 use crate::gucs;
 use crate::pg::{nodes, ports};
 
@@ -90,6 +90,37 @@ pub struct TimeJoin {
     pub plan: JoinPlan,
 }
 
+/// Two sides of a join.
+pub struct Sides {
+    /// The table.
+    pub outer: *mut pg_sys::RelOptInfo,
+    /// The sub-select.
+    pub inner: *mut pg_sys::RelOptInfo,
+    /// INNER, LEFT, …
+    pub kind: pg_sys::JoinType::Type,
+    /// PostgreSQL's own way to join them.
+    pub path: *mut pg_sys::Path,
+}
+
+impl Sides {
+    /// Whether they are a lanes table and a sub-select lateral to it alone.
+    ///
+    /// # Safety
+    /// The planner's live structures.
+    pub unsafe fn are_alike(&self, root: *mut pg_sys::PlannerInfo) -> bool {
+        let (outer, inner) = (self.outer, self.inner);
+        // SAFETY: the caller's promise.
+        unsafe {
+            (*outer).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+                && (*inner).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+                && (*inner).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
+                && pg_sys::bms_equal((*inner).lateral_relids, (*outer).relids)
+                && (*outer).lateral_relids.is_null()
+                && offer::is_lanes_scan(outer, tree::planner_entry(root, (*outer).relid as i32))
+        }
+    }
+}
+
 impl TimeJoin {
     /// The join that a relation is; `None` if it is none of two sides of which the second is lateral to the first.
     ///
@@ -108,34 +139,32 @@ impl TimeJoin {
                 return None;
             }
             let nested = nested_loop((*joined).cheapest_total_path)?;
-            let (outer, inner) = (
-                (*(*nested).jpath.outerjoinpath).parent,
-                (*(*nested).jpath.innerjoinpath).parent,
-            );
-            let entry = tree::planner_entry(root, (*outer).relid as i32);
-            if (*outer).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL
-                || (*inner).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL
-                || (*inner).rtekind != pg_sys::RTEKind::RTE_SUBQUERY
-                || !pg_sys::bms_equal((*inner).lateral_relids, (*outer).relids)
-                || !(*outer).lateral_relids.is_null()
-                || !offer::is_lanes_scan(outer, entry)
-            {
-                return None;
-            }
-            Some(Self::of_sides(root, joined, nested, outer, inner))
+            let sides = Sides {
+                outer: (*(*nested).jpath.outerjoinpath).parent,
+                inner: (*(*nested).jpath.innerjoinpath).parent,
+                kind: (*nested).jpath.jointype,
+                path: (*joined).cheapest_total_path,
+            };
+            let conditions = (*sides.inner).joininfo;
+            sides
+                .are_alike(root)
+                .then(|| Self::of_sides(root, &sides, conditions))
         }
     }
 
-    unsafe fn of_sides(
+    /// The join of two sides, with the conditions that hold between them.
+    ///
+    /// # Safety
+    /// The planner's live structures; the sides [are such](Sides::are_alike).
+    pub unsafe fn of_sides(
         root: *mut pg_sys::PlannerInfo,
-        joined: *mut pg_sys::RelOptInfo,
-        nested: *mut pg_sys::NestPath,
-        outer: *mut pg_sys::RelOptInfo,
-        inner: *mut pg_sys::RelOptInfo,
+        sides: &Sides,
+        conditions: *mut pg_sys::List,
     ) -> Translation<TimeJoin> {
+        let (outer, inner) = (sides.outer, sides.inner);
         // SAFETY: as for `of`.
         unsafe {
-            let is_inner = match (*nested).jpath.jointype {
+            let is_inner = match sides.kind {
                 pg_sys::JoinType::JOIN_INNER => true,
                 pg_sys::JoinType::JOIN_LEFT => false,
                 _ => return Err("a join of another kind than INNER and LEFT".into()),
@@ -174,11 +203,22 @@ impl TimeJoin {
             if (*table_entry).inh {
                 return Err("the lateral sub-select reads a table with children".into());
             }
+            let mut quals = quals_above(inner, conditions, is_inner)?;
+            if let Wanted::Aggregates(calls) = &wanted {
+                // Conditions on its result alone the planner has moved into the sub-select.
+                let moved = (*(*subroot).parse).havingQual;
+                if !moved.is_null() && !is_inner {
+                    return Err("a condition in ON beside the time and the keys".into());
+                }
+                for condition in conditions_of(moved) {
+                    quals.push(lifted(condition, calls, (*inner).relid)?);
+                }
+            }
             Ok(TimeJoin {
                 left_relation: outer,
                 right_rows: (*table).tuples,
-                quals: quals_above(inner, is_inner)?,
-                path: (*joined).cheapest_total_path,
+                quals,
+                path: sides.path,
                 plan: JoinPlan::of(&shape, wanted, is_inner)?,
             })
         }
@@ -198,13 +238,13 @@ unsafe fn nested_loop(mut path: *mut pg_sys::Path) -> Option<*mut pg_sys::NestPa
                 pg_sys::NodeTag::T_ProjectionPath => {
                     path = (*path.cast::<pg_sys::ProjectionPath>()).subpath;
                 }
-                pg_sys::NodeTag::T_CustomPath
-                    if std::ptr::eq(
-                        (*path.cast::<pg_sys::CustomPath>()).methods,
-                        plan::path_methods(),
-                    ) =>
-                {
-                    path = ports::list_nth((*path.cast::<pg_sys::CustomPath>()).custom_paths, 0);
+                pg_sys::NodeTag::T_CustomPath => {
+                    let custom = path.cast::<pg_sys::CustomPath>();
+                    let ours = [asof_plan::path_methods(), plan::time_join_path_methods()];
+                    if !ours.contains(&(*custom).methods) {
+                        return None;
+                    }
+                    path = ports::list_nth((*custom).custom_paths, 0);
                 }
                 _ => return None,
             }
@@ -215,6 +255,7 @@ unsafe fn nested_loop(mut path: *mut pg_sys::Path) -> Option<*mut pg_sys::NestPa
 /// The conditions on what a join gives, which are all that concern the sub-select's result.
 unsafe fn quals_above(
     inner: *mut pg_sys::RelOptInfo,
+    conditions: *mut pg_sys::List,
     is_inner: bool,
 ) -> Translation<Vec<*mut pg_sys::Node>> {
     // SAFETY: the planner's live structures.
@@ -225,7 +266,7 @@ unsafe fn quals_above(
             );
         }
         let own = nodes::list::<pg_sys::RestrictInfo>((*inner).baserestrictinfo);
-        let both = nodes::list::<pg_sys::RestrictInfo>((*inner).joininfo);
+        let both = nodes::list::<pg_sys::RestrictInfo>(conditions);
         let mut quals = Vec::new();
         for (qual, is_own) in own.map(|qual| (qual, true)).chain(both.map(|q| (q, false))) {
             // Below an outer join a condition of ON decides what matches, not what is left of it.
@@ -489,6 +530,71 @@ impl JoinPlan {
 
 /// Stands where a plan for the nearest says whether it looks back.
 const AGGREGATES: i32 = 2;
+
+/// The conjuncts of a qualification, as it is before or after the planner has made a list of it.
+unsafe fn conditions_of(qual: *mut pg_sys::Node) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: a live qualification or null; the cast follows the tag.
+    unsafe {
+        if !qual.is_null() && tree::is_a(qual, pg_sys::NodeTag::T_List) {
+            return nodes::list(qual.cast()).collect();
+        }
+        tree::conjuncts(qual)
+    }
+}
+
+/// A condition on a sub-select's aggregates as one on its columns.
+unsafe fn lifted(
+    condition: *mut pg_sys::Node,
+    calls: &[*mut pg_sys::Aggref],
+    inner: u32,
+) -> Translation<*mut pg_sys::Node> {
+    // SAFETY: live expressions; casts follow tags, and copies are ours to change.
+    unsafe {
+        let mut columns = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            let call = unnumbered(*call);
+            let column = pg_sys::makeVar(
+                inner as i32,
+                index as i16 + 1,
+                (*call).aggtype,
+                -1,
+                (*call).aggcollid,
+                0,
+            );
+            columns.push((call, column));
+        }
+        let mut lifts = Vec::new();
+        let leaves = pg_sys::pull_var_clause(condition, pg_sys::PVC_INCLUDE_AGGREGATES as i32);
+        for leaf in nodes::list::<pg_sys::Node>(leaves) {
+            let column = tree::is_a(leaf, pg_sys::NodeTag::T_Aggref).then(|| {
+                let call = unnumbered(leaf.cast());
+                columns
+                    .iter()
+                    .find(|(known, _)| pg_sys::equal((*known).cast(), call.cast()))
+            });
+            let Some(Some((_, column))) = column else {
+                return Err("a condition on more than the sub-select's columns".into());
+            };
+            lifts.push((leaf, column.cast()));
+        }
+        let lifted = tree::replaced(condition, &mut |node| {
+            let lift = lifts.iter().find(|(leaf, _)| *leaf == node);
+            lift.map(|(_, column)| *column)
+        });
+        Ok(lifted)
+    }
+}
+
+/// A copy of an aggregate without the numbers that planning gives it.
+unsafe fn unnumbered(call: *mut pg_sys::Aggref) -> *mut pg_sys::Aggref {
+    // SAFETY: the copy is ours to change.
+    unsafe {
+        let copy = tree::copy(call);
+        ((*copy).aggno, (*copy).aggtransno) = (-1, -1);
+        (*copy).aggsplit = pg_sys::AggSplit::AGGSPLIT_SIMPLE;
+        copy
+    }
+}
 
 /// A sub-select's expression over the outer query, in the outer query's terms.
 unsafe fn raised(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
