@@ -21,6 +21,7 @@ use super::vector_source::{Counters, VectorSource};
 use super::{explain, plan, state};
 use crate::error;
 use crate::pg::{nodes, ports};
+use crate::table_am::insert_buffer;
 
 static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     CustomName: plan::AGGREGATE_NAME.as_ptr(),
@@ -74,10 +75,18 @@ pub unsafe extern "C-unwind" fn create(_scan: *mut pg_sys::CustomScan) -> *mut p
 
 #[pg_guard]
 unsafe extern "C-unwind" fn begin(
-    _node: *mut pg_sys::CustomScanState,
-    _estate: *mut pg_sys::EState,
+    node: *mut pg_sys::CustomScanState,
+    estate: *mut pg_sys::EState,
     _flags: i32,
 ) {
+    // SAFETY: a node of ours, freshly initialised by PostgreSQL.
+    unsafe {
+        let plan = AggregatePlan::of((*node).ss.ps.plan.cast());
+        let entry: *mut pg_sys::RangeTblEntry =
+            ports::list_nth((*estate).es_range_table, plan.index as i32 - 1);
+        // If this runs in a worker, that cannot see what is still gathered in this process.
+        insert_buffer::flush_table((*entry).relid);
+    }
 }
 
 #[pg_guard]

@@ -110,6 +110,7 @@ pub unsafe fn offer(
         base.pathtype = pg_sys::NodeTag::T_CustomScan;
         base.parent = output;
         base.pathtarget = target;
+        base.parallel_safe = (*output).consider_parallel;
         base.rows = rows;
         let operator = pg_sys::cpu_operator_cost;
         let work = f64::from(ports::list_length(pushed)) * offer::VECTOR_SHARE;

@@ -14,6 +14,7 @@ use super::vector_source::{Counters, VectorSource};
 use super::{aggregate_call, explain, latest_plan, scan_state, sort_key, state, top_n_state};
 use crate::error;
 use crate::pg::{nodes, ports};
+use crate::table_am::insert_buffer;
 
 static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     CustomName: latest_plan::NAME.as_ptr(),
@@ -77,6 +78,8 @@ unsafe extern "C-unwind" fn begin(
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let plan = RowPlan::of(scan);
         let ours = state::of::<LatestState>(node);
+        // If this runs in a worker, that cannot see what is still gathered in this process.
+        insert_buffer::flush_table((*(*node).ss.ss_currentRelation).rd_id);
         let descriptor = (*(*node).ss.ss_currentRelation).rd_att;
         ours.attributes = scan_state::attributes(scan, plan.kept, descriptor);
         ours.kept = pg_sys::ExecInitQual(plan.kept, node.cast());

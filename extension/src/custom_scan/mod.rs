@@ -18,6 +18,7 @@
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
 //! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join, found and executed, below an aggregation or by
 //!   itself ([`time_join_offer`], [`time_join_state`]).
+//! - [`shared_scan`]: what the participants of a parallel scan share.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
 //!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
@@ -52,6 +53,7 @@ pub mod right_side;
 pub mod row_plan;
 pub mod scan_state;
 pub mod settings;
+pub mod shared_scan;
 pub mod sort_key;
 pub mod state;
 pub mod text_test;

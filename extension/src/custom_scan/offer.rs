@@ -293,7 +293,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
         base.pathtarget = (*relation).reltarget;
         base.param_info =
             pg_sys::get_baserel_parampathinfo(root, relation, (*relation).lateral_relids);
-        base.parallel_safe = false;
+        base.parallel_safe = (*relation).consider_parallel;
         base.rows = match base.param_info.is_null() {
             true => (*relation).rows,
             false => (*base.param_info).ppi_rows,
@@ -314,7 +314,38 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
         (*path).custom_private = pushed;
         (*path).methods = plan::scan_path_methods();
         top_n_plan::offer(root, relation, &mut translator, path, pushed, kept);
+        offer_parallel_scan(relation, path);
         pg_sys::add_path(relation, path.cast());
+    }
+}
+
+/// Offers to scan a table by several processes, each of which takes segments. `scan` is the path for one.
+unsafe fn offer_parallel_scan(relation: *mut pg_sys::RelOptInfo, scan: *mut pg_sys::CustomPath) {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        if !(*relation).consider_parallel || !(*scan).path.param_info.is_null() {
+            return;
+        }
+        let most = pg_sys::max_parallel_workers_per_gather;
+        let pages = f64::from((*relation).pages);
+        let workers = pg_sys::compute_parallel_worker(relation, pages, -1.0, most);
+        if workers <= 0 {
+            return;
+        }
+        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        *path = *scan;
+        // As PostgreSQL reckons: the leader has less time the more workers it hears from.
+        let leader = 1.0 - 0.3 * f64::from(workers);
+        let takes_part = pg_sys::parallel_leader_participation && leader > 0.0;
+        let processes = f64::from(workers) + if takes_part { leader } else { 0.0 };
+        let reading = pages * pg_sys::seq_page_cost * 0.1;
+        let base = &mut (*path).path;
+        let computing = base.total_cost - base.startup_cost - reading;
+        base.parallel_aware = true;
+        base.parallel_workers = workers;
+        base.rows = pg_sys::clamp_row_est(base.rows / processes);
+        base.total_cost = base.startup_cost + reading + computing / processes;
+        pg_sys::add_partial_path(relation, path.cast());
     }
 }
 
@@ -432,7 +463,7 @@ unsafe fn offer_aggregate(
         base.pathtype = pg_sys::NodeTag::T_CustomScan;
         base.parent = output;
         base.pathtarget = target;
-        base.parallel_safe = false;
+        base.parallel_safe = join.is_none() && (*output).consider_parallel;
         base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);

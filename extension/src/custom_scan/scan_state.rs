@@ -2,17 +2,21 @@
 //!
 //! A slot gets only the attributes that the plan's target list and remaining quals ask for, straight from the lanes.
 
+use std::ptr::NonNull;
+
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::prune::Prune;
+use super::shared_scan::SharedScan;
 use super::translate::{Scalars, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{explain, plan, state};
 use crate::error;
 use crate::pg::{nodes, ports};
+use crate::table_am::insert_buffer;
 
 static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     CustomName: plan::SCAN_NAME.as_ptr(),
@@ -22,11 +26,11 @@ static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     ReScanCustomScan: Some(rescan),
     MarkPosCustomScan: None,
     RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
+    EstimateDSMCustomScan: Some(estimate_shared),
+    InitializeDSMCustomScan: Some(initialize_shared),
+    ReInitializeDSMCustomScan: Some(reinitialize_shared),
+    InitializeWorkerCustomScan: Some(initialize_worker),
+    ShutdownCustomScan: Some(shutdown),
     ExplainCustomScan: Some(explain_scan),
 });
 
@@ -44,6 +48,9 @@ struct ScanState {
     running: Option<Running>,
     counters: Counters,
     passed: u64,
+    /// Of a parallel scan: what the participants share, and what was heard from workers.
+    shared: Option<NonNull<SharedScan>>,
+    of_workers: Counters,
 }
 
 /// What exists from the first row on.
@@ -72,6 +79,8 @@ unsafe extern "C-unwind" fn begin(
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let ours = state::of::<ScanState>(node);
+        // If this runs in workers, those cannot see what is still gathered in this process.
+        insert_buffer::flush_table((*(*node).ss.ss_currentRelation).rd_id);
         let descriptor = (*(*node).ss.ss_currentRelation).rd_att;
         ours.attributes = attributes(scan, std::ptr::null_mut(), descriptor);
         ours.recheck = pg_sys::ExecInitQual((*scan).custom_exprs, node.cast());
@@ -126,7 +135,13 @@ unsafe extern "C-unwind" fn next(node: *mut pg_sys::ScanState) -> *mut pg_sys::T
         let ours = state::of::<ScanState>(custom);
         ports::ExecClearTuple(slot);
         if ours.running.is_none() {
-            ours.running = Some(Running::begin(custom));
+            let mut running = Running::begin(custom);
+            if let Some(shared) = ours.shared {
+                running
+                    .source
+                    .share(&raw const (*shared.as_ptr()).next_segment);
+            }
+            ours.running = Some(running);
         }
         let Some(running) = &mut ours.running else {
             return std::ptr::null_mut();
@@ -155,6 +170,9 @@ impl Running {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let mut translator = Translator::new(Scalars::Evaluated(&raw mut (*node).ss.ps));
             let (mut quals, mut prunes) = (Vec::new(), Vec::new());
+            // What translation leaves behind has to live as long as the scan.
+            let context = (*(*node).ss.ps.state).es_query_cxt;
+            let before = pg_sys::MemoryContextSwitchTo(context);
             for qual in nodes::list::<pg_sys::Node>((*scan).custom_exprs) {
                 let predicate = translator
                     .predicate(qual)
@@ -162,6 +180,7 @@ impl Running {
                 Prune::of(&predicate, &mut prunes);
                 quals.push(predicate);
             }
+            pg_sys::MemoryContextSwitchTo(before);
             let snapshot = (*(*node).ss.ps.state).es_snapshot;
             Running {
                 source: VectorSource::begin((*node).ss.ss_currentRelation, snapshot, Vec::new()),
@@ -231,6 +250,67 @@ unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
     unsafe { stop(node) }
 }
 
+#[pg_guard]
+unsafe extern "C-unwind" fn estimate_shared(
+    _node: *mut pg_sys::CustomScanState,
+    _context: *mut pg_sys::ParallelContext,
+) -> pg_sys::Size {
+    size_of::<SharedScan>()
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn initialize_shared(
+    node: *mut pg_sys::CustomScanState,
+    _context: *mut pg_sys::ParallelContext,
+    memory: *mut std::ffi::c_void,
+) {
+    // SAFETY: PostgreSQL allocated what `estimate_shared` asked for, aligned for anything.
+    unsafe {
+        memory.cast::<SharedScan>().write(SharedScan::default());
+        state::of::<ScanState>(node).shared = NonNull::new(memory.cast());
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn reinitialize_shared(
+    _node: *mut pg_sys::CustomScanState,
+    _context: *mut pg_sys::ParallelContext,
+    memory: *mut std::ffi::c_void,
+) {
+    // SAFETY: initialised above.
+    unsafe { (*memory.cast::<SharedScan>()).restart() }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn initialize_worker(
+    node: *mut pg_sys::CustomScanState,
+    _contents: *mut pg_sys::shm_toc,
+    memory: *mut std::ffi::c_void,
+) {
+    // SAFETY: initialised by the leader; it lives as long as the query.
+    unsafe { state::of::<ScanState>(node).shared = NonNull::new(memory.cast()) }
+}
+
+/// The last moment at which what is shared can be used: workers tell what they did, the leader hears it.
+#[pg_guard]
+unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: a node of ours; what is shared is still there.
+    unsafe {
+        let ours = state::of::<ScanState>(node);
+        let Some(shared) = ours.shared.take() else {
+            return;
+        };
+        if pg_sys::ParallelWorkerNumber >= 0 {
+            shared.as_ref().report(&ours.counters, ours.passed);
+            (ours.counters, ours.passed) = Default::default();
+        } else {
+            let (counters, passed) = shared.as_ref().collect();
+            ours.of_workers = ours.of_workers.plus(&counters);
+            ours.passed += passed;
+        }
+    }
+}
+
 unsafe fn stop(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a node of ours; the slot lets go of the lanes before they go.
     unsafe {
@@ -254,7 +334,7 @@ unsafe extern "C-unwind" fn explain_scan(
         explain::quals(node, (*scan).custom_exprs, ancestors, output);
         explain::reasons((*scan).custom_private, output);
         if (*output).analyze {
-            explain::counters(&ours.counters, output);
+            explain::counters(&ours.counters.plus(&ours.of_workers), output);
             explain::integer(c"Vector Rows Passed", ours.passed, output);
         }
     }

@@ -22,6 +22,7 @@ use super::{explain, scan_state, sort_key, state};
 use crate::error;
 use crate::pg::datum::RowOutlet;
 use crate::pg::{nodes, ports};
+use crate::table_am::insert_buffer;
 
 static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     CustomName: top_n_plan::NAME.as_ptr(),
@@ -91,6 +92,8 @@ unsafe extern "C-unwind" fn begin(
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let plan = RowPlan::of(scan);
         let ours = state::of::<TopNState>(node);
+        // If this runs in workers, those cannot see what is still gathered in this process.
+        insert_buffer::flush_table((*(*node).ss.ss_currentRelation).rd_id);
         let descriptor = (*(*node).ss.ss_currentRelation).rd_att;
         ours.attributes = scan_state::attributes(scan, plan.kept, descriptor);
         ours.kept = pg_sys::ExecInitQual(plan.kept, node.cast());

@@ -6,6 +6,8 @@
 //!     zone maps contradict a pushed qual → next
 //! ```
 
+use std::sync::atomic::AtomicU64;
+
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::frame::Frame;
@@ -28,6 +30,18 @@ pub struct Counters {
     pub vectors: u64,
     pub vectors_skipped: u64,
     pub rows: u64,
+}
+
+impl Counters {
+    /// Of both.
+    pub fn plus(&self, other: &Counters) -> Counters {
+        Counters {
+            segments: self.segments + other.segments,
+            vectors: self.vectors + other.vectors,
+            vectors_skipped: self.vectors_skipped + other.vectors_skipped,
+            rows: self.rows + other.rows,
+        }
+    }
 }
 
 /// A scan under way, a vector at a time.
@@ -64,6 +78,7 @@ impl VectorSource {
         snapshot: pg_sys::Snapshot,
         zones_wanted: Vec<usize>,
     ) -> VectorSource {
+        let zone_maps = settings::zone_maps();
         // SAFETY: the caller's promise.
         unsafe {
             ports::PredicateLockRelation(relation, snapshot);
@@ -73,7 +88,7 @@ impl VectorSource {
                 lanes: Vec::new(),
                 dictionaries: Vec::new(),
                 zones: Vec::new(),
-                zones_wanted,
+                zones_wanted: if zone_maps { zones_wanted } else { Vec::new() },
                 ranges: Vec::new(),
                 range: 0,
                 backward: false,
@@ -84,10 +99,19 @@ impl VectorSource {
                 visible: Selection::NONE,
                 visible_rows: 0,
                 open: false,
-                zone_maps: settings::zone_maps(),
+                zone_maps,
                 counters: Counters::default(),
             }
         }
+    }
+
+    /// Shares the segments with the other participants of a parallel scan.
+    ///
+    /// # Safety
+    /// `next_segment` outlives the source.
+    pub unsafe fn share(&mut self, next_segment: *const AtomicU64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.scan.share(next_segment) }
     }
 
     /// Starts over: from the first row, or from the last vector to the first. The rows are those that there were.

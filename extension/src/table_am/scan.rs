@@ -60,7 +60,8 @@ pub struct Scan {
     /// Rows outside are not returned (TID-range scans).
     bounds: (u64, u64),
     place: Place,
-    parallel: *const ParallelState,
+    /// Of a parallel scan: the next segment that no participant has taken.
+    shared: *const AtomicU64,
 }
 
 impl Scan {
@@ -81,9 +82,21 @@ impl Scan {
                     && ports::serializable_check_needed(relation, snapshot),
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
-                parallel,
+                shared: if parallel.is_null() {
+                    std::ptr::null()
+                } else {
+                    &raw const (*parallel).next_segment
+                },
             }
         }
+    }
+
+    /// Shares the segments with the other participants of a parallel scan.
+    ///
+    /// # Safety
+    /// `next_segment` outlives the scan.
+    pub unsafe fn share(&mut self, next_segment: *const AtomicU64) {
+        self.shared = next_segment;
     }
 
     /// Starts over, with what the table holds now.
@@ -285,14 +298,9 @@ impl Scan {
 
     /// The segment after `from` in the direction; of a parallel scan, the next that no participant has taken.
     fn claim(&self, from: i64, forward: bool, first: i64) -> i64 {
-        if !self.parallel.is_null() {
+        if !self.shared.is_null() {
             // SAFETY: shared state outlives the scan (`begin`'s promise).
-            return first
-                + unsafe {
-                    (*self.parallel)
-                        .next_segment
-                        .fetch_add(1, Ordering::Relaxed)
-                } as i64;
+            return first + unsafe { (*self.shared).fetch_add(1, Ordering::Relaxed) } as i64;
         }
         if forward { from + 1 } else { from - 1 }
     }

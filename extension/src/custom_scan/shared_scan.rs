@@ -1,0 +1,53 @@
+//! What the participants of a parallel `LanesScan` share.
+//!
+//! Each takes the next segment that nobody has taken. A segment's visible rows are the same for all of them: they have
+//! the same snapshot, and the rows that it sees were all there before the first participant looked.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::vector_source::Counters;
+
+/// Lies in the memory of a parallel query.
+#[repr(C)]
+#[derive(Default)]
+pub struct SharedScan {
+    /// The next segment that nobody has taken.
+    pub next_segment: AtomicU64,
+    segments: AtomicU64,
+    vectors: AtomicU64,
+    vectors_skipped: AtomicU64,
+    rows: AtomicU64,
+    passed: AtomicU64,
+}
+
+impl SharedScan {
+    /// Starts the scan over. No participant is scanning now.
+    pub fn restart(&self) {
+        self.next_segment.store(0, Ordering::Relaxed);
+    }
+
+    /// A worker is done: what it did, and how many rows passed the quals.
+    pub fn report(&self, counters: &Counters, passed: u64) {
+        for (total, did) in [
+            (&self.segments, counters.segments),
+            (&self.vectors, counters.vectors),
+            (&self.vectors_skipped, counters.vectors_skipped),
+            (&self.rows, counters.rows),
+            (&self.passed, passed),
+        ] {
+            total.fetch_add(did, Ordering::Relaxed);
+        }
+    }
+
+    /// What workers did since this was last asked, and how many rows passed the quals.
+    pub fn collect(&self) -> (Counters, u64) {
+        let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
+        let counters = Counters {
+            segments: take(&self.segments),
+            vectors: take(&self.vectors),
+            vectors_skipped: take(&self.vectors_skipped),
+            rows: take(&self.rows),
+        };
+        (counters, take(&self.passed))
+    }
+}

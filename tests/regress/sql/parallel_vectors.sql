@@ -1,0 +1,100 @@
+-- Vectorised scans by several processes. Each answer is compared with that of one process.
+CREATE TABLE l (id int, k int, s text, f float8) USING lanes;
+INSERT INTO l SELECT i, i % 10, 's' || i % 7, CASE WHEN i % 13 > 0 THEN i % 101 END FROM generate_series(1, 80000) i;
+CREATE TABLE small (k int, name text) USING lanes;
+INSERT INTO small SELECT i, 'name ' || i FROM generate_series(0, 9) i;
+ANALYZE l, small;
+CREATE FUNCTION same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE serial text; parallel text; plan text := ''; line text;
+BEGIN
+    SET LOCAL max_parallel_workers_per_gather = 0;
+    EXECUTE format('SELECT string_agg(q::text, E''\n'' ORDER BY q::text) FROM (%s) q', query) INTO serial;
+    SET LOCAL max_parallel_workers_per_gather = 2;
+    EXECUTE format('SELECT string_agg(q::text, E''\n'' ORDER BY q::text) FROM (%s) q', query) INTO parallel;
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        plan := plan || line;
+    END LOOP;
+    IF serial IS DISTINCT FROM parallel THEN
+        RETURN format('%s differs: %s instead of %s', query, parallel, serial);
+    END IF;
+    RETURN CASE WHEN plan LIKE '%Parallel Custom Scan (LanesScan)%' THEN 'same' ELSE 'same, but: ' || plan END;
+END $$;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET max_parallel_workers_per_gather = 2;
+
+-- What is offered.
+EXPLAIN (COSTS OFF) SELECT id FROM l WHERE f > 99 AND length(s) = 2;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(length(s)) FROM l WHERE f > 50;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM l JOIN small USING (k) WHERE name > 'name 4' AND length(s) = 2;
+-- What one process does in less.
+EXPLAIN (COSTS OFF) SELECT count(*), sum(f) FROM l WHERE f > 50;
+EXPLAIN (COSTS OFF) SELECT id FROM l ORDER BY id DESC LIMIT 5;
+SELECT count(*), sum(length(s)) FROM l WHERE f > 50;
+SET lanes.vectorize = require;
+SELECT count(*), sum(id + length(s)) FROM l WHERE f > 50;
+SET lanes.vectorize = on;
+-- EXPLAIN counts what all participants did.
+CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line ~ 'Segments|Vectors|Rows|Workers Launched' THEN RETURN NEXT regexp_replace(line, 'Launched: \d', 'Launched: N'); END IF;
+    END LOOP;
+END $$;
+SELECT explained('SELECT count(*), sum(length(s)) FROM l WHERE f > 50');
+SELECT explained('SELECT count(*), sum(length(s)) FROM l WHERE id > 75000');
+
+SELECT same('SELECT * FROM l WHERE length(s) = 2 AND id % 4321 = 7');
+SELECT same('SELECT count(*), sum(id), count(f), sum(length(s)) FROM l');
+SELECT same('SELECT s, count(*), max(upper(s)) FROM l GROUP BY s');
+SELECT same('SELECT name, count(*), sum(id) FROM l JOIN small USING (k) WHERE length(name) = 6 GROUP BY name');
+SELECT same('SELECT count(*), sum(length(a.s)) FROM l a JOIN l b ON a.id = b.id + 1 WHERE b.f < 3');
+SELECT same('SELECT count(*), sum(length(s)) FROM l WHERE f > (SELECT max(k) * 10 FROM small)');
+SELECT same('SELECT count(*), sum(length(s)) FROM l WHERE id < 0');
+
+-- A parallel scan that runs again.
+SET enable_material = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SELECT same('SELECT x, c FROM generate_series(1, 3) x LEFT JOIN (SELECT count(*) + sum(length(s)) AS c FROM l WHERE f > 50) q ON c > x');
+SELECT x, (SELECT count(*) + sum(length(s)) FROM l WHERE f > x * 30) AS c FROM generate_series(1, 3) x;
+RESET enable_material;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+
+-- Workers alone, the leader alone.
+SET parallel_leader_participation = off;
+SELECT same('SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50');
+RESET parallel_leader_participation;
+SET max_parallel_workers = 0;
+SELECT same('SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50');
+RESET max_parallel_workers;
+
+-- A whole plan in a worker.
+SET force_parallel_mode = regress;
+SET max_parallel_workers_per_gather = 2;
+SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50;
+SELECT id FROM l ORDER BY f DESC NULLS LAST, id LIMIT 3;
+SELECT DISTINCT ON (k) k, id FROM l WHERE k < 3 ORDER BY k, f DESC NULLS LAST, id;
+SELECT s, count(*), sum(f) FROM l GROUP BY s ORDER BY s;
+SELECT DISTINCT k FROM l ORDER BY k LIMIT 3;
+SELECT l.id, name FROM small, LATERAL (SELECT id FROM l WHERE l.k = small.k ORDER BY id DESC LIMIT 1) l ORDER BY id;
+RESET force_parallel_mode;
+
+-- What the transaction did itself, and what a command gathers while a function of it looks.
+BEGIN;
+DELETE FROM l WHERE k = 3;
+UPDATE l SET s = 'sss' WHERE id = 80000;
+INSERT INTO l SELECT i, 77, 'new', 60 FROM generate_series(1, 3000) i;
+SELECT same('SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50');
+SELECT count(*), sum(id), sum(length(s)) FROM l WHERE f > 50;
+CREATE FUNCTION seen() RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$ DECLARE c bigint; BEGIN EXECUTE 'SELECT count(*) + sum(length(s)) - sum(length(s)) FROM l' INTO c; RETURN c; END $$;
+CREATE TEMP TABLE seen_before AS SELECT seen() AS seen;
+INSERT INTO l SELECT seen() - seen, 1, 'x', 1 FROM seen_before, generate_series(1, 3) i;
+SELECT id FROM l WHERE s = 'x' ORDER BY id;
+ROLLBACK;
+DROP TABLE l, small;
+DROP FUNCTION same(text);
+DROP FUNCTION explained(text);
