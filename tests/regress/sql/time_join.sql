@@ -56,7 +56,7 @@ EXPLAIN (COSTS OFF) SELECT t.sym, avg(w.mean) FROM tick t CROSS JOIN LATERAL
 
 -- Directions, strictness, tolerance, and both kinds of join.
 SELECT kind, op, tolerance, pg_temp.same(format('SELECT count(*), count(b.bid), sum(b.bid), min(b.seq), max(b.seq), sum(b.seq) FROM tick t %s book b ON b.sym = t.sym AND lanes.asof(b.ts %s t.ts%s)', kind, op, tolerance))
-    FROM unnest('{LEFT JOIN,JOIN}'::text[]) kind, unnest('{<=,<,>=,>}'::text[]) op, unnest(ARRAY['', ', ''0''', ', interval ''6 s''', ', ''1 month''']) tolerance;
+    FROM unnest('{LEFT JOIN,JOIN}'::text[]) kind, unnest('{<=,<,>=,>}'::text[]) op, unnest(ARRAY['', ', ''0''', ', interval ''6 s''', ', ''1 month''']) tolerance ORDER BY kind, op, tolerance;
 -- Times of other types, expressions as times, keys: none, several, of other types, NULL matching.
 SELECT pg_temp.same('SELECT count(*), sum(b.seq) FROM tick t LEFT JOIN book b ON lanes.asof(b.at <= t.at)');
 SELECT pg_temp.same('SELECT count(*), sum(b.seq) FROM tick t JOIN book b ON b.sym = t.sym AND lanes.asof(b.at > t.at, tolerance => 7)');
@@ -93,10 +93,10 @@ SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t CROSS JOIN LATERAL (
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT at FROM book WHERE sym = t.sym ORDER BY at DESC LIMIT 1) b ON true');
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT at FROM book WHERE sym = t.sym AND at <= t.at ORDER BY at DESC LIMIT 1 OFFSET 1) b ON true');
 -- Windows.
-SELECT pg_temp.same('SELECT count(*), sum(w.n), sum(w.c), sum(w.s), min(w.low), max(w.high), round(sum(w.a)::numeric, 6), sum(w.r), max(w.d), count(w.s) FROM tick t ' || kind || ' JOIN LATERAL
+SELECT kind, range, pg_temp.same('SELECT count(*), sum(w.n), sum(w.c), sum(w.s), min(w.low), max(w.high), round(sum(w.a)::numeric, 6), sum(w.r), max(w.d), count(w.s) FROM tick t ' || kind || ' JOIN LATERAL
     (SELECT count(*) AS n, count(bid) AS c, sum(size) AS s, min(bid) AS low, max(rate) AS high, avg(bid) AS a, sum(rate) AS r, max(day) AS d
     FROM book WHERE sym = t.sym AND ts ' || range || ') w ' || rest) FROM (VALUES ('LEFT', 'ON true'), ('CROSS', '')) k(kind, rest),
-    unnest(ARRAY['BETWEEN t.ts - interval ''9 s'' AND t.ts + interval ''9 s''', '> t.ts - interval ''9 s'' AND ts < t.ts', '<= t.ts', '> t.ts', 'BETWEEN t.ts + interval ''1 s'' AND t.ts', '= t.ts']) range;
+    unnest(ARRAY['BETWEEN t.ts - interval ''9 s'' AND t.ts + interval ''9 s''', '> t.ts - interval ''9 s'' AND ts < t.ts', '<= t.ts', '> t.ts', 'BETWEEN t.ts + interval ''1 s'' AND t.ts', '= t.ts']) range ORDER BY kind, range;
 SELECT pg_temp.same('SELECT t.sym, sum(w.n) FILTER (WHERE w.v > 0.5), round(sum(w.v)::numeric, 6) FROM tick t LEFT JOIN LATERAL
     (SELECT count(*) AS n, sum(bid * size) / nullif(sum(size), 0) AS v FROM book WHERE sym = t.sym AND ts BETWEEN t.ts - interval ''9 s'' AND t.ts) w ON true GROUP BY 1');
 SELECT pg_temp.same('SELECT sum(w.pv / w.v), count(*) FROM tick t CROSS JOIN LATERAL
@@ -302,6 +302,7 @@ INSERT INTO caseless SELECT ts, lower(sym), seq FROM book;
 SELECT count(b.v), sum(b.v) FROM tick t LEFT JOIN caseless b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 SELECT count(b.seq), sum(b.seq) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 
+SET client_min_messages = warning;
 DROP TABLE tick, book, quote, late, tick_heap, book_heap, quote_heap, late_heap, caseless CASCADE;
 DROP COLLATION regress_caseless;
 DROP FUNCTION leak;
