@@ -163,14 +163,14 @@ proptest! {
             let selection = source.selection(rows);
             let mut left = selection;
             let ids = window.with_frame(|frame| keys.assign(side, frame, &mut left).map(<[u32]>::to_vec)).unwrap();
-            for row in 0..rows {
+            for (row, id) in ids.iter().enumerate().take(rows) {
                 let key: Vec<_> = equalities.iter().map(|(equality, _)| equality.canonical(side, &window, row)).collect();
                 let matches = key.iter().zip(&equalities).all(|(key, (_, nulls_match))| key.is_some() || *nulls_match);
                 prop_assert_eq!(left.contains(row), matches && selection.contains(row), "{:?} row {}", side, row);
                 if left.contains(row) {
-                    prop_assert!((ids[row] as usize) < keys.len());
-                    prop_assert_eq!(*by_key.entry(key.clone()).or_insert(ids[row]), ids[row]);
-                    prop_assert_eq!(by_id.entry(ids[row]).or_insert(key.clone()), &key);
+                    prop_assert!((*id as usize) < keys.len());
+                    prop_assert_eq!(*by_key.entry(key.clone()).or_insert(*id), *id);
+                    prop_assert_eq!(by_id.entry(*id).or_insert(key.clone()), &key);
                 }
             }
         }

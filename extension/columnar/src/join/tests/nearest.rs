@@ -43,12 +43,12 @@ proptest! {
             for (column, series_column) in found_columns.iter_mut().zip(&random.series.columns) {
                 column.gather(series_column, asof.places(), &found);
             }
-            for row in 0..rows {
+            for (row, id) in ids.iter().enumerate() {
                 let within = |time| {
                     let (upper, lower) = if backward { (Some(&near), far.as_ref()) } else { (far.as_ref(), Some(&near)) };
                     upper.is_none_or(|upper| upper.above(row, time)) && lower.is_none_or(|lower| lower.below(row, time))
                 };
-                let candidates = random.rows.iter().filter(|right| right.id == ids[row] && within(right.time));
+                let candidates = random.rows.iter().filter(|right| right.id == *id && within(right.time));
                 // Of several of one time, `max_by_key` takes the last and `min_by_key` the first.
                 let nearest = if backward { candidates.max_by_key(|r| r.time) } else { candidates.min_by_key(|r| r.time) };
                 let nearest = nearest.filter(|_| selection.contains(row));
