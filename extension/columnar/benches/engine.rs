@@ -387,6 +387,12 @@ fn queries() -> Vec<Query> {
         events("count where f32 >", &[DURATION], || {
             of(vec![long()], vec![], vec![count()])
         }),
+        events("count where f32 > f64", &[DURATION], || {
+            let wide = Value::convert(NumberType::F64, duration());
+            let threshold = Value::Scalar(NumberType::F64, 0);
+            let long = Predicate::Compare(Comparison::Greater, wide, threshold);
+            of(vec![long], vec![], vec![count()])
+        }),
         events("avg f32", &[DURATION], || {
             of(
                 vec![],
@@ -415,16 +421,6 @@ fn queries() -> Vec<Query> {
                 vec![aggregate(
                     Argument::Number(price()),
                     FloatSum::<f64>::default(),
-                )],
-            )
-        }),
-        trades("sum i32", &[SIZE], || {
-            of(
-                vec![],
-                vec![],
-                vec![aggregate(
-                    Argument::Number(size()),
-                    IntegerSums::<i32>::new(IntegerShape::Sum),
                 )],
             )
         }),

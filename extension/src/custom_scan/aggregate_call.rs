@@ -10,13 +10,14 @@ use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
-use super::buckets::{self, FunctionBuckets, Reach};
+use super::buckets::{self, Clock, FunctionBuckets, Reach};
 use super::epoch_bucket;
 use super::own_aggregate::{self, Arrival, Ordered, is_ours};
 use super::translate::{
     Scalars, Translation, Translator, describe, function_name, is_text_column, number_type, strip,
     type_name,
 };
+use crate::functions::bucket::{Bucket, Parts as Width};
 use crate::pg::{datum, nodes};
 
 /// How an answer becomes a datum.
@@ -34,7 +35,7 @@ pub enum Shape {
     Truth,
     /// `numeric`, an exact sum divided by a count.
     NumericAverage,
-    /// `double precision`, from count, sum and squares.
+    /// `double precision`, from count, sum and squares of differences; `numeric`, from exact sums of integers.
     Moment(Moment),
 }
 
@@ -134,6 +135,22 @@ unsafe fn builtin(
                 let shape = Shape::Number(NumberType::F64);
                 Ok((value, Box::new(FloatSum::<f64>::default()), shape))
             }
+            F_VAR_POP_INT2 => variance_of::<i16>(translator, arguments, false, false),
+            F_VAR_POP_INT4 => variance_of::<i32>(translator, arguments, false, false),
+            F_VAR_SAMP_INT2 | F_VARIANCE_INT2 => {
+                variance_of::<i16>(translator, arguments, true, false)
+            }
+            F_VAR_SAMP_INT4 | F_VARIANCE_INT4 => {
+                variance_of::<i32>(translator, arguments, true, false)
+            }
+            F_STDDEV_POP_INT2 => variance_of::<i16>(translator, arguments, false, true),
+            F_STDDEV_POP_INT4 => variance_of::<i32>(translator, arguments, false, true),
+            F_STDDEV_SAMP_INT2 | F_STDDEV_INT2 => {
+                variance_of::<i16>(translator, arguments, true, true)
+            }
+            F_STDDEV_SAMP_INT4 | F_STDDEV_INT4 => {
+                variance_of::<i32>(translator, arguments, true, true)
+            }
             F_AVG_FLOAT4 => moments::<f32>(translator, arguments, Moment::Average),
             F_AVG_FLOAT8 => moments::<f64>(translator, arguments, Moment::Average),
             F_VAR_POP_FLOAT4 => moments::<f32>(translator, arguments, variance(false, false)),
@@ -220,6 +237,21 @@ where
             Shape::NumericAverage,
         )
     }
+}
+
+/// Of integers whose squares add up in 128 bits: those of `bigint` need not.
+unsafe fn variance_of<T: lanes_columnar::vector::number::Number>(
+    translator: &mut Translator,
+    arguments: &[*mut pg_sys::Node],
+    sample: bool,
+    root: bool,
+) -> Translation<Parts>
+where
+    T::Sum: Into<i128>,
+{
+    let shape = Shape::Moment(Moment::Variance { sample, root });
+    // SAFETY: as for `builtin`.
+    unsafe { integers::<T>(translator, arguments, IntegerShape::Moments, shape) }
 }
 
 unsafe fn moments<T: lanes_columnar::vector::number::Number>(
@@ -376,21 +408,50 @@ unsafe fn bucket(
         let with_zone = result == pg_sys::TIMESTAMPTZOID;
         let width_type = pg_sys::exprType(arguments[0]);
         let has_zone = arguments.len() == 3 && pg_sys::exprType(arguments[2]) == pg_sys::TEXTOID;
+        let interval = || {
+            let width = &*scalars[0].cast_mut_ptr::<pg_sys::Interval>();
+            Width {
+                months: width.month,
+                days: width.day,
+                micros: width.time,
+            }
+        };
+        let origin = scalars.get(2).map(|origin| origin.value() as i64);
+        let clock = |labels: Result<Bucket, _>| match labels {
+            Ok(labels) => Reach::Clock(Clock::plain(labels)),
+            // The function says what is wrong.
+            Err(_) => Reach::Point,
+        };
         let reach = if has_zone {
-            Reach::Point
+            let zone = buckets::zone_of(&datum::text_payload(scalars[2]));
+            if zone.is_null() {
+                Reach::Point
+            } else if truncates {
+                buckets::reach_of_unit(&datum::text_payload(scalars[0]), zone)
+            } else {
+                match Bucket::timestamps(interval(), None) {
+                    Ok(labels) => Reach::Clock(Clock::in_zone(labels, zone)),
+                    Err(_) => Reach::Point,
+                }
+            }
         } else if truncates {
-            buckets::reach_of_unit(&datum::text_payload(scalars[0]), with_zone)
-        } else if width_type == pg_sys::INTERVALOID && number == NumberType::I64 {
-            buckets::reach_of_width(&*scalars[0].cast_mut_ptr::<pg_sys::Interval>())
+            let zone = match with_zone {
+                true => pg_sys::session_timezone.cast_const(),
+                false => std::ptr::null(),
+            };
+            buckets::reach_of_unit(&datum::text_payload(scalars[0]), zone)
         } else if width_type != pg_sys::INTERVALOID {
             let width = super::translate::to_scalar(number, scalars[0]).0 as i64;
-            if width > 0 {
-                Reach::Width(width)
-            } else {
-                Reach::Point
+            match width > 0 {
+                true => Reach::Width(width),
+                false => Reach::Point,
             }
+        } else if bins {
+            buckets::reach_of_stride(interval())
+        } else if number == NumberType::I64 {
+            clock(Bucket::timestamps(interval(), origin))
         } else {
-            Reach::Point
+            clock(Bucket::dates(interval(), origin.map(|day| day as i32)))
         };
         let narrow = number == NumberType::I32;
         let collation = (*call).inputcollid;

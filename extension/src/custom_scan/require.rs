@@ -28,16 +28,69 @@ struct Noted {
 
 thread_local! {
     static NOTED: RefCell<Vec<Noted>> = const { RefCell::new(Vec::new()) };
-    /// The number of the planning under way. Numbers are never given again, so reasons of one that failed, whose
-    /// structures' addresses are, concern nobody.
-    static PLANNING: Cell<u64> = const { Cell::new(0) };
+    /// The plannings under way, the innermost last.
+    static UNDER_WAY: RefCell<Vec<Planning>> = const { RefCell::new(Vec::new()) };
     static PLANNINGS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A planning under way. They nest: a function that is folded may plan queries of its own.
+///
+/// One that fails never ends: its error jumps over it. Whoever catches the error has aborted the subtransaction in which
+/// it was raised, and with it go the plannings that began there.
+#[derive(Clone, Copy)]
+struct Planning {
+    /// Never given again.
+    number: u64,
+    /// Of transactions, as it began.
+    nest_level: i32,
+    /// See [`may_scroll`].
+    may_scroll: bool,
+}
+
+/// The number of the planning under way; 0 if there is none.
+fn planning() -> u64 {
+    UNDER_WAY.with_borrow(|under_way| under_way.last().map_or(0, |planning| planning.number))
+}
+
+/// Forgets plannings that began at this nest level of transactions or deeper, with their reasons.
+fn abandon(nest_level: i32) {
+    let outlives = |planning: &Planning| planning.nest_level < nest_level;
+    UNDER_WAY.with_borrow_mut(|under_way| {
+        while under_way.last().is_some_and(|planning| !outlives(planning)) {
+            under_way.pop();
+        }
+    });
+    let outer = planning();
+    NOTED.with_borrow_mut(|noted| noted.retain(|n| n.planning <= outer));
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn transaction_ended(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::XactEvent::XACT_EVENT_ABORT {
+        abandon(0);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn subtransaction_ended(
+    event: pg_sys::SubXactEvent::Type,
+    _this: pg_sys::SubTransactionId,
+    _parent: pg_sys::SubTransactionId,
+    _argument: *mut std::ffi::c_void,
+) {
+    if event == pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB {
+        // SAFETY: it is still the one that is aborted.
+        abandon(unsafe { pg_sys::GetCurrentTransactionNestLevel() });
+    }
 }
 
 /// Notes why something about a table is not vectorised.
 pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
     NOTED.with_borrow_mut(|noted| {
-        let (planning, root) = (PLANNING.get(), root as usize);
+        let (planning, root) = (planning(), root as usize);
         let known = noted.iter().any(|n| {
             n.planning == planning && n.root == root && n.index == index && n.reason == reason
         });
@@ -55,7 +108,7 @@ pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
 /// The reasons that concern a table.
 pub fn reasons(root: *mut pg_sys::PlannerInfo, index: u32) -> Vec<String> {
     NOTED.with_borrow(|noted| {
-        let planning = PLANNING.get();
+        let planning = planning();
         let concerns =
             |n: &&Noted| n.planning == planning && n.root == root as usize && n.index == index;
         noted
@@ -85,6 +138,8 @@ pub fn register() {
     unsafe {
         PREVIOUS = pg_sys::planner_hook;
         pg_sys::planner_hook = Some(planner);
+        pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
     }
 }
 
@@ -108,10 +163,10 @@ unsafe extern "C-unwind" fn planner(
 ) -> *mut pg_sys::PlannedStmt {
     // SAFETY: the arguments are the ones we were called with.
     unsafe {
-        let outer = begin(options);
+        begin(options);
         let next = PREVIOUS.unwrap_or(standard_planner);
         let planned = next(query, text, options, parameters);
-        end(planned, outer);
+        end(planned);
         planned
     }
 }
@@ -119,32 +174,26 @@ unsafe extern "C-unwind" fn planner(
 /// Whether what is planned is a cursor that can be read backwards if its plan can, as one that is declared neither
 /// SCROLL (which stores what it has read) nor NO SCROLL.
 pub fn may_scroll() -> bool {
-    PLANNING.get() & SCROLLS != 0
+    UNDER_WAY.with_borrow(|under_way| under_way.last().is_some_and(|planning| planning.may_scroll))
 }
 
-/// The lowest bit of a planning's number.
-const SCROLLS: u64 = 1;
-
-/// Planning can nest: a function that is folded may plan queries of its own. Gives the number of the outer one.
 #[pg_guard]
-unsafe extern "C-unwind" fn begin(options: i32) -> u64 {
-    NOTED.with_borrow_mut(|noted| {
-        if noted.len() > NOTED_MAX {
-            noted.clear();
-        }
-    });
+unsafe extern "C-unwind" fn begin(options: i32) {
     let options = options as u32;
     let decided = pg_sys::CURSOR_OPT_SCROLL | pg_sys::CURSOR_OPT_NO_SCROLL;
-    let scrolls = options & pg_sys::CURSOR_OPT_FAST_PLAN != 0 && options & decided == 0;
-    PLANNINGS.set(PLANNINGS.get() + 2);
-    PLANNING.replace(PLANNINGS.get() | if scrolls { SCROLLS } else { 0 })
+    let may_scroll = options & pg_sys::CURSOR_OPT_FAST_PLAN != 0 && options & decided == 0;
+    PLANNINGS.set(PLANNINGS.get() + 1);
+    let planning = Planning {
+        number: PLANNINGS.get(),
+        // SAFETY: runs inside a transaction.
+        nest_level: unsafe { pg_sys::GetCurrentTransactionNestLevel() },
+        may_scroll,
+    };
+    UNDER_WAY.with_borrow_mut(|under_way| under_way.push(planning));
 }
 
-/// Reasons kept at most; past that those of queries that failed to plan have piled up.
-const NOTED_MAX: usize = 1_000;
-
 #[pg_guard]
-unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt, outer: u64) {
+unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
     if settings::vectorize() == Vectorize::Require && !planned.is_null() {
         // SAFETY: a finished plan.
         unsafe {
@@ -154,7 +203,8 @@ unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt, outer: u64) {
             }
         }
     }
-    let planning = PLANNING.replace(outer);
+    let ended = UNDER_WAY.with_borrow_mut(Vec::pop);
+    let planning = ended.map_or(0, |planning| planning.number);
     NOTED.with_borrow_mut(|noted| noted.retain(|n| n.planning != planning));
 }
 
@@ -228,7 +278,7 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
 
 fn all_reasons(otherwise: &str) -> String {
     NOTED.with_borrow(|noted| {
-        let planning = PLANNING.get();
+        let planning = planning();
         let reasons: Vec<&str> = noted
             .iter()
             .filter(|n| n.planning == planning)

@@ -170,6 +170,9 @@ impl Running {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let mut translator = Translator::new(Scalars::Evaluated(&raw mut (*node).ss.ps));
             let (mut quals, mut prunes) = (Vec::new(), Vec::new());
+            // What translation leaves behind has to live as long as the scan.
+            let context = (*(*node).ss.ps.state).es_query_cxt;
+            let before = pg_sys::MemoryContextSwitchTo(context);
             for qual in nodes::list::<pg_sys::Node>((*scan).custom_exprs) {
                 let predicate = translator
                     .predicate(qual)
@@ -177,6 +180,7 @@ impl Running {
                 Prune::of(&predicate, &mut prunes);
                 quals.push(predicate);
             }
+            pg_sys::MemoryContextSwitchTo(before);
             let snapshot = (*(*node).ss.ps.state).es_snapshot;
             Running {
                 source: VectorSource::begin((*node).ss.ss_currentRelation, snapshot, Vec::new()),

@@ -78,6 +78,7 @@ impl VectorSource {
         snapshot: pg_sys::Snapshot,
         zones_wanted: Vec<usize>,
     ) -> VectorSource {
+        let zone_maps = settings::zone_maps();
         // SAFETY: the caller's promise.
         unsafe {
             ports::PredicateLockRelation(relation, snapshot);
@@ -87,7 +88,7 @@ impl VectorSource {
                 lanes: Vec::new(),
                 dictionaries: Vec::new(),
                 zones: Vec::new(),
-                zones_wanted,
+                zones_wanted: if zone_maps { zones_wanted } else { Vec::new() },
                 ranges: Vec::new(),
                 range: 0,
                 backward: false,
@@ -98,7 +99,7 @@ impl VectorSource {
                 visible: Selection::NONE,
                 visible_rows: 0,
                 open: false,
-                zone_maps: settings::zone_maps(),
+                zone_maps,
                 counters: Counters::default(),
             }
         }

@@ -123,6 +123,17 @@ impl Bucket {
         start.filter(|start| *start >= self.start_min)
     }
 
+    /// The start of the bucket after the one that starts at `start`; `None` if that is past all values.
+    pub fn next(&self, start: i64) -> Option<i64> {
+        match self.step {
+            Step::Fixed { width, .. } => start.checked_add(width),
+            Step::Months { width, day, .. } => {
+                let month = month_of_day(start.div_euclid(day));
+                day_of_month(month + width).checked_mul(day)
+            }
+        }
+    }
+
     /// Whether buckets of timestamps begin and end at midnight.
     pub fn is_whole_days(&self) -> bool {
         match self.step {

@@ -10,6 +10,7 @@
 //! - [`number`]: the types that are computed on, their order and arithmetic as PostgreSQL defines them.
 //! - [`frame`]: the vector under way: lanes, place, rows, and the values that hold for the whole scan.
 //! - [`value`]: expressions that give a number a row: columns, constants, arithmetic, conversions.
+//! - `conversion`: numbers of one type as numbers of another.
 //! - [`predicate`]: expressions that give a truth a row, in three-valued logic.
 //! - [`text`]: dictionary codes: items, what is remembered of them from segment to segment, tests on them.
 //!
@@ -19,6 +20,7 @@
 //! Failures are those of SQL ([`EvaluationError`]): out of range, division by zero. They are raised only for rows that
 //! are selected and whose operands are not NULL.
 
+mod conversion;
 pub mod frame;
 pub mod number;
 pub mod predicate;

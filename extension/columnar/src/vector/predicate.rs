@@ -9,8 +9,9 @@
 use lanes_simd::Comparison;
 
 use super::Evaluation;
+use super::conversion::narrow_twin;
 use super::frame::Frame;
-use super::number::{Number, Scalar};
+use super::number::{Number, NumberType, Scalar};
 use super::selection::Selection;
 use super::text::{CodeMemo, TextTest};
 use super::value::{Operand, Value};
@@ -101,8 +102,7 @@ impl Predicate {
                 }
             }
             Predicate::Compare(operator, left, right) => {
-                let a = left.evaluate(frame, selection)?;
-                let b = right.evaluate(frame, selection)?;
+                let (number, a, b) = sides(left, right, frame, selection)?;
                 for operand in [a, b] {
                     match operand {
                         // SAFETY: an operand's bitmap covers its vector.
@@ -113,9 +113,7 @@ impl Predicate {
                         Operand::Null => *selection = Selection::NONE,
                     }
                 }
-                let yes = with_number!(left.number(), T => {
-                    compare::<T>(*operator, a, b, frame.rows)
-                });
+                let yes = with_number!(number, T => compare::<T>(*operator, a, b, frame.rows));
                 selection.keep(&yes);
             }
             _ => *selection = self.evaluate(frame, selection)?.yes,
@@ -177,12 +175,9 @@ impl Predicate {
                 None => both(Selection::NONE, &Selection::NONE),
             },
             Predicate::Compare(operator, left, right) => {
-                let a = left.evaluate(frame, selection)?;
-                let b = right.evaluate(frame, selection)?;
+                let (number, a, b) = sides(left, right, frame, selection)?;
                 let known = b.valid(&a.valid(selection));
-                let yes = with_number!(left.number(), T => {
-                    compare::<T>(*operator, a, b, frame.rows)
-                });
+                let yes = with_number!(number, T => compare::<T>(*operator, a, b, frame.rows));
                 both(yes.and(&known), &known)
             }
             Predicate::Member(value, list) => {
@@ -280,6 +275,37 @@ fn bools(frame: &Frame<'_>, attribute: usize) -> Option<(*const u64, *const u64)
         },
         _ => None,
     }
+}
+
+/// Both sides of a comparison, and as what to compare them. Numbers made wider only to meet a constant that is a number of
+/// the narrow type as well (`a real > 50`) are compared as they are.
+fn sides(
+    left: &mut Value,
+    right: &mut Value,
+    frame: &Frame<'_>,
+    selection: &Selection,
+) -> Evaluation<(NumberType, Operand, Operand)> {
+    let twin = |value: &Value, other: &Value| match (value, other) {
+        (Value::Convert(to, inner, _), Value::Scalar(_, index)) => {
+            frame.scalars[*index].and_then(|scalar| narrow_twin(inner.number(), *to, scalar))
+        }
+        _ => None,
+    };
+    if let Some(constant) = twin(left, right)
+        && let Value::Convert(_, inner, _) = left
+    {
+        let operand = inner.evaluate(frame, selection)?;
+        return Ok((inner.number(), operand, Operand::Same(constant)));
+    }
+    if let Some(constant) = twin(right, left)
+        && let Value::Convert(_, inner, _) = right
+    {
+        let operand = inner.evaluate(frame, selection)?;
+        return Ok((inner.number(), Operand::Same(constant), operand));
+    }
+    let a = left.evaluate(frame, selection)?;
+    let b = right.evaluate(frame, selection)?;
+    Ok((left.number(), a, b))
 }
 
 /// The comparison of all rows, also of those that do not count.

@@ -1,5 +1,6 @@
 //! Expressions that give a number a row.
 
+use super::conversion::convert;
 use super::frame::Frame;
 use super::number::{Number, NumberType, Operation, Scalar};
 use super::selection::Selection;
@@ -11,7 +12,7 @@ use crate::with_number;
 
 /// Room for the results of one node: the numbers of a vector and which are not NULL.
 pub struct Buffer {
-    values: [u64; VECTOR_ROWS],
+    pub(super) values: [u64; VECTOR_ROWS],
     validity: [u64; VECTOR_WORDS],
 }
 
@@ -341,49 +342,6 @@ unsafe fn fill<T: Number>(
     doubtful
 }
 
-fn convert<A: Number, B: Number>(
-    operand: Operand,
-    rows: usize,
-    selection: &Selection,
-    buffer: &mut Buffer,
-) -> Evaluation<Operand> {
-    let out = buffer.values.as_mut_ptr().cast::<B>();
-    let (source, validity) = match operand {
-        Operand::Null => return Ok(Operand::Null),
-        Operand::Same(scalar) if selection.is_empty() => return Ok(Operand::Same(scalar)),
-        Operand::Same(scalar) => {
-            return Ok(Operand::Same(
-                convert_one::<A, B>(A::of_scalar(scalar))?.to_scalar(),
-            ));
-        }
-        Operand::Each { values, validity } => (values.cast::<A>(), validity),
-    };
-    let counted = operand.valid(selection);
-    let always_fits = match (A::TYPE, B::TYPE) {
-        (_, NumberType::F64) => true,
-        (NumberType::F32, _) | (NumberType::F64, _) => false,
-        (_, NumberType::F32) => true,
-        (a, b) => a.width() <= b.width(),
-    };
-    // SAFETY: the operand has `A`s for all rows, the buffer room for as many `B`s.
-    unsafe {
-        if always_fits {
-            for row in 0..rows {
-                *out.add(row) = widen::<A, B>(*source.add(row));
-            }
-        } else {
-            counted.try_for_each(|row| {
-                *out.add(row) = convert_one::<A, B>(*source.add(row))?;
-                Ok::<(), EvaluationError>(())
-            })?;
-        }
-    }
-    Ok(Operand::Each {
-        values: out.cast_const().cast(),
-        validity,
-    })
-}
-
 /// The first timestamp that PostgreSQL's is valid, and the first after the last; the greatest and the least 64-bit numbers
 /// stand for the infinities, which no interval moves.
 const TIMESTAMPS: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
@@ -460,56 +418,4 @@ fn shift(
         values: out.cast_const().cast(),
         validity,
     })
-}
-
-/// A conversion that cannot fail.
-#[inline]
-fn widen<A: Number, B: Number>(value: A) -> B {
-    match B::TYPE {
-        NumberType::F64 => B::of_scalar(value.to_f64().to_scalar()),
-        // From an integer: rounded once, as the C cast does.
-        NumberType::F32 => B::of_scalar((value.to_scalar().0 as i64 as f32).to_scalar()),
-        _ => B::of_scalar(value.to_scalar()),
-    }
-}
-
-/// A conversion as PostgreSQL's casts do it: rounding half to even, with an error where it does not fit.
-pub(super) fn convert_one<A: Number, B: Number>(value: A) -> Evaluation<B> {
-    let out_of_range = EvaluationError::IntegerOutOfRange(B::TYPE.width() as u8);
-    if A::TYPE.is_float() {
-        let wide = value.to_f64();
-        return match B::TYPE {
-            NumberType::F64 => Ok(B::of_scalar(wide.to_scalar())),
-            NumberType::F32 => {
-                let narrow = wide as f32;
-                if narrow.is_infinite() && !wide.is_infinite() {
-                    Err(EvaluationError::FloatOverflow)
-                } else if narrow == 0.0 && wide != 0.0 {
-                    Err(EvaluationError::FloatUnderflow)
-                } else {
-                    Ok(B::of_scalar(narrow.to_scalar()))
-                }
-            }
-            integer => {
-                let bits = integer.width() * 8;
-                let limit = 2f64.powi(bits as i32 - 1);
-                let rounded = wide.round_ties_even();
-                if rounded.is_nan() || rounded < -limit || rounded >= limit {
-                    return Err(out_of_range);
-                }
-                Ok(B::of_scalar((rounded as i64).to_scalar()))
-            }
-        };
-    }
-    let wide = value.to_scalar().0 as i64;
-    let fits = match B::TYPE {
-        NumberType::I16 => i16::try_from(wide).is_ok(),
-        NumberType::I32 => i32::try_from(wide).is_ok(),
-        NumberType::I64 | NumberType::F32 | NumberType::F64 => true,
-    };
-    if fits {
-        Ok(widen::<A, B>(value))
-    } else {
-        Err(out_of_range)
-    }
 }

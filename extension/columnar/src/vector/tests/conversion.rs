@@ -1,10 +1,14 @@
 //! Casts at the limits of their types.
 
+use lanes_simd::Comparison;
+
 use super::number_tree::convert;
+use super::truth_tree::order;
 use super::window::{Column, Source, TYPES, Window, integer_range};
 use crate::vector::Evaluation;
 use crate::vector::EvaluationError::{FloatOverflow, FloatUnderflow, IntegerOutOfRange};
 use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::predicate::{Predicate, holds};
 use crate::vector::selection::Selection;
 use crate::vector::value::{Operand, Value};
 use crate::with_number;
@@ -99,6 +103,96 @@ fn all_casts_near_all_limits() {
                             assert_eq!(found, expected, "{value} of {from:?} to {to:?}");
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Numbers of a type near the limits of all types.
+fn limits(number: NumberType) -> Vec<Scalar> {
+    let floats = [
+        0.0,
+        -0.0,
+        0.5,
+        -1.0,
+        1e-60,
+        3.0,
+        32_767.0,
+        32_768.0,
+        16_777_217.0,
+        2_147_483_647.0,
+        1e39,
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+    ];
+    let integers = [
+        0,
+        1,
+        -1,
+        3,
+        32_767,
+        32_768,
+        -32_769,
+        16_777_217,
+        2_147_483_647,
+        -2_147_483_649,
+        i64::MAX,
+    ];
+    match number {
+        NumberType::F64 => floats.map(Number::to_scalar).to_vec(),
+        NumberType::F32 => floats.map(|float| (float as f32).to_scalar()).to_vec(),
+        integer => {
+            let (least, greatest) = integer_range(integer);
+            let fits = integers
+                .into_iter()
+                .filter(|i| (least..=greatest).contains(i));
+            fits.map(Number::to_scalar).collect()
+        }
+    }
+}
+
+#[test]
+fn converted_columns_compare_with_constants_as_their_conversions_do() {
+    for (from, to) in TYPES.iter().flat_map(|from| TYPES.map(|to| (*from, to))) {
+        let fits = |scalar: &Scalar| convert(from, to, *scalar).is_ok();
+        let values: Vec<_> = limits(from).into_iter().filter(fits).map(Some).collect();
+        let mut window = Window::of(vec![Column::numbers(from, &values, &mut Source(4))]);
+        for constant in limits(to) {
+            window.scalars = vec![Some(constant)];
+            for (operator, flipped) in Comparison::ALL
+                .into_iter()
+                .flat_map(|o| [(o, false), (o, true)])
+            {
+                let (column, scalar) = (
+                    Value::convert(to, Value::Column(from, 0)),
+                    Value::Scalar(to, 0),
+                );
+                let mut compare = if flipped {
+                    Predicate::Compare(operator, scalar, column)
+                } else {
+                    Predicate::Compare(operator, column, scalar)
+                };
+                let all = Selection::first(values.len());
+                let truth = window.with_frame(|frame| {
+                    let mut narrowed = all;
+                    compare.narrow(frame, &mut narrowed).map(|()| narrowed)
+                });
+                let known = window.with_frame(|frame| compare.evaluate(frame, &all));
+                for (row, value) in values.iter().enumerate() {
+                    let converted = convert(from, to, value.unwrap()).unwrap();
+                    let order = order(to, converted, constant);
+                    let wanted = holds(operator, if flipped { order.reverse() } else { order });
+                    let found = (
+                        truth.unwrap().contains(row),
+                        known.unwrap().yes.contains(row),
+                    );
+                    assert_eq!(
+                        found,
+                        (wanted, wanted),
+                        "{from:?} {value:?} {operator:?} {to:?} {constant:?} {flipped}"
+                    );
                 }
             }
         }
