@@ -55,6 +55,8 @@ pub struct CodeMemo<T> {
     known: Vec<Option<T>>,
     /// How many of them are not known.
     unknown: usize,
+    /// Of how many leading codes the code itself is known, as far as was looked.
+    identical: usize,
 }
 
 impl<T> Default for CodeMemo<T> {
@@ -63,7 +65,19 @@ impl<T> Default for CodeMemo<T> {
             instance: 0,
             known: Vec::new(),
             unknown: 0,
+            identical: 0,
         }
+    }
+}
+
+impl CodeMemo<u32> {
+    /// Whether what is known of every code, all of which are known, is the code itself: so it is of ids that were given in the
+    /// order in which a first dictionary got its items.
+    pub fn is_identity(&mut self) -> bool {
+        while self.known.get(self.identical) == Some(&Some(self.identical as u32)) {
+            self.identical += 1;
+        }
+        self.identical == self.known.len()
     }
 }
 
@@ -82,6 +96,7 @@ impl<T: Copy> CodeMemo<T> {
             0
         };
         self.known.truncate(kept);
+        self.identical = self.identical.min(kept);
         self.unknown = self.known.iter().filter(|known| known.is_none()).count();
         self.grow(items);
         self.instance = dictionary.instance;
