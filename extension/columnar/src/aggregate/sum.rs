@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, add_counts, each_row};
-use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate};
+use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
 use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -146,6 +146,8 @@ where
 pub struct FloatSum<T> {
     counts: Vec<u64>,
     sums: Vec<T>,
+    /// Whether the numbers that come next are known to be moderate.
+    moderate: bool,
 }
 
 /// A float whose sums are looked after, see [`MAGNITUDE_MAX`].
@@ -169,6 +171,7 @@ impl<T> Default for FloatSum<T> {
         FloatSum {
             counts: Vec::new(),
             sums: Vec::new(),
+            moderate: false,
         }
     }
 }
@@ -208,7 +211,7 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
                 }
                 // SAFETY: as above; ids of selected rows are below the number of groups.
                 Grouping::Each(ids) if T::TYPE == NumberType::F64 => unsafe {
-                    if is_moderate::<T>(values, rows) {
+                    if self.moderate || is_moderate::<T>(values, rows) {
                         lanes_simd::group::group_sum::<f64>(
                             ids.as_ptr(),
                             values.cast(),
@@ -235,6 +238,14 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
             };
             Ok(())
         })
+    }
+
+    fn looks_at_zones(&self) -> bool {
+        true
+    }
+
+    fn look_at(&mut self, zone: Option<Zone>) {
+        self.moderate = zone.is_some_and(|zone| is_moderate_zone::<T>(&zone));
     }
 
     fn answer(&self, group: usize) -> Answer {
