@@ -38,7 +38,7 @@ pub unsafe fn is_moderate<T: Number>(values: *const u8, rows: usize) -> bool {
     }
 }
 
-/// The sum of the selected floats as doubles, if the vector is as [`is_moderate`] says.
+/// The sum of the selected floats as doubles, if the part of the vector where they lie is as [`is_moderate`] says.
 ///
 /// # Safety
 /// There are `rows` values of type `T`, a float.
@@ -47,19 +47,17 @@ unsafe fn moderate_sum<T: Number>(
     rows: usize,
     selection: &Selection,
 ) -> Option<f64> {
-    let chosen = selection.as_ptr();
-    // SAFETY: the caller's promise.
+    use lanes_simd::aggregate::{sum_wide_within, sum_within};
+    let span = selection.span(rows);
+    // SAFETY: the caller's promise; the span lies among the rows and begins with a word.
     unsafe {
+        let chosen = selection.as_ptr().add(span.start / 64);
+        let values = values.cast::<T>().add(span.start);
         match T::TYPE {
-            NumberType::F32 => lanes_simd::aggregate::sum_wide_within(
-                values.cast(),
-                rows,
-                chosen,
-                MAGNITUDE_MAX_F32,
-            ),
-            _ => {
-                lanes_simd::aggregate::sum_within::<f64>(values.cast(), rows, chosen, MAGNITUDE_MAX)
+            NumberType::F32 => {
+                sum_wide_within(values.cast(), span.len(), chosen, MAGNITUDE_MAX_F32)
             }
+            _ => sum_within::<f64>(values.cast(), span.len(), chosen, MAGNITUDE_MAX),
         }
     }
 }

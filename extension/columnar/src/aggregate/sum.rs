@@ -70,9 +70,12 @@ where
             (Grouping::One(group), Operand::Each { values, .. }) if !squares => {
                 let group = *group as usize;
                 self.counts[group] += selection.count() as u64;
-                // SAFETY: the operand has a `T` for each row of the vector.
+                let span = selection.span(rows);
+                // SAFETY: the operand has a `T` for each row of the vector; the span begins with a word.
                 let sum = unsafe {
-                    lanes_simd::aggregate::sum::<T>(values.cast(), rows, selection.as_ptr())
+                    let chosen = selection.as_ptr().add(span.start / 64);
+                    let values = values.cast::<T>().add(span.start);
+                    lanes_simd::aggregate::sum::<T>(values, span.len(), chosen)
                 };
                 self.sums[group] += sum.into();
                 Ok(())
@@ -196,11 +199,13 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
         if let Operand::Each { values, .. } = operand {
             match grouping {
                 Grouping::One(group) => {
-                    let chosen = selection.as_ptr();
-                    // SAFETY: the operand has a `T` for each row of the vector.
+                    let span = selection.span(rows);
+                    // SAFETY: the operand has a `T` for each row of the vector; the span begins with a word.
                     let sum = unsafe {
+                        let chosen = selection.as_ptr().add(span.start / 64);
+                        let values = values.cast::<T>().add(span.start);
                         let bound = T::MODERATE;
-                        lanes_simd::aggregate::sum_within(values.cast(), rows, chosen, bound)
+                        lanes_simd::aggregate::sum_within(values, span.len(), chosen, bound)
                     };
                     if let Some(sum) = sum {
                         let group = *group as usize;
