@@ -24,6 +24,8 @@ use crate::functions::bucket::{Bucket as BucketOf, Parts};
 pub enum Reach {
     /// So many units.
     Width(i64),
+    /// So many units, if its first is one of them: `date_bin` took those before its origin for the next ones until 2024.
+    Stride(i64),
     /// As a clock shows.
     Clock(Clock),
     /// Unknown.
@@ -213,7 +215,9 @@ impl Buckets for FunctionBuckets {
         }
         let range = match &mut self.reach {
             Reach::Point => return point,
-            Reach::Width(width) => value.checked_add(*width).map(|next| (value, next - 1)),
+            Reach::Width(width) | Reach::Stride(width) => {
+                value.checked_add(*width).map(|next| (value, next - 1))
+            }
             Reach::Clock(clock) => clock.range(time),
         };
         match range {
@@ -222,7 +226,7 @@ impl Buckets for FunctionBuckets {
                     && time <= last
                     && limits.0 < first
                     && last < limits.1
-                    && (first == time || self.call(first) == value) =>
+                    && (!matches!(self.reach, Reach::Stride(_)) || self.call(first) == value) =>
             {
                 Bucket { value, first, last }
             }
@@ -262,7 +266,7 @@ pub fn reach_of_unit(unit: &[u8], zone: *const pg_sys::pg_tz) -> Reach {
 pub fn reach_of_stride(width: Parts) -> Reach {
     let days = i64::from(width.days).checked_mul(86_400 * SECOND);
     match days.and_then(|days| days.checked_add(width.micros)) {
-        Some(width_all) if width_all > 0 && width.months == 0 => Reach::Width(width_all),
+        Some(width_all) if width_all > 0 && width.months == 0 => Reach::Stride(width_all),
         _ => Reach::Point,
     }
 }

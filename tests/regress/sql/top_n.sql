@@ -123,6 +123,17 @@ EXPLAIN (COSTS OFF) SELECT * FROM p ORDER BY v DESC, ts LIMIT 4;
 SELECT * FROM p ORDER BY v DESC, ts LIMIT 4;
 SELECT * FROM p ORDER BY ts DESC LIMIT 2;
 
+-- Holes: deleted rows, runs that were rolled back, vectors without a visible row.
+BEGIN;
+INSERT INTO l SELECT i, 'infinity', 'never', 0, 0, 0 FROM generate_series(1, 5000) i;
+ROLLBACK;
+INSERT INTO h SELECT 9000 + i, '2025-12-31'::timestamptz + i * interval '10 s', 's1', i, i, i % 3 FROM generate_series(1, 9000) i;
+INSERT INTO l SELECT * FROM h WHERE id > 9000;
+DELETE FROM l WHERE id BETWEEN 1500 AND 7000 OR id % 3 = 0 OR id % 64 < 5;
+DELETE FROM h WHERE id BETWEEN 1500 AND 7000 OR id % 3 = 0 OR id % 64 < 5;
+SELECT DISTINCT same(format('SELECT id, ts, f FROM l %s ORDER BY %s %s, id LIMIT %s', w, k, d, c))
+FROM unnest('{"", WHERE n = 1, WHERE f > 5, WHERE length(s) > 1}'::text[]) w, unnest('{ts, f, id}'::text[]) k,
+     unnest('{ASC, DESC}'::text[]) d, unnest('{1, 70, 3000}'::int[]) c;
 -- Nothing there.
 CREATE TABLE e (ts timestamptz) USING lanes;
 SELECT * FROM e ORDER BY ts LIMIT 3;

@@ -224,7 +224,17 @@ fn ordered(w: &mut Writer<'_>) -> String {
     let direction = w.one(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
     let (limit, offset) = (w.random.random_range(0..40), w.random.random_range(0..10));
     let condition = w.condition(2);
-    match w.random.random_range(0..3) {
+    match w.random.random_range(0..6) {
+        3 => format!(
+            "SELECT DISTINCT ON (t.s, t.b) s, b, id FROM t WHERE {condition} ORDER BY t.b{direction}, t.s, t.{}{direction}, t.id",
+            column.name
+        ),
+        4 => format!("SELECT DISTINCT s, b FROM t WHERE {condition} ORDER BY 2{direction}, 1"),
+        5 => format!(
+            "SELECT id FROM t WHERE {condition} ORDER BY {}{direction}, {}, id DESC LIMIT {limit}",
+            column.name,
+            Column::any(w.random).name
+        ),
         0 => format!(
             "SELECT DISTINCT ON (t.s) s, id, i4 FROM t WHERE {condition} ORDER BY t.s, t.id{direction} LIMIT {limit}"
         ),

@@ -113,6 +113,15 @@ pub trait Accumulator {
         false
     }
 
+    /// Whether [`look_at`](Self::look_at) makes a difference.
+    fn looks_at_zones(&self) -> bool {
+        false
+    }
+
+    /// What is known, if anything, of the numbers of the vector whose rows are added next: not more than that none of those that
+    /// are not NULL lies outside the zone.
+    fn look_at(&mut self, _zone: Option<Zone>) {}
+
     /// Adds all rows of an exact zone, of which at least one is not NULL; false, and nothing is added, if the zone does
     /// not tell enough.
     fn add_zone(&mut self, _group: usize, _zone: &Zone) -> bool {

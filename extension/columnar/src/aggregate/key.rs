@@ -58,6 +58,8 @@ pub(crate) struct KeyReader {
     bucket: Option<(Bucket, Option<u32>)>,
     ids: Box<[u32; VECTOR_ROWS]>,
     runs: Vec<GroupRun>,
+    /// How long the run before was, which those after it mostly resemble.
+    run_rows: usize,
 }
 
 /// More runs than this in a vector are handed over as an id a row.
@@ -71,6 +73,7 @@ impl KeyReader {
             bucket: None,
             ids: Box::new([0; VECTOR_ROWS]),
             runs: Vec::new(),
+            run_rows: 0,
         }
     }
 
@@ -280,10 +283,7 @@ impl KeyReader {
             let (bucket, to) = unsafe {
                 let bucket = self.bucket_of(*times.add(row));
                 let rest = std::slice::from_raw_parts(times.add(row), rows - row);
-                (
-                    bucket,
-                    row + rest.partition_point(|time| *time <= bucket.last),
-                )
+                (bucket, row + count_within(rest, bucket.last, self.run_rows))
             };
             debug_assert!(to > row && bucket.first <= bucket.last);
             let group = self.bucket_id(values, bucket);
@@ -292,6 +292,7 @@ impl KeyReader {
                 from: row,
                 to,
             });
+            self.run_rows = to - row;
             from = to;
         }
         true
@@ -326,6 +327,27 @@ impl KeyReader {
     }
 }
 
+/// How many of some sorted times are no later than `last`, looked for in doubling steps from a guess: a search of all of them
+/// would read far more memory.
+fn count_within(times: &[i64], last: i64, guess: usize) -> usize {
+    let guess = guess.min(times.len());
+    let (mut low, mut high, mut step) = (guess, guess, 1);
+    if guess > 0 && times[guess - 1] > last {
+        while low > 0 && times[low - 1] > last {
+            high = low - 1;
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+    } else {
+        while high < times.len() && times[high] <= last {
+            low = high + 1;
+            high = (high + step).min(times.len());
+            step *= 2;
+        }
+    }
+    low + times[low..high].partition_point(|time| *time <= last)
+}
+
 /// Equal numbers, equal bits.
 #[inline]
 fn canonical<T: Number>(value: T) -> u64 {
@@ -358,5 +380,24 @@ pub(crate) fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTO
         Ids::One(id) => selection.for_each(|row| out[row] = *id),
         Ids::Runs(runs) => each_of_runs(runs, selection, |row, id| out[row] = id),
         Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count_within;
+
+    #[test]
+    fn any_guess_finds_what_a_search_finds() {
+        let times: Vec<i64> = [0, 0, 1, 3, 3, 3, 4, 9, 9, 12, 13, 14, 20, 21, 22, 30, 31].into();
+        for length in 0..=times.len() {
+            let times = &times[..length];
+            for last in -1..33 {
+                let expected = times.iter().filter(|time| **time <= last).count();
+                for guess in 0..20 {
+                    assert_eq!(count_within(times, last, guess), expected, "{last} {guess}");
+                }
+            }
+        }
     }
 }

@@ -251,6 +251,11 @@ impl Aggregate {
                 Input::Nothing
             }
             Argument::Number(value) => {
+                if self.accumulator.looks_at_zones() {
+                    let column = value.column();
+                    self.accumulator
+                        .look_at(column.and_then(|column| frame.zone(column)));
+                }
                 let operand = value.evaluate(frame, chosen)?;
                 chosen = operand.valid_in(chosen, &mut valid);
                 Input::Number(operand)

@@ -7,6 +7,7 @@ use crate::vector::number::{Number, NumberType};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::vector::{Evaluation, EvaluationError};
+use crate::zone_map::{Bound, Zone};
 
 /// Doubles up to here cannot overflow PostgreSQL's sums, nor its sums of squares, in any order: for a table of 2^43
 /// rows, (2 · 2^43 · 1e100)² < 1e308.
@@ -37,7 +38,7 @@ pub unsafe fn is_moderate<T: Number>(values: *const u8, rows: usize) -> bool {
     }
 }
 
-/// The sum of the selected floats as doubles, if the vector is as [`is_moderate`] says.
+/// The sum of the selected floats as doubles, if the part of the vector where they lie is as [`is_moderate`] says.
 ///
 /// # Safety
 /// There are `rows` values of type `T`, a float.
@@ -46,21 +47,29 @@ unsafe fn moderate_sum<T: Number>(
     rows: usize,
     selection: &Selection,
 ) -> Option<f64> {
-    let chosen = selection.as_ptr();
-    // SAFETY: the caller's promise.
+    use lanes_simd::aggregate::{sum_wide_within, sum_within};
+    let span = selection.span(rows);
+    // SAFETY: the caller's promise; the span lies among the rows and begins with a word.
     unsafe {
+        let chosen = selection.as_ptr().add(span.start / 64);
+        let values = values.cast::<T>().add(span.start);
         match T::TYPE {
-            NumberType::F32 => lanes_simd::aggregate::sum_wide_within(
-                values.cast(),
-                rows,
-                chosen,
-                MAGNITUDE_MAX_F32,
-            ),
-            _ => {
-                lanes_simd::aggregate::sum_within::<f64>(values.cast(), rows, chosen, MAGNITUDE_MAX)
+            NumberType::F32 => {
+                sum_wide_within(values.cast(), span.len(), chosen, MAGNITUDE_MAX_F32)
             }
+            _ => sum_within::<f64>(values.cast(), span.len(), chosen, MAGNITUDE_MAX),
         }
     }
+}
+
+/// Whether all numbers of a zone of type `T` are such as [`is_moderate`] asks for.
+pub(super) fn is_moderate_zone<T: Number>(zone: &Zone) -> bool {
+    let limit = match T::TYPE {
+        NumberType::F32 => f64::from(MAGNITUDE_MAX_F32),
+        _ => MAGNITUDE_MAX,
+    };
+    let within = |bound: Bound| bound.float().is_some_and(|value| value.abs() <= limit);
+    zone.non_null == 0 || !zone.has_nan && within(zone.minimum) && within(zone.maximum)
 }
 
 /// `avg` and the variance family of floats.
@@ -70,6 +79,8 @@ pub struct Moments<T> {
     /// Whether a sum went beyond [`SUM_MAX`]: then even moderate numbers may be so far from the mean that the sum of
     /// squares overflows, which PostgreSQL reports, of an average too.
     great: bool,
+    /// Whether the numbers that come next are known to be moderate.
+    moderate: bool,
     states: Vec<FloatState>,
     number: PhantomData<T>,
 }
@@ -117,6 +128,7 @@ impl<T> Moments<T> {
         Moments {
             squares_wanted,
             great: false,
+            moderate: false,
             states: Vec::new(),
             number: PhantomData,
         }
@@ -153,8 +165,11 @@ impl<T: Number> Accumulator for Moments<T> {
                         return Ok(());
                     }
                 }
-                // SAFETY: as above.
-                Grouping::Each(ids) if unsafe { is_moderate::<T>(values, rows) } => {
+                Grouping::Each(ids)
+                    if self.moderate
+                        // SAFETY: as above.
+                        || unsafe { is_moderate::<T>(values, rows) } =>
+                {
                     let (ids, values) = (ids.as_ptr(), values.cast::<T>());
                     let states = self.states.as_mut_ptr();
                     // Owns its pointers, lest they be read anew after each store.
@@ -179,6 +194,14 @@ impl<T: Number> Accumulator for Moments<T> {
             self.great |= state.sum.is_finite() && state.sum.abs() > SUM_MAX;
             Ok(())
         })
+    }
+
+    fn looks_at_zones(&self) -> bool {
+        !self.squares_wanted
+    }
+
+    fn look_at(&mut self, zone: Option<Zone>) {
+        self.moderate = zone.is_some_and(|zone| is_moderate_zone::<T>(&zone));
     }
 
     fn answer(&self, group: usize) -> Answer {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, add_counts, each_row};
-use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate};
+use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
 use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -70,9 +70,12 @@ where
             (Grouping::One(group), Operand::Each { values, .. }) if !squares => {
                 let group = *group as usize;
                 self.counts[group] += selection.count() as u64;
-                // SAFETY: the operand has a `T` for each row of the vector.
+                let span = selection.span(rows);
+                // SAFETY: the operand has a `T` for each row of the vector; the span begins with a word.
                 let sum = unsafe {
-                    lanes_simd::aggregate::sum::<T>(values.cast(), rows, selection.as_ptr())
+                    let chosen = selection.as_ptr().add(span.start / 64);
+                    let values = values.cast::<T>().add(span.start);
+                    lanes_simd::aggregate::sum::<T>(values, span.len(), chosen)
                 };
                 self.sums[group] += sum.into();
                 Ok(())
@@ -146,6 +149,8 @@ where
 pub struct FloatSum<T> {
     counts: Vec<u64>,
     sums: Vec<T>,
+    /// Whether the numbers that come next are known to be moderate.
+    moderate: bool,
 }
 
 /// A float whose sums are looked after, see [`MAGNITUDE_MAX`].
@@ -169,6 +174,7 @@ impl<T> Default for FloatSum<T> {
         FloatSum {
             counts: Vec::new(),
             sums: Vec::new(),
+            moderate: false,
         }
     }
 }
@@ -193,11 +199,13 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
         if let Operand::Each { values, .. } = operand {
             match grouping {
                 Grouping::One(group) => {
-                    let chosen = selection.as_ptr();
-                    // SAFETY: the operand has a `T` for each row of the vector.
+                    let span = selection.span(rows);
+                    // SAFETY: the operand has a `T` for each row of the vector; the span begins with a word.
                     let sum = unsafe {
+                        let chosen = selection.as_ptr().add(span.start / 64);
+                        let values = values.cast::<T>().add(span.start);
                         let bound = T::MODERATE;
-                        lanes_simd::aggregate::sum_within(values.cast(), rows, chosen, bound)
+                        lanes_simd::aggregate::sum_within(values, span.len(), chosen, bound)
                     };
                     if let Some(sum) = sum {
                         let group = *group as usize;
@@ -208,7 +216,7 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
                 }
                 // SAFETY: as above; ids of selected rows are below the number of groups.
                 Grouping::Each(ids) if T::TYPE == NumberType::F64 => unsafe {
-                    if is_moderate::<T>(values, rows) {
+                    if self.moderate || is_moderate::<T>(values, rows) {
                         lanes_simd::group::group_sum::<f64>(
                             ids.as_ptr(),
                             values.cast(),
@@ -235,6 +243,14 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
             };
             Ok(())
         })
+    }
+
+    fn looks_at_zones(&self) -> bool {
+        true
+    }
+
+    fn look_at(&mut self, zone: Option<Zone>) {
+        self.moderate = zone.is_some_and(|zone| is_moderate_zone::<T>(&zone));
     }
 
     fn answer(&self, group: usize) -> Answer {

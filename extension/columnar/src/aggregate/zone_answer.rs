@@ -27,7 +27,7 @@ pub(super) fn is_whole(frame: &Frame<'_>, selected: usize) -> bool {
 impl Aggregate {
     /// The attribute whose zones may spare this aggregate its rows.
     pub fn zone_wanted(&self) -> Option<usize> {
-        if !self.accumulator.takes_zones() {
+        if !self.accumulator.takes_zones() && !self.accumulator.looks_at_zones() {
             return None;
         }
         match (&self.filter, &self.argument) {

@@ -92,11 +92,12 @@ impl BestRows {
             return true;
         };
         let no_values = zone.non_null == 0;
-        if no_values
-            || !selection
-                .and_not(&frame.present(attribute, selection))
-                .is_empty()
-        {
+        // What is sorted has no NULLs.
+        let has_nulls = || {
+            let present = frame.present(attribute, selection);
+            !selection.and_not(&present).is_empty()
+        };
+        if no_values || !zone.sorted && has_nulls() {
             let null = order.null();
             best = if no_values { null } else { best.min(null) };
             worst = if no_values { null } else { worst.max(null) };

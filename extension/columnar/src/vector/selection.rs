@@ -183,6 +183,18 @@ impl Selection {
         Some(index * 64 + word.trailing_zeros() as usize)
     }
 
+    /// The words that have rows, as rows of a vector of `rows` rows: what lies outside need not be read. It begins at a
+    /// multiple of 64 rows, and so of the stripes of sums.
+    pub fn span(&self, rows: usize) -> std::ops::Range<usize> {
+        let from = self.words.iter().position(|word| *word != 0).unwrap_or(0);
+        let to = self
+            .words
+            .iter()
+            .rposition(|word| *word != 0)
+            .map_or(0, |word| word + 1);
+        from * 64..(to * 64).min(rows).max(from * 64)
+    }
+
     /// The last row.
     pub fn last(&self) -> Option<usize> {
         let index = self.words.iter().rposition(|w| *w != 0)?;
