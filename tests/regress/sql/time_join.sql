@@ -1,5 +1,6 @@
 -- Joins by time below LanesAggregate: plans, and answers as they are without vectors and on heap tables.
 SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO';
+CREATE SCHEMA time_join; SET search_path = time_join;
 CREATE TABLE tick (id int, ts timestamptz, sym text, venue int2, ok bool, px float8, day date, at int4);
 CREATE TABLE book (seq int, ts timestamptz, sym text, venue int8, ok bool, bid float8, size int4, rate real, day date, at int8);
 INSERT INTO tick SELECT i, timestamptz '2024-01-01' + i * interval '3 s', 'S' || i % 7, i % 3, i % 2 = 0, i % 100 / 2.0, date '2024-01-01' + i / 40, i * 3
@@ -226,6 +227,7 @@ DROP TABLE tall, tall_heap, probe;
 
 -- Rights and policies belong to both sides.
 CREATE ROLE regress_time_join;
+GRANT USAGE ON SCHEMA time_join TO regress_time_join;
 GRANT SELECT ON tick TO regress_time_join;
 GRANT SELECT (ts, sym, bid) ON book TO regress_time_join;
 SET ROLE regress_time_join;
@@ -303,7 +305,5 @@ SELECT count(b.v), sum(b.v) FROM tick t LEFT JOIN caseless b ON b.sym = t.sym AN
 SELECT count(b.seq), sum(b.seq) FROM tick t LEFT JOIN book b ON b.sym = t.sym AND lanes.asof(b.ts <= t.ts);
 
 SET client_min_messages = warning;
-DROP TABLE tick, book, quote, late, tick_heap, book_heap, quote_heap, late_heap, caseless CASCADE;
-DROP COLLATION regress_caseless;
-DROP FUNCTION leak;
+DROP SCHEMA time_join CASCADE;
 DROP ROLE regress_time_join;
