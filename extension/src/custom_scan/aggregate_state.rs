@@ -11,11 +11,12 @@ use pgrx::prelude::*;
 
 use super::aggregate_call::{self, KeyShape, Shape};
 use super::answers;
+use super::join_plan::number_types;
 use super::join_stage::JoinStage;
 use super::own_aggregate::Arrival;
 use super::plan::AggregatePlan;
 use super::prune::Prune;
-use super::time_join::number_types;
+use super::state::Static;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{explain, plan, state};
@@ -23,7 +24,7 @@ use crate::error;
 use crate::pg::{nodes, ports};
 use crate::table_am::insert_buffer;
 
-static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
+static METHODS: Static<pg_sys::CustomExecMethods> = Static(pg_sys::CustomExecMethods {
     CustomName: plan::AGGREGATE_NAME.as_ptr(),
     BeginCustomScan: Some(begin),
     ExecCustomScan: Some(execute),
@@ -38,10 +39,6 @@ static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     ShutdownCustomScan: None,
     ExplainCustomScan: Some(explain_aggregate),
 });
-
-struct Methods(pg_sys::CustomExecMethods);
-// SAFETY: pointers to static strings and functions only.
-unsafe impl Sync for Methods {}
 
 /// An aggregation under execution.
 #[derive(Default)]

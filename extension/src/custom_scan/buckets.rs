@@ -16,7 +16,7 @@
 use lanes_columnar::aggregate::key::{Bucket, Buckets};
 use pgrx::pg_sys;
 
-use super::translate::function_name;
+use super::names::function_name;
 use crate::functions::bucket::{Bucket as BucketOf, Parts};
 
 /// How far a bucket reaches from its beginning.

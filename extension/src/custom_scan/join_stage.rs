@@ -23,8 +23,8 @@ use lanes_columnar::vector::value::{Operand, Value};
 use pgrx::pg_sys;
 
 use super::aggregate_call;
+use super::join_plan::{JoinPlan, TimeBound, Wanted};
 use super::right_side::{RightSide, RightVector, goes_on};
-use super::time_join::{JoinPlan, TimeBound, Wanted};
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::Counters;
 use crate::error;

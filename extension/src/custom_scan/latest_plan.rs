@@ -12,6 +12,7 @@ use pgrx::prelude::*;
 use super::offer::{self, Quals};
 use super::row_plan::RowPlan;
 use super::sort_key::{self, OrderedBy};
+use super::state::Static;
 use super::translate::{Scalars, Translation, Translator};
 use super::{aggregate_call, latest_state, require};
 use crate::pg::{nodes, ports};
@@ -19,17 +20,13 @@ use crate::pg::{nodes, ports};
 /// The name of the node.
 pub const NAME: &CStr = c"LanesLatest";
 
-struct Methods<T>(T);
-// SAFETY: the tables hold pointers to static strings and functions only.
-unsafe impl<T> Sync for Methods<T> {}
-
-static PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+static PATH: Static<pg_sys::CustomPathMethods> = Static(pg_sys::CustomPathMethods {
     CustomName: NAME.as_ptr(),
     PlanCustomPath: Some(plan),
     ReparameterizeCustomPathByChild: None,
 });
 
-static PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+static PLAN: Static<pg_sys::CustomScanMethods> = Static(pg_sys::CustomScanMethods {
     CustomName: NAME.as_ptr(),
     CreateCustomScanState: Some(latest_state::create),
 });

@@ -9,6 +9,7 @@ use pgrx::prelude::*;
 use super::kept_rows::KeptRows;
 use super::prune::Prune;
 use super::row_plan::RowPlan;
+use super::state::Static;
 use super::translate::{Scalars, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{aggregate_call, explain, latest_plan, scan_state, sort_key, state, top_n_state};
@@ -16,7 +17,7 @@ use crate::error;
 use crate::pg::{nodes, ports};
 use crate::table_am::insert_buffer;
 
-static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
+static METHODS: Static<pg_sys::CustomExecMethods> = Static(pg_sys::CustomExecMethods {
     CustomName: latest_plan::NAME.as_ptr(),
     BeginCustomScan: Some(begin),
     ExecCustomScan: Some(execute),
@@ -31,10 +32,6 @@ static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     ShutdownCustomScan: None,
     ExplainCustomScan: Some(explain_latest),
 });
-
-struct Methods(pg_sys::CustomExecMethods);
-// SAFETY: pointers to static strings and functions only.
-unsafe impl Sync for Methods {}
 
 /// Rows that are copied out of their lanes at a time.
 const ROWS_FETCHED: usize = 4_096;

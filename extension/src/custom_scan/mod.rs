@@ -11,13 +11,13 @@
 //!
 //! The cast, in that order:
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
-//! - [`offer`]: the planner's hooks: which paths are offered. [`plan`]: from path to plan.
-//! - [`translate`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the
-//!   engine's.
+//! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations. [`plan`]: from path to plan.
+//! - [`translate`], [`number_functions`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
+//!   [`own_aggregate`]: PostgreSQL's expressions as the engine's. [`names`]: what they are called in messages.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
-//! - [`time_join`], [`join_stage`], [`right_side`]: an ASOF or window join, found and executed, below an aggregation or by
-//!   itself ([`time_join_offer`], [`time_join_state`]).
+//! - [`time_join`], [`join_plan`], [`join_stage`], [`right_side`]: an ASOF or window join, found, remembered and executed,
+//!   below an aggregation or by itself ([`time_join_offer`], [`time_join_state`]).
 //! - [`shared_scan`]: what the participants of a parallel scan share.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
@@ -35,15 +35,19 @@
 //! a state owns is dropped with the query's memory context, or when the node ends, whichever is first.
 
 pub mod aggregate_call;
+pub mod aggregate_offer;
 pub mod aggregate_state;
 pub mod answers;
 pub mod buckets;
 pub mod epoch_bucket;
 pub mod explain;
+pub mod join_plan;
 pub mod join_stage;
 pub mod kept_rows;
 pub mod latest_plan;
 pub mod latest_state;
+pub mod names;
+pub mod number_functions;
 pub mod offer;
 pub mod own_aggregate;
 pub mod plan;

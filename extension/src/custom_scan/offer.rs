@@ -5,12 +5,10 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::own_aggregate::Arrival;
 use super::settings::{self, Vectorize};
-use super::time_join::{TimeJoin, number_types};
-use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, latest_plan, plan, require, top_n_plan};
-use crate::asof_join::{self, tree};
+use super::time_join::TimeJoin;
+use super::translate::{Scalars, Translator};
+use super::{aggregate_offer, latest_plan, plan, require, top_n_plan};
 use crate::pg::{nodes, ports};
 use crate::table_am::routine;
 
@@ -20,9 +18,6 @@ static mut PREVIOUS_UPPER: pg_sys::create_upper_paths_hook_type = None;
 /// Cost of a qual or an aggregate for one row, in units of `cpu_operator_cost`: a vector takes about a thirtieth of
 /// what the row-by-row executor takes.
 pub const VECTOR_SHARE: f64 = 1.0 / 30.0;
-
-/// Cost of a row of either side of a join by time, in the same units.
-pub const JOIN_SHARE: f64 = 1.0;
 
 /// Installs the hooks.
 pub fn register() {
@@ -81,12 +76,12 @@ unsafe extern "C-unwind" fn upper_hook(
             if !is_lanes_scan(input, entry) {
                 return;
             }
-            if let Err(reason) = offer_aggregate(root, input, None, output, stage) {
+            if let Err(reason) = aggregate_offer::offer(root, input, None, output, stage) {
                 require::note(root, index, format!("aggregation: {reason}"));
             }
         } else if let Some(join) = TimeJoin::of(root, input) {
             let offered = join.and_then(|join| {
-                offer_aggregate(root, join.left_relation, Some(&join), output, stage)
+                aggregate_offer::offer(root, join.left_relation, Some(&join), output, stage)
             });
             if let Err(reason) = offered {
                 for table in joined_tables(root, input) {
@@ -121,7 +116,7 @@ unsafe fn offer_distinct(
             latest_plan::offer(root, input, output)
         } else {
             let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
-            offer_aggregate(root, input, None, output, stage)
+            aggregate_offer::offer(root, input, None, output, stage)
         };
         if let Err(reason) = offered {
             require::note(root, index, format!("distinct: {reason}"));
@@ -385,158 +380,4 @@ unsafe fn has_current_of(relation: *mut pg_sys::RelOptInfo) -> bool {
         nodes::list::<pg_sys::RestrictInfo>((*relation).baserestrictinfo)
             .any(|qual| (*(*qual).clause).type_ == pg_sys::NodeTag::T_CurrentOfExpr)
     }
-}
-
-/// Offers to aggregate a table, or what a join gives its rows.
-unsafe fn offer_aggregate(
-    root: *mut pg_sys::PlannerInfo,
-    input: *mut pg_sys::RelOptInfo,
-    join: Option<&TimeJoin>,
-    output: *mut pg_sys::RelOptInfo,
-    stage: pg_sys::UpperRelationKind::Type,
-) -> Translation<()> {
-    // SAFETY: the planner's live structures.
-    unsafe {
-        let query = (*root).parse;
-        if !(*query).groupingSets.is_null() {
-            return Err("grouping sets".into());
-        }
-        if (*query).hasTargetSRFs {
-            return Err("a set-returning function".into());
-        }
-        if !(*input).lateral_relids.is_null() {
-            return Err("a lateral reference".into());
-        }
-        let index = (*input).relid;
-        let mut translator = match join {
-            None => Translator::new(Scalars::Unknown),
-            Some(join) => {
-                fits_memory(join)?;
-                Translator::of_join(Scalars::Unknown, index, number_types(&join.plan))
-            }
-        };
-        let mut filters = std::ptr::null_mut();
-        for qual in quals(root, input) {
-            if (*qual).pseudoconstant {
-                return Err("a qual without columns".into());
-            }
-            if join.is_some() && (*qual).security_level > 0 {
-                return Err("a join behind a security barrier".into());
-            }
-            let clause = (*qual).clause.cast::<pg_sys::Node>();
-            translator.predicate(clause)?;
-            filters = pg_sys::lappend(filters, clause.cast());
-        }
-        if let Some(join) = join {
-            join.plan.check(&mut translator)?;
-            for qual in &join.quals {
-                translator.predicate(*qual)?;
-            }
-        }
-        let mut keys = std::ptr::null_mut();
-        let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
-            (*query).distinctClause
-        } else {
-            (*query).groupClause
-        };
-        for clause in nodes::list::<pg_sys::SortGroupClause>(clauses) {
-            let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-            aggregate_call::key(&mut translator, expression)?;
-            keys = pg_sys::lappend(keys, expression.cast());
-        }
-        let target = (*root).upper_targets[stage as usize];
-        let mut calls = std::ptr::null_mut();
-        let mut leaves = pg_sys::pull_var_clause((*target).exprs.cast(), LEAVES);
-        leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause((*query).havingQual, LEAVES));
-        for leaf in nodes::list::<pg_sys::Node>(leaves) {
-            if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
-                aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
-                calls = pg_sys::list_append_unique(calls, leaf.cast());
-            }
-        }
-        ungrouped_columns((*target).exprs.cast(), keys)?;
-        ungrouped_columns((*query).havingQual, keys)?;
-        let aggregates = ports::list_length(calls);
-
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
-        let base = &mut (*path).path;
-        base.pathtype = pg_sys::NodeTag::T_CustomScan;
-        base.parent = output;
-        base.pathtarget = target;
-        base.parallel_safe = join.is_none() && (*output).consider_parallel;
-        base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
-            .next()
-            .map_or(1.0, |path| (*path).rows);
-        let per_row = |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
-        // Keys and aggregates see only rows that passed.
-        let filtering = (*input).tuples * per_row(ports::list_length(filters));
-        let grouping = (*input).rows * per_row(ports::list_length(keys) + aggregates);
-        let joined = join.map_or(0.0, |join| {
-            (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
-        });
-        base.startup_cost = f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
-            + filtering
-            + grouping
-            + joined
-            + (*target).cost.startup;
-        base.total_cost = base.startup_cost
-            + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
-        (*path).custom_private = plan::aggregate_private(index, keys, calls, filters, join);
-        if let Some(join) = join {
-            (*path).custom_paths = tree::list(&[join.path]);
-        }
-        (*path).methods = plan::aggregate_path_methods();
-        pg_sys::add_path(output, path.cast());
-        Ok(())
-    }
-}
-
-/// Bytes that a row of a series takes while it is put in order, but for its columns.
-const SERIES_ROW: f64 = 24.0;
-
-/// Refuses a right side that would not fit in the memory that such joins are given.
-pub unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
-    let columns = number_types(&join.plan).len() as f64;
-    let bytes = join.right_rows * (SERIES_ROW + 16.0 * columns.min(4.0));
-    // SAFETY: settings of this session.
-    let limit = unsafe { pg_sys::get_hash_memory_limit() } as f64;
-    if bytes > limit * asof_join::offer::MEMORY_FACTOR {
-        return Err("the join's right side would not fit in memory (see work_mem)".into());
-    }
-    Ok(())
-}
-
-/// Aggregates are leaves, not looked into.
-const LEAVES: i32 = (pg_sys::PVC_INCLUDE_AGGREGATES
-    | pg_sys::PVC_RECURSE_WINDOWFUNCS
-    | pg_sys::PVC_INCLUDE_PLACEHOLDERS) as i32;
-
-/// Refuses columns outside aggregates that are no grouping expression: they depend on one functionally.
-unsafe fn ungrouped_columns(node: *mut pg_sys::Node, keys: *mut pg_sys::List) -> Translation<()> {
-    unsafe extern "C-unwind" fn walk(
-        node: *mut pg_sys::Node,
-        context: *mut std::ffi::c_void,
-    ) -> bool {
-        // SAFETY: the walker hands over null or live nodes; the context is the list of keys.
-        unsafe {
-            if node.is_null() || (*node).type_ == pg_sys::NodeTag::T_Aggref {
-                return false;
-            }
-            if pg_sys::list_member(context.cast(), node.cast()) {
-                return false;
-            }
-            matches!(
-                (*node).type_,
-                pg_sys::NodeTag::T_Var
-                    | pg_sys::NodeTag::T_PlaceHolderVar
-                    | pg_sys::NodeTag::T_GroupingFunc
-            ) || pg_sys::expression_tree_walker(node, Some(walk), context)
-        }
-    }
-    // SAFETY: the planner's live expressions.
-    if unsafe { walk(node, keys.cast()) } {
-        return Err("a column that depends on a grouping column".into());
-    }
-    Ok(())
 }

@@ -13,7 +13,9 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::time_join::{JoinPlan, TimeJoin};
+use super::join_plan::JoinPlan;
+use super::state::Static;
+use super::time_join::TimeJoin;
 use super::{aggregate_state, require, scan_state, time_join_state};
 use crate::asof_join::tree;
 use crate::pg::{nodes, ports};
@@ -26,39 +28,35 @@ pub const AGGREGATE_NAME: &std::ffi::CStr = c"LanesAggregate";
 /// The name of the node that joins by time.
 pub const TIME_JOIN_NAME: &std::ffi::CStr = c"LanesTimeJoin";
 
-struct Methods<T>(T);
-// SAFETY: the tables hold pointers to static strings and functions only.
-unsafe impl<T> Sync for Methods<T> {}
-
-static SCAN_PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+static SCAN_PATH: Static<pg_sys::CustomPathMethods> = Static(pg_sys::CustomPathMethods {
     CustomName: SCAN_NAME.as_ptr(),
     PlanCustomPath: Some(plan_scan),
     ReparameterizeCustomPathByChild: None,
 });
 
-static AGGREGATE_PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+static AGGREGATE_PATH: Static<pg_sys::CustomPathMethods> = Static(pg_sys::CustomPathMethods {
     CustomName: AGGREGATE_NAME.as_ptr(),
     PlanCustomPath: Some(plan_aggregate),
     ReparameterizeCustomPathByChild: None,
 });
 
-static TIME_JOIN_PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+static TIME_JOIN_PATH: Static<pg_sys::CustomPathMethods> = Static(pg_sys::CustomPathMethods {
     CustomName: TIME_JOIN_NAME.as_ptr(),
     PlanCustomPath: Some(plan_time_join),
     ReparameterizeCustomPathByChild: None,
 });
 
-static TIME_JOIN_PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+static TIME_JOIN_PLAN: Static<pg_sys::CustomScanMethods> = Static(pg_sys::CustomScanMethods {
     CustomName: TIME_JOIN_NAME.as_ptr(),
     CreateCustomScanState: Some(time_join_state::create),
 });
 
-static SCAN_PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+static SCAN_PLAN: Static<pg_sys::CustomScanMethods> = Static(pg_sys::CustomScanMethods {
     CustomName: SCAN_NAME.as_ptr(),
     CreateCustomScanState: Some(scan_state::create),
 });
 
-static AGGREGATE_PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+static AGGREGATE_PLAN: Static<pg_sys::CustomScanMethods> = Static(pg_sys::CustomScanMethods {
     CustomName: AGGREGATE_NAME.as_ptr(),
     CreateCustomScanState: Some(aggregate_state::create),
 });

@@ -16,9 +16,10 @@ use lanes_simd::search::is_sorted_i64;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
+use super::join_plan::{JoinPlan, Wanted};
+use super::names::{function_name, type_name};
 use super::prune::Prune;
-use super::time_join::{JoinPlan, Wanted};
-use super::translate::{Scalars, Translation, Translator, function_name, number_type, type_name};
+use super::translate::{Scalars, Translation, Translator, number_type};
 use super::vector_source::{Counters, VectorSource};
 use crate::asof_join::kind::Kind;
 use crate::pg::nodes;

@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 
 use super::prune::Prune;
 use super::shared_scan::SharedScan;
+use super::state::Static;
 use super::translate::{Scalars, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{explain, plan, state};
@@ -18,7 +19,7 @@ use crate::error;
 use crate::pg::{nodes, ports};
 use crate::table_am::insert_buffer;
 
-static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
+static METHODS: Static<pg_sys::CustomExecMethods> = Static(pg_sys::CustomExecMethods {
     CustomName: plan::SCAN_NAME.as_ptr(),
     BeginCustomScan: Some(begin),
     ExecCustomScan: Some(execute),
@@ -33,10 +34,6 @@ static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     ShutdownCustomScan: Some(shutdown),
     ExplainCustomScan: Some(explain_scan),
 });
-
-struct Methods(pg_sys::CustomExecMethods);
-// SAFETY: pointers to static strings and functions only.
-unsafe impl Sync for Methods {}
 
 /// A scan under execution.
 #[derive(Default)]

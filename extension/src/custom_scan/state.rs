@@ -3,6 +3,11 @@
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 
+/// A table of callbacks, which PostgreSQL refers to for as long as the process lives.
+pub struct Static<T>(pub T);
+// SAFETY: such tables hold pointers to static strings and functions only.
+unsafe impl<T> Sync for Static<T> {}
+
 /// A custom scan node with what it owns behind it.
 #[repr(C)]
 struct Owner<T> {

@@ -2,13 +2,17 @@
 
 use pgrx::pg_sys;
 
-use super::offer::{JOIN_SHARE, VECTOR_SHARE, fits_memory, quals};
+use super::join_plan::number_types;
+use super::offer::{VECTOR_SHARE, quals};
 use super::plan::{self, aggregate_private};
 use super::settings::{self, Vectorize};
-use super::time_join::{Sides, TimeJoin, number_types};
+use super::time_join::{Sides, TimeJoin};
 use super::translate::{Scalars, Translation, Translator};
 use crate::asof_join::{offer, tree};
 use crate::pg::{nodes, ports};
+
+/// Cost of a row of either side of a join by time, in units of `cpu_operator_cost`.
+pub const JOIN_SHARE: f64 = 1.0;
 
 /// Offers to join a lanes table with a lateral sub-select, if it is one by time.
 ///
@@ -104,4 +108,19 @@ unsafe fn offer_rows(
         pg_sys::add_path(joined, path.cast());
         Ok(())
     }
+}
+
+/// Bytes that a row of a series takes while it is put in order, but for its columns.
+const SERIES_ROW: f64 = 24.0;
+
+/// Refuses a right side that would not fit in the memory that such joins are given.
+pub unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
+    let columns = number_types(&join.plan).len() as f64;
+    let bytes = join.right_rows * (SERIES_ROW + 16.0 * columns.min(4.0));
+    // SAFETY: settings of this session.
+    let limit = unsafe { pg_sys::get_hash_memory_limit() } as f64;
+    if bytes > limit * offer::MEMORY_FACTOR {
+        return Err("the join's right side would not fit in memory (see work_mem)".into());
+    }
+    Ok(())
 }

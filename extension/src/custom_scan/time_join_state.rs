@@ -10,17 +10,18 @@ use lanes_columnar::with_number;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::join_plan::number_types;
 use super::join_stage::JoinStage;
 use super::plan::AggregatePlan;
 use super::prune::Prune;
-use super::time_join::number_types;
+use super::state::Static;
 use super::translate::{Scalars, Translation, Translator, to_datum};
 use super::vector_source::{Counters, VectorSource};
 use super::{explain, plan, state};
 use crate::error;
 use crate::pg::{nodes, ports};
 
-static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
+static METHODS: Static<pg_sys::CustomExecMethods> = Static(pg_sys::CustomExecMethods {
     CustomName: plan::TIME_JOIN_NAME.as_ptr(),
     BeginCustomScan: Some(begin),
     ExecCustomScan: Some(execute),
@@ -35,10 +36,6 @@ static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     ShutdownCustomScan: None,
     ExplainCustomScan: Some(explain_join),
 });
-
-struct Methods(pg_sys::CustomExecMethods);
-// SAFETY: pointers to static strings and functions only.
-unsafe impl Sync for Methods {}
 
 /// A join under execution.
 #[derive(Default)]

@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 
 use super::row_plan::RowPlan;
 use super::sort_key::{self, OrderedBy};
+use super::state::Static;
 use super::translate::Translator;
 use super::{offer, require, top_n_state};
 use crate::pg::{nodes, ports};
@@ -23,17 +24,13 @@ const FIRST_PASS_MIN: f64 = 64.0;
 /// By how much a pass keeps more than the one before it.
 pub const PASS_GROWTH: usize = 8;
 
-struct Methods<T>(T);
-// SAFETY: the tables hold pointers to static strings and functions only.
-unsafe impl<T> Sync for Methods<T> {}
-
-static PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+static PATH: Static<pg_sys::CustomPathMethods> = Static(pg_sys::CustomPathMethods {
     CustomName: NAME.as_ptr(),
     PlanCustomPath: Some(plan),
     ReparameterizeCustomPathByChild: None,
 });
 
-static PLAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+static PLAN: Static<pg_sys::CustomScanMethods> = Static(pg_sys::CustomScanMethods {
     CustomName: NAME.as_ptr(),
     CreateCustomScanState: Some(top_n_state::create),
 });

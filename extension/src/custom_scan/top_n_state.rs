@@ -15,6 +15,7 @@ use pgrx::prelude::*;
 use super::kept_rows::KeptRows;
 use super::prune::Prune;
 use super::row_plan::RowPlan;
+use super::state::Static;
 use super::top_n_plan;
 use super::translate::{Scalars, Translator};
 use super::vector_source::{Counters, VectorSource};
@@ -24,7 +25,7 @@ use crate::pg::datum::RowOutlet;
 use crate::pg::{nodes, ports};
 use crate::table_am::insert_buffer;
 
-static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
+static METHODS: Static<pg_sys::CustomExecMethods> = Static(pg_sys::CustomExecMethods {
     CustomName: top_n_plan::NAME.as_ptr(),
     BeginCustomScan: Some(begin),
     ExecCustomScan: Some(execute),
@@ -39,10 +40,6 @@ static METHODS: Methods = Methods(pg_sys::CustomExecMethods {
     ShutdownCustomScan: None,
     ExplainCustomScan: Some(explain_top_n),
 });
-
-struct Methods(pg_sys::CustomExecMethods);
-// SAFETY: pointers to static strings and functions only.
-unsafe impl Sync for Methods {}
 
 /// A node under execution.
 #[derive(Default)]

@@ -8,16 +8,16 @@
 //! evaluates them once a scan, before its first row. Operators are known by their B-tree family, strategy and types,
 //! arithmetic and casts by the OIDs of their functions, so nothing depends on names or search paths.
 
-use std::ffi::CStr;
-
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
 use lanes_columnar::vector::predicate::{Predicate, TextPredicate};
 use lanes_columnar::vector::text::OneOf;
-use lanes_columnar::vector::value::{Rounding, Value};
+use lanes_columnar::vector::value::Value;
 use lanes_columnar::with_number;
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
+use super::names::{describe, function_name, operator_name, type_name};
+use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
 use super::text_test::FunctionTest;
 use crate::pg::{datum, nodes, ports};
 
@@ -640,185 +640,5 @@ fn text_function(function: u32) -> TextFunction {
         | pg_sys::F_TEXTICLIKE
         | pg_sys::F_TEXTICNLIKE => TextFunction::Other,
         _ => TextFunction::None,
-    }
-}
-
-/// The operator of a function of two numbers, and the type in which it is computed.
-fn arithmetic(function: u32) -> Option<(NumberType, Operation)> {
-    use NumberType::{F32, F64, I16, I32, I64};
-    use Operation::{Add, Divide, Modulo, Multiply, Subtract};
-    Some(match function {
-        pg_sys::F_INT2PL => (I16, Add),
-        pg_sys::F_INT2MI => (I16, Subtract),
-        pg_sys::F_INT2MUL => (I16, Multiply),
-        pg_sys::F_INT2DIV => (I16, Divide),
-        pg_sys::F_INT2MOD => (I16, Modulo),
-        pg_sys::F_INT4PL | pg_sys::F_INT24PL | pg_sys::F_INT42PL => (I32, Add),
-        pg_sys::F_INT4MI | pg_sys::F_INT24MI | pg_sys::F_INT42MI => (I32, Subtract),
-        pg_sys::F_INT4MUL | pg_sys::F_INT24MUL | pg_sys::F_INT42MUL => (I32, Multiply),
-        pg_sys::F_INT4DIV | pg_sys::F_INT24DIV | pg_sys::F_INT42DIV => (I32, Divide),
-        pg_sys::F_INT4MOD => (I32, Modulo),
-        pg_sys::F_INT8PL
-        | pg_sys::F_INT48PL
-        | pg_sys::F_INT84PL
-        | pg_sys::F_INT28PL
-        | pg_sys::F_INT82PL => (I64, Add),
-        pg_sys::F_INT8MI
-        | pg_sys::F_INT48MI
-        | pg_sys::F_INT84MI
-        | pg_sys::F_INT28MI
-        | pg_sys::F_INT82MI => (I64, Subtract),
-        pg_sys::F_INT8MUL
-        | pg_sys::F_INT48MUL
-        | pg_sys::F_INT84MUL
-        | pg_sys::F_INT28MUL
-        | pg_sys::F_INT82MUL => (I64, Multiply),
-        pg_sys::F_INT8DIV
-        | pg_sys::F_INT48DIV
-        | pg_sys::F_INT84DIV
-        | pg_sys::F_INT28DIV
-        | pg_sys::F_INT82DIV => (I64, Divide),
-        pg_sys::F_INT8MOD => (I64, Modulo),
-        pg_sys::F_FLOAT4PL => (F32, Add),
-        pg_sys::F_FLOAT4MI => (F32, Subtract),
-        pg_sys::F_FLOAT4MUL => (F32, Multiply),
-        pg_sys::F_FLOAT4DIV => (F32, Divide),
-        pg_sys::F_FLOAT8PL | pg_sys::F_FLOAT48PL | pg_sys::F_FLOAT84PL => (F64, Add),
-        pg_sys::F_FLOAT8MI | pg_sys::F_FLOAT48MI | pg_sys::F_FLOAT84MI => (F64, Subtract),
-        pg_sys::F_FLOAT8MUL | pg_sys::F_FLOAT48MUL | pg_sys::F_FLOAT84MUL => (F64, Multiply),
-        pg_sys::F_FLOAT8DIV | pg_sys::F_FLOAT48DIV | pg_sys::F_FLOAT84DIV => (F64, Divide),
-        _ => return None,
-    })
-}
-
-/// The type whose unary minus a function is.
-fn negation(function: u32) -> Option<NumberType> {
-    Some(match function {
-        pg_sys::F_INT2UM => NumberType::I16,
-        pg_sys::F_INT4UM => NumberType::I32,
-        pg_sys::F_INT8UM => NumberType::I64,
-        pg_sys::F_FLOAT4UM => NumberType::F32,
-        pg_sys::F_FLOAT8UM => NumberType::F64,
-        _ => return None,
-    })
-}
-
-/// The sign with which a function adds an interval to a timestamp.
-fn shift(function: u32) -> Option<i64> {
-    match function {
-        pg_sys::F_TIMESTAMP_PL_INTERVAL | pg_sys::F_TIMESTAMPTZ_PL_INTERVAL => Some(1),
-        pg_sys::F_TIMESTAMP_MI_INTERVAL | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL => Some(-1),
-        _ => None,
-    }
-}
-
-/// How a function rounds doubles.
-fn rounding(function: u32) -> Option<Rounding> {
-    match function {
-        pg_sys::F_FLOOR_FLOAT8 => Some(Rounding::Floor),
-        pg_sys::F_CEIL_FLOAT8 | pg_sys::F_CEILING_FLOAT8 => Some(Rounding::Ceiling),
-        _ => None,
-    }
-}
-
-/// Microseconds of a day.
-const DAY: i64 = 86_400_000_000;
-
-/// The length of a constant interval that is the same wherever it begins: no months, and no days where they differ in length.
-unsafe fn microseconds(node: *mut pg_sys::Node, function: u32) -> Translation<i64> {
-    // SAFETY: `operation` has live arguments; the casts follow the tag and the function's types.
-    unsafe {
-        if (*node).type_ != pg_sys::NodeTag::T_Const || (*node.cast::<pg_sys::Const>()).constisnull
-        {
-            return Err("an interval that is no constant".into());
-        }
-        let datum = (*node.cast::<pg_sys::Const>()).constvalue;
-        let interval = *datum.cast_mut_ptr::<pg_sys::Interval>();
-        let with_zone = matches!(
-            function,
-            pg_sys::F_TIMESTAMPTZ_PL_INTERVAL | pg_sys::F_TIMESTAMPTZ_MI_INTERVAL
-        );
-        if interval.month != 0 || with_zone && interval.day != 0 {
-            return Err("an interval of months, or of days in a time zone".into());
-        }
-        let days = i64::from(interval.day).checked_mul(DAY);
-        let length = days.and_then(|days| days.checked_add(interval.time));
-        length
-            .filter(|length| *length != i64::MIN)
-            .ok_or_else(|| "an interval beyond all times".into())
-    }
-}
-
-/// The types of a cast between numbers.
-fn cast(function: u32) -> Option<(NumberType, NumberType)> {
-    use NumberType::{F32, F64, I16, I32, I64};
-    Some(match function {
-        pg_sys::F_INT4_INT2 => (I16, I32),
-        pg_sys::F_INT8_INT2 => (I16, I64),
-        pg_sys::F_FLOAT4_INT2 => (I16, F32),
-        pg_sys::F_FLOAT8_INT2 => (I16, F64),
-        pg_sys::F_INT2_INT4 => (I32, I16),
-        pg_sys::F_INT8_INT4 => (I32, I64),
-        pg_sys::F_FLOAT4_INT4 => (I32, F32),
-        pg_sys::F_FLOAT8_INT4 => (I32, F64),
-        pg_sys::F_INT2_INT8 => (I64, I16),
-        pg_sys::F_INT4_INT8 => (I64, I32),
-        pg_sys::F_FLOAT4_INT8 => (I64, F32),
-        pg_sys::F_FLOAT8_INT8 => (I64, F64),
-        pg_sys::F_INT2_FLOAT4 => (F32, I16),
-        pg_sys::F_INT4_FLOAT4 => (F32, I32),
-        pg_sys::F_INT8_FLOAT4 => (F32, I64),
-        pg_sys::F_FLOAT8_FLOAT4 => (F32, F64),
-        pg_sys::F_INT2_FLOAT8 => (F64, I16),
-        pg_sys::F_INT4_FLOAT8 => (F64, I32),
-        pg_sys::F_INT8_FLOAT8 => (F64, I64),
-        pg_sys::F_FLOAT4_FLOAT8 => (F64, F32),
-        _ => return None,
-    })
-}
-
-/// A type's name, for messages.
-pub fn type_name(type_of: pg_sys::Oid) -> String {
-    // SAFETY: gives a palloc'd string for any OID.
-    unsafe { CStr::from_ptr(pg_sys::format_type_be(type_of)) }
-        .to_string_lossy()
-        .into_owned()
-}
-
-/// A function's name, for messages.
-pub fn function_name(function: u32) -> String {
-    // SAFETY: gives a palloc'd string, or null if there is no such function.
-    unsafe {
-        let name = pg_sys::get_func_name(function.into());
-        if name.is_null() {
-            return function.to_string();
-        }
-        CStr::from_ptr(name).to_string_lossy().into_owned()
-    }
-}
-
-fn operator_name(operator: pg_sys::Oid) -> String {
-    // SAFETY: as above.
-    unsafe {
-        let name = pg_sys::get_opname(operator);
-        if name.is_null() {
-            return operator.to_u32().to_string();
-        }
-        CStr::from_ptr(name).to_string_lossy().into_owned()
-    }
-}
-
-/// What an expression is that has no counterpart.
-pub unsafe fn describe(node: *mut pg_sys::Node) -> String {
-    // SAFETY: the caller has a live node.
-    match unsafe { (*node).type_ } {
-        pg_sys::NodeTag::T_CaseExpr => "CASE".into(),
-        pg_sys::NodeTag::T_CoalesceExpr => "COALESCE".into(),
-        pg_sys::NodeTag::T_MinMaxExpr => "GREATEST or LEAST".into(),
-        pg_sys::NodeTag::T_SubPlan | pg_sys::NodeTag::T_AlternativeSubPlan => "a subquery".into(),
-        pg_sys::NodeTag::T_DistinctExpr => "IS DISTINCT FROM".into(),
-        pg_sys::NodeTag::T_CoerceViaIO => "a cast through text".into(),
-        pg_sys::NodeTag::T_RowExpr => "a row".into(),
-        tag => format!("an expression ({tag:?})"),
     }
 }
