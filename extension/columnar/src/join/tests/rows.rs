@@ -117,12 +117,17 @@ pub(super) struct RightRow {
     pub(super) values: Vec<Option<Scalar>>,
 }
 
-/// Random numbers, NULLs among them or not, or nothing else.
+/// Random numbers, NULLs among them or not, or nothing else; some floats are but zeros of either sign, which are equal.
 pub(super) fn numbers(source: &mut Source, number: NumberType, rows: usize, rarity: u64) -> Column {
     let nulls = [0, 3, 3, 1][source.below(4) as usize];
+    let zeros = number.is_float() && source.one_in(5);
     let values: Vec<_> = (0..rows)
         .map(|_| {
-            let value = source.number(number, rarity);
+            let value = match (zeros, source.one_in(2)) {
+                (true, true) => Scalar(0),
+                (true, false) => Scalar(1 << (number.width() * 8 - 1)),
+                _ => source.number(number, rarity),
+            };
             (nulls == 0 || !source.one_in(nulls)).then_some(value)
         })
         .collect();
