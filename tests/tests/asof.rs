@@ -2,7 +2,8 @@
 //! quadratic query, written without the marker, that keeps a candidate only if there is no better one.
 //!
 //! The tables hold what bites: equal times, NULLs, both infinities, keys that are NULL, late rows, rows that are gone. The
-//! column `id` of the right side says in which order its rows arrived.
+//! column `id` of the right side says in which order its rows arrived. Aggregates over the same joins have to agree too, and
+//! aggregates of the rows within a stretch of time with what heap tables say.
 //!
 //! `LANES_SEED` replays a run; `LANES_ASOF_ROUNDS` says how many pairs of tables to make.
 
@@ -150,10 +151,48 @@ fn script(random: &mut Random, left: Times, right: Times) -> String {
     script
 }
 
-/// A join, with the marker and as the oracle has it.
+/// A query, with the marker and as the oracle has it.
 struct Join {
     marked: String,
     oracle: String,
+}
+
+/// How joined rows are aggregated, and by what.
+const GROUPS: [(&str, &str); 3] = [
+    ("true", ""),
+    ("t.n", "GROUP BY t.n ORDER BY t.n"),
+    ("t.k", "GROUP BY t.k ORDER BY t.k"),
+];
+
+/// The rows within a stretch of time, aggregated; heap is the oracle.
+fn window(random: &mut Random, left: Times, right: Times) -> Join {
+    let step = |random: &mut Random| fill(left.tolerance, &random.random_range(-2..6).to_string());
+    let bounds = match random.random_range(0..if left.name == right.name { 4 } else { 2 }) {
+        0 => "q.ts <= t.ts".to_owned(),
+        1 => "q.ts > t.ts".to_owned(),
+        2 => format!(
+            "q.ts BETWEEN t.ts - {} AND t.ts + {}",
+            step(random),
+            step(random)
+        ),
+        _ => format!("q.ts > t.ts - {} AND q.ts < t.ts", step(random)),
+    };
+    let keys = KEYS.choose(random).unwrap().replace("{q}", "q");
+    let residual = ["true", "q.v < 6"].choose(random).unwrap();
+    let (kind, rest) = [("LEFT", "ON true"), ("CROSS", "")].choose(random).unwrap();
+    let filter = ["true", "w.n > 1", "w.s < 20 OR w.s IS NULL"]
+        .choose(random)
+        .unwrap();
+    let (group, by) = GROUPS.choose(random).unwrap();
+    let query = format!(
+        "SELECT {group}, count(*), sum(w.n), count(w.c), sum(w.c), sum(w.s), min(w.low), max(w.high), round(sum(w.a)::numeric, 9) \
+         FROM t {kind} JOIN LATERAL (SELECT count(*) AS n, count(seq) AS c, sum(v) AS s, min(v) AS low, max(seq) AS high, \
+         avg(v::float8) AS a FROM q WHERE {keys} AND {residual} AND {bounds}) w {rest} WHERE {filter} {by}"
+    );
+    Join {
+        marked: query.clone(),
+        oracle: query,
+    }
 }
 
 const KEYS: [&str; 6] = [
@@ -174,7 +213,8 @@ const RESIDUALS: [&str; 7] = [
     "({q}.k = t.k OR {q}.v + t.n > 6)",
 ];
 
-fn join(random: &mut Random, left: Times, right: Times) -> Join {
+/// The rows of a join, and aggregates of them.
+fn joins(random: &mut Random, left: Times, right: Times) -> [Join; 2] {
     let mut candidate = vec![
         KEYS.choose(random).unwrap().to_string(),
         RESIDUALS.choose(random).unwrap().to_string(),
@@ -269,16 +309,28 @@ fn join(random: &mut Random, left: Times, right: Times) -> Join {
     let columns = ["q.k, q.n, q.ts, q.v", "q.seq, q.ts", "q"]
         .choose(random)
         .unwrap();
-    let select = format!("SELECT t.id, q.id, {columns} FROM t");
-    Join {
-        marked: format!(
-            "{select} {kind} q ON {} AND {marker} WHERE {filter} ORDER BY t.id",
-            plain.replace("{q}", "q")
-        ),
-        oracle: format!(
-            "{select} {kind} q ON {of_q} AND NOT EXISTS (SELECT FROM q o WHERE {of_o} AND {better}) WHERE {filter} ORDER BY t.id"
-        ),
-    }
+    let (group, by) = GROUPS.choose(random).unwrap();
+    let marked = format!(
+        "FROM t {kind} q ON {} AND {marker} WHERE {filter}",
+        plain.replace("{q}", "q")
+    );
+    let oracle = format!(
+        "FROM t {kind} q ON {of_q} AND NOT EXISTS (SELECT FROM q o WHERE {of_o} AND {better}) WHERE {filter}"
+    );
+    let of_rows = |from: &str| format!("SELECT t.id, q.id, {columns} {from} ORDER BY t.id");
+    let aggregates =
+        "count(*), count(q.id), sum(q.id), sum(q.v), min(q.seq), max(q.v - t.id), max(q.ts)";
+    let of_groups = |from: &str| format!("SELECT {group}, {aggregates} {from} {by}");
+    [
+        Join {
+            marked: of_rows(&marked),
+            oracle: of_rows(&oracle),
+        },
+        Join {
+            marked: of_groups(&marked),
+            oracle: of_groups(&oracle),
+        },
+    ]
 }
 
 fn rows(client: &mut Client, sql: &str) -> Vec<String> {
@@ -318,7 +370,7 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
             .unwrap();
         client
     });
-    let (mut matches, mut accelerated) = (0, 0);
+    let (mut matches, mut accelerated, mut vectorised) = (0, 0, 0);
     for round in 0..rounds {
         let left = *TIMES.choose(&mut random).unwrap();
         // Some pairs of types compare without being the same.
@@ -338,8 +390,11 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
         } else {
             clients[1].batch_execute("SET enable_seqscan = on").unwrap();
         }
-        for _ in 0..JOINS {
-            let join = join(&mut random, left, right);
+        let joined = (0..JOINS).flat_map(|_| {
+            let [rows, aggregates] = joins(&mut random, left, right);
+            [rows, aggregates, window(&mut random, left, right)]
+        });
+        for join in joined.collect::<Vec<_>>() {
             let expected = rows(&mut clients[1], &join.oracle);
             matches += expected.len();
             for (client, method, settings) in [
@@ -349,7 +404,11 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
                     "lanes",
                     "SET lanes.enable_asof = off; SET enable_nestloop = on",
                 ),
-                (0, "lanes", "SET lanes.enable_asof = on"),
+                (
+                    0,
+                    "lanes",
+                    "SET lanes.enable_asof = on; SET enable_nestloop = on",
+                ),
                 // The tables are small: only this makes the planner choose the accelerated join.
                 (
                     0,
@@ -368,10 +427,11 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
             }
             let plan = rows(&mut clients[0], &format!("EXPLAIN {}", join.marked));
             accelerated += u32::from(plan.iter().any(|line| line.contains("LanesAsofJoin")));
+            vectorised += u32::from(plan.iter().any(|line| line.contains("Time Join")));
         }
     }
     println!(
-        "asof: {rounds} pairs of tables, {JOINS} joins each, {matches} rows agree, {accelerated} joins were accelerated (seed {seed})"
+        "asof: {rounds} pairs of tables, {JOINS} joins each, {matches} rows agree, {accelerated} joins were accelerated, {vectorised} of vectors (seed {seed})"
     );
     assert!(
         rounds < 10 || matches > 100,

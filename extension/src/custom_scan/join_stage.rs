@@ -1,7 +1,8 @@
 //! A join by time under execution: each vector of the left side is given what it finds on the right side.
 //!
 //! The latest rows are found, and windows between two bounds aggregated, by reading both sides side by side, while they come in
-//! the order of their times. From the first vector of either side that does not, the right side is read again into a series,
+//! the order of their times. A row of the right side that comes late would be missed by left rows that are done, so its order
+//! is made sure of before. From the first vector of the left side that is not in order, the right side is read into a series,
 //! which is searched: each left row finds the same, however it is found. Everything else is looked up in a series from the
 //! beginning.
 
@@ -19,12 +20,11 @@ use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
-use lanes_simd::search::is_sorted_i64;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
 use super::join_plan::{JoinPlan, TimeBound, Wanted};
-use super::right_side::{RightSide, RightVector};
+use super::right_side::{RightSide, RightVector, goes_on};
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::Counters;
 use crate::error;
@@ -67,22 +67,6 @@ struct Latest {
     lower: i64,
     upper: i64,
     right: i64,
-}
-
-/// Whether times do not decrease, nor from the latest so far, which goes on.
-///
-/// # Safety
-/// There are so many times.
-unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool {
-    if rows == 0 {
-        return true;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        let sorted = *latest <= *times && is_sorted_i64(times, rows);
-        *latest = *times.add(rows - 1);
-        sorted
-    }
 }
 
 impl JoinStage {
@@ -149,9 +133,11 @@ impl JoinStage {
                 _ => None,
             };
             let backward = matches!(&plan.wanted, Wanted::Nearest { backward: true, .. });
-            let find = match reading {
+            if reading.is_some() {
+                right.open(snapshot);
+            }
+            let find = match reading.filter(|_| right.is_in_order()) {
                 Some(reading) => {
-                    right.open(snapshot);
                     let latest = Latest {
                         lower: i64::MIN,
                         upper: i64::MIN,
@@ -328,12 +314,12 @@ impl JoinStage {
                 if reading.is_left_done() {
                     return Ok(true);
                 }
-                let left_window = self.right.may_leave_window();
-                if left_window {
+                let (before, mut left_window) = (self.right.windows(), false);
+                let next = self.right.next(&mut self.keys, || {
+                    left_window = true;
                     reading.leave_window();
-                }
-                let before = self.right.windows();
-                let Some(vector) = self.right.next(&mut self.keys)? else {
+                });
+                let Some(vector) = next? else {
                     reading.finish_left(&mut self.given)?;
                     return Ok(true);
                 };

@@ -6,11 +6,13 @@ use lanes_columnar::join::keys::{JoinKeys, Side};
 use lanes_columnar::join::series::{Series, SeriesBuilder};
 use lanes_columnar::join::window::WindowCall;
 use lanes_columnar::lane::LaneData;
-use lanes_columnar::vector::Evaluation;
+use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
+use lanes_columnar::vector::{Evaluation, EvaluationError};
+use lanes_simd::search::is_sorted_i64;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
@@ -57,6 +59,22 @@ pub struct RightVector<'a> {
     pub rows: usize,
     /// Where it begins in its window.
     pub place: usize,
+}
+
+/// Whether times do not decrease, nor from the latest so far, which goes on.
+///
+/// # Safety
+/// There are so many times.
+pub unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool {
+    if rows == 0 {
+        return true;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let sorted = *latest <= *times && is_sorted_i64(times, rows);
+        *latest = *times.add(rows - 1);
+        sorted
+    }
 }
 
 impl RightSide {
@@ -178,10 +196,38 @@ impl RightSide {
         }
     }
 
-    /// Whether the lanes of the window under way may be gone when the next vector is read.
-    pub fn may_leave_window(&self) -> bool {
-        let done = |scan: &RightScan| scan.source.is_window_done() || !self.prunes.is_empty();
-        self.scan.as_ref().is_some_and(done)
+    /// Whether its rows come in the order of their times, before the first of them is read. Zone maps tell it of most vectors;
+    /// of the others the times are read.
+    pub fn is_in_order(&mut self) -> bool {
+        let (Some(scan), Some(attribute)) = (&mut self.scan, self.time.column()) else {
+            return false;
+        };
+        let mut latest = i64::MIN;
+        let mut in_order = self.time.number() == NumberType::I64;
+        while in_order && scan.source.advance(&self.prunes, &self.scalars) {
+            let zone = scan.source.zone(attribute);
+            let ends = zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted));
+            if let Some((Some(minimum), Some(maximum), true)) = ends {
+                in_order = latest <= minimum;
+                latest = latest.max(maximum);
+                continue;
+            }
+            let frame = scan.source.frame(&self.scalars);
+            if frame.present(attribute, scan.source.visible().0).is_empty() {
+                continue;
+            }
+            let LaneData::Fixed { values, .. } = frame.lane(attribute).data else {
+                return false;
+            };
+            // SAFETY: the lane covers the vector.
+            in_order = unsafe {
+                let times = values.cast::<i64>().add(frame.place);
+                goes_on(times, frame.rows, &mut latest)
+            };
+        }
+        scan.source.rewind(false);
+        scan.source.counters = Counters::default();
+        in_order
     }
 
     /// How many windows were begun.
@@ -191,15 +237,26 @@ impl RightSide {
             .map_or(0, |scan| scan.source.counters.segments)
     }
 
-    /// Goes on to the next vector in which rows count.
+    /// Goes on to the next vector in which rows count. `leave_window` is called before the lanes of the window under way may
+    /// be gone, perhaps several times.
     ///
     /// # Errors
     /// Those of quals and keys.
-    pub fn next<'a>(&mut self, keys: &'a mut JoinKeys) -> Evaluation<Option<RightVector<'a>>> {
+    pub fn next<'a>(
+        &mut self,
+        keys: &'a mut JoinKeys,
+        mut leave_window: impl FnMut(),
+    ) -> Evaluation<Option<RightVector<'a>>> {
         let Some(scan) = &mut self.scan else {
             return Ok(None);
         };
-        while let Some(mut selection) = scan.source.next(&self.prunes, &self.scalars) {
+        loop {
+            if scan.source.is_window_done() || !self.prunes.is_empty() {
+                leave_window();
+            }
+            let Some(mut selection) = scan.source.next(&self.prunes, &self.scalars) else {
+                break;
+            };
             let frame = scan.source.frame(&self.scalars);
             for qual in &mut self.quals {
                 if selection.is_empty() {
@@ -258,7 +315,7 @@ impl RightSide {
     /// As for [`RightSide::open`].
     ///
     /// # Errors
-    /// Those of quals, keys and columns.
+    /// Those of quals and keys; those of columns are the series' to tell.
     pub unsafe fn series(
         &mut self,
         snapshot: pg_sys::Snapshot,
@@ -267,14 +324,21 @@ impl RightSide {
         // SAFETY: the caller's promise.
         unsafe { self.open(snapshot) };
         let mut builder = SeriesBuilder::new(&self.column_types());
-        while let Some(vector) = self.next(keys)? {
+        while let Some(vector) = self.next(keys, || ())? {
             let Some(scan) = &self.scan else {
                 break;
             };
             let frame = scan.source.frame(&self.scalars);
             let mut operands = Vec::with_capacity(self.columns.len());
-            for column in &mut self.columns {
-                operands.push(column.evaluate(&frame, &vector.selection)?);
+            let mut failures = Vec::new();
+            for (index, column) in self.columns.iter_mut().enumerate() {
+                let mut selection = vector.selection;
+                let operand = column.evaluate(&frame, &selection).or_else(|_| {
+                    // Perhaps of rows that no left row finds.
+                    failures.push((index, failing_rows(column, &frame, &mut selection)));
+                    column.evaluate(&frame, &selection)
+                });
+                operands.push(operand?);
             }
             builder.add(
                 vector.ids,
@@ -283,10 +347,31 @@ impl RightSide {
                 &vector.selection,
                 vector.rows,
             )?;
+            for (column, failures) in failures {
+                builder.fail(column, &failures, &vector.selection);
+            }
         }
         self.close();
         Ok(builder.finish(keys.len()))
     }
+}
+
+/// Takes out the rows for which a column cannot be evaluated.
+fn failing_rows(
+    column: &mut Value,
+    frame: &Frame<'_>,
+    selection: &mut Selection,
+) -> Vec<(usize, EvaluationError)> {
+    let mut failures = Vec::new();
+    let all = *selection;
+    all.for_each(|row| {
+        let alone = all.within(row, row + 1);
+        if let Err(failure) = column.evaluate(frame, &alone) {
+            failures.push((row, failure));
+            *selection = selection.and_not(&alone);
+        }
+    });
+    failures
 }
 
 /// An aggregate of a window; its argument becomes a column of the series.

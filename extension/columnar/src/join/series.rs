@@ -14,11 +14,16 @@ pub struct SeriesColumn {
     pub values: Vec<u64>,
     /// Which are not NULL; none if all are.
     pub valid: Option<Vec<bool>>,
+    /// Which have an error instead, that matters only to those who find them; none if no row has.
+    pub failed: Option<Vec<Option<EvaluationError>>>,
 }
 
 impl SeriesColumn {
     fn bytes(&self) -> usize {
-        self.values.capacity() * 8 + self.valid.as_ref().map_or(0, Vec::capacity)
+        let failed = self.failed.as_ref().map_or(0, Vec::capacity);
+        self.values.capacity() * 8
+            + self.valid.as_ref().map_or(0, Vec::capacity)
+            + failed * size_of::<Option<EvaluationError>>()
     }
 }
 
@@ -51,6 +56,7 @@ impl SeriesBuilder {
                     number: *number,
                     values: Vec::new(),
                     valid: None,
+                    failed: None,
                 })
                 .collect(),
         }
@@ -97,8 +103,27 @@ impl SeriesBuilder {
             if let Some(all) = &mut column.valid {
                 selection.for_each(|row| all.push(valid.contains(row)));
             }
+            if let Some(all) = &mut column.failed {
+                all.resize(self.ids.len(), None);
+            }
         }
         Ok(())
+    }
+
+    /// Says which of the rows that were taken in last have an error in a column; they were selected.
+    pub fn fail(
+        &mut self,
+        column: usize,
+        failures: &[(usize, EvaluationError)],
+        selection: &Selection,
+    ) {
+        let (rows, taken) = (self.ids.len(), selection.count());
+        let all = self.columns[column].failed.get_or_insert_default();
+        all.resize(rows, None);
+        for (row, failure) in failures {
+            let before = selection.within(0, *row).count();
+            all[rows - taken + before] = Some(*failure);
+        }
     }
 
     /// Puts the rows in order; ids are below `keys`.
@@ -129,6 +154,7 @@ impl SeriesBuilder {
             number: column.number,
             values: scattered(&column.values, &places),
             valid: column.valid.map(|valid| scattered(&valid, &places)),
+            failed: column.failed.map(|failed| scattered(&failed, &places)),
         });
         let mut series = Series {
             starts,
@@ -209,6 +235,9 @@ impl Series {
             reorder(&mut column.values[range.clone()], &order);
             if let Some(valid) = &mut column.valid {
                 reorder(&mut valid[range.clone()], &order);
+            }
+            if let Some(failed) = &mut column.failed {
+                reorder(&mut failed[range.clone()], &order);
             }
         }
     }

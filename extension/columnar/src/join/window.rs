@@ -75,7 +75,7 @@ impl Window {
     /// Bounds and ids are of the selection's vector.
     ///
     /// # Errors
-    /// Those of the aggregates.
+    /// Those of the aggregates, and of their arguments for rows within a window.
     ///
     /// # Panics
     /// If there is not one `given` a call.
@@ -159,6 +159,11 @@ impl WindowRows for SeriesRows<'_> {
     fn each(&self, column: usize, mut take: impl FnMut(u64) -> Evaluation<()>) -> Evaluation<()> {
         let column = &self.series.columns[column];
         let values = &column.values[self.range.clone()];
+        if let Some(failed) = &column.failed
+            && let Some(failure) = failed[self.range.clone()].iter().flatten().next()
+        {
+            return Err(*failure);
+        }
         match &column.valid {
             None => values.iter().try_for_each(|bits| take(*bits)),
             Some(valid) => {

@@ -4,6 +4,7 @@
 //! - [`arithmetic`], [`conversion`]: single operators, at their limits.
 //! - [`number_tree`], [`truth_tree`]: random expressions over random windows.
 //! - [`dictionaries`]: tests on text from segment to segment.
+//! - [`shift`]: times plus intervals.
 //! - [`selections`]: the functions of a selection.
 
 mod arithmetic;
@@ -11,5 +12,6 @@ mod conversion;
 pub(crate) mod dictionaries;
 pub(crate) mod number_tree;
 mod selections;
+mod shift;
 pub(crate) mod truth_tree;
 pub(crate) mod window;

@@ -1,0 +1,15 @@
+//! Joins by time against a quadratic oracle.
+//!
+//! - [`rows`]: random rows of a side, with their lanes.
+//! - [`keys`]: which rows of both sides have equal keys.
+//! - [`series`]: rows by key, time and arrival.
+//! - [`nearest`]: the nearest row within bounds, by search.
+//! - [`side_by_side`]: the latest row, and aggregates, while both sides come in the order of their times.
+//! - [`window`]: aggregates of the rows within bounds, by search.
+
+mod keys;
+mod nearest;
+mod rows;
+mod series;
+mod side_by_side;
+mod window;
