@@ -12,7 +12,7 @@
 //! The cast, in that order:
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
 //! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations. [`plan`]: from path to plan.
-//! - [`translate`], [`number_functions`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
+//! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
 //!   [`own_aggregate`]: PostgreSQL's expressions as the engine's. [`names`]: what they are called in messages.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
@@ -60,6 +60,7 @@ pub mod settings;
 pub mod shared_scan;
 pub mod sort_key;
 pub mod state;
+pub mod text_quals;
 pub mod text_test;
 pub mod time_join;
 pub mod time_join_offer;

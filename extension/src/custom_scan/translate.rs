@@ -9,8 +9,7 @@
 //! arithmetic and casts by the OIDs of their functions, so nothing depends on names or search paths.
 
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
-use lanes_columnar::vector::predicate::{Predicate, TextPredicate};
-use lanes_columnar::vector::text::OneOf;
+use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::with_number;
 use lanes_simd::Comparison;
@@ -18,7 +17,7 @@ use pgrx::pg_sys;
 
 use super::names::{describe, function_name, operator_name, type_name};
 use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
-use super::text_test::FunctionTest;
+use super::text_quals::{TextFunction, text_function};
 use crate::pg::{datum, nodes, ports};
 
 /// Why something is not translated.
@@ -147,7 +146,7 @@ impl Translator {
         Value::Scalar(number, self.scalar(None))
     }
 
-    fn scalar(&mut self, value: Option<Scalar>) -> usize {
+    pub(super) fn scalar(&mut self, value: Option<Scalar>) -> usize {
         self.scalars.push(value);
         self.scalars.len() - 1
     }
@@ -365,54 +364,6 @@ impl Translator {
         }
     }
 
-    /// A comparison of a column of text with a scalar; `None` if this is no comparison of texts.
-    unsafe fn text_comparison(
-        &mut self,
-        function: u32,
-        collation: pg_sys::Oid,
-        left: *mut pg_sys::Node,
-        right: *mut pg_sys::Node,
-    ) -> Translation<Option<Predicate>> {
-        // SAFETY: as for `predicate`.
-        unsafe {
-            let by_code = text_function(function);
-            if by_code == TextFunction::None {
-                return Ok(None);
-            }
-            let (column, scalar, flipped) = match (is_text_column(left), is_text_column(right)) {
-                (true, false) if !pg_sys::contain_var_clause(right) => (left, right, false),
-                (false, true) if !pg_sys::contain_var_clause(left) => (right, left, true),
-                _ => return Err("a comparison of two texts of the row".into()),
-            };
-            if collation != pg_sys::InvalidOid && !pg_sys::get_collation_isdeterministic(collation)
-            {
-                return Err("a nondeterministic collation".into());
-            }
-            let attribute = self.attribute(column)?;
-            let value = self.constant(scalar)?;
-            let evaluated = matches!(self.scalars_from, Scalars::Evaluated(_));
-            let Some(datum) = value else {
-                // NULL, or not known yet.
-                let unknown = self.scalar(None);
-                return Ok(Some(Predicate::Scalar(unknown)));
-            };
-            if !evaluated && by_code == TextFunction::Other {
-                return Ok(Some(Predicate::ColumnIsNull(attribute)));
-            }
-            let test = |payload| TextPredicate::new(attribute, Box::new(OneOf::new(vec![payload])));
-            Ok(Some(match by_code {
-                TextFunction::Equal => Predicate::Text(test(datum::text_payload(datum))),
-                TextFunction::NotEqual => {
-                    Predicate::Not(Box::new(Predicate::Text(test(datum::text_payload(datum)))))
-                }
-                _ => {
-                    let test = FunctionTest::new(function.into(), collation, datum, flipped);
-                    Predicate::Text(TextPredicate::new(attribute, Box::new(test)))
-                }
-            }))
-        }
-    }
-
     unsafe fn member(
         &mut self,
         expression: *mut pg_sys::ScalarArrayOpExpr,
@@ -431,48 +382,9 @@ impl Translator {
             let null_array = constant.is_none();
             let elements =
                 constant.map_or(Vec::new(), |datum| datum::array_elements(datum, element));
-            match text_function(function) {
-                TextFunction::None => {}
-                wanted @ (TextFunction::Equal | TextFunction::NotEqual)
-                    if is_text_column(column) && any == (wanted == TextFunction::Equal) =>
-                {
-                    let collation = (*expression).inputcollid;
-                    if collation != pg_sys::InvalidOid
-                        && !pg_sys::get_collation_isdeterministic(collation)
-                    {
-                        return Err("a nondeterministic collation".into());
-                    }
-                    let attribute = self.attribute(column)?;
-                    if null_array {
-                        let unknown = self.scalar(None);
-                        return Ok(Predicate::Scalar(unknown));
-                    }
-                    if elements.is_empty() {
-                        // Nothing is compared, so that not even NULL makes a difference.
-                        let decided = self.scalar(Some(Scalar(u64::from(!any))));
-                        return Ok(Predicate::Scalar(decided));
-                    }
-                    let has_null = elements.iter().any(Option::is_none);
-                    let payloads = elements.iter().flatten().map(|d| datum::text_payload(*d));
-                    let test = OneOf::new(payloads.collect());
-                    let found = Predicate::Text(TextPredicate::new(attribute, Box::new(test)));
-                    // A NULL among the elements makes a miss NULL.
-                    let or_null = |predicate, scalars: &mut Self| {
-                        let unknown = scalars.scalar(None);
-                        Predicate::Or(vec![predicate, Predicate::Scalar(unknown)])
-                    };
-                    let found = if has_null {
-                        or_null(found, self)
-                    } else {
-                        found
-                    };
-                    return Ok(if any {
-                        found
-                    } else {
-                        Predicate::Not(Box::new(found))
-                    });
-                }
-                _ => return Err("a list of texts with this operator".into()),
+            if text_function(function) != TextFunction::None {
+                let elements = (!null_array).then_some(elements);
+                return self.text_member(expression, column, elements);
             }
             let Some((comparison, _, types)) = ports::btree_operator((*expression).opno) else {
                 return Err(format!("operator {}", operator_name((*expression).opno)));
@@ -615,30 +527,5 @@ pub unsafe fn is_text_column(node: *mut pg_sys::Node) -> bool {
             let base = pg_sys::getBaseType((*node.cast::<pg_sys::Var>()).vartype);
             matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID)
         }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TextFunction {
-    None,
-    Equal,
-    NotEqual,
-    /// A function of two texts that cannot fail under a deterministic collation.
-    Other,
-}
-
-fn text_function(function: u32) -> TextFunction {
-    match function {
-        pg_sys::F_TEXTEQ => TextFunction::Equal,
-        pg_sys::F_TEXTNE => TextFunction::NotEqual,
-        pg_sys::F_TEXT_LT
-        | pg_sys::F_TEXT_LE
-        | pg_sys::F_TEXT_GT
-        | pg_sys::F_TEXT_GE
-        | pg_sys::F_TEXTLIKE
-        | pg_sys::F_TEXTNLIKE
-        | pg_sys::F_TEXTICLIKE
-        | pg_sys::F_TEXTICNLIKE => TextFunction::Other,
-        _ => TextFunction::None,
     }
 }
