@@ -197,7 +197,8 @@ fn is_float(types: &[Type], column: usize) -> bool {
     types.is_empty() || matches!(types.get(column), Some(&Type::FLOAT4 | &Type::FLOAT8))
 }
 
-/// Sorts floats last and rounded, so that rows that differ by rounding only stand side by side.
+/// Sorts floats last and rounded, so that rows that differ by rounding only stand side by side; of rows that are alike when
+/// rounded, the exact ones decide.
 fn sort_key(row: &[Option<String>], types: &[Type]) -> Vec<Option<String>> {
     let rounded = |text: &String| match text.parse::<f64>() {
         Ok(number) => format!("{:.5e}", number + 0.0),
@@ -211,6 +212,7 @@ fn sort_key(row: &[Option<String>], types: &[Type]) -> Vec<Option<String>> {
     of(false)
         .map(|(_, field)| field.clone())
         .chain(of(true).map(|(_, field)| field.as_ref().map(rounded)))
+        .chain(of(true).map(|(_, field)| field.clone()))
         .collect()
 }
 
