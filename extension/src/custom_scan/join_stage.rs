@@ -327,6 +327,7 @@ impl JoinStage {
                 let Operand::Each { values, .. } = vector.times else {
                     return Ok(false);
                 };
+                // They are in order; to read them through once more brings them near for the merge, which jumps.
                 if !goes_on(values.cast(), *rows, &mut latest.right) {
                     return Ok(false);
                 }

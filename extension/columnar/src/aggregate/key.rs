@@ -53,6 +53,8 @@ pub(crate) enum Ids<'a> {
 /// A key as it is read from vectors: its rows' ids in a [`KeyValues`].
 pub(crate) struct KeyReader {
     key: Key,
+    /// Whether values get ids although no row has them.
+    eager: bool,
     codes: CodeMemo<u32>,
     /// The bucket met last, with its id if a row of it counted.
     bucket: Option<(Bucket, Option<u32>)>,
@@ -69,11 +71,21 @@ impl KeyReader {
     pub(crate) fn new(key: Key) -> KeyReader {
         KeyReader {
             key,
+            eager: false,
             codes: CodeMemo::default(),
             bucket: None,
             ids: Box::new([0; VECTOR_ROWS]),
             runs: Vec::new(),
             run_rows: 0,
+        }
+    }
+
+    /// Gives all values of a small dictionary their ids at once, in its order: so the codes of a first dictionary are ids as
+    /// they are, and need not be looked up.
+    pub(crate) fn eager(key: Key) -> KeyReader {
+        KeyReader {
+            eager: true,
+            ..KeyReader::new(key)
         }
     }
 
@@ -133,8 +145,20 @@ impl KeyReader {
         }
         match lane.data {
             LaneData::Codes { codes, slots, heap } => {
-                self.codes.enter(&frame.dictionaries[attribute]);
+                let dictionary = &frame.dictionaries[attribute];
+                self.codes.enter(dictionary);
                 let (memo, ids) = (&mut self.codes, &mut self.ids);
+                if self.eager
+                    && dictionary.items as usize <= VECTOR_ROWS
+                    && memo.complete().is_none()
+                {
+                    for code in 0..dictionary.items {
+                        // SAFETY: a dictionary has a slot for each of its items.
+                        memo.get(code, || unsafe {
+                            values.text(item_bytes(heap.add(*slots.add(code as usize) as usize)))
+                        });
+                    }
+                }
                 // SAFETY: the lane has a code for each row of the vector.
                 let codes = unsafe { codes.add(frame.place) };
                 if memo.complete().is_some() && valid == *selection && memo.is_identity() {

@@ -51,7 +51,7 @@ impl JoinKeys {
                 .into_iter()
                 .map(|key| JoinKeyState {
                     left: KeyReader::new(key.left),
-                    right: KeyReader::new(key.right),
+                    right: KeyReader::eager(key.right),
                     values: KeyValues::default(),
                     nulls_match: key.nulls_match,
                 })

@@ -38,33 +38,18 @@ struct Column {
     copies: Vec<(u64, bool)>,
 }
 
-/// The rows of the right vector, on their way into cells.
-#[derive(Clone, Copy)]
-struct RightRows {
-    ids: *const i32,
-    cells: *mut u32,
-    base: u32,
-}
+/// Bytes that come from memory at a time.
+const CACHE_LINE: usize = 64;
 
-impl RightRows {
-    /// Takes rows `from..to` of the vector.
-    ///
-    /// # Safety
-    /// They are rows of the vector, and there are cells for their ids.
-    #[inline(always)]
-    unsafe fn take(self, from: usize, to: usize) {
-        let rows = to - from;
-        // SAFETY: the caller's promise; there is an id past the last row, and one more.
-        unsafe {
-            let take = |row: usize, counts: bool| {
-                let id = select_unpredictable(counts, *self.ids.add(row), IGNORED);
-                *self.cells.add(cell_of(id)) = self.base + row as u32;
-            };
-            // How many there are is not predictable, but mostly they are few.
-            take(from, rows > 0);
-            take(from + 1, rows > 1);
-            for row in from + 2..to {
-                take(row, true);
+impl Column {
+    /// Touches the numbers of a vector in order, since the order in which left rows ask for them keeps the machine from reading
+    /// ahead.
+    fn read_ahead(&self, place: usize, rows: usize) {
+        if let Operand::Each { values, .. } = self.window {
+            let width = self.number.width();
+            for byte in (place * width..(place + rows) * width).step_by(CACHE_LINE) {
+                // SAFETY: the column covers the vector.
+                std::hint::black_box(unsafe { *values.add(byte) });
             }
         }
     }
@@ -85,8 +70,10 @@ pub struct Merge {
     window_ids: Vec<i32>,
     /// For left rows: how many rows of the right vector they have passed.
     passed: Box<[u32; VECTOR_ROWS]>,
-    /// What the left vector's rows have found.
-    places: Box<[u32; VECTOR_ROWS]>,
+    /// Of the rows of both vectors in the order of their times: 1 where it is a left row.
+    is_left: Box<[u8; 2 * VECTOR_ROWS]>,
+    /// What the left vector's rows have found, and room for one more.
+    places: Box<[u32; VECTOR_ROWS + 1]>,
 }
 
 impl Merge {
@@ -110,7 +97,8 @@ impl Merge {
                 .collect(),
             window_ids: Vec::new(),
             passed: Box::new([0; VECTOR_ROWS]),
-            places: Box::new([NONE; VECTOR_ROWS]),
+            is_left: Box::new([0; 2 * VECTOR_ROWS]),
+            places: Box::new([NONE; VECTOR_ROWS + 1]),
         }
     }
 
@@ -159,25 +147,37 @@ impl Merge {
             };
             let passed = self.passed.as_mut_ptr();
             search::merge_positions_i64(left, done, right, right_rows, self.inclusive, passed);
-            let mut taken = right_next;
-            let takes = RightRows {
-                ids: self.right.ids.as_ptr(),
-                cells: self.cells.as_mut_ptr(),
-                base: self.base,
+            let taken = match done {
+                _ if done < left_rows => right_rows,
+                done => *passed.add(done - 1) as usize,
             };
-            let (ids, places) = (self.left.ids.as_ptr(), self.places.as_mut_ptr());
+            let is_left = self.is_left.as_mut_ptr();
+            is_left.write_bytes(0, done + taken);
             for row in 0..done {
-                let to = right_next + *passed.add(row) as usize;
-                takes.take(taken, to);
-                taken = to;
-                let cell = cell_of(*ids.add(left_next + row));
-                *places.add(left_next + row) = *takes.cells.add(cell);
+                *is_left.add(row + *passed.add(row) as usize) = 1;
             }
-            if done < left_rows {
-                takes.take(taken, right_next + right_rows);
-                taken = right_next + right_rows;
+            let left_ids = self.left.ids.as_ptr().add(left_next);
+            let right_ids = self.right.ids.as_ptr().add(right_next);
+            let places = self.places.as_mut_ptr().add(left_next);
+            let (cells, base) = (self.cells.as_mut_ptr(), self.base + right_next as u32);
+            // Which side's turn it is is not predictable, so both do the same: a right row writes its place into its cell, a left
+            // row what it found there, and it takes that; what a right row takes is taken again by the next left row.
+            let mut left_row = 0;
+            for turn in 0..done + taken {
+                let right_row = turn - left_row;
+                let is_left = *is_left.add(turn);
+                let (left_id, right_id) = (*left_ids.add(left_row), *right_ids.add(right_row));
+                let cell = cells.add(cell_of(select_unpredictable(
+                    is_left != 0,
+                    left_id,
+                    right_id,
+                )));
+                let place = select_unpredictable(is_left != 0, *cell, base + right_row as u32);
+                *cell = place;
+                *places.add(left_row) = place;
+                left_row += usize::from(is_left);
             }
-            (self.left.next, self.right.next) = (left_next + done, taken);
+            (self.left.next, self.right.next) = (left_next + done, right_next + taken);
         }
     }
 
@@ -190,7 +190,7 @@ impl Merge {
                 given.clear();
             }
             with_number!(column.number, T => {
-                give::<T>(column, &self.places, rows.clone(), given);
+                give::<T>(column, &self.places[..], rows.clone(), given);
             });
         }
     }
@@ -221,6 +221,9 @@ impl SideBySide for Merge {
         self.right_times = times;
         self.base = place as u32;
         self.window_ids.extend_from_slice(&self.right.ids[..rows]);
+        for column in &self.columns {
+            column.read_ahead(place, rows);
+        }
     }
 
     fn make_room(&mut self, keys: usize) {
@@ -302,7 +305,7 @@ fn cell_of(id: i32) -> usize {
 /// Gives left rows a column of what they found.
 fn give<T: Number>(
     column: &Column,
-    places: &[u32; VECTOR_ROWS],
+    places: &[u32],
     rows: std::ops::Range<usize>,
     given: &mut Given,
 ) {
