@@ -34,9 +34,13 @@ struct Queue {
 }
 
 impl Queue {
-    /// Forgets rows that have left once they are the greater part, so that each row is moved once at most.
+    /// Forgets rows that have left: at once if all have, so that short queues stay in a few cache lines, else when they are the
+    /// greater part, so that each row is moved once at most.
     fn tidy(&mut self) {
-        if self.head > 64 && self.head * 2 > self.words.len() {
+        if self.head == self.words.len() {
+            self.words.clear();
+            self.head = 0;
+        } else if self.head > 64 && self.head * 2 > self.words.len() {
             self.words.drain(..self.head);
             self.head = 0;
         }
