@@ -219,6 +219,8 @@ pub(super) unsafe fn reads_plainly(query: *const pg_sys::Query) -> bool {
             && (*query).rowMarks.is_null()
             && (*query).limitOffset.is_null()
             && !(*query).hasTargetSRFs
+            // What nobody looks at is evaluated all the same if it has effects.
+            && !pg_sys::contain_volatile_functions((*query).targetList.cast())
     }
 }
 

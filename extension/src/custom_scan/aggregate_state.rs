@@ -19,7 +19,7 @@ use super::prune::Prune;
 use super::state::Static;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
-use super::{explain, plan, state};
+use super::{explain, plan, privilege, state};
 use crate::error;
 use crate::pg::{nodes, ports};
 use crate::table_am::insert_buffer;
@@ -79,6 +79,7 @@ unsafe extern "C-unwind" fn begin(
     // SAFETY: a node of ours, freshly initialised by PostgreSQL.
     unsafe {
         let plan = AggregatePlan::of((*node).ss.ps.plan.cast());
+        privilege::check_execute(plan.expressions().into_iter());
         let entry: *mut pg_sys::RangeTblEntry =
             ports::list_nth((*estate).es_range_table, plan.index as i32 - 1);
         // If this runs in a worker, that cannot see what is still gathered in this process.

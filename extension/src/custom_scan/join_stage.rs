@@ -196,6 +196,9 @@ impl JoinStage {
     /// # Errors
     /// Those of keys, bounds and aggregates.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        if self.find_nothing(selection)? {
+            return Ok(());
+        }
         let mut matching = *selection;
         let evaluate = |bound: &mut Option<(Value, bool)>, matching: &mut Selection| {
             let Some((value, inclusive)) = bound else {
@@ -271,6 +274,29 @@ impl JoinStage {
                     window.aggregate(series, ids, lower, upper, selection, &matching, given)
                 }
             }
+        }
+    }
+
+    /// If there are no right rows, left rows find nothing; neither keys nor bounds are evaluated then, as they would not be for each
+    /// row. False if there are some.
+    fn find_nothing(&mut self, selection: &mut Selection) -> Evaluation<bool> {
+        match &mut self.find {
+            Find::Nearest { series, asof, .. } if series.is_empty() => {
+                for (given, column) in self.given.iter_mut().zip(&series.columns) {
+                    given.gather(column, asof.places(), &Selection::NONE);
+                }
+                if self.inner {
+                    *selection = Selection::NONE;
+                }
+                Ok(true)
+            }
+            Find::Window { series, window } if series.is_empty() => {
+                let (given, none) = (&mut self.given, &Selection::NONE);
+                // SAFETY: no row matches, so neither ids nor bounds are looked at.
+                unsafe { window.aggregate(series, &[], None, None, selection, none, given)? };
+                Ok(true)
+            }
+            _ => Ok(false),
         }
     }
 

@@ -12,7 +12,9 @@ use super::row_plan::RowPlan;
 use super::state::Static;
 use super::translate::{Scalars, Translator};
 use super::vector_source::{Counters, VectorSource};
-use super::{aggregate_call, explain, latest_plan, scan_state, sort_key, state, top_n_state};
+use super::{
+    aggregate_call, explain, latest_plan, privilege, scan_state, sort_key, state, top_n_state,
+};
 use crate::error;
 use crate::pg::{nodes, ports};
 use crate::table_am::insert_buffer;
@@ -74,6 +76,7 @@ unsafe extern "C-unwind" fn begin(
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let plan = RowPlan::of(scan);
+        privilege::check_execute(std::iter::once((*scan).custom_exprs.cast()));
         let ours = state::of::<LatestState>(node);
         // If this runs in a worker, that cannot see what is still gathered in this process.
         insert_buffer::flush_table((*(*node).ss.ss_currentRelation).rd_id);

@@ -22,7 +22,7 @@
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
 //!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
-//! - [`explain`]: what EXPLAIN says of them. [`state`]: how a node of PostgreSQL's owns a state of ours.
+//! - [`privilege`]: whether the user may execute what the engine computes. [`explain`]: what EXPLAIN says of them. [`state`]: how a node of PostgreSQL's owns a state of ours.
 //!
 //! *Plan and state are two things.* A plan holds PostgreSQL's own expressions and lists only, so it can be copied and
 //! cached. The engine's expressions are made from them when the first row is asked for: by then parameters have values.
@@ -51,6 +51,7 @@ pub mod number_functions;
 pub mod offer;
 pub mod own_aggregate;
 pub mod plan;
+pub mod privilege;
 pub mod prune;
 pub mod require;
 pub mod right_side;

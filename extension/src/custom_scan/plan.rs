@@ -13,7 +13,7 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::join_plan::JoinPlan;
+use super::join_plan::{JoinPlan, Wanted};
 use super::state::Static;
 use super::time_join::TimeJoin;
 use super::{aggregate_state, require, scan_state, time_join_state};
@@ -261,6 +261,21 @@ pub struct AggregatePlan {
 }
 
 impl AggregatePlan {
+    /// All expressions that the engine evaluates.
+    pub fn expressions(&self) -> Vec<*mut pg_sys::Node> {
+        let parts = [&self.keys, &self.quals, &self.quals_above];
+        let mut all: Vec<*mut pg_sys::Node> = parts.into_iter().flatten().copied().collect();
+        all.extend(self.calls.iter().map(|call| call.cast::<pg_sys::Node>()));
+        if let Some(join) = &self.join {
+            all.extend(join.left_expressions());
+            all.push(join.table_quals.cast());
+            if let Wanted::Aggregates(calls) = &join.wanted {
+                all.extend(calls.iter().map(|call| call.cast::<pg_sys::Node>()));
+            }
+        }
+        all
+    }
+
     /// # Safety
     /// `scan` was made by `plan_of_parts`.
     pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> AggregatePlan {

@@ -196,7 +196,7 @@ impl RightSide {
         }
     }
 
-    /// Whether its rows come in the order of their times, before the first of them is read. Zone maps tell it of most vectors;
+    /// Whether it has rows, and they come in the order of their times, before the first of them is read. Zone maps tell it of most vectors;
     /// of the others the times are read.
     pub fn is_in_order(&mut self) -> bool {
         let (Some(scan), Some(attribute)) = (&mut self.scan, self.time.column()) else {
@@ -204,7 +204,9 @@ impl RightSide {
         };
         let mut latest = i64::MIN;
         let mut in_order = self.time.number() == NumberType::I64;
+        let mut is_empty = true;
         while in_order && scan.source.advance(&self.prunes, &self.scalars) {
+            is_empty = false;
             let zone = scan.source.zone(attribute);
             let ends = zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted));
             if let Some((Some(minimum), Some(maximum), true)) = ends {
@@ -227,7 +229,7 @@ impl RightSide {
         }
         scan.source.rewind(false);
         scan.source.counters = Counters::default();
-        in_order
+        in_order && !is_empty
     }
 
     /// How many windows were begun.

@@ -17,7 +17,7 @@ use super::prune::Prune;
 use super::state::Static;
 use super::translate::{Scalars, Translation, Translator, to_datum};
 use super::vector_source::{Counters, VectorSource};
-use super::{explain, plan, state};
+use super::{explain, plan, privilege, state};
 use crate::error;
 use crate::pg::{nodes, ports};
 
@@ -80,10 +80,15 @@ pub unsafe extern "C-unwind" fn create(_scan: *mut pg_sys::CustomScan) -> *mut p
 
 #[pg_guard]
 unsafe extern "C-unwind" fn begin(
-    _node: *mut pg_sys::CustomScanState,
+    node: *mut pg_sys::CustomScanState,
     _estate: *mut pg_sys::EState,
     _flags: i32,
 ) {
+    // SAFETY: a node of ours, freshly initialised by PostgreSQL.
+    unsafe {
+        let plan = AggregatePlan::of((*node).ss.ps.plan.cast());
+        privilege::check_execute(plan.expressions().into_iter());
+    }
 }
 
 #[pg_guard]

@@ -606,3 +606,25 @@ pub unsafe fn slot_getallattrs(slot: *mut pg_sys::TupleTableSlot) {
         }
     }
 }
+
+/// Whether a user may execute a function.
+///
+/// # Safety
+/// A backend that may look into catalogues.
+pub unsafe fn function_aclcheck(
+    function: pg_sys::Oid,
+    user: pg_sys::Oid,
+) -> pg_sys::AclResult::Type {
+    let execute = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        {
+            pg_sys::pg_proc_aclcheck(function, user, execute)
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, execute)
+        }
+    }
+}
