@@ -6,7 +6,7 @@
 //! left row: rows before its lower bound leave the front of its key's queue; what is left is aggregated
 //! ```
 //! Bounds never decrease, so a row that has left is never wanted again. Memory is that of the queues: the rows of one window for
-//! each key, and for keys that no left row asks about any more, those since.
+//! each key, as rows leave when others of their key come, too.
 
 use super::given::Given;
 use super::side_by_side::{IGNORED, LeftTimes, NOTHING, Side, SideBySide};
@@ -29,11 +29,28 @@ pub const COLUMNS_MAX: usize = 64;
 #[derive(Default)]
 struct Queue {
     words: Vec<u64>,
-    /// The first word of the first row that has not left.
+    /// The first word of the first row that has not left; 0 of an empty queue.
     head: usize,
 }
 
 impl Queue {
+    /// Lets rows before a lower bound go, which will never be asked for again.
+    #[inline]
+    fn leave(&mut self, lower: i64, inclusive: bool, stride: usize) {
+        let all = self.words.len();
+        if self.head == all {
+            return;
+        }
+        while self.head < all {
+            let time = self.words[self.head + TIME] as i64;
+            if time > lower || time == lower && inclusive {
+                break;
+            }
+            self.head += stride;
+        }
+        self.tidy();
+    }
+
     /// Forgets rows that have left: at once if all have, so that short queues stay in a few cache lines, else when they are the
     /// greater part, so that each row is moved once at most.
     fn tidy(&mut self) {
@@ -72,6 +89,9 @@ struct Queued<'a> {
 
 impl WindowRows for Queued<'_> {
     fn len(&self) -> usize {
+        if self.words.is_empty() {
+            return 0;
+        }
         self.words.len() / self.stride
     }
 
@@ -120,30 +140,33 @@ impl Sliding {
         COLUMNS + self.numbers.len()
     }
 
-    /// Puts the right vector's row into its key's queue.
+    /// Puts the right vector's row into its key's queue, from which rows before the lower bound of the left row under way leave.
     ///
     /// # Safety
     /// The row is one of the vector's, and the window is readable.
     #[inline]
-    unsafe fn push(&mut self, row: usize, time: i64) {
+    unsafe fn push(&mut self, row: usize, time: i64, lower: i64) {
         let id = self.right.ids[row];
         if id == IGNORED {
             return;
         }
+        let stride = self.stride();
         let queue = &mut self.queues[id as usize];
-        let at = queue.words.len();
-        queue.words.extend_from_slice(&[time as u64, 0]);
-        let place = self.base + row;
-        for (index, (column, number)) in self.columns.iter().zip(&self.numbers).enumerate() {
-            // SAFETY: the caller's promise: the columns cover the window.
-            let (bits, valid) = unsafe {
-                (
-                    with_number!(*number, T => column.get::<T>(place).to_scalar().0),
-                    column.is_valid(place),
-                )
-            };
-            queue.words.push(bits);
-            queue.words[at + VALID] |= u64::from(valid) << index;
+        queue.leave(lower, self.lower_inclusive, stride);
+        queue.words.reserve(stride);
+        let (at, place) = (queue.words.len(), self.base + row);
+        let mut valid_columns = 0;
+        // SAFETY: there is room for a row; the columns cover the window, as the caller promised.
+        unsafe {
+            let words = queue.words.as_mut_ptr().add(at);
+            for (index, (column, number)) in self.columns.iter().zip(&self.numbers).enumerate() {
+                let bits = with_number!(*number, T => column.get::<T>(place).to_scalar().0);
+                *words.add(COLUMNS + index) = bits;
+                valid_columns |= u64::from(column.is_valid(place)) << index;
+            }
+            *words.add(TIME) = time as u64;
+            *words.add(VALID) = valid_columns;
+            queue.words.set_len(at + stride);
         }
     }
 
@@ -160,15 +183,7 @@ impl Sliding {
             // SAFETY: the caller's promise.
             let lower = unsafe { *self.left_times.lower.add(row) };
             let queue = &mut self.queues[id as usize];
-            let (all, inclusive) = (queue.words.len(), self.lower_inclusive);
-            while queue.head < all {
-                let time = queue.words[queue.head + TIME] as i64;
-                if time > lower || time == lower && inclusive {
-                    break;
-                }
-                queue.head += stride;
-            }
-            queue.tidy();
+            queue.leave(lower, self.lower_inclusive, stride);
             words = &queue.words[queue.head..];
         }
         let rows = Queued {
@@ -235,12 +250,13 @@ impl SideBySide for Sliding {
             while let Some(row) = self.selection.next(self.left.next) {
                 self.left.next = row;
                 let upper = *self.left_times.upper.add(row);
+                let lower = *self.left_times.lower.add(row);
                 while !self.right.is_done() {
                     let time = *self.right_times.add(self.right.next);
                     if time > upper || time == upper && !self.upper_inclusive {
                         break;
                     }
-                    self.push(self.right.next, time);
+                    self.push(self.right.next, time, lower);
                     self.right.next += 1;
                 }
                 if self.right.is_done() {
