@@ -20,7 +20,7 @@
 //! - [`time_join`], [`join_plan`], [`join_stage`], [`right_side`]: an ASOF or window join, found, remembered and executed,
 //!   below an aggregation or by itself ([`time_join_offer`], [`time_join_state`]).
 //! - [`window_plan`]: this extension's window functions; [`window_input`], [`window_values`], [`window_rows`]: what they
-//!   read, what they say, and rows that wait for it; [`window_state`]: the node under execution.
+//!   read, what they say, and rows that wait for it; [`window_run`], [`window_state`]: the node under execution.
 //! - [`shared_scan`]: what the participants of a parallel scan share.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
@@ -77,6 +77,7 @@ pub mod vector_source;
 pub mod window_input;
 pub mod window_plan;
 pub mod window_rows;
+pub mod window_run;
 pub mod window_state;
 pub mod window_values;
 

@@ -187,7 +187,6 @@ impl WindowInput {
         let mut last = (false, i64::MIN);
         let mut in_order = true;
         while in_order && self.next_rows()? {
-            ports::CHECK_FOR_INTERRUPTS();
             in_order = self.vector.follows(&mut last);
         }
         self.source.rewind(false);
@@ -200,6 +199,7 @@ impl WindowInput {
     fn next_rows(&mut self) -> Evaluation<bool> {
         let scalars = &self.translator.scalars;
         while let Some(mut rows) = self.source.next(&self.prunes, scalars) {
+            ports::CHECK_FOR_INTERRUPTS();
             let frame = self.source.frame(scalars);
             narrow(&mut self.quals, &frame, &mut rows)?;
             if rows.is_empty() {
@@ -218,7 +218,6 @@ impl WindowInput {
     /// # Errors
     /// Those of the expressions.
     pub fn next(&mut self, windows: &mut [Window]) -> Evaluation<bool> {
-        ports::CHECK_FOR_INTERRUPTS();
         if !self.next_rows()? {
             return Ok(false);
         }

@@ -57,7 +57,7 @@ impl Values {
         }
     }
 
-    /// Takes rows of a vector, of which rows of one time are all there or the last.
+    /// Takes rows of a vector; then those of one time have the average of the last of them, if there are peers.
     ///
     /// # Errors
     /// What a function cannot say, and of which row.
@@ -78,16 +78,6 @@ impl Values {
             }
         }
         failed.map_or(Ok(()), Err)
-    }
-
-    /// Gives rows that were taken the averages that there are now.
-    pub fn settle(&mut self, vector: &Vector, rows: &Selection) {
-        for (window, results) in self.windows.iter().zip(&mut self.results) {
-            if window.is_of_frame() {
-                let average = |row: usize| window.average(vector.partitions[row] as usize);
-                rows.for_each(|row| results.set(row, average(row)));
-            }
-        }
     }
 
     /// Takes a row that is in no vector.
