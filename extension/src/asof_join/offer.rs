@@ -4,10 +4,10 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::match_shape::{self, Output, Shape};
-use super::{plan, tree};
+use super::plan;
 use crate::custom_scan::time_join_offer;
 use crate::gucs;
-use crate::pg::ports;
+use crate::pg::{ports, tree};
 use crate::table_am::routine;
 
 static mut PREVIOUS: pg_sys::set_join_pathlist_hook_type = None;

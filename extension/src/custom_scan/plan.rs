@@ -18,8 +18,7 @@ use super::require::About;
 use super::state::Static;
 use super::time_join::TimeJoin;
 use super::{aggregate_state, require, scan_state, time_join_state};
-use crate::asof_join::tree;
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 
 /// The name of the node that scans.
 pub const SCAN_NAME: &std::ffi::CStr = c"LanesScan";

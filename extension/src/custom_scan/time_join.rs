@@ -15,9 +15,9 @@ use super::translate::Translation;
 use super::{offer, plan};
 use crate::asof_join::match_shape::{Output, match_shape};
 use crate::asof_join::match_window::match_window;
-use crate::asof_join::{plan as asof_plan, tree};
+use crate::asof_join::plan as asof_plan;
 use crate::gucs;
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 
 /// A join by time as the planner finds it.
 pub struct TimeJoin {

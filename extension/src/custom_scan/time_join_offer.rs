@@ -9,8 +9,8 @@ use super::require::{self, About};
 use super::settings::{self, Vectorize};
 use super::time_join::{self, Sides, TimeJoin};
 use super::translate::{Scalars, Translation, Translator};
-use crate::asof_join::{offer, tree};
-use crate::pg::{nodes, ports};
+use crate::asof_join::offer;
+use crate::pg::{nodes, ports, tree};
 
 /// Cost of a row of either side of a join by time, in units of `cpu_operator_cost`.
 pub const JOIN_SHARE: f64 = 1.0;
