@@ -20,7 +20,7 @@ use super::own_aggregate::is_ours;
 use super::state::Static;
 use super::translate::{Scalars, Translation, Translator};
 use super::{aggregate_call, window_state};
-use crate::asof_join::tree;
+use crate::pg::tree;
 use crate::pg::{nodes, ports};
 
 /// The name of the node.
