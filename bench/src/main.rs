@@ -45,6 +45,7 @@ mod bandwidth;
 mod column_files;
 mod decode;
 mod definition;
+mod fleet;
 mod generate;
 mod judge;
 mod load;
@@ -52,12 +53,14 @@ mod machine;
 mod measurement;
 mod options;
 mod peer;
+mod peers;
 mod planning;
 mod postgres_run;
 mod reference;
 mod report;
 mod run;
 mod statistics;
+mod usage;
 
 use std::process::ExitCode;
 
