@@ -208,7 +208,7 @@ impl Gateway {
     }
 
     /// The operating system's number for its process, while it is started.
-    pub fn id(&self) -> Option<u32> {
+    pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
     }
 

@@ -101,7 +101,7 @@ impl System for Lanes {
     }
 
     fn tree(&self) -> Tree {
-        let roots = [self.gateway.id(), self.cluster.postmaster()];
+        let roots = [self.gateway.process_id(), self.cluster.postmaster()];
         Tree::new(&self.name, roots.into_iter().flatten())
     }
 
