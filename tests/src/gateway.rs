@@ -207,7 +207,7 @@ impl Gateway {
         log_of(&self.settings.folder)
     }
 
-    /// The operating system's number for its process, while it is started.
+    /// The process id, while it has been started and not stopped.
     pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
     }

@@ -82,13 +82,12 @@ fn is_counter(metric: &str, types: &HashMap<&str, &str>) -> bool {
     if types.get(metric) == Some(&"counter") {
         return true;
     }
-    let of_a_family = ["_sum", "_count", "_bucket"].into_iter().any(|suffix| {
+    ["_sum", "_count", "_bucket"].into_iter().any(|suffix| {
         let family = metric
             .strip_suffix(suffix)
             .and_then(|family| types.get(family));
         matches!(family, Some(&"summary") | Some(&"histogram"))
-    });
-    of_a_family
+    })
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ fn grow(mut series: Vec<SeriesShape>, wanted: usize) -> Vec<SeriesShape> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::super::page::parse;
     use super::*;
 

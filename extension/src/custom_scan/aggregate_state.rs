@@ -369,6 +369,7 @@ unsafe extern "C-unwind" fn explain_aggregate(
         }
         explain::expressions(c"Vector Quals", node, &plan.quals, ancestors, output);
         explain::expressions(c"Join Filter", node, &plan.quals_above, ancestors, output);
+        explain::reasons(plan.reasons, output);
         let ours = state::of::<AggregateState>(node);
         if (*output).analyze {
             explain::counters(&ours.counters, output);

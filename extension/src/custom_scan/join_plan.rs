@@ -5,10 +5,9 @@ use pgrx::pg_sys;
 use super::aggregate_call;
 use super::right_side::RightSide;
 use super::translate::{Translation, Translator, number_type};
-use crate::asof_join::kind::Kind;
 use crate::asof_join::match_shape::Shape;
-use crate::asof_join::tree;
-use crate::pg::{nodes, ports};
+use crate::pg::kind::Kind;
+use crate::pg::{nodes, ports, tree};
 
 /// One side's part of an equality.
 #[derive(Clone, Copy, Debug)]

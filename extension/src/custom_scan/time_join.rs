@@ -7,6 +7,7 @@
 //! The join that PostgreSQL would run stays in the plan as a child that is never executed: by it the plan has the sub-select's
 //! tables, with their locks and permissions.
 
+use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
 use super::join_plan::{JoinPlan, Wanted};
@@ -14,9 +15,9 @@ use super::translate::Translation;
 use super::{offer, plan};
 use crate::asof_join::match_shape::{Output, match_shape};
 use crate::asof_join::match_window::match_window;
-use crate::asof_join::{plan as asof_plan, tree};
+use crate::asof_join::plan as asof_plan;
 use crate::gucs;
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 
 /// A join by time as the planner finds it.
 pub struct TimeJoin {
@@ -58,7 +59,22 @@ impl Sides {
                 && (*inner).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
                 && pg_sys::bms_equal((*inner).lateral_relids, (*outer).relids)
                 && (*outer).lateral_relids.is_null()
-                && offer::is_lanes_scan(outer, tree::planner_entry(root, (*outer).relid as i32))
+                && self.is_left_lanes_table(root)
+        }
+    }
+
+    /// Whether the left side is one lanes table.
+    ///
+    /// # Safety
+    /// The planner's live structures.
+    pub unsafe fn is_left_lanes_table(&self, root: *mut pg_sys::PlannerInfo) -> bool {
+        let outer = self.outer;
+        // SAFETY: the caller's promise.
+        unsafe {
+            matches!(
+                (*outer).reloptkind,
+                pg_sys::RelOptKind::RELOPT_BASEREL | pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL
+            ) && offer::is_lanes_scan(outer, tree::planner_entry(root, (*outer).relid as i32))
         }
     }
 }
@@ -164,6 +180,38 @@ impl TimeJoin {
                 plan: JoinPlan::of(&shape, wanted, is_inner)?,
             })
         }
+    }
+}
+
+/// Whether a lateral sub-select gives one row of those before or after a time of the outer query, or aggregates them: whether it is
+/// meant as one side of a join by time, of whatever kind.
+///
+/// # Safety
+/// A live query that is not planned.
+pub unsafe fn seeks_by_time(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: the caller's promise; the cast follows the tag.
+    unsafe {
+        if (*query).limitCount.is_null() && !(*query).hasAggs {
+            return false;
+        }
+        let mut comparisons = Vec::new();
+        tree::walk_query(query, &mut |node, depth| {
+            if (*node).type_ == pg_sys::NodeTag::T_OpExpr {
+                comparisons.push((node.cast::<pg_sys::OpExpr>(), depth));
+            }
+            false
+        });
+        comparisons.into_iter().any(|(comparison, depth)| {
+            let found = ports::btree_operator((*comparison).opno);
+            let bounds = found.is_some_and(|(comparison, ..)| {
+                !matches!(comparison, Comparison::Equal | Comparison::NotEqual)
+            });
+            bounds
+                && tree::walk_expression(comparison.cast(), &mut |node, below| {
+                    tree::is_a(node, pg_sys::NodeTag::T_Var)
+                        && (*node.cast::<pg_sys::Var>()).varlevelsup > depth + below
+                })
+        })
     }
 }
 

@@ -299,6 +299,7 @@ unsafe extern "C-unwind" fn explain_join(
         }
         explain::expressions(c"Vector Quals", node, &plan.quals, ancestors, output);
         explain::expressions(c"Join Filter", node, &plan.quals_above, ancestors, output);
+        explain::reasons(plan.reasons, output);
         let ours = state::of::<JoinState>(node);
         if (*output).analyze {
             ours.finish();

@@ -9,7 +9,7 @@
 //! | `status` | the status line |
 //! | `checks` | `dev test`: each check, its count, the summary |
 //! | `peers` | `dev peers`: the servers that the bench compares with, installed and built |
-//! | `bench` | `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
+//! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
 //! Every command may be repeated: what is there already is left alone, quickly.
 
@@ -33,6 +33,7 @@ Usage: cargo dev <command>
   psql [args]         psql in the running database
   test [check …]      everything that CI runs, or only the named checks
   setup               install what is missing, build, install the extension
+  bench [words]       short form of all benchmarks, or what lanes-bench is told (--help for its commands)
   bench-sql [options] time SQL on lanes tables beside heap, DuckDB, Polars and chDB (--help for the options)
   peers               install and build the servers that the bench compares with (a few minutes, once)
   fmt                 format all code
@@ -57,7 +58,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
-    if !rest.is_empty() && !["psql", "test", "bench-sql"].contains(&command) {
+    if !rest.is_empty() && !["psql", "test", "bench", "bench-sql"].contains(&command) {
         return Err(Error::Other(format!(
             "`{command}` takes no arguments; see `cargo dev help`"
         )));
@@ -68,8 +69,9 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         "psql" => home::Home::from_environment()?.psql(rest),
         "test" => checks::run(rest),
         "setup" => product::set_up(packages::Purpose::Run),
-        "bench-sql" => bench::run(rest),
         "peers" => peers::set_up(),
+        "bench" => bench::run(rest),
+        "bench-sql" => bench::run_sql(rest),
         "fmt" => product::format(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
