@@ -12,6 +12,7 @@
 //! | [`config`] | every setting once: flag, environment, TOML, default, help |
 //! | [`server`], [`router`], [`error`] | connections and their bounds; routes; the answers other than success |
 //! | [`receive`] | a request from bytes to rows |
+//! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
 //! | [`observe`] | metrics, status, readiness, self-scrape |
@@ -44,6 +45,8 @@ pub mod router;
 pub mod server;
 
 pub mod receive;
+
+pub mod events;
 
 pub mod batch;
 
