@@ -9,7 +9,6 @@
 //! | step | module | noun |
 //! |---|---|---|
 //! | what the table takes | [`table`] | columns and kinds |
-
 //!
 //! Whatever the format, a request becomes one batch of crate `lanes-wire`, so that everything behind the formats knows one form.
 
