@@ -1,6 +1,6 @@
 //! The fence around Postgres's C interface: what leaves this folder is typed and owns what it holds.
 //!
-//! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL) →
+//! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL), [`fresh`] (pages past the end) →
 //! [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
 //! [`datum`], [`slot`] (values in and out) → [`nodes`] (expressions and plan nodes).
 //!
@@ -10,11 +10,13 @@
 //! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
 //! panicking, and release them themselves otherwise.
 //!
-//! SQL functions come in by [`call`], over [`call_ports`].
+//! [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
 
 pub mod call;
 pub mod call_ports;
 pub mod datum;
+pub mod fresh;
+pub mod heap;
 pub mod lock;
 pub mod nodes;
 pub mod page;
