@@ -1,6 +1,5 @@
 #include "kernels/group.h"
 
-#include <cstring>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -179,13 +178,7 @@ HWY_INLINE void GroupExtreme(const uint32_t* groups, const T* values, size_t row
   };
   VisitGroups(
       groups, rows, selection,
-      [=](size_t i) HWY_ATTR {
-        T* const mine = best + groups[i];
-        const T better = Better<T, kGreatest>(*mine, values[i]);
-        // Few are, and what is not stored does not keep the loads of rows to come waiting.
-        if (memcmp(&better, mine, sizeof(T)) != 0) *mine = better;
-      },
-      run,
+      [=](size_t i) HWY_ATTR { best[groups[i]] = Better<T, kGreatest>(best[groups[i]], values[i]); }, run,
       [=](size_t at, uint32_t group) HWY_ATTR { run(at, kWordRows, group); });
 }
 
