@@ -81,15 +81,13 @@ pub struct Moments<T> {
     great: bool,
     /// Whether the numbers that come next are known to be moderate.
     moderate: bool,
-    /// Count and sum of each group.
-    sums: Vec<[f64; 2]>,
-    /// The sum of squares of each group. Apart, so that averages of many groups fit into a near cache.
-    squares: Vec<f64>,
+    states: Vec<FloatState>,
     number: PhantomData<T>,
 }
 
 /// What `float8_accum` keeps.
 #[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub(crate) struct FloatState {
     count: f64,
     sum: f64,
@@ -131,27 +129,15 @@ impl<T> Moments<T> {
             squares_wanted,
             great: false,
             moderate: false,
-            sums: Vec::new(),
-            squares: Vec::new(),
+            states: Vec::new(),
             number: PhantomData,
-        }
-    }
-
-    #[inline]
-    fn state(&self, group: usize) -> FloatState {
-        let [count, sum] = self.sums[group];
-        FloatState {
-            count,
-            sum,
-            squares: self.squares[group],
         }
     }
 }
 
 impl<T: Number> Accumulator for Moments<T> {
     fn resize(&mut self, groups: usize) {
-        self.sums.resize(groups, [0.0; 2]);
-        self.squares.resize(groups, 0.0);
+        self.states.resize(groups, FloatState::default());
     }
 
     fn add(
@@ -172,10 +158,10 @@ impl<T: Number> Accumulator for Moments<T> {
                 Grouping::One(group) => {
                     // SAFETY: the operand has a `T` for each row of the vector.
                     if let Some(sum) = unsafe { moderate_sum::<T>(values, rows, selection) } {
-                        let [count, all] = &mut self.sums[*group as usize];
+                        let state = &mut self.states[*group as usize];
                         // PostgreSQL begins with +0, so that a sum of -0 is +0.
-                        *count += selection.count() as f64;
-                        *all += sum;
+                        state.count += selection.count() as f64;
+                        state.sum += sum;
                         return Ok(());
                     }
                 }
@@ -185,12 +171,12 @@ impl<T: Number> Accumulator for Moments<T> {
                         || unsafe { is_moderate::<T>(values, rows) } =>
                 {
                     let (ids, values) = (ids.as_ptr(), values.cast::<T>());
-                    let sums = self.sums.as_mut_ptr();
+                    let states = self.states.as_mut_ptr();
                     // Owns its pointers, lest they be read anew after each store.
                     selection.for_each_of(rows, move |row| {
                         // SAFETY: as above; ids of selected rows are below the number of groups.
                         unsafe {
-                            let state = sums.add(*ids.add(row) as usize);
+                            let state = states.add(*ids.add(row) as usize).cast::<[f64; 2]>();
                             let [count, sum] = *state;
                             *state = [count + 1.0, sum + (*values.add(row)).to_f64()];
                         }
@@ -203,10 +189,8 @@ impl<T: Number> Accumulator for Moments<T> {
         each_row(grouping, selection, |row, group| {
             // SAFETY: as above.
             let value = unsafe { operand.get::<T>(row) }.to_f64();
-            let mut state = self.state(group);
+            let state = &mut self.states[group];
             state.accumulate(value)?;
-            self.sums[group] = [state.count, state.sum];
-            self.squares[group] = state.squares;
             self.great |= state.sum.is_finite() && state.sum.abs() > SUM_MAX;
             Ok(())
         })
@@ -225,7 +209,7 @@ impl<T: Number> Accumulator for Moments<T> {
             count,
             sum,
             squares,
-        } = self.state(group);
+        } = self.states[group];
         if count == 0.0 {
             return Answer::Null;
         }
@@ -237,6 +221,6 @@ impl<T: Number> Accumulator for Moments<T> {
     }
 
     fn bytes(&self) -> usize {
-        self.sums.capacity() * size_of::<[f64; 2]>() + self.squares.capacity() * 8
+        self.states.capacity() * size_of::<FloatState>()
     }
 }
