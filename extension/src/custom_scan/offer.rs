@@ -5,10 +5,11 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::require::About;
 use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
-use super::{aggregate_offer, latest_plan, plan, require, top_n_plan};
+use super::{aggregate_offer, latest_plan, plan, require, top_n_plan, window_plan};
 use crate::pg::{nodes, ports};
 use crate::table_am::routine;
 
@@ -68,6 +69,10 @@ unsafe extern "C-unwind" fn upper_hook(
             offer_distinct(root, input, output);
             return;
         }
+        if stage == pg_sys::UpperRelationKind::UPPERREL_WINDOW {
+            offer_window(root, input, output);
+            return;
+        }
         if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
             return;
         }
@@ -77,7 +82,7 @@ unsafe extern "C-unwind" fn upper_hook(
                 return;
             }
             if let Err(reason) = aggregate_offer::offer(root, input, None, output, stage) {
-                require::note(root, index, format!("aggregation: {reason}"));
+                require::note(root, index, About::Use, format!("aggregation: {reason}"));
             }
         } else if let Some(join) = TimeJoin::of(root, input) {
             let offered = join.and_then(|join| {
@@ -85,7 +90,7 @@ unsafe extern "C-unwind" fn upper_hook(
             });
             if let Err(reason) = offered {
                 for table in joined_tables(root, input) {
-                    require::note(root, table, format!("join by time: {reason}"));
+                    require::note(root, table, About::Use, format!("join by time: {reason}"));
                 }
             }
         }
@@ -119,7 +124,28 @@ unsafe fn offer_distinct(
             aggregate_offer::offer(root, input, None, output, stage)
         };
         if let Err(reason) = offered {
-            require::note(root, index, format!("distinct: {reason}"));
+            require::note(root, index, About::Use, format!("distinct: {reason}"));
+        }
+    }
+}
+
+/// Offers what gives the rows of a table with this extension's window functions.
+unsafe fn offer_window(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let Some(index) = only_relation(input) else {
+            return;
+        };
+        let entry = *(*root).simple_rte_array.add(index as usize);
+        if !is_lanes_scan(input, entry) {
+            return;
+        }
+        if let Err(reason) = window_plan::offer(root, input, output) {
+            require::note(root, index, About::Use, format!("window: {reason}"));
         }
     }
 }
@@ -249,10 +275,15 @@ pub unsafe fn split_quals(
                     continue;
                 }
                 Ok(_) => {
-                    require::note(root, index, "qual: not leakproof, behind a barrier".into());
+                    require::note(
+                        root,
+                        index,
+                        About::Reading,
+                        "qual: not leakproof, behind a barrier".into(),
+                    );
                 }
                 Err(reason) => {
-                    require::note(root, index, format!("qual: {reason}"));
+                    require::note(root, index, About::Reading, format!("qual: {reason}"));
                     kept_level = kept_level.min(level);
                 }
             }
@@ -272,11 +303,21 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
             return;
         }
         if require::may_scroll() {
-            require::note(root, index, "scan: a cursor without NO SCROLL".into());
+            require::note(
+                root,
+                index,
+                About::Reading,
+                "scan: a cursor without NO SCROLL".into(),
+            );
             return;
         }
         if asks_for_transaction_ids(relation) {
-            require::note(root, index, "scan: a system column other than ctid".into());
+            require::note(
+                root,
+                index,
+                About::Reading,
+                "scan: a system column other than ctid".into(),
+            );
             return;
         }
         let mut translator = Translator::new(Scalars::Unknown);

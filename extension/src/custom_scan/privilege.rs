@@ -5,8 +5,7 @@
 
 use pgrx::pg_sys;
 
-use crate::asof_join::tree;
-use crate::pg::ports;
+use crate::pg::{ports, tree};
 
 /// Raises the error that PostgreSQL raises, if the user may not execute a function, operator or aggregate of some expressions.
 ///
@@ -27,6 +26,7 @@ pub unsafe fn check_execute(expressions: impl Iterator<Item = *mut pg_sys::Node>
                         (*node.cast::<pg_sys::ScalarArrayOpExpr>()).opfuncid
                     }
                     pg_sys::NodeTag::T_Aggref => (*node.cast::<pg_sys::Aggref>()).aggfnoid,
+                    pg_sys::NodeTag::T_WindowFunc => (*node.cast::<pg_sys::WindowFunc>()).winfnoid,
                     _ => return false,
                 };
                 functions.push((function, (*node).type_ == pg_sys::NodeTag::T_Aggref));

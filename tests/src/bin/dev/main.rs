@@ -8,7 +8,8 @@
 //! | `session` | `dev run` and `dev demo`: start, watch, stop |
 //! | `status` | the status line |
 //! | `checks` | `dev test`: each check, its count, the summary |
-//! | `bench` | `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
+//! | `peers` | `dev peers`: the servers that the bench compares with, installed and built |
+//! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
 //! Every command may be repeated: what is there already is left alone, quickly.
 
@@ -16,6 +17,7 @@ mod bench;
 mod checks;
 mod home;
 mod packages;
+mod peers;
 mod product;
 mod session;
 mod status;
@@ -31,7 +33,9 @@ Usage: cargo dev <command>
   psql [args]         psql in the running database
   test [check …]      everything that CI runs, or only the named checks
   setup               install what is missing, build, install the extension
+  bench [words]       short form of all benchmarks, or what lanes-bench is told (--help for its commands)
   bench-sql [options] time SQL on lanes tables beside heap, DuckDB, Polars and chDB (--help for the options)
+  peers               install and build the servers that the bench compares with (a few minutes, once)
   fmt                 format all code
   help                this text
 
@@ -54,7 +58,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
-    if !rest.is_empty() && !["psql", "test", "bench-sql"].contains(&command) {
+    if !rest.is_empty() && !["psql", "test", "bench", "bench-sql"].contains(&command) {
         return Err(Error::Other(format!(
             "`{command}` takes no arguments; see `cargo dev help`"
         )));
@@ -65,7 +69,9 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         "psql" => home::Home::from_environment()?.psql(rest),
         "test" => checks::run(rest),
         "setup" => product::set_up(packages::Purpose::Run),
-        "bench-sql" => bench::run(rest),
+        "peers" => peers::set_up(),
+        "bench" => bench::run(rest),
+        "bench-sql" => bench::run_sql(rest),
         "fmt" => product::format(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

@@ -1,0 +1,285 @@
+//! A row of the table as a data file, `definitions/<row>.toml`.
+//!
+//! ```toml
+//! order = 1                      # its place in the table
+//! title = "…"                    # what is asked, in words
+//! answer = "asof"                # the reference answer's name (see `reference`)
+//! parameters = ["since"]         # $1, $2 … of the SQL, by the reference's names; {since} in the peers' text
+//! note = "…"                     # optional: what a reader has to know about the queries
+//!
+//! [bar]                          # optional; every given part has to hold
+//! milliseconds = 10.0            # the median at most
+//! times_best_peer = 3.0          # the best peer's median is at least this many times ours
+//! bytes_per_row = 12.0           # or: the bytes that have to be read …
+//! table = "trades"               #     … for each row of this table …
+//! bandwidth_share = 0.85         #     … at this share of the read bandwidth of one core
+//! plus_floor = true              #     … after the floor's round trip
+//! engine = true                  # judged by the executor's own time, without the round trip
+//!
+//! [query.lanes]                  # and heap (as lanes when absent), duckdb, polars, chdb (none when absent)
+//! setup = ["…"]                  # statements before the query, not timed
+//! text = "SELECT …"              # SQL; for polars a Python expression over trades, quotes, events (frames), pl
+//!
+//! [[variant]]                    # the query for lanes under other settings, or in another form; reported, not judged
+//! name = "zone maps off"
+//! settings = ["lanes.zone_maps = off"]
+//! text = "…"                     # optional
+//! ```
+
+use crate::sql::generate::Data;
+use crate::sql::reference::{self, Parameter};
+use lanes_tests::error::{Error, Result};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A row of the table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// The file's name without its ending.
+    #[serde(skip)]
+    pub row: String,
+    /// Its place in the table.
+    pub order: u32,
+    /// What is asked, in words.
+    pub title: String,
+    /// The name of the reference answer.
+    pub answer: String,
+    /// Names of the parameters, `$1` first.
+    #[serde(default)]
+    pub parameters: Vec<String>,
+    /// What a reader has to know about the queries.
+    pub note: Option<String>,
+    /// What lanes has to reach.
+    pub bar: Option<Bar>,
+    /// The query of each engine.
+    pub query: BTreeMap<Engine, Query>,
+    /// Other forms of the query for lanes.
+    #[serde(default)]
+    pub variant: Vec<Variant>,
+}
+
+/// Whose dialect a query is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// PostgreSQL, on lanes tables.
+    Lanes,
+    /// PostgreSQL, on heap tables with indexes.
+    Heap,
+    DuckDb,
+    Polars,
+    ChDb,
+}
+
+/// What lanes has to reach; every part that is given has to hold.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bar {
+    /// The median at most, in milliseconds.
+    pub milliseconds: Option<f64>,
+    /// The best peer's median is at least this many times ours.
+    pub times_best_peer: Option<f64>,
+    /// The bytes that have to be read for each row of `table`.
+    pub bytes_per_row: Option<f64>,
+    /// The table that is read.
+    pub table: Option<String>,
+    /// The share of this machine's read bandwidth to reach.
+    pub bandwidth_share: Option<f64>,
+    /// Whether the floor's round trip is added to the time for reading.
+    #[serde(default)]
+    pub plus_floor: bool,
+    /// Whether the executor's own time is judged.
+    #[serde(default)]
+    pub engine: bool,
+}
+
+/// A query in one dialect.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Query {
+    /// Statements before it.
+    #[serde(default)]
+    pub setup: Vec<String>,
+    /// The query.
+    pub text: String,
+}
+
+/// Another form of the query for lanes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// Follows the system's name in the table.
+    pub name: String,
+    /// `name = value`, for the session.
+    #[serde(default)]
+    pub settings: Vec<String>,
+    /// The query, when it is another one.
+    pub text: Option<String>,
+}
+
+impl Definition {
+    /// Reads a definition and checks that what it names exists.
+    pub fn parse(row: &str, text: &str) -> std::result::Result<Definition, String> {
+        let mut definition: Definition = toml::from_str(text).map_err(|error| error.to_string())?;
+        definition.row = row.to_owned();
+        let none = Data::generate(0);
+        if reference::answer(&definition.answer, &none).is_none() {
+            return Err(format!(
+                "there is no reference answer `{}`",
+                definition.answer
+            ));
+        }
+        for name in &definition.parameters {
+            if reference::parameter(name, &none).is_none() {
+                return Err(format!("there is no parameter `{name}`"));
+            }
+        }
+        if !definition.query.contains_key(&Engine::Lanes) {
+            return Err("there is no [query.lanes]".to_owned());
+        }
+        if let Some(bar) = &definition.bar {
+            let table_is_known = bar
+                .table
+                .as_ref()
+                .is_some_and(|table| none.rows(table).is_some());
+            let parts = [
+                bar.bytes_per_row.is_some(),
+                bar.table.is_some(),
+                bar.bandwidth_share.is_some(),
+            ];
+            if parts.contains(&true) && !(parts.iter().all(|given| *given) && table_is_known) {
+                return Err(
+                    "bytes_per_row, table (a known one) and bandwidth_share go together".to_owned(),
+                );
+            }
+            if bar.milliseconds.is_none() && bar.times_best_peer.is_none() && !parts[0] {
+                return Err("the bar asks for nothing".to_owned());
+            }
+        }
+        Ok(definition)
+    }
+
+    /// The query for an engine; heap takes that of lanes when it has none of its own.
+    pub fn query(&self, engine: Engine) -> Option<&Query> {
+        match engine {
+            Engine::Heap => self
+                .query
+                .get(&Engine::Heap)
+                .or_else(|| self.query.get(&Engine::Lanes)),
+            _ => self.query.get(&engine),
+        }
+    }
+
+    /// The values of the parameters.
+    pub fn parameters(&self, data: &Data) -> Vec<Parameter> {
+        self.parameters
+            .iter()
+            .filter_map(|name| reference::parameter(name, data))
+            .collect()
+    }
+
+    /// A query's text with the parameters in place of their names: text in quotes, times in microseconds.
+    pub fn with_values(&self, text: &str, data: &Data) -> String {
+        let mut text = text.to_owned();
+        for (name, value) in self.parameters.iter().zip(self.parameters(data)) {
+            let value = match value {
+                Parameter::Float(number) => format!("{number:?}"),
+                Parameter::Text(text) => format!("'{text}'"),
+                Parameter::Time(microseconds) => microseconds.to_string(),
+            };
+            text = text.replace(&format!("{{{name}}}"), &value);
+        }
+        text
+    }
+}
+
+/// The folder of the definitions.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("definitions")
+}
+
+/// Reads all definitions, in the table's order.
+pub fn read_all() -> Result<Vec<Definition>> {
+    let folder = folder();
+    let mut definitions = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(Error::file("list", &folder))? {
+        let path = entry.map_err(Error::file("list", &folder))?.path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).map_err(Error::file("read", &path))?;
+        let row = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let definition = Definition::parse(&row, &text)
+            .map_err(|reason| Error::Other(format!("{}: {reason}", path.display())))?;
+        definitions.push(definition);
+    }
+    definitions.sort_by_key(|definition| (definition.order, definition.row.clone()));
+    Ok(definitions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_definition_parses_and_has_its_own_place() {
+        let definitions = read_all().unwrap();
+        assert_eq!(definitions.len(), 11);
+        assert!(
+            definitions
+                .windows(2)
+                .all(|pair| pair[0].order < pair[1].order)
+        );
+        assert_eq!(definitions[0].row, crate::sql::judge::FLOOR);
+    }
+
+    #[test]
+    fn no_name_of_a_parameter_is_left_in_a_peers_query() {
+        let data = Data::generate(10);
+        for definition in read_all().unwrap() {
+            for engine in [Engine::DuckDb, Engine::Polars, Engine::ChDb] {
+                if let Some(query) = definition.query(engine) {
+                    let text = definition.with_values(&query.text, &data);
+                    for name in [
+                        "price_threshold",
+                        "duration_threshold",
+                        "{symbol}",
+                        "{since}",
+                    ] {
+                        assert!(!text.contains(name), "{}: {text}", definition.row);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_exist_is_refused() {
+        let good = "order = 1\ntitle = 't'\nanswer = 'zero'\n[query.lanes]\ntext = 'SELECT 0'\n";
+        assert!(Definition::parse("x", good).is_ok());
+        for (from, to) in [
+            ("'zero'", "'nothing'"),
+            ("lanes", "heap"),
+            ("lanes", "oracle"),
+            ("order = 1", "order = 1\nparameters = ['unknown']"),
+            ("[query", "[bar]\nengine = true\n[query"),
+            ("[query", "[bar]\nbytes_per_row = 1.0\n[query"),
+            (
+                "[query",
+                "[bar]\nbytes_per_row = 1.0\ntable = 'x'\nbandwidth_share = 1.0\n[query",
+            ),
+            ("title", "titel"),
+        ] {
+            assert!(
+                Definition::parse("x", &good.replacen(from, to, 1)).is_err(),
+                "{from} -> {to}"
+            );
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! An engine in its own process, spoken to in JSON lines: `peers/<engine>_peer.py`, on top of `peers/loop.py`.
+//!
+//! ```text
+//! ──► {"setup": ["…"], "query": "…", "warm_up": 6, "repeat": 100, "repeat_min": 3, "budget_seconds": 10.0}
+//! ◄── {"ready": true, "version": "duckdb 2.0.0", "load_seconds": 1.5}               once, first
+//! ◄── {"seconds": [0.0047, …], "cpu_seconds": 0.0091, "answer": [["S0000", 99.5, 7]]}
+//! ◄── {"error": "…"}
+//! ```
+//!
+//! The loop runs inside the engine's process, so that no transport is in its times; an execution ends when its result is
+//! materialised in memory. A process that does not answer in time is killed, and a new one takes the rows that remain.
+
+use crate::sql::answer::{Answer, from_json, verify};
+use crate::sql::measurement::{Kind, Measurement};
+use crate::sql::options::Options;
+use crate::sql::postgres_run::first_line;
+use crate::sql::statistics::Times;
+use lanes_tests::error::{Error, Result};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// ClickHouse compiles an expression when it has met it three times.
+const WARM_UP: usize = 6;
+const REPEAT_MIN: usize = 3;
+/// Loading and indexing.
+const READY_TIMEOUT: Duration = Duration::from_secs(300);
+/// Warm-up, the least number of executions and the budget.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
+
+/// How to start an engine.
+#[derive(Debug, Clone)]
+pub struct Start<'a> {
+    /// The system, as it is printed.
+    pub system: &'a str,
+    /// The script's name without `_peer.py`.
+    pub script: &'a str,
+    /// Threads that it may use.
+    pub threads: usize,
+    /// The folder of the scripts.
+    pub scripts: PathBuf,
+    /// The folder of the Parquet files.
+    pub data: PathBuf,
+}
+
+/// A running engine.
+#[derive(Debug)]
+pub struct Peer {
+    child: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+    /// Name and version, in its own words.
+    pub version: String,
+}
+
+/// A query for it.
+pub struct Question<'a> {
+    /// The row.
+    pub row: &'a str,
+    /// Statements before it.
+    pub setup: Vec<String>,
+    /// What is timed.
+    pub text: String,
+    /// The reference.
+    pub expected: &'a Answer,
+}
+
+impl Peer {
+    /// Starts the engine and waits until it has its data.
+    pub fn start(start: &Start, options: &Options) -> Result<Peer> {
+        let log = options.folder.join(format!("{}.log", start.system));
+        let log_file = File::create(&log).map_err(Error::file("create", &log))?;
+        let mut command = Command::new(&options.python);
+        command.arg(start.scripts.join(format!("{}_peer.py", start.script)));
+        command.arg(&start.data).arg(start.threads.to_string());
+        command.env("POLARS_MAX_THREADS", start.threads.to_string());
+        let spawned = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log_file)
+            .spawn();
+        let mut child = spawned.map_err(|source| Error::Spawn {
+            program: options.python.display().to_string(),
+            source,
+        })?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Error::Other(format!("{} has no pipes", start.system)));
+        };
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output)
+                .lines()
+                .map_while(std::result::Result::ok)
+            {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut peer = Peer {
+            child,
+            input,
+            lines,
+            version: String::new(),
+        };
+        match peer.receive(READY_TIMEOUT) {
+            Ok(ready) if ready["ready"] == Value::Bool(true) => {
+                peer.version = ready["version"].as_str().unwrap_or(start.system).to_owned();
+                Ok(peer)
+            }
+            Ok(other) => Err(Error::Other(format!(
+                "{}: {}",
+                start.system, other["error"]
+            ))),
+            Err(reason) => Err(Error::Other(format!(
+                "{}: {reason}; see {}",
+                start.system,
+                log.display()
+            ))),
+        }
+    }
+
+    /// Times a question. The second value says whether the process can be asked again.
+    pub fn measure(
+        &mut self,
+        system: &str,
+        question: &Question,
+        options: &Options,
+    ) -> (Measurement, bool) {
+        let result = self.ask(question, options);
+        let usable = result.is_ok();
+        let measurement = match result.and_then(|answer| understood(&answer, question)) {
+            Ok((times, cpu)) => {
+                let mut measurement = Measurement::new(question.row, system, Kind::Peer, Ok(times));
+                measurement.server_cpu = cpu;
+                measurement
+            }
+            Err(reason) => {
+                Measurement::new(question.row, system, Kind::Peer, Err(first_line(&reason)))
+            }
+        };
+        (measurement, usable)
+    }
+
+    fn ask(
+        &mut self,
+        question: &Question,
+        options: &Options,
+    ) -> std::result::Result<Value, String> {
+        let request = json!({
+            "setup": question.setup, "query": question.text, "warm_up": WARM_UP, "repeat": options.repeat,
+            "repeat_min": REPEAT_MIN.min(options.repeat), "budget_seconds": options.budget.as_secs_f64(),
+        });
+        writeln!(self.input, "{request}")
+            .map_err(|error| format!("it does not listen: {error}"))?;
+        self.receive(ANSWER_TIMEOUT.max(4 * options.budget))
+    }
+
+    fn receive(&mut self, timeout: Duration) -> std::result::Result<Value, String> {
+        match self.lines.recv_timeout(timeout) {
+            Ok(line) => {
+                serde_json::from_str(&line).map_err(|error| format!("it wrote no JSON: {error}"))
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                Err(format!("no answer within {} s", timeout.as_secs()))
+            }
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err("it ended".to_owned()),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // Nothing that it keeps has to be saved.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Verifies an answer and gives its times and CPU time an execution, in milliseconds.
+fn understood(
+    answer: &Value,
+    question: &Question,
+) -> std::result::Result<(Times, Option<f64>), String> {
+    if let Some(error) = answer["error"].as_str() {
+        return Err(error.to_owned());
+    }
+    from_json(&answer["answer"])
+        .and_then(|actual| verify(question.expected, &actual))
+        .map_err(|reason| format!("wrong answer: {reason}"))?;
+    let seconds = answer["seconds"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let times: Vec<f64> = seconds
+        .iter()
+        .filter_map(Value::as_f64)
+        .map(|seconds| seconds * 1e3)
+        .collect();
+    let count = times.len() as f64;
+    let cpu = answer["cpu_seconds"]
+        .as_f64()
+        .map(|seconds| seconds * 1e3 / count);
+    Ok((
+        Times::new(times).ok_or_else(|| "no executions".to_owned())?,
+        cpu,
+    ))
+}
+
+/// Whether a Python program with the packages is there.
+pub fn is_available(python: &Path) -> bool {
+    python.exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::answer::Value::Integer;
+
+    #[test]
+    fn a_wrong_answer_has_no_time() {
+        let expected = vec![vec![Integer(7)]];
+        let question = Question {
+            row: "x",
+            setup: Vec::new(),
+            text: String::new(),
+            expected: &expected,
+        };
+        let right =
+            json!({"seconds": [0.002, 0.001, 0.003], "cpu_seconds": 0.009, "answer": [[7]]});
+        let (times, cpu) = understood(&right, &question).unwrap();
+        assert_eq!((times.median(), times.count()), (2.0, 3));
+        assert!((cpu.unwrap() - 3.0).abs() < 1e-12);
+        let wrong = json!({"seconds": [0.001], "answer": [[8]]});
+        assert!(
+            understood(&wrong, &question)
+                .unwrap_err()
+                .starts_with("wrong answer")
+        );
+        assert_eq!(
+            understood(&json!({"error": "no"}), &question),
+            Err("no".to_owned())
+        );
+        assert!(understood(&json!({"seconds": [], "answer": [[7]]}), &question).is_err());
+        assert!(understood(&json!({}), &question).is_err());
+    }
+}
