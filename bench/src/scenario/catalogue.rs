@@ -5,6 +5,7 @@ use super::findings::Findings;
 use super::options::Options;
 use super::{ceiling, context, durability, events, page, shards};
 use crate::machine::Machine;
+use crate::remote_write;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 
@@ -39,6 +40,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "ceiling",
         help: "trivial GETs over few and many connections: what the HTTP server alone does",
         run: ceiling::run,
+    },
+    Scenario {
+        name: "remote-write",
+        help: "CPU for a million samples of new and of known series, beside VictoriaMetrics and Prometheus",
+        run: remote_write::cost::run,
     },
 ];
 

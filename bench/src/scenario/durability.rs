@@ -70,10 +70,17 @@ pub fn run(run: &Run) -> Result<Findings> {
     for access_method in ["lanes", "heap"] {
         for synchronous in [true, false] {
             let level = if synchronous { "on" } else { "off" };
-            let row = format!("INSERT of one row by SQL, synchronous_commit {level}, 1 connections");
+            let row =
+                format!("INSERT of one row by SQL, synchronous_commit {level}, 1 connections");
             if run.options.wants(&row) {
                 let settings = sql_loop(&definition, access_method, 1, synchronous);
-                report(&mut findings, &row, access_method, "commits/s", sql_loop::commits(&system, &settings));
+                report(
+                    &mut findings,
+                    &row,
+                    access_method,
+                    "commits/s",
+                    sql_loop::commits(&system, &settings),
+                );
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use pgrx::pg_sys;
 
-use super::join_plan::number_types;
 use super::offer::{VECTOR_SHARE, quals};
 use super::own_aggregate::Arrival;
 use super::time_join::TimeJoin;
@@ -42,7 +41,7 @@ pub unsafe fn offer(
             None => Translator::new(Scalars::Unknown),
             Some(join) => {
                 fits_memory(join)?;
-                Translator::of_join(Scalars::Unknown, index, number_types(&join.plan))
+                Translator::of_join(Scalars::Unknown, index, &join.plan)
             }
         };
         let mut filters = std::ptr::null_mut();

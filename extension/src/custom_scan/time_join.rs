@@ -10,7 +10,7 @@
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
-use super::join_plan::{JoinPlan, Wanted};
+use super::join_plan::{Computed, JoinPlan, Wanted};
 use super::translate::Translation;
 use super::{offer, plan};
 use crate::asof_join::match_shape::{Output, match_shape};
@@ -142,13 +142,11 @@ impl TimeJoin {
                             if aggregates { no_window } else { no_match }
                         )
                     })?;
-                    let outputs = shape.outputs.iter().map(|output| match output {
-                        Output::Column(column) => *column,
-                        Output::Other => 0,
-                    });
+                    let (outputs, computed) = outputs(root, query, &shape.outputs);
                     let wanted = Wanted::Nearest {
                         backward: shape.backward,
-                        outputs: outputs.collect(),
+                        outputs,
+                        computed,
                     };
                     (shape, wanted)
                 }
@@ -180,6 +178,74 @@ impl TimeJoin {
                 plan: JoinPlan::of(&shape, wanted, is_inner)?,
             })
         }
+    }
+}
+
+/// The columns of a sub-select, and those that are computed from its table's columns.
+unsafe fn outputs(
+    root: *mut pg_sys::PlannerInfo,
+    query: *mut pg_sys::Query,
+    outputs: &[Output],
+) -> (Vec<i16>, Vec<Computed>) {
+    let columns = outputs.iter().map(|output| match output {
+        Output::Column(column) => *column,
+        Output::Other => 0,
+    });
+    let (mut columns, mut computed): (Vec<i16>, _) = (columns.collect(), Vec::new());
+    // SAFETY: a live query that is not planned.
+    unsafe {
+        let targets = nodes::list::<pg_sys::TargetEntry>((*query).targetList);
+        for (place, target) in targets.enumerate() {
+            if outputs[place] == Output::Other
+                && !(*target).resjunk
+                && let Some(expression) = over_outputs(root, (*target).expr.cast(), &mut columns)
+            {
+                computed.push((place, expression));
+            }
+        }
+    }
+    (columns, computed)
+}
+
+/// An expression over a table's columns as one over outputs, to which columns are added that are none yet. `None` if it is
+/// over anything else, or over nothing: where a left row finds nothing it must be NULL, as what the engine computes of NULL is.
+unsafe fn over_outputs(
+    root: *mut pg_sys::PlannerInfo,
+    expression: *mut pg_sys::Node,
+    columns: &mut Vec<i16>,
+) -> Option<*mut pg_sys::Node> {
+    let (mut fits, mut has_column) = (true, false);
+    // SAFETY: a live expression; the copy is ours to change; casts follow tags.
+    unsafe {
+        let copy = pg_sys::eval_const_expressions(root, tree::copy(expression));
+        tree::walk_expression(copy, &mut |node, _| {
+            match (*node).type_ {
+                pg_sys::NodeTag::T_Var => {
+                    let variable = &mut *node.cast::<pg_sys::Var>();
+                    fits &= variable.varlevelsup == 0 && variable.varattno > 0;
+                    has_column = true;
+                    let known = columns.iter().position(|known| *known == variable.varattno);
+                    let place = known.unwrap_or_else(|| {
+                        columns.push(variable.varattno);
+                        columns.len() - 1
+                    });
+                    variable.varno = pg_sys::INNER_VAR;
+                    variable.varattno = place as i16 + 1;
+                }
+                pg_sys::NodeTag::T_Param => {
+                    let parameter = node.cast::<pg_sys::Param>();
+                    fits &= (*parameter).paramkind == pg_sys::ParamKind::PARAM_EXTERN;
+                }
+                pg_sys::NodeTag::T_SubLink | pg_sys::NodeTag::T_SubPlan => fits = false,
+                _ => {}
+            }
+            !fits
+        });
+        if !fits || !has_column {
+            return None;
+        }
+        pg_sys::fix_opfuncids(copy);
+        Some(copy)
     }
 }
 

@@ -134,7 +134,7 @@ unsafe fn offer_rows(
         fits_memory(join)?;
         let left = join.left_relation;
         let index = (*left).relid;
-        let mut translator = Translator::of_join(Scalars::Unknown, index, number_types(&join.plan));
+        let mut translator = Translator::of_join(Scalars::Unknown, index, &join.plan);
         let mut filters = std::ptr::null_mut();
         for qual in quals(root, left) {
             if (*qual).pseudoconstant || (*qual).security_level > 0 {
