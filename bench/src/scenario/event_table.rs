@@ -6,36 +6,41 @@ use crate::load::Outcome;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::provision::GATEWAY;
 use postgres::Client;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-const TABLE: &str = "events";
-
-/// A table, made anew.
+/// A table of its own for each load: a gateway that knows an earlier one by its identity would first have to learn otherwise,
+/// which is no part of what is measured.
 pub struct EventTable {
     client: Client,
+    name: String,
 }
 
 impl EventTable {
-    /// Makes the table, in place of an earlier one.
+    /// Makes a table, and removes those of earlier loads.
     ///
     /// # Errors
     /// PostgreSQL's.
     pub fn create(system: &System, logged: bool) -> Result<EventTable> {
         let mut client = system.connect()?;
         let kind = if logged { "" } else { "UNLOGGED" };
+        for row in client.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename ~ '^events_[0-9]+$'", &[])? {
+            client.batch_execute(&format!("DROP TABLE public.{}", row.get::<_, &str>(0)))?;
+        }
+        static TABLES: AtomicU64 = AtomicU64::new(0);
+        let name = format!("events_{}", TABLES.fetch_add(1, Ordering::Relaxed));
         client.batch_execute(&format!(
             "SET search_path = public;
-             DROP TABLE IF EXISTS {TABLE};
-             CREATE {kind} TABLE {TABLE} ({COLUMNS}) USING lanes;
-             GRANT INSERT, SELECT ON {TABLE} TO {GATEWAY}"
+             CREATE {kind} TABLE {name} ({COLUMNS}) USING lanes;
+             GRANT INSERT, SELECT ON {name} TO {GATEWAY}"
         ))?;
         // What an earlier load has left to be written is none of this one's business.
         client.batch_execute("CHECKPOINT")?;
-        Ok(EventTable { client })
+        Ok(EventTable { client, name })
     }
 
     /// Its name in URLs.
-    pub fn name(&self) -> &'static str {
-        TABLE
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Compares count and sums with those of the requests that were acknowledged.
@@ -45,7 +50,7 @@ impl EventTable {
     /// acknowledged may be missing, and no more may be there than was sent.
     pub fn verify(mut self, requests: &EventRequests, outcome: &Outcome) -> Result<()> {
         let row = self.client.query_one(
-            &format!("SELECT count(*), coalesce(sum(duration::float8), 0), count(*) FILTER (WHERE is_error) FROM {TABLE}"),
+            &format!("SELECT count(*), coalesce(sum(duration::float8), 0), count(*) FILTER (WHERE is_error) FROM {}", self.name),
             &[],
         )?;
         let found: (i64, f64, i64) = (row.get(0), row.get(1), row.get(2));
@@ -84,7 +89,10 @@ impl EventTable {
     /// Each name has as many events as its places in a batch make.
     fn verify_services(&mut self, requests: &EventRequests, acknowledged: u64) -> Result<()> {
         let rows = self.client.query(
-            &format!("SELECT service, count(*) FROM {TABLE} GROUP BY service"),
+            &format!(
+                "SELECT service, count(*) FROM {} GROUP BY service",
+                self.name
+            ),
             &[],
         )?;
         let mut found: Vec<(String, i64)> =
