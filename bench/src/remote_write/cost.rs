@@ -196,3 +196,23 @@ fn both(
         known: second,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits_and_names_systems_that_there_are() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let definition: Definition = Run::read("remote-write", &options).unwrap().definition().unwrap();
+            let systems = definition.systems.iter().map(String::as_str);
+            assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
+            assert!(systems.count() > 0 && definition.systems.contains(&definition.yardstick));
+        }
+    }
+}

@@ -33,6 +33,9 @@ struct Definition {
     fleet: Fleet,
 }
 
+/// After the first scrape: what new series leave to be done is not the first row's.
+const SETTLE: Duration = Duration::from_secs(6);
+
 /// Measures it.
 ///
 /// # Errors
@@ -93,6 +96,7 @@ fn soak(
     let unhurried = Way {
         pace: Pace::Closed,
         attempts_again: ATTEMPTS_TO_KNOW,
+        settle: SETTLE,
         ..way.clone()
     };
     let first = send(system, &first, &unhurried)?;
@@ -162,4 +166,24 @@ fn record(
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits_and_names_systems_that_there_are() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let definition: Definition = Run::read("soak", &options).unwrap().definition().unwrap();
+            let systems = definition.systems.iter().map(String::as_str);
+            assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
+            assert!(systems.count() > 0 && definition.every_seconds <= definition.seconds);
+        }
+    }
 }

@@ -40,10 +40,10 @@ const ROWS: [(&str, &str); 10] = [
     ("memory of all processes", "MiB"),
     ("p50 of a request", "ms"),
     ("p99 of a request", "ms"),
-    ("retries", "requests"),
-    ("packets dropped", "packets"),
+    ("retries, warm-up included", "requests"),
+    ("packets dropped, warm-up included", "packets"),
     ("most bytes pending", "bytes"),
-    ("scrapes failed", "scrapes"),
+    ("scrapes failed, warm-up included", "scrapes"),
     ("changes of the list of targets", "changes"),
 ];
 /// How often vmagent's metrics are looked at for what is pending.
@@ -190,4 +190,24 @@ fn check_held(system: &str, held: Held, pushed: u64) -> Result<()> {
         "{system} holds {} samples; vmagent pushed {pushed}",
         held.samples
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits_and_names_systems_that_there_are() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let definition: Definition = Run::read("vmagent", &options).unwrap().definition().unwrap();
+            let systems = definition.systems.iter().map(String::as_str);
+            assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
+            assert!(systems.count() > 0 && definition.churn_targets <= definition.targets);
+        }
+    }
 }
