@@ -209,7 +209,10 @@ mod tests {
                 short,
                 ..Options::default()
             };
-            let definition: Definition = Run::read("remote-write", &options).unwrap().definition().unwrap();
+            let definition: Definition = Run::read("remote-write", &options)
+                .unwrap()
+                .definition()
+                .unwrap();
             let systems = definition.systems.iter().map(String::as_str);
             assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
             assert!(systems.count() > 0 && definition.systems.contains(&definition.yardstick));

@@ -173,11 +173,8 @@ fn measure(
     ];
     let notes = vec![
         format!("vmagent {:.2} CPU-s/1M", its_cpu * 1e6 / samples.max(1.0)),
-        format!(
-            "{} series, {} requests",
-            system.series()?,
-            end.requests_taken()
-        ),
+        format!("{} series", system.series()?),
+        format!("answers, warm-up included: {}", end.answers()),
     ];
     Ok((figures, notes))
 }
@@ -204,7 +201,10 @@ mod tests {
                 short,
                 ..Options::default()
             };
-            let definition: Definition = Run::read("vmagent", &options).unwrap().definition().unwrap();
+            let definition: Definition = Run::read("vmagent", &options)
+                .unwrap()
+                .definition()
+                .unwrap();
             let systems = definition.systems.iter().map(String::as_str);
             assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
             assert!(systems.count() > 0 && definition.churn_targets <= definition.targets);
