@@ -5,6 +5,7 @@ use super::findings::Findings;
 use super::options::Options;
 use super::{ceiling, context, page};
 use crate::machine::Machine;
+use crate::remote_write;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 
@@ -19,11 +20,18 @@ pub struct Scenario {
 }
 
 /// All of them, in the order in which `lanes-bench all` runs them.
-pub const SCENARIOS: &[Scenario] = &[Scenario {
-    name: "ceiling",
-    help: "trivial GETs over few and many connections: what the HTTP server alone does",
-    run: ceiling::run,
-}];
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "ceiling",
+        help: "trivial GETs over few and many connections: what the HTTP server alone does",
+        run: ceiling::run,
+    },
+    Scenario {
+        name: "remote-write",
+        help: "CPU for a million samples of new and of known series, beside VictoriaMetrics and Prometheus",
+        run: remote_write::cost::run,
+    },
+];
 
 /// The scenario of a name.
 pub fn find(name: &str) -> Option<&'static Scenario> {
