@@ -78,7 +78,7 @@ fn constraints_policies_and_privileges_hold() {
     let (cluster, _passwords, gateway) = begin(
         "events_constraints",
         "CREATE TABLE checked (n int8 CHECK (n < 100), twice int8 GENERATED ALWAYS AS (n * 2) STORED) USING lanes;
-         CREATE TABLE keyed (n int8 PRIMARY KEY) USING lanes;
+         CREATE TABLE keyed (n int8 PRIMARY KEY);
          CREATE TABLE policed (n int8) USING lanes;
          ALTER TABLE policed ENABLE ROW LEVEL SECURITY;
          CREATE TABLE parts (n int8) PARTITION BY RANGE (n);
