@@ -55,11 +55,13 @@ pub enum Way {
 impl Target {
     /// Opens the table for inserting.
     pub fn open(table: pg_sys::Oid) -> Result<Target, Refusal> {
-        // SAFETY: plain calls on an open relation; an unknown oid raises an ERROR.
+        // SAFETY: plain calls; the relation is used only if it could be opened.
         unsafe {
-            let target = Target {
-                relation: pg_sys::table_open(table, pg_sys::RowExclusiveLock as i32),
-            };
+            let relation = pg_sys::try_relation_open(table, pg_sys::RowExclusiveLock as i32);
+            if relation.is_null() {
+                return Err(Refusal::NoTable { table });
+            }
+            let target = Target { relation };
             let form = (*target.relation).rd_rel;
             let name = c"lanes.append()".as_ptr();
             if (*form).relpersistence != pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char {
