@@ -21,6 +21,22 @@ pub fn run(words: &[String]) -> Result<()> {
     }
 }
 
+/// Installs and builds everything that the bench compares with.
+pub fn set_up_peers() -> Result<()> {
+    set_up_python()?;
+    peers::set_up()
+}
+
+/// The set-up of `dev run`, and the peers that are Python packages.
+fn set_up_python() -> Result<()> {
+    set_up(Purpose::Bench)?;
+    let requirements = place::workspace().join("bench/peers/requirements.txt");
+    if let Err(error) = python(&place::target().join("bench/venv"), &requirements) {
+        eprintln!("the peers' Python packages cannot be installed: {error}");
+    }
+    Ok(())
+}
+
 /// Sets everything up and times SQL with these options.
 pub fn run_sql(options: &[String]) -> Result<()> {
     let mut words = vec!["sql".to_owned()];
@@ -33,11 +49,7 @@ fn run_program(options: &[String]) -> Result<()> {
         .iter()
         .any(|option| option == "--help" || option == "-h");
     if !asks_for_help {
-        set_up(Purpose::Bench)?;
-        let requirements = place::workspace().join("bench/peers/requirements.txt");
-        if let Err(error) = python(&place::target().join("bench/venv"), &requirements) {
-            eprintln!("the peers' Python packages cannot be installed: {error}");
-        }
+        set_up_python()?;
         let needs_servers = options
             .first()
             .is_some_and(|word| WITH_SERVERS.contains(&word.as_str()));

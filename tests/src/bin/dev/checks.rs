@@ -3,6 +3,7 @@
 //! A check gives the number of tests that passed and failed; a check that cannot count (formatting, lints) is one test. A
 //! failed check does not stop the next ones, except that nothing can be checked without the set-up.
 
+use crate::images;
 use crate::packages::Purpose;
 use crate::product::{cargo, set_up};
 use crate::python_client;
@@ -40,7 +41,7 @@ struct Check {
     run: fn() -> Result<Count>,
 }
 
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     Check {
         name: "fmt",
         needs_set_up: false,
@@ -70,6 +71,11 @@ const CHECKS: [Check; 7] = [
         name: "whole-path",
         needs_set_up: true,
         run: whole_path_tests,
+    },
+    Check {
+        name: "images",
+        needs_set_up: true,
+        run: images::check,
     },
     Check {
         name: "python",

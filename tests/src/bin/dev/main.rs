@@ -9,6 +9,7 @@
 //! | `status` | the status line |
 //! | `checks` | `dev test`: each check, its count, the summary |
 //! | `python_env`, `python_client` | virtual environments of Python; the check of the Python client |
+//! | `images` | the check of the container images' files |
 //! | `peers` | `dev peers`: the servers that the bench compares with, installed and built |
 //! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
@@ -17,6 +18,7 @@
 mod bench;
 mod checks;
 mod home;
+mod images;
 mod packages;
 mod peers;
 mod product;
@@ -36,9 +38,10 @@ Usage: cargo dev <command>
   psql [args]         psql in the running database
   test [check …]      everything that CI runs, or only the named checks
   setup               install what is missing, build, install the extension
+  stage <folder>      install what is missing, build, lay extension and gateway below a folder: for images
   bench [words]       short form of all benchmarks, or what lanes-bench is told (--help for its commands)
   bench-sql [options] time SQL on lanes tables beside heap, DuckDB, Polars and chDB (--help for the options)
-  peers               install and build the servers that the bench compares with (a few minutes, once)
+  peers               install and build everything that the bench compares with (a few minutes, once)
   fmt                 format all code
   help                this text
 
@@ -61,7 +64,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
-    if !rest.is_empty() && !["psql", "test", "bench", "bench-sql"].contains(&command) {
+    if !rest.is_empty() && !["psql", "test", "stage", "bench", "bench-sql"].contains(&command) {
         return Err(Error::Other(format!(
             "`{command}` takes no arguments; see `cargo dev help`"
         )));
@@ -72,7 +75,11 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         "psql" => home::Home::from_environment()?.psql(rest),
         "test" => checks::run(rest),
         "setup" => product::set_up(packages::Purpose::Run),
-        "peers" => peers::set_up(),
+        "stage" => match rest {
+            [folder] => product::stage(std::path::Path::new(folder)),
+            _ => Err(Error::Other("`stage` takes one folder".to_owned())),
+        },
+        "peers" => bench::set_up_peers(),
         "bench" => bench::run(rest),
         "bench-sql" => bench::run_sql(rest),
         "fmt" => product::format(),

@@ -19,7 +19,7 @@ pub enum Purpose {
     Run,
     /// `make demo`: Prometheus too.
     Demo,
-    /// `make test`: Prometheus, and virtual environments of Python.
+    /// `make test`: Prometheus, virtual environments of Python, readers of compose files and shell scripts.
     Test,
     /// `make bench-sql`: virtual environments of Python too.
     Bench,
@@ -95,8 +95,8 @@ fn wanted(purpose: Purpose) -> Vec<String> {
             packages.extend(["prometheus", "prometheus-node-exporter"].map(str::to_owned));
         }
         Purpose::Test => {
-            let more = ["prometheus", "prometheus-node-exporter", "python3-venv"];
-            packages.extend(more.map(str::to_owned));
+            packages.extend(["prometheus", "prometheus-node-exporter"].map(str::to_owned));
+            packages.extend(["python3-venv", "docker-compose", "shellcheck"].map(str::to_owned));
         }
         Purpose::Bench => packages.push("python3-venv".to_owned()),
         Purpose::Peers => {

@@ -14,6 +14,27 @@ const PGRX_VERSION: &str = "0.18.1";
 
 /// Installs what is missing, builds, installs the extension.
 pub fn set_up(purpose: Purpose) -> Result<()> {
+    install(&build(purpose)?, Path::new("/"))
+}
+
+/// Installs what is missing, builds, and lays the extension and the gateway under `root` as they would lie under `/`: for images.
+pub fn stage(root: &Path) -> Result<()> {
+    let package = build(Purpose::Run)?;
+    for folder in [place::extension_libraries(), place::extension_scripts()] {
+        place::make_folder(&under(root, &folder))?;
+    }
+    install(&package, root)?;
+    let programs = root.join("usr/local/bin");
+    place::make_folder(&programs)?;
+    run(Command::new("install")
+        .args(["-m", "0755"])
+        .arg(place::gateway_program()?)
+        .arg(programs.join("lanes-gateway")))?;
+    Ok(())
+}
+
+/// Installs what is missing and builds; the folder that is returned has the extension's files under their final paths.
+fn build(purpose: Purpose) -> Result<PathBuf> {
     packages::install(purpose)?;
     let pgrx = Pgrx::find_or_install()?;
     pgrx.register_postgres()?;
@@ -29,7 +50,7 @@ pub fn set_up(purpose: Purpose) -> Result<()> {
         "==> building the extension for PostgreSQL {}",
         place::POSTGRES_MAJOR
     );
-    install(&pgrx.package()?)
+    pgrx.package()
 }
 
 /// Formats all code.
@@ -148,12 +169,17 @@ fn pg_config() -> Result<PathBuf> {
     Ok(place::postgres_programs()?.join("pg_config"))
 }
 
-/// Brings the packaged files to their final places where they differ: each under a new name first and then renamed, since
+/// A path of the system below another root.
+fn under(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Brings the packaged files to their places below `root` where they differ: each under a new name first and then renamed, since
 /// a running Postgres has the library mapped and must keep the old one.
-fn install(package: &Path) -> Result<()> {
+fn install(package: &Path, root: &Path) -> Result<()> {
     let mut changed = 0;
-    for target in [place::extension_libraries(), place::extension_scripts()] {
-        let source = package.join(target.strip_prefix("/").unwrap_or(&target));
+    for folder in [place::extension_libraries(), place::extension_scripts()] {
+        let (source, target) = (under(package, &folder), under(root, &folder));
         for entry in std::fs::read_dir(&source).map_err(Error::file("list", &source))? {
             let entry = entry.map_err(Error::file("list", &source))?;
             let (from, to) = (entry.path(), target.join(entry.file_name()));
@@ -185,7 +211,7 @@ fn install(package: &Path) -> Result<()> {
         0 => println!("    already installed"),
         _ => println!(
             "    installed in {}",
-            place::extension_libraries().display()
+            under(root, &place::extension_libraries()).display()
         ),
     }
     Ok(())
@@ -195,5 +221,29 @@ fn same_bytes(left: &Path, right: &Path) -> bool {
     match (std::fs::read(left), std::fs::read(right)) {
         (Ok(left), Ok(right)) => left == right,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_package_come_to_their_places_below_the_root() {
+        let folder = std::env::temp_dir().join(format!("lanes-stage-{}", std::process::id()));
+        let (package, root) = (folder.join("package"), folder.join("root"));
+        for place in [place::extension_libraries(), place::extension_scripts()] {
+            place::make_folder(&under(&package, &place)).unwrap();
+            place::make_folder(&under(&root, &place)).unwrap();
+        }
+        let library = place::extension_libraries().join("lanes.so");
+        for text in ["first", "second"] {
+            std::fs::write(under(&package, &library), text).unwrap();
+            install(&package, &root).unwrap();
+            assert_eq!(std::fs::read_to_string(under(&root, &library)).unwrap(), text);
+        }
+        let kept = std::fs::read_dir(under(&root, &place::extension_libraries())).unwrap();
+        assert_eq!(kept.count(), 1, "no draft is left");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

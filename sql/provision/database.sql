@@ -1,0 +1,23 @@
+-- The database `lanes`: extension and privileges. Run by a superuser in that database, after roles.sql. Safe to run again.
+
+CREATE EXTENSION IF NOT EXISTS lanes;
+-- Does nothing when the installed version is the newest.
+ALTER EXTENSION lanes UPDATE;
+
+SELECT lanes.grant_gateway('lanes_gateway');
+SELECT lanes.grant_reader('lanes');
+-- PostgreSQL's default path begins with a schema named like the role, which here is the extension's own.
+ALTER ROLE lanes IN DATABASE lanes SET search_path = public;
+
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'lanes_reader') THEN
+        PERFORM lanes.grant_reader('lanes_reader');
+        ALTER DEFAULT PRIVILEGES FOR ROLE lanes IN SCHEMA public GRANT SELECT ON TABLES TO lanes_reader;
+        -- Dashboards call time_bucket without a schema.
+        ALTER ROLE lanes_reader IN DATABASE lanes SET search_path = public, lanes;
+        ALTER ROLE lanes_reader IN DATABASE lanes SET default_transaction_read_only = on;
+        ALTER ROLE lanes_reader IN DATABASE lanes SET statement_timeout = '60s';
+    END IF;
+END
+$$;

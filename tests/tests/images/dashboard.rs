@@ -1,0 +1,151 @@
+//! The dashboard's queries, with Grafana's macros put in.
+
+use crate::database::Database;
+use lanes_tests::gateway::{Gateway, Settings};
+use lanes_tests::place;
+use lanes_tests::remote_write::{Series, body};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// One query of the dashboard.
+struct Query {
+    panel: String,
+    sql: String,
+}
+
+fn queries() -> Vec<Query> {
+    let file = place::workspace().join("docker/grafana/dashboards/pg_lanes.json");
+    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let mut found = Vec::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            assert_eq!(target["datasource"]["uid"], "lanes", "{panel}");
+            found.push(Query {
+                panel: panel["title"].as_str().unwrap().to_owned(),
+                sql: target["rawSql"].as_str().unwrap().to_owned(),
+            });
+        }
+    }
+    found
+}
+
+/// What Grafana's PostgreSQL data source makes of its macros when its TimescaleDB toggle is on.
+fn expanded(sql: &str) -> String {
+    let sql = sql
+        .replace(
+            "$__timeFilter(ts)",
+            "ts BETWEEN '2000-01-01T00:00:00Z' AND '2100-01-01T00:00:00Z'",
+        )
+        .replace("$__timeGroup(ts, $__interval)", "time_bucket('5.000s',ts)");
+    assert!(
+        !sql.contains("$__"),
+        "a macro that this test does not know: {sql}"
+    );
+    sql
+}
+
+/// The metrics whose views the queries read.
+fn metrics(queries: &[Query]) -> BTreeSet<String> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut found = BTreeSet::new();
+    for query in queries {
+        for rest in query.sql.split("metrics.").skip(1) {
+            let rest = rest.trim_start_matches('"');
+            let end = rest.find(|letter| !is_name(letter)).unwrap_or(rest.len());
+            found.insert(rest[..end].to_owned());
+        }
+    }
+    found
+}
+
+/// Three samples, 5 s apart, of every metric, with every label that the dashboard asks for.
+fn samples(metrics: &BTreeSet<String>) -> Vec<u8> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now = i64::try_from(now.as_millis()).unwrap();
+    let labels = [
+        ("instance", "i:1"),
+        ("job", "test"),
+        ("level", "wal"),
+        ("mode", "user"),
+        ("route", "/r"),
+        ("status", "204"),
+    ];
+    let series: Vec<Series> = metrics
+        .iter()
+        .map(|metric| {
+            let samples = (0..3).map(|step| (now - 10_000 + step * 5_000, 100.0 + step as f64));
+            Series::new(metric, &labels, samples.collect())
+        })
+        .collect();
+    body(&series)
+}
+
+#[test]
+fn every_query_of_the_dashboard_has_an_answer() {
+    let mut database = Database::start("images_dashboard");
+    let settings = Settings {
+        folder: database.folder().join("gateway"),
+        port: lanes_tests::port::free().unwrap(),
+        postgres_port: database.port(),
+        password: database.password("gateway", "lanes_gateway"),
+        environment: vec![(
+            "LANES_GATEWAY_SELF_SCRAPE_INTERVAL".to_owned(),
+            "0".to_owned(),
+        )],
+    };
+    let mut gateway = Gateway::start(settings).unwrap();
+    let queries = queries();
+    assert!(queries.len() > 10);
+    let answer = gateway
+        .remote_write(&samples(&metrics(&queries)), None)
+        .unwrap();
+    assert_eq!(answer.status, 204, "{}", answer.body);
+
+    let mut reader = database.connect("lanes_reader");
+    reader.batch_execute("SET lanes.vectorize = on").unwrap();
+    for query in &queries {
+        let sql = expanded(&query.sql);
+        let rows = reader.query(&sql, &[]);
+        let rows = rows.unwrap_or_else(|error| panic!("{}: {error:?}\n{sql}", query.panel));
+        assert!(!rows.is_empty(), "{} shows nothing\n{sql}", query.panel);
+        // Grafana takes a time series' time and value by these names.
+        let names: Vec<&str> = rows[0]
+            .columns()
+            .iter()
+            .map(|column| column.name())
+            .collect();
+        let is_series = sql.contains("time_bucket");
+        assert_eq!(is_series, names.first() == Some(&"time"), "{names:?}");
+        assert_eq!(is_series, names.last() == Some(&"value"), "{names:?}");
+        let place = names.len() - 1;
+        if is_series {
+            let values = rows
+                .iter()
+                .filter_map(|row| row.get::<_, Option<f64>>(place));
+            assert!(
+                values.sum::<f64>() > 0.0,
+                "{} shows nothing\n{sql}",
+                query.panel
+            );
+        }
+    }
+    gateway.stop().unwrap();
+    database.stop();
+}
+
+#[test]
+fn the_gateways_metrics_that_the_dashboard_shows_exist() {
+    let source = std::fs::read_to_string(place::workspace().join("gateway/src/observe/metrics.rs"));
+    let source = source.unwrap();
+    for metric in metrics(&queries()) {
+        let Some(name) = metric.strip_prefix("lanes_gateway_") else {
+            continue;
+        };
+        let base = name.trim_end_matches("_sum").trim_end_matches("_count");
+        assert!(
+            source.contains(&format!("\"{base}\"")),
+            "there is no {metric}"
+        );
+    }
+}
