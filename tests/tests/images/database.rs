@@ -4,6 +4,7 @@ use lanes_tests::account::{Account, we_are_root};
 use lanes_tests::process::{Process, Signal, run};
 use lanes_tests::provision::DATABASE;
 use lanes_tests::{place, port};
+use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -176,6 +177,8 @@ fn a_second_start_keeps_passwords_data_and_privileges() {
     assert!(!log.contains(&first), "the password is in the log");
     let mut stranger = database.config("postgres", &first);
     let refused = stranger.dbname("postgres").connect(NoTls).err().unwrap();
-    assert!(refused.to_string().contains("pg_hba") || refused.as_db_error().is_some());
+    // Not for a wrong password: pg_hba.conf rejects it.
+    let code = Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
+    assert_eq!(refused.code(), code, "{refused:?}");
     database.stop();
 }

@@ -240,7 +240,10 @@ mod tests {
         for text in ["first", "second"] {
             std::fs::write(under(&package, &library), text).unwrap();
             install(&package, &root).unwrap();
-            assert_eq!(std::fs::read_to_string(under(&root, &library)).unwrap(), text);
+            assert_eq!(
+                std::fs::read_to_string(under(&root, &library)).unwrap(),
+                text
+            );
         }
         let kept = std::fs::read_dir(under(&root, &place::extension_libraries())).unwrap();
         assert_eq!(kept.count(), 1, "no draft is left");
