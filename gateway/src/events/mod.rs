@@ -21,5 +21,8 @@ pub mod malformed;
 pub mod table;
 pub mod time_text;
 
+#[cfg(test)]
+mod test_support;
+
 pub use malformed::Malformed;
 pub use table::{ColumnKind, Table, TableColumn};

@@ -26,7 +26,7 @@
 //! | any other | strings, read by the type's input function |
 //!
 //! `null` is NULL everywhere. A column that no object has is left out of the batch and takes its default; one that some objects lack is
-//! NULL there. A real is the double that the text says, rounded.
+//! NULL there. A real is the double that the text says, rounded, and minus zero is zero.
 //!
 //! # Failure
 //! The first fault ends the decoding and is named with its row and column. Text never expands (escapes shrink), rows × columns can: a

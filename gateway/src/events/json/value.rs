@@ -126,8 +126,8 @@ impl ValueSeed<'_> {
                 self.column.push_f32(rounded)
             }
             ColumnKind::Float8 => self.column.push_f64(value),
-            // The parser gives -0 as a float.
-            _ if value == 0.0 && value.is_sign_negative() => return self.integer(0),
+            // The parser gives -0 as the float 0.
+            _ if value == 0.0 => return self.integer(0),
             _ => return None,
         })
     }
