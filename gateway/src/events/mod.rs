@@ -16,6 +16,7 @@
 //! Whatever the format, a request becomes one batch of crate `lanes-wire`, so that everything behind the formats knows one form.
 
 pub mod arrow;
+pub mod fuzz;
 pub mod json;
 pub mod malformed;
 pub mod table;

@@ -95,9 +95,8 @@ fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
         return None;
     }
     let mut microseconds = 0;
-    for place in 0..6 {
-        let digit = if place < count { text[place] - b'0' } else { 0 };
-        microseconds = microseconds * 10 + i64::from(digit);
+    for place in text[..count].iter().chain(b"000000").take(6) {
+        microseconds = microseconds * 10 + i64::from(place - b'0');
     }
     Some((microseconds, &text[count..]))
 }
