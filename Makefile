@@ -1,7 +1,7 @@
 # Everything is done by the developer tool: cargo builds it in seconds, and it installs and builds the rest.
 # `cargo dev help` lists what it can do.
 
-.PHONY: run demo psql test setup bench-sql fmt
+.PHONY: run demo psql test setup bench bench-sql fmt
 
 run:  ## PostgreSQL with the extension, and the gateway, until Ctrl-C
 	@cargo dev run
@@ -17,6 +17,9 @@ test: ## everything that CI runs
 
 setup: ## install what is missing, build, install the extension
 	@cargo dev setup
+
+bench: ## short form of all benchmarks, in less than 15 minutes; others by ARGS="events --only json"; see ARGS=--help
+	@cargo dev bench $(ARGS)
 
 bench-sql: ## SQL on lanes tables timed beside heap, DuckDB, Polars and chDB; options in ARGS="--rows 20000 …"
 	@cargo dev bench-sql $(ARGS)

@@ -16,6 +16,7 @@
 //! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
 //! | [`observe`] | metrics, status, readiness, self-scrape |
+//! | [`worker`] | what each thread that serves requests has for itself |
 //! | [`app`] | all of it put together, started and stopped |
 //! | [`clock`] | the one source of time |
 //!
@@ -53,5 +54,7 @@ pub mod batch;
 pub mod deliver;
 
 pub mod observe;
+
+pub mod worker;
 
 pub mod app;

@@ -207,6 +207,11 @@ impl Gateway {
         log_of(&self.settings.folder)
     }
 
+    /// The process id, while it has been started and not stopped.
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
     /// Its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.settings.port

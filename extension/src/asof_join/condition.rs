@@ -4,8 +4,9 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 
 use super::marker::{self, Functions, Marker};
-use super::{tolerance, tree};
+use super::tolerance;
 use crate::error;
+use crate::pg::tree;
 
 const LESS: i32 = pg_sys::BTLessStrategyNumber as i32;
 const LESS_EQUAL: i32 = pg_sys::BTLessEqualStrategyNumber as i32;

@@ -5,7 +5,7 @@
 
 use pgrx::pg_sys;
 
-use super::tree::{self, Visitor};
+use crate::pg::tree::{self, Visitor};
 
 /// The range-table entries that move, by their old numbers; each one's new number is its place here, counted from 1.
 #[derive(Clone, Debug, Default)]

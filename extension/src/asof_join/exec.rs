@@ -7,10 +7,10 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::executor;
 use super::history::{Column, History, TieImage};
 use super::node::Node;
-use super::{executor, tree};
-use crate::pg::ports;
+use crate::pg::{ports, tree};
 
 /// The node's state as Postgres sees it.
 #[repr(C)]

@@ -6,7 +6,7 @@
 //!         order[row of the group] = scanned row;  times[the same] = its time
 //! find:   key ─► group ─► the range of times between the bounds ─► from its near end, the first row that passes
 //! ```
-//! Times are images in the times' order ([`super::kind`]), keys are images that are equal when keys are. A group's rows come
+//! Times are images in the times' order ([`crate::pg::kind`]), keys are images that are equal when keys are. A group's rows come
 //! sorted from a table that was fed in order, and then nothing is sorted. No Postgres here, but for the columns' values, which
 //! are kept as given.
 

@@ -7,9 +7,9 @@
 use pgrx::pg_sys;
 
 use super::descend::{self, Moved};
-use super::{lateral, permission, tree};
+use super::{lateral, permission};
 use crate::error;
-use crate::pg::ports;
+use crate::pg::{ports, tree};
 
 /// A column that the rest of the query refers to.
 struct Column {

@@ -15,7 +15,8 @@ use pgrx::pg_sys;
 
 use super::condition::{Asof, Direction, Look, Operators, SortKey};
 use super::descend::{self, Moved};
-use super::{permission, tolerance, tree};
+use super::{permission, tolerance};
+use crate::pg::tree;
 
 /// The right side of a join: entry `index` of `parent`'s range table.
 #[derive(Clone, Copy)]

@@ -138,7 +138,7 @@ unsafe fn look_up() -> Functions {
 pub unsafe fn function(name: &std::ffi::CStr, arguments: &[pg_sys::Oid]) -> pg_sys::Oid {
     // SAFETY: the strings are copied; nothing found is no error.
     unsafe {
-        let name = super::tree::list(&[
+        let name = crate::pg::tree::list(&[
             pg_sys::makeString(pg_sys::pstrdup(c"lanes".as_ptr())),
             pg_sys::makeString(pg_sys::pstrdup(name.as_ptr())),
         ]);

@@ -10,9 +10,8 @@
 
 use pgrx::pg_sys;
 
-use super::kind::Kind;
-use super::tree;
-use crate::pg::ports;
+use crate::pg::kind::Kind;
+use crate::pg::{ports, tree};
 
 /// An equality between a column and an expression of the outer query.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@
 use pgrx::pg_sys;
 
 use super::match_shape::{self, Shape};
-use super::tree;
+use crate::pg::tree;
 
 /// A lateral sub-select of this kind.
 pub struct WindowShape {

@@ -19,12 +19,11 @@
 //! | [`lateral`] | the sub-select that finds the match |
 //! | [`descend`] | what a tree needs when it moves one query level down |
 //! | [`permission`] | permissions go where tables go |
-//! | [`tree`] | walking trees, making nodes |
 //! | [`match_shape`] | recognising a lateral sub-select that finds one row by time, ours or hand-written |
 //! | [`match_window`] | recognising one that aggregates the rows within a stretch of time |
 //! | [`offer`] | offering an accelerated join to the planner, with its costs |
 //! | [`plan`], [`node`] | the plan node, and what it remembers |
-//! | [`exec`] | executing it: [`history`] is the right side in memory, [`kind`] the images it compares, [`executor`] core's inline pieces |
+//! | [`exec`] | executing it: [`history`] is the right side in memory, [`kind`](crate::pg::kind) the images it compares, [`executor`] core's inline pieces |
 //!
 //! The rewrite is `t LEFT JOIN q ON conditions AND lanes.asof(q.ts <= t.ts)` ≡ `t LEFT JOIN LATERAL (SELECT q's columns FROM q
 //! WHERE conditions AND q.ts <= t.ts ORDER BY q.ts DESC, arrival DESC LIMIT 1) q ON true`, on the tree that the planner gets:
@@ -47,7 +46,6 @@ mod exec;
 mod executor;
 mod history;
 mod join_tree;
-pub mod kind;
 mod lateral;
 mod marker;
 pub mod match_shape;
@@ -59,7 +57,6 @@ pub mod plan;
 pub mod planner_hook;
 mod rewrite;
 mod tolerance;
-pub mod tree;
 
 pgrx::extension_sql_file!("../../../sql/asof.sql", name = "asof");
 

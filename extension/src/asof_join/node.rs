@@ -7,9 +7,8 @@
 use pgrx::pg_sys;
 
 use super::history::TieImage;
-use super::kind::Kind;
-use super::tree;
-use crate::pg::ports;
+use crate::pg::kind::Kind;
+use crate::pg::{ports, tree};
 
 /// Stands for a kept column where nobody asks for one.
 pub const NOT_KEPT: i32 = -1;

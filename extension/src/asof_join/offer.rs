@@ -4,10 +4,10 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::match_shape::{self, Output, Shape};
-use super::{plan, tree};
+use super::plan;
 use crate::custom_scan::time_join_offer;
 use crate::gucs;
-use crate::pg::ports;
+use crate::pg::{ports, tree};
 use crate::table_am::routine;
 
 static mut PREVIOUS: pg_sys::set_join_pathlist_hook_type = None;
@@ -45,8 +45,8 @@ unsafe extern "C-unwind" fn join_paths(
                 pg_sys::JoinType::JOIN_INNER | pg_sys::JoinType::JOIN_LEFT
             )
         {
-            offer(root, joined, outer, inner, kind, extra);
-            time_join_offer::offer(root, joined, outer, inner, kind, extra);
+            let offered = offer(root, joined, outer, inner, kind, extra);
+            time_join_offer::offer(root, joined, outer, inner, kind, extra, offered);
         }
     }
 }
@@ -62,6 +62,7 @@ struct Cost {
     bytes: f64,
 }
 
+/// Whether it is offered.
 unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     joined: *mut pg_sys::RelOptInfo,
@@ -69,35 +70,35 @@ unsafe fn offer(
     inner: *mut pg_sys::RelOptInfo,
     kind: pg_sys::JoinType::Type,
     extra: *mut pg_sys::JoinPathExtraData,
-) {
+) -> bool {
     // SAFETY: live planner structures; casts follow tags.
     unsafe {
         let query = (*tree::planner_entry(root, (*inner).relid as i32)).subquery;
         let subroot = (*inner).subroot;
         if query.is_null() || subroot.is_null() {
-            return;
+            return false;
         }
         let Ok(shape) = match_shape::match_shape(root, query) else {
-            return;
+            return false;
         };
         if !is_single_lanes_table(shape.table)
             || !are_columns(&shape, (*inner).reltarget)
             || !plan::can_filter(inner, &shape)
         {
-            return;
+            return false;
         }
         let Some(nested) = nested_loop(root, joined, outer, inner, kind, extra) else {
-            return;
+            return false;
         };
         let outer_path = (*nested).jpath.outerjoinpath;
         let table = *(*subroot).simple_rel_array.add(shape.entry as usize);
         if table.is_null() {
-            return;
+            return false;
         }
         let mut cost = cost(&shape, table, (*inner).reltarget);
         let memory = pg_sys::get_hash_memory_limit() as f64;
         if cost.bytes > memory * MEMORY_FACTOR {
-            return;
+            return false;
         }
         // As much as writing and reading again what a hash join would put aside.
         let excess = (cost.bytes - memory).max(0.0);
@@ -115,6 +116,7 @@ unsafe fn offer(
         (*path).custom_paths = tree::list(&[nested]);
         (*path).methods = plan::path_methods();
         pg_sys::add_path(joined, path.cast());
+        true
     }
 }
 

@@ -3,10 +3,10 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::exec;
 use super::match_shape::{self, Output, Shape};
 use super::node::{BoundKind, KeyColumn, NOT_KEPT, Node, TieColumn};
-use super::{exec, tree};
-use crate::pg::ports;
+use crate::pg::{ports, tree};
 
 /// The node's name in EXPLAIN.
 pub const NAME: &std::ffi::CStr = c"LanesAsofJoin";

@@ -4,10 +4,11 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::condition;
 use super::descend::Moved;
+use super::join_tree;
 use super::lateral::{self, RightSide};
 use super::marker::{self, Functions, Marker};
-use super::{join_tree, tree};
 use crate::error;
+use crate::pg::tree;
 
 /// Whether there is a marker anywhere in a query.
 ///

@@ -16,8 +16,9 @@ use std::ffi::CStr;
 use pgrx::prelude::*;
 use pgrx::{AnyNumeric, FromDatum, PgSqlErrorCode, pg_sys};
 
-use super::{marker, tree};
+use super::marker;
 use crate::error;
+use crate::pg::tree;
 
 const HINT: &str = "A tolerance is how far away a match may be: zero or more.";
 

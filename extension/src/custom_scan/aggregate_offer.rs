@@ -2,15 +2,13 @@
 
 use pgrx::pg_sys;
 
-use super::join_plan::number_types;
 use super::offer::{VECTOR_SHARE, quals};
 use super::own_aggregate::Arrival;
 use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
 use super::{aggregate_call, plan};
-use crate::asof_join::tree;
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 
 /// Offers to aggregate a table, or what a join gives its rows.
 ///
@@ -43,7 +41,7 @@ pub unsafe fn offer(
             None => Translator::new(Scalars::Unknown),
             Some(join) => {
                 fits_memory(join)?;
-                Translator::of_join(Scalars::Unknown, index, number_types(&join.plan))
+                Translator::of_join(Scalars::Unknown, index, &join.plan)
             }
         };
         let mut filters = std::ptr::null_mut();
@@ -130,28 +128,33 @@ const LEAVES: i32 = (pg_sys::PVC_INCLUDE_AGGREGATES
 
 /// Refuses columns outside aggregates that are no grouping expression: they depend on one functionally.
 unsafe fn ungrouped_columns(node: *mut pg_sys::Node, keys: *mut pg_sys::List) -> Translation<()> {
-    unsafe extern "C-unwind" fn walk(
-        node: *mut pg_sys::Node,
-        context: *mut std::ffi::c_void,
-    ) -> bool {
-        // SAFETY: the walker hands over null or live nodes; the context is the list of keys.
-        unsafe {
-            if node.is_null() || (*node).type_ == pg_sys::NodeTag::T_Aggref {
-                return false;
+    // A comparison may raise an ERROR, which a visitor must not. So what may be a key is found first, and compared then.
+    let (mut grouped, mut is_found) = (Vec::new(), false);
+    // SAFETY: the planner's live expressions; the copy is forgotten.
+    unsafe {
+        let tags: Vec<_> = nodes::list::<pg_sys::Node>(keys)
+            .map(|key| (*key).type_)
+            .collect();
+        tree::walk_expression(node, &mut |node, _| {
+            if tags.contains(&(*node).type_) {
+                grouped.push(node);
             }
-            if pg_sys::list_member(context.cast(), node.cast()) {
-                return false;
-            }
-            matches!(
+            false
+        });
+        grouped.retain(|node| pg_sys::list_member(keys, node.cast()));
+        tree::replaced(node, &mut |node| {
+            let is_column = matches!(
                 (*node).type_,
                 pg_sys::NodeTag::T_Var
                     | pg_sys::NodeTag::T_PlaceHolderVar
                     | pg_sys::NodeTag::T_GroupingFunc
-            ) || pg_sys::expression_tree_walker(node, Some(walk), context)
-        }
+            );
+            let is_settled = (*node).type_ == pg_sys::NodeTag::T_Aggref || grouped.contains(&node);
+            is_found |= is_column && !is_settled;
+            (is_column || is_settled).then_some(node)
+        });
     }
-    // SAFETY: the planner's live expressions.
-    if unsafe { walk(node, keys.cast()) } {
+    if is_found {
         return Err("a column that depends on a grouping column".into());
     }
     Ok(())

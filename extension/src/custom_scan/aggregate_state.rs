@@ -11,7 +11,6 @@ use pgrx::prelude::*;
 
 use super::aggregate_call::{self, KeyShape, Shape};
 use super::answers;
-use super::join_plan::number_types;
 use super::join_stage::JoinStage;
 use super::own_aggregate::Arrival;
 use super::plan::AggregatePlan;
@@ -177,7 +176,7 @@ impl Program {
         let scalars = Scalars::Evaluated(plan_state);
         let mut translator = match &plan.join {
             None => Translator::new(scalars),
-            Some(join) => Translator::of_join(scalars, plan.index, number_types(join)),
+            Some(join) => Translator::of_join(scalars, plan.index, join),
         };
         let mut quals_above = Vec::new();
         let mut join = None;
@@ -369,6 +368,7 @@ unsafe extern "C-unwind" fn explain_aggregate(
         }
         explain::expressions(c"Vector Quals", node, &plan.quals, ancestors, output);
         explain::expressions(c"Join Filter", node, &plan.quals_above, ancestors, output);
+        explain::reasons(plan.reasons, output);
         let ours = state::of::<AggregateState>(node);
         if (*output).analyze {
             explain::counters(&ours.counters, output);

@@ -5,10 +5,9 @@ use pgrx::pg_sys;
 use super::aggregate_call;
 use super::right_side::RightSide;
 use super::translate::{Translation, Translator, number_type};
-use crate::asof_join::kind::Kind;
 use crate::asof_join::match_shape::Shape;
-use crate::asof_join::tree;
-use crate::pg::{nodes, ports};
+use crate::pg::kind::Kind;
+use crate::pg::{nodes, ports, tree};
 
 /// One side's part of an equality.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +29,9 @@ pub struct TimeBound {
     pub time: *mut pg_sys::Node,
 }
 
+/// A column of a sub-select that is an expression: its place among the outputs, and the expression.
+pub type Computed = (usize, *mut pg_sys::Node);
+
 /// What is wanted of the rows within bounds.
 #[derive(Clone, Debug)]
 pub enum Wanted {
@@ -37,8 +39,12 @@ pub enum Wanted {
     Nearest {
         /// Looking back.
         backward: bool,
-        /// The right side's columns that are the sub-select's, counted from 1; 0 for what is no column.
+        /// The right side's columns that are the sub-select's, counted from 1; 0 for what is no column. Then those that only
+        /// `computed` has.
         outputs: Vec<i16>,
+        /// Columns of the sub-select that are expressions: their places among the outputs, and the expressions, over outputs as
+        /// columns of `INNER_VAR`.
+        computed: Vec<Computed>,
     },
     /// Aggregates of all.
     Aggregates(Vec<*mut pg_sys::Aggref>),
@@ -147,15 +153,31 @@ impl JoinPlan {
         }
     }
 
+    /// The sub-select's columns that are expressions.
+    pub fn computed(&self) -> &[Computed] {
+        match &self.wanted {
+            Wanted::Nearest { computed, .. } => computed,
+            Wanted::Aggregates(_) => &[],
+        }
+    }
+
     /// The number types of what the sub-select gives; `None` where it is no number.
     pub fn outputs(&self) -> Vec<Option<pg_sys::Oid>> {
         // SAFETY: catalogue look-ups about a locked table; live calls.
         unsafe {
             match &self.wanted {
-                Wanted::Nearest { outputs, .. } => outputs
-                    .iter()
-                    .map(|column| (*column > 0).then(|| pg_sys::get_atttype(self.table, *column)))
-                    .collect(),
+                Wanted::Nearest {
+                    outputs, computed, ..
+                } => {
+                    let type_of = |column: &i16| {
+                        (*column > 0).then(|| pg_sys::get_atttype(self.table, *column))
+                    };
+                    let mut types: Vec<_> = outputs.iter().map(type_of).collect();
+                    for (place, expression) in computed {
+                        types[*place] = Some(pg_sys::exprType(*expression));
+                    }
+                    types
+                }
                 Wanted::Aggregates(calls) => {
                     calls.iter().map(|call| Some((**call).aggtype)).collect()
                 }
@@ -208,11 +230,19 @@ impl JoinPlan {
         }
         // SAFETY: makes lists of live nodes.
         unsafe {
-            let mut calls = std::ptr::null_mut();
+            let (mut calls, mut expressions) = (std::ptr::null_mut(), std::ptr::null_mut());
             match &self.wanted {
-                Wanted::Nearest { backward, outputs } => {
-                    numbers.push(i32::from(*backward));
+                Wanted::Nearest {
+                    backward,
+                    outputs,
+                    computed,
+                } => {
+                    numbers.extend([i32::from(*backward), outputs.len() as i32]);
                     numbers.extend(outputs.iter().map(|column| i32::from(*column)));
+                    for (place, expression) in computed {
+                        numbers.push(*place as i32);
+                        expressions = pg_sys::lappend(expressions, expression.cast());
+                    }
                 }
                 Wanted::Aggregates(aggregates) => {
                     numbers.push(AGGREGATES);
@@ -223,7 +253,7 @@ impl JoinPlan {
             for number in numbers {
                 encoded = pg_sys::lappend(encoded, pg_sys::makeInteger(number).cast());
             }
-            tree::list(&[encoded, self.table_quals, calls])
+            tree::list(&[encoded, self.table_quals, calls, expressions])
         }
     }
 
@@ -257,7 +287,10 @@ impl JoinPlan {
                 }
                 backward => Wanted::Nearest {
                     backward: backward != 0,
-                    outputs: numbers.map(|column| column as i16).collect(),
+                    outputs: (0..next()).map(|_| next() as i16).collect(),
+                    computed: nodes::list(ports::list_nth(encoded, 3))
+                        .map(|expression| (next() as usize, expression))
+                        .collect(),
                 },
             };
             let (left_keys, bounds) = expressions.split_at(keys.len());

@@ -181,7 +181,7 @@ unsafe extern "C-unwind" fn plan(
             kept: list(2),
             groups: nodes::list(list(3)).collect(),
             keys: keys.map(key).collect(),
-            reasons: require::reason_list(root, index),
+            reasons: require::reason_list(root, index, None),
         };
         remembered.write(scan);
         scan.cast()

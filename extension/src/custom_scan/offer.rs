@@ -5,6 +5,7 @@
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::require::About;
 use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
@@ -77,7 +78,7 @@ unsafe extern "C-unwind" fn upper_hook(
                 return;
             }
             if let Err(reason) = aggregate_offer::offer(root, input, None, output, stage) {
-                require::note(root, index, format!("aggregation: {reason}"));
+                require::note(root, index, About::Use, format!("aggregation: {reason}"));
             }
         } else if let Some(join) = TimeJoin::of(root, input) {
             let offered = join.and_then(|join| {
@@ -85,7 +86,7 @@ unsafe extern "C-unwind" fn upper_hook(
             });
             if let Err(reason) = offered {
                 for table in joined_tables(root, input) {
-                    require::note(root, table, format!("join by time: {reason}"));
+                    require::note(root, table, About::Use, format!("join by time: {reason}"));
                 }
             }
         }
@@ -119,7 +120,7 @@ unsafe fn offer_distinct(
             aggregate_offer::offer(root, input, None, output, stage)
         };
         if let Err(reason) = offered {
-            require::note(root, index, format!("distinct: {reason}"));
+            require::note(root, index, About::Use, format!("distinct: {reason}"));
         }
     }
 }
@@ -249,10 +250,15 @@ pub unsafe fn split_quals(
                     continue;
                 }
                 Ok(_) => {
-                    require::note(root, index, "qual: not leakproof, behind a barrier".into());
+                    require::note(
+                        root,
+                        index,
+                        About::Reading,
+                        "qual: not leakproof, behind a barrier".into(),
+                    );
                 }
                 Err(reason) => {
-                    require::note(root, index, format!("qual: {reason}"));
+                    require::note(root, index, About::Reading, format!("qual: {reason}"));
                     kept_level = kept_level.min(level);
                 }
             }
@@ -272,11 +278,21 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
             return;
         }
         if require::may_scroll() {
-            require::note(root, index, "scan: a cursor without NO SCROLL".into());
+            require::note(
+                root,
+                index,
+                About::Reading,
+                "scan: a cursor without NO SCROLL".into(),
+            );
             return;
         }
         if asks_for_transaction_ids(relation) {
-            require::note(root, index, "scan: a system column other than ctid".into());
+            require::note(
+                root,
+                index,
+                About::Reading,
+                "scan: a system column other than ctid".into(),
+            );
             return;
         }
         let mut translator = Translator::new(Scalars::Unknown);

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | LanesScan | reasons why quals or an aggregation above were not vectorised | pushed quals | |
 //! | LanesTimeJoin | as LanesAggregate | as LanesAggregate | the same, with the columns that it returns for keys |
-//! | LanesAggregate | how many of each of the five, then the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join, the join's expressions; a column of the table |
+//! | LanesAggregate | how many of each of the five, reasons why what is done with its rows is not vectorised, the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join, the join's expressions; a column of the table |
 //!
 //! The quals of an aggregation stand in its target list, where PostgreSQL adjusts their columns when plans are put
 //! together; the node never returns them. The column at the end says which table it is. Parameters stand in
@@ -14,11 +14,11 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::join_plan::{JoinPlan, Wanted};
+use super::require::About;
 use super::state::Static;
 use super::time_join::TimeJoin;
 use super::{aggregate_state, require, scan_state, time_join_state};
-use crate::asof_join::tree;
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 
 /// The name of the node that scans.
 pub const SCAN_NAME: &std::ffi::CStr = c"LanesScan";
@@ -152,7 +152,7 @@ unsafe extern "C-unwind" fn plan_scan(
         (*scan).flags = (*path).flags;
         (*scan).custom_exprs = vectorised;
         (*scan).methods = &raw const SCAN_PLAN.0;
-        (*scan).custom_private = require::reason_list(root, (*relation).relid);
+        (*scan).custom_private = require::reason_list(root, (*relation).relid, None);
         scan.cast()
     }
 }
@@ -168,7 +168,7 @@ unsafe extern "C-unwind" fn plan_aggregate(
 ) -> *mut pg_sys::Plan {
     // SAFETY: the planner's live structures.
     unsafe {
-        let scan = plan_of_parts(path, target, children);
+        let scan = plan_of_parts(root, path, target, children);
         (*scan).scan.plan.qual = (*(*root).parse).havingQual.cast();
         (*scan).methods = &raw const AGGREGATE_PLAN.0;
         scan.cast()
@@ -177,7 +177,7 @@ unsafe extern "C-unwind" fn plan_aggregate(
 
 #[pg_guard]
 unsafe extern "C-unwind" fn plan_time_join(
-    _root: *mut pg_sys::PlannerInfo,
+    root: *mut pg_sys::PlannerInfo,
     _relation: *mut pg_sys::RelOptInfo,
     path: *mut pg_sys::CustomPath,
     target: *mut pg_sys::List,
@@ -186,7 +186,7 @@ unsafe extern "C-unwind" fn plan_time_join(
 ) -> *mut pg_sys::Plan {
     // SAFETY: the planner's live structures. The clauses are among the path's own.
     unsafe {
-        let scan = plan_of_parts(path, target, children);
+        let scan = plan_of_parts(root, path, target, children);
         (*scan).methods = &raw const TIME_JOIN_PLAN.0;
         scan.cast()
     }
@@ -194,6 +194,7 @@ unsafe extern "C-unwind" fn plan_time_join(
 
 /// A plan that has the parts of its path.
 unsafe fn plan_of_parts(
+    root: *mut pg_sys::PlannerInfo,
     path: *mut pg_sys::CustomPath,
     target: *mut pg_sys::List,
     children: *mut pg_sys::List,
@@ -230,6 +231,8 @@ unsafe fn plan_of_parts(
             0,
         );
         append(table.cast());
+        let reasons = require::reason_list(root, index as u32, Some(About::Use));
+        counts = pg_sys::lappend(counts, reasons.cast());
         if ports::list_length(private) > PARTS + 1 {
             let join: *mut pg_sys::List = ports::list_nth(private, PARTS + 1);
             for part in nodes::list::<pg_sys::Node>(join).skip(1) {
@@ -256,6 +259,8 @@ pub struct AggregatePlan {
     /// Quals on what the join gives.
     pub quals_above: Vec<*mut pg_sys::Node>,
     pub join: Option<JoinPlan>,
+    /// Why what is done with the rows is not vectorised, as strings.
+    pub reasons: *mut pg_sys::List,
     /// The range-table index of the table.
     pub index: u32,
 }
@@ -269,6 +274,7 @@ impl AggregatePlan {
         if let Some(join) = &self.join {
             all.extend(join.left_expressions());
             all.push(join.table_quals.cast());
+            all.extend(join.computed().iter().map(|(_, expression)| *expression));
             if let Wanted::Aggregates(calls) = &join.wanted {
                 all.extend(calls.iter().map(|call| call.cast::<pg_sys::Node>()));
             }
@@ -290,9 +296,9 @@ impl AggregatePlan {
             let quals = expressions.by_ref().take(count(2)).collect();
             let quals_above = expressions.by_ref().take(count(3)).collect();
             let of_join: Vec<_> = expressions.by_ref().take(count(4)).collect();
-            let join = (ports::list_length((*scan).custom_private) > PARTS).then(|| {
-                JoinPlan::decode(ports::list_nth((*scan).custom_private, PARTS), &of_join)
-            });
+            let private = (*scan).custom_private;
+            let join = (ports::list_length(private) > PARTS + 1)
+                .then(|| JoinPlan::decode(ports::list_nth(private, PARTS + 1), &of_join));
             let table = expressions.next().expect("the table's column is last");
             AggregatePlan {
                 keys,
@@ -300,6 +306,7 @@ impl AggregatePlan {
                 quals,
                 quals_above,
                 join,
+                reasons: ports::list_nth(private, PARTS),
                 index: (*table.cast::<pg_sys::Var>()).varno as u32,
             }
         }

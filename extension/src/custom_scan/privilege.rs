@@ -5,8 +5,7 @@
 
 use pgrx::pg_sys;
 
-use crate::asof_join::tree;
-use crate::pg::ports;
+use crate::pg::{ports, tree};
 
 /// Raises the error that PostgreSQL raises, if the user may not execute a function, operator or aggregate of some expressions.
 ///

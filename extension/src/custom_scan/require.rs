@@ -10,6 +10,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::offer::is_lanes_table;
+use super::plan::AggregatePlan;
 use super::row_plan::RowPlan;
 use super::settings::{self, Vectorize};
 use super::{latest_plan, plan, top_n_plan};
@@ -18,11 +19,21 @@ use crate::pg::{nodes, ports};
 
 static mut PREVIOUS: pg_sys::planner_hook_type = None;
 
+/// What a reason is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum About {
+    /// How a table is read.
+    Reading,
+    /// What is done with its rows: they are joined, grouped.
+    Use,
+}
+
 /// A reason, with the planning, the planner's state and the table that it concerns.
 struct Noted {
     planning: u64,
     root: usize,
     index: u32,
+    about: About,
     reason: String,
 }
 
@@ -88,7 +99,7 @@ unsafe extern "C-unwind" fn subtransaction_ended(
 }
 
 /// Notes why something about a table is not vectorised.
-pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
+pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, about: About, reason: String) {
     NOTED.with_borrow_mut(|noted| {
         let (planning, root) = (planning(), root as usize);
         let known = noted.iter().any(|n| {
@@ -99,18 +110,23 @@ pub fn note(root: *mut pg_sys::PlannerInfo, index: u32, reason: String) {
                 planning,
                 root,
                 index,
+                about,
                 reason,
             });
         }
     });
 }
 
-/// The reasons that concern a table.
-pub fn reasons(root: *mut pg_sys::PlannerInfo, index: u32) -> Vec<String> {
+/// The reasons that concern a table; `only` those about one thing, if it is given.
+fn reasons(root: *mut pg_sys::PlannerInfo, index: u32, only: Option<About>) -> Vec<String> {
     NOTED.with_borrow(|noted| {
         let planning = planning();
-        let concerns =
-            |n: &&Noted| n.planning == planning && n.root == root as usize && n.index == index;
+        let concerns = |n: &&Noted| {
+            n.planning == planning
+                && n.root == root as usize
+                && n.index == index
+                && only.is_none_or(|about| n.about == about)
+        };
         noted
             .iter()
             .filter(concerns)
@@ -123,9 +139,13 @@ pub fn reasons(root: *mut pg_sys::PlannerInfo, index: u32) -> Vec<String> {
 ///
 /// # Safety
 /// Makes nodes in the current memory context.
-pub unsafe fn reason_list(root: *mut pg_sys::PlannerInfo, index: u32) -> *mut pg_sys::List {
+pub unsafe fn reason_list(
+    root: *mut pg_sys::PlannerInfo,
+    index: u32,
+    only: Option<About>,
+) -> *mut pg_sys::List {
     let mut list = std::ptr::null_mut();
-    for reason in reasons(root, index) {
+    for reason in reasons(root, index, only) {
         // SAFETY: a list of nodes.
         list = unsafe { pg_sys::lappend(list, nodes::string(&reason).cast()) };
     }
@@ -233,20 +253,24 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
             pg_sys::NodeTag::T_CustomScan => {
                 let scan = plan.cast::<pg_sys::CustomScan>();
                 let name = std::ffi::CStr::from_ptr((*(*scan).methods).CustomName);
-                let reasons = if name == plan::SCAN_NAME {
-                    (*scan).custom_private
+                let is_whole = name == plan::AGGREGATE_NAME || name == plan::TIME_JOIN_NAME;
+                let (index, reasons) = if name == plan::SCAN_NAME {
+                    ((*scan).scan.scanrelid, (*scan).custom_private)
                 } else if name == top_n_plan::NAME || name == latest_plan::NAME {
-                    RowPlan::of(scan).reasons
+                    ((*scan).scan.scanrelid, RowPlan::of(scan).reasons)
+                } else if is_whole {
+                    let plan = AggregatePlan::of(scan);
+                    (plan.index, plan.reasons)
                 } else {
-                    std::ptr::null_mut()
+                    (0, std::ptr::null_mut())
                 };
                 if !reasons.is_null() {
                     let reasons: Vec<String> = nodes::list(reasons)
                         .map(|node| nodes::text_of(node))
                         .collect();
-                    fail(table((*scan).scan.scanrelid), reasons.join("; "));
+                    fail(table(index), reasons.join("; "));
                 }
-                if name == plan::AGGREGATE_NAME || name == plan::TIME_JOIN_NAME {
+                if is_whole {
                     // Its child is never executed.
                     return;
                 }

@@ -21,7 +21,7 @@ use super::names::{function_name, type_name};
 use super::prune::Prune;
 use super::translate::{Scalars, Translation, Translator, number_type};
 use super::vector_source::{Counters, VectorSource};
-use crate::asof_join::kind::Kind;
+use crate::pg::kind::Kind;
 use crate::pg::nodes;
 
 /// The right side as the engine reads it.

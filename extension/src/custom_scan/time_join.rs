@@ -7,16 +7,17 @@
 //! The join that PostgreSQL would run stays in the plan as a child that is never executed: by it the plan has the sub-select's
 //! tables, with their locks and permissions.
 
+use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
-use super::join_plan::{JoinPlan, Wanted};
+use super::join_plan::{Computed, JoinPlan, Wanted};
 use super::translate::Translation;
 use super::{offer, plan};
 use crate::asof_join::match_shape::{Output, match_shape};
 use crate::asof_join::match_window::match_window;
-use crate::asof_join::{plan as asof_plan, tree};
+use crate::asof_join::plan as asof_plan;
 use crate::gucs;
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 
 /// A join by time as the planner finds it.
 pub struct TimeJoin {
@@ -58,7 +59,22 @@ impl Sides {
                 && (*inner).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
                 && pg_sys::bms_equal((*inner).lateral_relids, (*outer).relids)
                 && (*outer).lateral_relids.is_null()
-                && offer::is_lanes_scan(outer, tree::planner_entry(root, (*outer).relid as i32))
+                && self.is_left_lanes_table(root)
+        }
+    }
+
+    /// Whether the left side is one lanes table.
+    ///
+    /// # Safety
+    /// The planner's live structures.
+    pub unsafe fn is_left_lanes_table(&self, root: *mut pg_sys::PlannerInfo) -> bool {
+        let outer = self.outer;
+        // SAFETY: the caller's promise.
+        unsafe {
+            matches!(
+                (*outer).reloptkind,
+                pg_sys::RelOptKind::RELOPT_BASEREL | pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL
+            ) && offer::is_lanes_scan(outer, tree::planner_entry(root, (*outer).relid as i32))
         }
     }
 }
@@ -126,13 +142,11 @@ impl TimeJoin {
                             if aggregates { no_window } else { no_match }
                         )
                     })?;
-                    let outputs = shape.outputs.iter().map(|output| match output {
-                        Output::Column(column) => *column,
-                        Output::Other => 0,
-                    });
+                    let (outputs, computed) = outputs(root, query, &shape.outputs);
                     let wanted = Wanted::Nearest {
                         backward: shape.backward,
-                        outputs: outputs.collect(),
+                        outputs,
+                        computed,
                     };
                     (shape, wanted)
                 }
@@ -164,6 +178,106 @@ impl TimeJoin {
                 plan: JoinPlan::of(&shape, wanted, is_inner)?,
             })
         }
+    }
+}
+
+/// The columns of a sub-select, and those that are computed from its table's columns.
+unsafe fn outputs(
+    root: *mut pg_sys::PlannerInfo,
+    query: *mut pg_sys::Query,
+    outputs: &[Output],
+) -> (Vec<i16>, Vec<Computed>) {
+    let columns = outputs.iter().map(|output| match output {
+        Output::Column(column) => *column,
+        Output::Other => 0,
+    });
+    let (mut columns, mut computed): (Vec<i16>, _) = (columns.collect(), Vec::new());
+    // SAFETY: a live query that is not planned.
+    unsafe {
+        let targets = nodes::list::<pg_sys::TargetEntry>((*query).targetList);
+        for (place, target) in targets.enumerate() {
+            if outputs[place] == Output::Other
+                && !(*target).resjunk
+                && let Some(expression) = over_outputs(root, (*target).expr.cast(), &mut columns)
+            {
+                computed.push((place, expression));
+            }
+        }
+    }
+    (columns, computed)
+}
+
+/// An expression over a table's columns as one over outputs, to which columns are added that are none yet. `None` if it is
+/// over anything else, or over nothing: where a left row finds nothing it must be NULL, as what the engine computes of NULL is.
+unsafe fn over_outputs(
+    root: *mut pg_sys::PlannerInfo,
+    expression: *mut pg_sys::Node,
+    columns: &mut Vec<i16>,
+) -> Option<*mut pg_sys::Node> {
+    let (mut fits, mut has_column) = (true, false);
+    // SAFETY: a live expression; the copy is ours to change; casts follow tags.
+    unsafe {
+        let copy = pg_sys::eval_const_expressions(root, tree::copy(expression));
+        tree::walk_expression(copy, &mut |node, _| {
+            match (*node).type_ {
+                pg_sys::NodeTag::T_Var => {
+                    let variable = &mut *node.cast::<pg_sys::Var>();
+                    fits &= variable.varlevelsup == 0 && variable.varattno > 0;
+                    has_column = true;
+                    let known = columns.iter().position(|known| *known == variable.varattno);
+                    let place = known.unwrap_or_else(|| {
+                        columns.push(variable.varattno);
+                        columns.len() - 1
+                    });
+                    variable.varno = pg_sys::INNER_VAR;
+                    variable.varattno = place as i16 + 1;
+                }
+                pg_sys::NodeTag::T_Param => {
+                    let parameter = node.cast::<pg_sys::Param>();
+                    fits &= (*parameter).paramkind == pg_sys::ParamKind::PARAM_EXTERN;
+                }
+                pg_sys::NodeTag::T_SubLink | pg_sys::NodeTag::T_SubPlan => fits = false,
+                _ => {}
+            }
+            !fits
+        });
+        if !fits || !has_column {
+            return None;
+        }
+        pg_sys::fix_opfuncids(copy);
+        Some(copy)
+    }
+}
+
+/// Whether a lateral sub-select gives one row of those before or after a time of the outer query, or aggregates them: whether it is
+/// meant as one side of a join by time, of whatever kind.
+///
+/// # Safety
+/// A live query that is not planned.
+pub unsafe fn seeks_by_time(query: *mut pg_sys::Query) -> bool {
+    // SAFETY: the caller's promise; the cast follows the tag.
+    unsafe {
+        if (*query).limitCount.is_null() && !(*query).hasAggs {
+            return false;
+        }
+        let mut comparisons = Vec::new();
+        tree::walk_query(query, &mut |node, depth| {
+            if (*node).type_ == pg_sys::NodeTag::T_OpExpr {
+                comparisons.push((node.cast::<pg_sys::OpExpr>(), depth));
+            }
+            false
+        });
+        comparisons.into_iter().any(|(comparison, depth)| {
+            let found = ports::btree_operator((*comparison).opno);
+            let bounds = found.is_some_and(|(comparison, ..)| {
+                !matches!(comparison, Comparison::Equal | Comparison::NotEqual)
+            });
+            bounds
+                && tree::walk_expression(comparison.cast(), &mut |node, below| {
+                    tree::is_a(node, pg_sys::NodeTag::T_Var)
+                        && (*node.cast::<pg_sys::Var>()).varlevelsup > depth + below
+                })
+        })
     }
 }
 

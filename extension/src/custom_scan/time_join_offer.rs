@@ -3,18 +3,20 @@
 use pgrx::pg_sys;
 
 use super::join_plan::number_types;
-use super::offer::{VECTOR_SHARE, quals};
+use super::offer::{VECTOR_SHARE, is_lanes_scan, quals};
 use super::plan::{self, aggregate_private};
+use super::require::{self, About};
 use super::settings::{self, Vectorize};
-use super::time_join::{Sides, TimeJoin};
+use super::time_join::{self, Sides, TimeJoin};
 use super::translate::{Scalars, Translation, Translator};
-use crate::asof_join::{offer, tree};
-use crate::pg::{nodes, ports};
+use crate::asof_join::offer;
+use crate::pg::{nodes, ports, tree};
 
 /// Cost of a row of either side of a join by time, in units of `cpu_operator_cost`.
 pub const JOIN_SHARE: f64 = 1.0;
 
-/// Offers to join a lanes table with a lateral sub-select, if it is one by time.
+/// Offers to join a lanes table with a lateral sub-select, if it is one by time. If it cannot, and the join is not `accelerated` in
+/// another way, the reason is noted.
 ///
 /// # Safety
 /// As for a `set_join_pathlist_hook`.
@@ -25,31 +27,99 @@ pub unsafe fn offer(
     inner: *mut pg_sys::RelOptInfo,
     kind: pg_sys::JoinType::Type,
     extra: *mut pg_sys::JoinPathExtraData,
+    accelerated: bool,
 ) {
+    if settings::vectorize() == Vectorize::Off {
+        return;
+    }
+    let mut sides = Sides {
+        outer,
+        inner,
+        kind,
+        path: std::ptr::null_mut(),
+    };
     // SAFETY: the caller's promise.
     unsafe {
+        if let Err(reason) = offer_sides(root, joined, &mut sides, extra)
+            && !accelerated
+        {
+            note(root, &sides, &reason);
+        }
+    }
+}
+
+unsafe fn offer_sides(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    sides: &mut Sides,
+    extra: *mut pg_sys::JoinPathExtraData,
+) -> Translation<()> {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        if !sides.are_alike(root) {
+            return Err("the left side is not one lanes table alone".into());
+        }
         // Rows that are locked are joined once more when they have changed, one at a time: that is for the nested loop.
         let locks = !(*root).rowMarks.is_null()
             || (*(*root).parse).commandType != pg_sys::CmdType::CMD_SELECT;
-        if settings::vectorize() == Vectorize::Off || locks {
-            return;
+        if locks {
+            return Err("rows are locked or changed".into());
         }
-        let mut sides = Sides {
-            outer,
-            inner,
-            kind,
-            path: std::ptr::null_mut(),
-        };
-        if !sides.are_alike(root) {
-            return;
-        }
+        let Sides {
+            outer, inner, kind, ..
+        } = *sides;
         let Some(nested) = offer::nested_loop(root, joined, outer, inner, kind, extra) else {
-            return;
+            return Err("a lateral reference".into());
         };
         sides.path = nested.cast();
-        // Why not is said where an aggregation asks.
-        let _ = TimeJoin::of_sides(root, &sides, (*extra).restrictlist)
-            .and_then(|join| offer_rows(root, joined, nested, &join));
+        let join = TimeJoin::of_sides(root, sides, (*extra).restrictlist)?;
+        offer_rows(root, joined, nested, &join)
+    }
+}
+
+/// Notes why a join by time is left to a nested loop: of its left side, or of the right side's tables if that is no lanes table.
+unsafe fn note(root: *mut pg_sys::PlannerInfo, sides: &Sides, reason: &str) {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let query = (*tree::planner_entry(root, (*sides.inner).relid as i32)).subquery;
+        if query.is_null() || !time_join::seeks_by_time(query) {
+            return;
+        }
+        let mut right = Vec::new();
+        lanes_tables((*sides.inner).subroot, &mut right);
+        if right.is_empty() {
+            return;
+        }
+        let concerned = match sides.is_left_lanes_table(root) {
+            true => vec![(root, (*sides.outer).relid)],
+            false => right,
+        };
+        for (root, index) in concerned {
+            require::note(root, index, About::Use, format!("join by time: {reason}"));
+        }
+    }
+}
+
+/// The lanes tables that a sub-select reads, by planner and range-table index.
+unsafe fn lanes_tables(
+    root: *mut pg_sys::PlannerInfo,
+    found: &mut Vec<(*mut pg_sys::PlannerInfo, u32)>,
+) {
+    // SAFETY: a planner's live structures, or null.
+    unsafe {
+        if root.is_null() {
+            return;
+        }
+        for index in 1..(*root).simple_rel_array_size {
+            let relation = *(*root).simple_rel_array.add(index as usize);
+            if relation.is_null() {
+                continue;
+            }
+            if is_lanes_scan(relation, tree::planner_entry(root, index)) {
+                found.push((root, index as u32));
+            }
+            lanes_tables((*relation).subroot, found);
+        }
     }
 }
 
@@ -64,7 +134,7 @@ unsafe fn offer_rows(
         fits_memory(join)?;
         let left = join.left_relation;
         let index = (*left).relid;
-        let mut translator = Translator::of_join(Scalars::Unknown, index, number_types(&join.plan));
+        let mut translator = Translator::of_join(Scalars::Unknown, index, &join.plan);
         let mut filters = std::ptr::null_mut();
         for qual in quals(root, left) {
             if (*qual).pseudoconstant || (*qual).security_level > 0 {

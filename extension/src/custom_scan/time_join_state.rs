@@ -10,7 +10,6 @@ use lanes_columnar::with_number;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::join_plan::number_types;
 use super::join_stage::JoinStage;
 use super::plan::AggregatePlan;
 use super::prune::Prune;
@@ -48,12 +47,13 @@ struct JoinState {
 }
 
 /// A column of the result.
-#[derive(Clone, Copy)]
 enum Output {
     /// The table's attribute.
     Attribute(usize),
     /// What the join gives, by its place.
     Given(NumberType, usize),
+    /// What is computed of that, and its values for the vector under way.
+    Computed(Value, Operand),
 }
 
 /// What exists from the first row on.
@@ -155,9 +155,7 @@ impl Running {
             // What translation leaves behind has to live as long as the scan.
             let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
             let state = &raw mut (*node).ss.ps;
-            let columns = number_types(join);
-            let mut translator =
-                Translator::of_join(Scalars::Evaluated(state), plan.index, columns);
+            let mut translator = Translator::of_join(Scalars::Evaluated(state), plan.index, join);
             let (mut quals, mut prunes) = (Vec::new(), Vec::new());
             for qual in &plan.quals {
                 let predicate = translator.predicate(*qual)?;
@@ -169,7 +167,7 @@ impl Running {
                 outputs.push(if translator.is_given(*column) {
                     match translator.value(*column)? {
                         Value::Given(number, place) => Output::Given(number, place),
-                        _ => return Err("a joined column that is none".into()),
+                        value => Output::Computed(value, Operand::Null),
                     }
                 } else {
                     Output::Attribute(translator.attribute(*column)?)
@@ -215,6 +213,12 @@ impl Running {
                 self.join.find(&frame, &mut selection)?;
                 let given = self.join.operands();
                 let frame = Frame { given, ..frame };
+                // The sub-select computes its columns before anybody asks about them.
+                for output in &mut self.outputs {
+                    if let Output::Computed(value, operand) = output {
+                        *operand = value.evaluate(&frame, &selection)?;
+                    }
+                }
                 narrow(&mut self.quals_above, &frame, &mut selection)?;
             }
             *passed += selection.count() as u64;
@@ -234,22 +238,22 @@ impl Running {
             let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
             std::slice::from_raw_parts_mut(nulls, count).fill(true);
             for (index, output) in self.outputs.iter().enumerate() {
-                match *output {
+                let (number, operand) = match output {
                     Output::Attribute(attribute) => {
                         let (own, own_nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
-                        (*outlet).read(place, attribute, attribute + 1, own, own_nulls);
-                        *values.add(index) = self.values[attribute];
-                        *nulls.add(index) = self.nulls[attribute];
+                        (*outlet).read(place, *attribute, attribute + 1, own, own_nulls);
+                        *values.add(index) = self.values[*attribute];
+                        *nulls.add(index) = self.nulls[*attribute];
+                        continue;
                     }
-                    Output::Given(number, given) => {
-                        let operand: Operand = self.join.operands()[given];
-                        if operand.is_valid(row) {
-                            *nulls.add(index) = false;
-                            *values.add(index) = with_number!(number, T => {
-                                to_datum(number, operand.get::<T>(row).to_scalar())
-                            });
-                        }
-                    }
+                    Output::Given(number, given) => (*number, self.join.operands()[*given]),
+                    Output::Computed(value, operand) => (value.number(), *operand),
+                };
+                if operand.is_valid(row) {
+                    *nulls.add(index) = false;
+                    *values.add(index) = with_number!(number, T => {
+                        to_datum(number, operand.get::<T>(row).to_scalar())
+                    });
                 }
             }
         }
@@ -299,6 +303,7 @@ unsafe extern "C-unwind" fn explain_join(
         }
         explain::expressions(c"Vector Quals", node, &plan.quals, ancestors, output);
         explain::expressions(c"Join Filter", node, &plan.quals_above, ancestors, output);
+        explain::reasons(plan.reasons, output);
         let ours = state::of::<JoinState>(node);
         if (*output).analyze {
             ours.finish();

@@ -9,6 +9,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::require::About;
 use super::row_plan::RowPlan;
 use super::sort_key::{self, OrderedBy};
 use super::state::Static;
@@ -87,7 +88,12 @@ pub unsafe fn offer(
         }
         if keys.is_empty() {
             let reason = refusal.unwrap_or_else(|| "an expression before a qual".into());
-            require::note(root, (*relation).relid, format!("order: {reason}"));
+            require::note(
+                root,
+                (*relation).relid,
+                About::Reading,
+                format!("order: {reason}"),
+            );
             return;
         }
         let limit = (*root).limit_tuples;
@@ -193,7 +199,7 @@ unsafe extern "C-unwind" fn plan(
             kept,
             groups: Vec::new(),
             keys: keys.map(key).collect(),
-            reasons: require::reason_list(root, (*relation).relid),
+            reasons: require::reason_list(root, (*relation).relid, None),
         };
         remembered.write(scan);
         (*scan).methods = &raw const PLAN.0;

@@ -15,6 +15,7 @@ use lanes_columnar::with_number;
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
+use super::join_plan::{Computed, JoinPlan, number_types};
 use super::names::{describe, function_name, operator_name, type_name};
 use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
 use super::text_quals::{TextFunction, text_function};
@@ -49,6 +50,8 @@ struct Joined {
     table: u32,
     /// The types of the join's columns, where they are numbers.
     columns: Vec<Option<NumberType>>,
+    /// Those that are computed from others.
+    computed: Vec<Computed>,
     /// Those of them that were asked for, in the order of the frame's.
     wanted: Vec<usize>,
 }
@@ -66,16 +69,13 @@ impl Translator {
         }
     }
 
-    /// For a table that is joined with columns of these types.
-    pub fn of_join(
-        scalars_from: Scalars,
-        table: u32,
-        columns: Vec<Option<NumberType>>,
-    ) -> Translator {
+    /// For a table that is joined.
+    pub fn of_join(scalars_from: Scalars, table: u32, plan: &JoinPlan) -> Translator {
         Translator {
             joined: Some(Joined {
                 table,
-                columns,
+                columns: number_types(plan),
+                computed: plan.computed().to_vec(),
                 wanted: Vec::new(),
             }),
             ..Translator::new(scalars_from)
@@ -122,6 +122,11 @@ impl Translator {
                 return Ok(Value::Column(number, attribute(node)?));
             }
             let output = attribute(node)?;
+            let computed = self.joined.iter().flat_map(|joined| &joined.computed);
+            if let Some((_, expression)) = computed.into_iter().find(|(place, _)| *place == output)
+            {
+                return self.value(*expression);
+            }
             match &mut self.joined {
                 Some(joined) if joined.columns.get(output) == Some(&Some(number)) => {
                     let known = joined.wanted.iter().position(|wanted| *wanted == output);
@@ -131,7 +136,7 @@ impl Translator {
                     });
                     Ok(Value::Given(number, place))
                 }
-                _ => Err("a joined column that is an expression".into()),
+                _ => Err("a joined column that is not computed from columns of its table alone".into()),
             }
         }
     }

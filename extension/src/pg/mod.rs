@@ -2,7 +2,7 @@
 //!
 //! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL) →
 //! [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
-//! [`datum`], [`slot`] (values in and out) → [`nodes`] (expressions and plan nodes).
+//! [`datum`], [`slot`], [`kind`] (values in and out, and compared) → [`tree`], [`nodes`] (query trees; expressions and plan nodes).
 //!
 //! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back
 //! into the ERROR. Guards in this folder therefore run `Drop` while an ERROR passes. By then Postgres has reset
@@ -15,6 +15,7 @@
 pub mod call;
 pub mod call_ports;
 pub mod datum;
+pub mod kind;
 pub mod lock;
 pub mod nodes;
 pub mod page;
@@ -22,3 +23,4 @@ pub mod ports;
 pub mod shmem;
 pub mod slot;
 pub mod snapshot;
+pub mod tree;

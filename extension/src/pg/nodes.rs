@@ -2,8 +2,7 @@
 
 use pgrx::pg_sys;
 
-use super::ports;
-use crate::asof_join::tree;
+use super::{ports, tree};
 
 /// The elements of a list of pointers; none of a null list.
 ///

@@ -8,22 +8,59 @@
 //!
 //! | step | module | noun |
 //! |---|---|---|
-//! | what the table takes | [`table`] | columns and kinds |
+//! | one request | [`write`] | from its body to its answer |
+//! | in which format | [`format`](mod@format) | by `Content-Type` |
+//! | what the table takes | [`table`], [`catalogue`] | columns and kinds; as PostgreSQL described them a moment ago |
 //! | JSON | [`json`], [`time_text`] | objects to columns, typed by the table |
 //! | Arrow | [`arrow`] | record batches to columns, typed by their schema |
-//! | what is wrong | [`malformed`] | the text of a 400 |
+//! | what is wrong with either | [`malformed`] | the text of a 400 |
+//! | does it fit | [`fit`] | a batch held against its table |
+//! | what it brings | [`event_batch`] | a verified batch; many of them joined to one |
+//! | with whom it travels | [`accumulators`] | one for each table, columns and level in use |
+//! | proof | [`fuzz`] | any bytes, as JSON and as Arrow |
 //!
 //! Whatever the format, a request becomes one batch of crate `lanes-wire`, so that everything behind the formats knows one form.
+//!
+//! # How often a request is applied
+//! With the header `Idempotency-Key`: once, while digests are kept, as remote write. Without: each time it is sent, since two bodies that
+//! are alike may be two events; a sender that repeats after 503 may then find its rows twice, and never none after 204.
+//!
+//! # Failure cases
+//! | what | then |
+//! |---|---|
+//! | malformed body, or one that does not fit the table | 400 that names the fault; nothing of it is stored |
+//! | constraint violated by a row, which only PostgreSQL can tell | 400 to that request; those that shared its batch are sent again without it |
+//! | no such table; no privilege | 404; 403 |
+//! | table changed or created anew | described again, tried once more |
+
+pub mod write;
+
+pub mod format;
+
+pub mod catalogue;
+pub mod table;
+
+pub mod json;
+pub mod time_text;
 
 pub mod arrow;
-pub mod fuzz;
-pub mod json;
+
 pub mod malformed;
-pub mod table;
-pub mod time_text;
+
+pub mod fit;
+
+pub mod event_batch;
+
+pub mod accumulators;
+
+pub mod fuzz;
 
 #[cfg(test)]
 mod test_support;
 
+pub use accumulators::Accumulators;
+pub use catalogue::Catalogue;
+pub use event_batch::EventBatch;
 pub use malformed::Malformed;
 pub use table::{ColumnKind, Table, TableColumn};
+pub use write::{EventPath, EventSettings};

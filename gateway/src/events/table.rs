@@ -11,6 +11,8 @@ pub struct Table {
     pub name: String,
     /// Its columns in their order.
     pub columns: Vec<TableColumn>,
+    /// Whether the gateway's role may insert into it, or into some of its columns.
+    pub may_insert: bool,
 }
 
 /// One column of a table.
@@ -22,8 +24,10 @@ pub struct TableColumn {
     pub sql_type: String,
     /// What values it takes.
     pub kind: ColumnKind,
-    /// Whether a batch must bring it: NOT NULL, and no default.
-    pub is_required: bool,
+    /// Whether it is NOT NULL.
+    pub is_not_null: bool,
+    /// Whether it has a default other than NULL.
+    pub has_default: bool,
     /// Whether a batch must not bring it: generated, or identity GENERATED ALWAYS.
     pub is_generated: bool,
 }

@@ -93,6 +93,28 @@ SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (S
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t CROSS JOIN LATERAL (SELECT at FROM book WHERE at <= t.at AND at >= t.at - 5 AND at > 50 ORDER BY at DESC LIMIT 1) b');
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT at FROM book WHERE sym = t.sym ORDER BY at DESC LIMIT 1) b ON true');
 SELECT pg_temp.same('SELECT count(*), sum(b.at) FROM tick t LEFT JOIN LATERAL (SELECT at FROM book WHERE sym = t.sym AND at <= t.at ORDER BY at DESC LIMIT 1 OFFSET 1) b ON true');
+-- Columns that are computed from the right side's, and from nothing else.
+SELECT pg_temp.same('SELECT count(*), sum(b.twice), sum(b.px), min(b.late) FROM tick t LEFT JOIN LATERAL (SELECT seq * 2 AS twice, bid * size - seq AS px, ts + interval ''1 s'' AS late, ts FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
+SELECT pg_temp.same('SELECT t.id, b.twice, b.px, b.late, b.seq FROM tick t LEFT JOIN LATERAL (SELECT seq * 2 AS twice, bid * size - seq AS px, ts + interval ''1 s'' AS late, seq FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
+SELECT pg_temp.same('SELECT t.id, b.twice FROM tick t JOIN LATERAL (SELECT seq * 2 AS twice FROM book WHERE sym = t.sym AND ts > t.ts ORDER BY ts LIMIT 1) b ON true WHERE b.twice % 3 = 1');
+SELECT pg_temp.same('SELECT t.id, b.twice + b.twice AS four FROM tick t LEFT JOIN LATERAL (SELECT -seq::int8 * 2 AS twice FROM book WHERE sym = t.sym AND ts < t.ts ORDER BY ts DESC LIMIT 1) b ON true WHERE b.twice IS NULL OR b.twice < -9');
+SELECT pg_temp.same('SELECT t.sym, b.half, sum(b.size) FROM tick t JOIN LATERAL (SELECT size / 2 AS half, size FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT t.id, b.x FROM tick t LEFT JOIN LATERAL (SELECT 1 / (seq - seq) AS x FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
+SELECT pg_temp.same('SELECT t.id, b.x FROM tick t JOIN LATERAL (SELECT 1 / (seq - seq) AS x, seq FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true WHERE b.seq < 0');
+SELECT pg_temp.same('SELECT t.id, b.x FROM tick t LEFT JOIN LATERAL (SELECT 7 AS x FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
+SELECT pg_temp.same('SELECT t.id, b.x FROM tick t LEFT JOIN LATERAL (SELECT coalesce(seq, 0) AS x FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
+SELECT pg_temp.same('SELECT t.id, b.x FROM tick t LEFT JOIN LATERAL (SELECT bid - t.px AS x FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
+SELECT pg_temp.same('SELECT t.id, b.x FROM tick t LEFT JOIN LATERAL (SELECT seq > 30 AS x, length(sym) FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true');
+PREPARE computed(int) AS SELECT count(*), sum(b.x) FROM tick t LEFT JOIN LATERAL (SELECT seq * $1 AS x FROM book WHERE sym = t.sym AND ts <= t.ts ORDER BY ts DESC LIMIT 1) b ON true;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE computed(1);
+EXECUTE computed(1);
+EXECUTE computed(NULL);
+SET lanes.vectorize = off;
+EXECUTE computed(1);
+RESET lanes.vectorize;
+RESET plan_cache_mode;
+DEALLOCATE computed;
 -- Windows.
 SELECT kind, range, pg_temp.same('SELECT count(*), sum(w.n), sum(w.c), sum(w.s), min(w.low), max(w.high), round(sum(w.a)::numeric, 6), sum(w.r), max(w.d), count(w.s) FROM tick t ' || kind || ' JOIN LATERAL
     (SELECT count(*) AS n, count(bid) AS c, sum(size) AS s, min(bid) AS low, max(rate) AS high, avg(bid) AS a, sum(rate) AS r, max(day) AS d

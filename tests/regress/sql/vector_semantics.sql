@@ -226,3 +226,23 @@ SELECT count(*) FROM tmp HAVING count(*) > 0;
 RESET lanes.vectorize;
 DROP TABLE tmp, unlogged, m;
 RESET timezone;
+-- Too deep an expression is an error, wherever it is met first.
+CREATE TABLE deep (i int8, k int) USING lanes;
+INSERT INTO deep VALUES (1, 1);
+SET max_stack_depth = '300kB';
+DO $$
+DECLARE depth int; shape text; outcomes text[];
+BEGIN
+    FOR depth IN 100 .. 1000 BY 20 LOOP
+        FOREACH shape IN ARRAY ARRAY['sum(i)%s', 'sum(i%s)', 'k%s, sum(i)'] LOOP
+            BEGIN
+                EXECUTE format('SELECT ' || shape || ' FROM deep WHERE i > 0 GROUP BY k', repeat('*1', depth));
+                outcomes := outcomes || 'ok'::text;
+            EXCEPTION WHEN statement_too_complex THEN outcomes := outcomes || 'too deep'::text;
+            END;
+        END LOOP;
+    END LOOP;
+    RAISE NOTICE '%', (SELECT array_agg(DISTINCT o ORDER BY o) FROM unnest(outcomes) o);
+END $$;
+RESET max_stack_depth;
+DROP TABLE deep;

@@ -1,4 +1,4 @@
-//! `dev bench-sql`: the set-up of `dev run`, the peers' Python packages, then the program `lanes-bench`.
+//! `dev bench` and `dev bench-sql`: the set-up of `dev run`, the peers' Python packages, then the program `lanes-bench`.
 //!
 //! The packages are those of `bench/peers/requirements.txt`, in a virtual environment of the target folder, which keeps a copy of the
 //! list that it was made from: another list makes it anew. Without them (no network, say) the peers are rows that say so.
@@ -14,8 +14,22 @@ use std::process::Command;
 /// Debian's own Python, for which `packages` installs the module `venv`.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Sets everything up and runs the benchmark with these options.
-pub fn run(options: &[String]) -> Result<()> {
+/// Sets everything up and runs `lanes-bench` with these words: without any, the short form of all scenarios.
+pub fn run(words: &[String]) -> Result<()> {
+    match words {
+        [] => run_program(&["all".to_owned(), "--short".to_owned()]),
+        words => run_program(words),
+    }
+}
+
+/// Sets everything up and times SQL with these options.
+pub fn run_sql(options: &[String]) -> Result<()> {
+    let mut words = vec!["sql".to_owned()];
+    words.extend_from_slice(options);
+    run_program(&words)
+}
+
+fn run_program(options: &[String]) -> Result<()> {
     let asks_for_help = options
         .iter()
         .any(|option| option == "--help" || option == "-h");

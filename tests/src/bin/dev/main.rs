@@ -8,7 +8,7 @@
 //! | `session` | `dev run` and `dev demo`: start, watch, stop |
 //! | `status` | the status line |
 //! | `checks` | `dev test`: each check, its count, the summary |
-//! | `bench` | `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
+//! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
 //! Every command may be repeated: what is there already is left alone, quickly.
 
@@ -31,6 +31,7 @@ Usage: cargo dev <command>
   psql [args]         psql in the running database
   test [check …]      everything that CI runs, or only the named checks
   setup               install what is missing, build, install the extension
+  bench [words]       short form of all benchmarks, or what lanes-bench is told (--help for its commands)
   bench-sql [options] time SQL on lanes tables beside heap, DuckDB, Polars and chDB (--help for the options)
   fmt                 format all code
   help                this text
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
-    if !rest.is_empty() && !["psql", "test", "bench-sql"].contains(&command) {
+    if !rest.is_empty() && !["psql", "test", "bench", "bench-sql"].contains(&command) {
         return Err(Error::Other(format!(
             "`{command}` takes no arguments; see `cargo dev help`"
         )));
@@ -65,7 +66,8 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         "psql" => home::Home::from_environment()?.psql(rest),
         "test" => checks::run(rest),
         "setup" => product::set_up(packages::Purpose::Run),
-        "bench-sql" => bench::run(rest),
+        "bench" => bench::run(rest),
+        "bench-sql" => bench::run_sql(rest),
         "fmt" => product::format(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");

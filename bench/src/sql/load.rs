@@ -3,7 +3,7 @@
 //! Heap tables have the indexes that serve the queries best, covering ones where that avoids the table, and are vacuumed, so that
 //! index-only scans need no look at it.
 
-use crate::generate::{Data, service, symbol};
+use crate::sql::generate::{Data, service, symbol};
 use lanes_tests::error::{Error, Result};
 use postgres::Client;
 use std::io::Write;

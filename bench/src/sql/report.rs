@@ -1,9 +1,9 @@
 //! The table for people, and `sql.json` for programs: a list of
 //! `{row, system, median, p99, unit, bar, met, executions, server_cpu_ms, client_cpu_ms, error, notes}`.
 
-use crate::definition::Definition;
-use crate::judge::Line;
-use crate::measurement::Kind;
+use crate::sql::definition::Definition;
+use crate::sql::judge::Line;
+use crate::sql::measurement::Kind;
 use lanes_tests::error::{Error, Result};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -75,7 +75,8 @@ fn row(line: &Line, ours: Option<f64>) -> String {
                 |cpu: Option<f64>| cpu.map_or_else(|| "-".to_owned(), |cpu| format!("{cpu:.3}"));
             let ratio = match (measurement.kind, ours) {
                 (Kind::Peer, Some(ours))
-                    if ours > 0.0 && measurement.unit == crate::measurement::Unit::Milliseconds =>
+                    if ours > 0.0
+                        && measurement.unit == crate::sql::measurement::Unit::Milliseconds =>
                 {
                     format!("{:.1}x", times.median() / ours)
                 }
@@ -152,8 +153,8 @@ pub fn write(path: &Path, json: &Value) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurement::Measurement;
-    use crate::statistics::Times;
+    use crate::sql::measurement::Measurement;
+    use crate::sql::statistics::Times;
 
     fn section() -> Section {
         let line = |system: &str,

@@ -1,7 +1,7 @@
 //! Values to and from PostgreSQL: rows as answers, parameters in the types that a statement asks for.
 
-use crate::answer::Value;
-use crate::reference::Parameter;
+use crate::sql::answer::Value;
+use crate::sql::reference::Parameter;
 use postgres::Row;
 use postgres::types::{FromSql, ToSql, Type};
 use std::error::Error;

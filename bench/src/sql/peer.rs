@@ -10,11 +10,11 @@
 //! The loop runs inside the engine's process, so that no transport is in its times; an execution ends when its result is
 //! materialised in memory. A process that does not answer in time is killed, and a new one takes the rows that remain.
 
-use crate::answer::{Answer, from_json, verify};
-use crate::measurement::{Kind, Measurement};
-use crate::options::Options;
-use crate::postgres_run::first_line;
-use crate::statistics::Times;
+use crate::sql::answer::{Answer, from_json, verify};
+use crate::sql::measurement::{Kind, Measurement};
+use crate::sql::options::Options;
+use crate::sql::postgres_run::first_line;
+use crate::sql::statistics::Times;
 use lanes_tests::error::{Error, Result};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -219,7 +219,7 @@ pub fn is_available(python: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Value::Integer;
+    use crate::sql::answer::Value::Integer;
 
     #[test]
     fn a_wrong_answer_has_no_time() {

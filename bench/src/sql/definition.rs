@@ -26,8 +26,8 @@
 //! text = "…"                     # optional
 //! ```
 
-use crate::generate::Data;
-use crate::reference::{self, Parameter};
+use crate::sql::generate::Data;
+use crate::sql::reference::{self, Parameter};
 use lanes_tests::error::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -236,7 +236,7 @@ mod tests {
                 .windows(2)
                 .all(|pair| pair[0].order < pair[1].order)
         );
-        assert_eq!(definitions[0].row, crate::judge::FLOOR);
+        assert_eq!(definitions[0].row, crate::sql::judge::FLOOR);
     }
 
     #[test]

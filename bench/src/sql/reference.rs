@@ -1,8 +1,8 @@
 //! The answer to each row of the table, computed from the generated data by the plainest means, without any engine: what
 //! every system's answer is compared with. Sums are compensated (Neumaier), so the reference's own error is below the tolerance.
 
-use crate::answer::{Answer, Value};
-use crate::generate::{Data, SYMBOLS, symbol};
+use crate::sql::answer::{Answer, Value};
+use crate::sql::generate::{Data, SYMBOLS, symbol};
 use std::collections::{BTreeMap, HashMap};
 
 /// The price that the row `filter` compares with: half of the trades are above it.
@@ -268,7 +268,7 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Events, Quotes, START, Trades};
+    use crate::sql::generate::{Events, Quotes, START, Trades};
     use Value::{Float, Integer, Null, Text};
 
     const MINUTE: i64 = BUCKET_WIDTH;
@@ -353,7 +353,7 @@ mod tests {
             .into_iter()
             .reduce(|ema: f64, x| ema + alpha * (x - ema))
             .unwrap();
-        assert!(crate::answer::verify(&vec![vec![Float(expected)]], &ema(&tiny())).is_ok());
+        assert!(crate::sql::answer::verify(&vec![vec![Float(expected)]], &ema(&tiny())).is_ok());
     }
 
     #[test]

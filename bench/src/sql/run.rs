@@ -1,20 +1,20 @@
 //! The order of a whole run: machine, data, reference answers, PostgreSQL, the peers one after another, the report.
 
-use crate::answer::Answer;
 use crate::bandwidth::read_bandwidth;
-use crate::column_files;
-use crate::definition::{self, Definition, Engine, Query};
-use crate::generate::Data;
-use crate::judge::{FLOOR, Yardstick, judge, judge_planning};
-use crate::load::{ON_HEAP, ON_LANES, load};
 use crate::machine::Machine;
-use crate::measurement::{Kind, Measurement};
-use crate::options::Options;
-use crate::peer::{self, Peer};
-use crate::planning;
-use crate::postgres_run::{self, System};
-use crate::reference;
-use crate::report::{self, Section};
+use crate::sql::answer::Answer;
+use crate::sql::column_files;
+use crate::sql::definition::{self, Definition, Engine, Query};
+use crate::sql::generate::Data;
+use crate::sql::judge::{FLOOR, Yardstick, judge, judge_planning};
+use crate::sql::load::{ON_HEAP, ON_LANES, load};
+use crate::sql::measurement::{Kind, Measurement};
+use crate::sql::options::Options;
+use crate::sql::peer::{self, Peer};
+use crate::sql::planning;
+use crate::sql::postgres_run::{self, System};
+use crate::sql::reference;
+use crate::sql::report::{self, Section};
 use lanes_tests::cluster::Cluster;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;

@@ -3,13 +3,13 @@
 //! A session belongs to one row and one system, so that settings and plans of one are none of another's. Enough executions come before
 //! the timed ones for the plan cache to have decided between custom and generic plans.
 
-use crate::answer::{Answer, verify};
-use crate::decode::{row_values, to_literal, to_sql};
-use crate::definition::{Definition, Query};
-use crate::measurement::{Kind, Measurement};
-use crate::options::Options;
-use crate::reference::Parameter;
-use crate::statistics::Times;
+use crate::sql::answer::{Answer, verify};
+use crate::sql::decode::{row_values, to_literal, to_sql};
+use crate::sql::definition::{Definition, Query};
+use crate::sql::measurement::{Kind, Measurement};
+use crate::sql::options::Options;
+use crate::sql::reference::Parameter;
+use crate::sql::statistics::Times;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::process::POLL_INTERVAL;

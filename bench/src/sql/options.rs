@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of `lanes-bench sql`.
 
 use clap::{Arg, ArgAction, Command, value_parser};
 use lanes_tests::error::{Error, Result};
@@ -42,12 +42,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the command line; shows help and ends when that is asked for, or what is wrong.
-    pub fn from_command_line() -> Result<Options> {
-        Options::from_matches(&command().get_matches())
-    }
-
-    fn from_matches(matches: &clap::ArgMatches) -> Result<Options> {
+    /// From the command line that [`command`] describes.
+    ///
+    /// # Errors
+    /// A setting that is not a name and a value.
+    pub fn from_matches(matches: &clap::ArgMatches) -> Result<Options> {
         let list = |name: &str| -> Vec<String> {
             let values = matches.get_many::<String>(name);
             values.into_iter().flatten().cloned().collect()
@@ -102,7 +101,8 @@ impl Options {
     }
 }
 
-fn command() -> Command {
+/// The sub-command with its options.
+pub fn command() -> Command {
     let number = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .long(name)
@@ -110,7 +110,7 @@ fn command() -> Command {
             .value_parser(value_parser!(u32).range(1..))
             .help(help)
     };
-    Command::new("bench-sql")
+    Command::new("sql")
         .about("Times SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB, on the same data in one run")
         .arg(number("rows", "trades and quotes each; events are five times as many; bars are for 1000000 [default: 1000000]"))
         .arg(number("repeat", "timed executions of each query [default: 100]"))
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<Options> {
-        let all = std::iter::once("bench-sql").chain(arguments.iter().copied());
+        let all = std::iter::once("sql").chain(arguments.iter().copied());
         Options::from_matches(&command().try_get_matches_from(all).unwrap())
     }
 

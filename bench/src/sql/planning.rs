@@ -1,9 +1,9 @@
 //! Planning time that the extension adds to a query that touches no lanes table: the same query planned in turns in a cluster
 //! with the extension and in stock PostgreSQL, by what EXPLAIN prints, whose clock counts in microseconds.
 
-use crate::measurement::{Kind, Measurement, Unit};
-use crate::postgres_run::{explained, first_line};
-use crate::statistics::Times;
+use crate::sql::measurement::{Kind, Measurement, Unit};
+use crate::sql::postgres_run::{explained, first_line};
+use crate::sql::statistics::Times;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::error::Result;
 use postgres::Client;

@@ -6,7 +6,7 @@
 //!          <table>.parquet     what the peers read, written by convert.py
 //! ```
 
-use crate::generate::{Data, SERVICES, SYMBOLS, service, symbol};
+use crate::sql::generate::{Data, SERVICES, SYMBOLS, service, symbol};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::{place, process};
 use serde_json::{Value, json};

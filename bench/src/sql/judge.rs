@@ -1,9 +1,9 @@
 //! A row's bar against what was measured.
 
-use crate::definition::{Bar, Definition};
-use crate::generate::Data;
-use crate::measurement::{Kind, Measurement, Unit};
-use crate::planning;
+use crate::sql::definition::{Bar, Definition};
+use crate::sql::generate::Data;
+use crate::sql::measurement::{Kind, Measurement, Unit};
+use crate::sql::planning;
 
 /// The row whose round trip is the fixed cost of every other.
 pub const FLOOR: &str = "floor";
@@ -159,7 +159,7 @@ fn against(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statistics::Times;
+    use crate::sql::statistics::Times;
 
     const TEXT: &str = "order = 1\ntitle = 't'\nanswer = 'zero'\n[query.lanes]\ntext = ''\n[bar]\n";
 

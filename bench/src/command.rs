@@ -1,0 +1,61 @@
+//! The command line: a sub-command for each kind of work.
+
+use crate::load;
+use crate::scenario::Options;
+use crate::scenario::catalogue::{self, SCENARIOS, Scenario};
+use crate::scenario::page;
+use crate::sql;
+use clap::Command;
+use lanes_tests::error::Result;
+use lanes_tests::place;
+
+const ALL: &str = "all";
+const REPORT: &str = "report";
+
+fn command() -> Command {
+    let scenarios = SCENARIOS
+        .iter()
+        .map(|scenario| Options::add_to(Command::new(scenario.name).about(scenario.help)));
+    Command::new("lanes-bench")
+        .about("Benchmarks of pg_lanes: scenarios, SQL beside other engines, and a load generator for any URL")
+        .after_help("Results are in target/bench: <scenario>.json, and report.html of all there are.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(Options::add_to(Command::new(ALL).about("All scenarios, one after another")))
+        .subcommands(scenarios)
+        .subcommand(sql::options::command())
+        .subcommand(load::tool::command())
+        .subcommand(Command::new(REPORT).about("Writes report.html again from the results that are there"))
+}
+
+/// Does what the command line asks for; shows help and ends when that is asked for, or what is wrong.
+///
+/// # Errors
+/// Those of the work.
+pub fn run() -> Result<()> {
+    let matches = command().get_matches();
+    match matches.subcommand() {
+        Some(("sql", matches)) => sql::run(&sql::options::Options::from_matches(matches)?),
+        Some(("load", matches)) => load::tool::execute(matches),
+        Some((REPORT, _)) => page::write(&place::target().join("bench")),
+        Some((name, matches)) => {
+            let options = Options::from_matches(matches)?;
+            let scenarios: Vec<&Scenario> = match catalogue::find(name) {
+                Some(scenario) => vec![scenario],
+                None => SCENARIOS.iter().collect(),
+            };
+            catalogue::execute_all(&scenarios, &options)
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+}

@@ -1,0 +1,41 @@
+//! Benchmarks of pg_lanes: SQL beside other engines, and what the gateway and PostgreSQL take together under load.
+//!
+//! ```text
+//! scenarios/*.toml ─► scenario ──► system: a private cluster and a gateway, or peers ◄─┐ requests
+//!                        │                                                            │
+//!                        └──────► load: open or closed loop, latencies ───────────────┘
+//!                                   │ outcome          usage: CPU and memory of every process
+//!                                   ▼
+//!                                 record ──► table, target/bench/<scenario>.json, report.html
+//! ```
+//!
+//! | module | one thing |
+//! |---|---|
+//! | [`command`] | the command line |
+//! | [`machine`], [`bandwidth`] | what this machine is, and how fast one core reads memory |
+//! | [`usage`], [`pinning`] | CPU and memory of process trees; which processors may be used |
+//! | [`load`] | the HTTP load generator |
+//! | [`scenario`] | what is measured: one file a scenario, its records, the report |
+//! | [`sql`] | SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB |
+//!
+//! # Rules
+//! - A wrong answer has no figure: what was acknowledged is counted and summed by SQL before a rate is printed.
+//! - An open loop's latency counts from the time at which a request was meant to be sent, so a server that stalls is seen to stall.
+//! - A row whose requests in flight differ from rate times latency by more than a fifth is marked, and so is a row that the
+//!   client bounds.
+//! - CPU and memory are of every process of a system: the gateway with all of PostgreSQL.
+//! - Figures of one run are compared with figures of that run only, in turns (A B B A); published figures of others are quoted
+//!   with their hardware and never made a ratio of.
+
+#![deny(unsafe_code)]
+
+// Calls functions compiled for vectors that the CPU was asked for.
+#[allow(unsafe_code)]
+mod bandwidth;
+pub mod command;
+pub mod load;
+pub mod machine;
+pub mod pinning;
+pub mod scenario;
+pub mod sql;
+pub mod usage;

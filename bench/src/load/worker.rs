@@ -1,0 +1,508 @@
+//! The loop of one thread over its connections.
+//!
+//! Sockets are edge-triggered and registered once, so the only system calls of a request are one to send it, one to receive its
+//! answer, and a share of one wait for events. Requests that are due go to the connection that has been free for longest.
+
+use super::connection::{Broken, Connection, Sent};
+use super::latency::Latencies;
+use super::outcome::Tally;
+use super::plan::{Pace, Plan};
+use super::response::Answer;
+use super::schedule::Schedule;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// Answers of one read; more takes another.
+const SCRATCH_BYTES: usize = 64 << 10;
+const EVENTS_MAX: usize = 1024;
+/// A connection that could not be opened is tried again after this.
+const CONNECT_AGAIN: Duration = Duration::from_millis(100);
+/// A refusal that does not say when to try again.
+const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
+
+/// The times of a run, in nanoseconds since its start.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// The warm-up is over.
+    pub opens: u64,
+    /// Nothing more is meant to be sent.
+    pub closes: u64,
+    /// Answers are waited for no longer.
+    pub gives_up: u64,
+}
+
+impl Window {
+    /// The window of a plan.
+    pub fn of(plan: &Plan) -> Window {
+        let nanoseconds = |time: Duration| time.as_nanos() as u64;
+        let opens = nanoseconds(plan.warm_up);
+        let closes = opens + nanoseconds(plan.window);
+        Window {
+            opens,
+            closes,
+            gives_up: closes + nanoseconds(plan.drain),
+        }
+    }
+
+    fn has(&self, time: u64) -> bool {
+        (self.opens..self.closes).contains(&time)
+    }
+}
+
+/// A connection's place. Another one may have taken it since an event came, which its serial number tells.
+#[derive(Debug, Default)]
+struct Place {
+    /// `None` while it waits to be opened again.
+    connection: Option<Connection>,
+    serial: u32,
+    /// It is in the list of free ones.
+    is_listed: bool,
+}
+
+impl Place {
+    /// What events of its connection carry.
+    fn mark(&self, index: usize) -> u64 {
+        (u64::from(self.serial) << 32) | index as u64
+    }
+}
+
+/// A worker with its connections.
+pub struct Worker<'a> {
+    plan: &'a Plan,
+    /// Its number and how many there are.
+    place: (usize, usize),
+    schedule: Option<Schedule>,
+    window: Window,
+    epoll: OwnedFd,
+    connections: Vec<Place>,
+    /// Places that may take a request, longest free first; one may have lost its room since: see `take_free`.
+    free: VecDeque<usize>,
+    /// Refused requests, by the time of their next attempt: (time, number, intended, attempts).
+    retries: BinaryHeap<Reverse<(u64, u64, u64, u32)>>,
+    /// Places that shall be tried again, in the order of their times.
+    to_open: VecDeque<(u64, usize)>,
+    /// Requests of this worker that were begun; the next has this index.
+    begun: u64,
+    /// The source has no more.
+    is_exhausted: bool,
+    /// Requests that wait for an answer on some connection.
+    in_flight: u64,
+    /// Until when requests in flight are counted.
+    counted_until: u64,
+    tally: Tally,
+}
+
+impl<'a> Worker<'a> {
+    /// Opens the worker's connections, spread over the plan's ramp. Those that cannot be opened are tried again during the run.
+    ///
+    /// # Errors
+    /// The system has no event queue for us.
+    pub fn new(plan: &'a Plan, place: (usize, usize)) -> Result<Worker<'a>, Errno> {
+        let (worker, workers) = place;
+        let window = Window::of(plan);
+        let schedule = match plan.pace {
+            Pace::Closed => None,
+            Pace::Open(per_second) => {
+                Some(Schedule::new(worker, workers, per_second, window.closes))
+            }
+        };
+        let count = plan.connections / workers + usize::from(worker < plan.connections % workers);
+        let mut this = Worker {
+            plan,
+            place,
+            schedule,
+            window,
+            epoll: epoll::create(CreateFlags::CLOEXEC)?,
+            connections: (0..count).map(|_| Place::default()).collect(),
+            free: VecDeque::new(),
+            retries: BinaryHeap::new(),
+            to_open: VecDeque::new(),
+            begun: 0,
+            is_exhausted: false,
+            in_flight: 0,
+            counted_until: 0,
+            tally: Tally::default(),
+        };
+        let pause = plan.ramp.div_f64(count.max(1) as f64);
+        for index in 0..count {
+            this.open(index, 0);
+            std::thread::sleep(pause);
+        }
+        Ok(this)
+    }
+
+    /// Runs from `start` until everything is answered or given up.
+    ///
+    /// # Errors
+    /// The event queue fails.
+    pub fn run(mut self, start: Instant) -> Result<Tally, Errno> {
+        let mut scratch = vec![0; SCRATCH_BYTES];
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS_MAX);
+        std::thread::sleep(start.saturating_duration_since(Instant::now()));
+        let clock = move || start.elapsed().as_nanos() as u64;
+        let mut cpu_at_open = None;
+        let mut cpu_at_close = None;
+        loop {
+            let now = clock();
+            self.count_population(now);
+            if now >= self.window.opens && cpu_at_open.is_none() {
+                cpu_at_open = Some(thread_cpu());
+            }
+            if now >= self.window.closes && cpu_at_close.is_none() {
+                cpu_at_close = Some(thread_cpu());
+            }
+            self.wake(now);
+            self.send_due(now);
+            let population = self.population(now);
+            let is_over =
+                now >= self.window.closes && (population == 0 || now >= self.window.gives_up);
+            // A source that ends before the window does ends the run too, once everything is answered.
+            if is_over || (self.is_exhausted && population == 0) {
+                break;
+            }
+            let timeout = timespec(self.next_time(now).saturating_sub(clock()));
+            events.clear();
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                Some(&timeout),
+            ) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+            for event in &events {
+                self.serve(event.data.u64(), event.flags, &mut scratch, &clock);
+            }
+        }
+        let end = clock();
+        self.give_up(end);
+        let opened = cpu_at_open.unwrap_or_default();
+        self.tally.cpu_seconds = cpu_at_close.unwrap_or_else(thread_cpu) - opened;
+        self.tally.ended = end;
+        Ok(self.tally)
+    }
+
+    /// Requests that are under way in the sense of Little's law: meant to be sent, and not answered for good.
+    fn population(&self, now: u64) -> u64 {
+        self.in_flight + self.retries.len() as u64 + self.backlog(now)
+    }
+
+    /// Adds what has been in flight since the last call.
+    fn count_population(&mut self, now: u64) {
+        let population = self.population(self.counted_until);
+        let from = self.counted_until.max(self.window.opens);
+        self.tally
+            .count_population(population, from, now.min(self.window.closes));
+        self.counted_until = now;
+    }
+
+    /// Requests that are due and not begun.
+    fn backlog(&self, now: u64) -> u64 {
+        match &self.schedule {
+            Some(schedule) if !self.is_exhausted => schedule.due(now).saturating_sub(self.begun),
+            _ => 0,
+        }
+    }
+
+    /// When something is to be done even if no socket has news.
+    fn next_time(&self, now: u64) -> u64 {
+        let mut next = match now {
+            now if now < self.window.opens => self.window.opens,
+            now if now < self.window.closes => self.window.closes,
+            _ => self.window.gives_up,
+        };
+        if let Some((time, _)) = self.to_open.front() {
+            next = next.min(*time);
+        }
+        // One that is due already waits for a connection, whose answer is news.
+        if let Some(Reverse((time, ..))) = self.retries.peek()
+            && *time > now
+        {
+            next = next.min(*time);
+        }
+        // With a backlog it is an answer that is waited for, not the schedule.
+        if let Some(time) = self
+            .schedule
+            .as_ref()
+            .and_then(|schedule| schedule.time(self.begun))
+            && time > now
+            && !self.is_exhausted
+        {
+            next = next.min(time);
+        }
+        next
+    }
+
+    /// Does what was put off until now.
+    fn wake(&mut self, now: u64) {
+        while let Some((_, index)) = self.to_open.pop_front_if(|(time, _)| *time <= now) {
+            self.open(index, now);
+        }
+        while let Some(Reverse((time, number, intended, attempts))) = self.retries.peek().copied() {
+            if time > now {
+                break;
+            }
+            let Some(index) = self.take_free() else { break };
+            self.retries.pop();
+            self.tally.retries += 1;
+            self.begin(
+                index,
+                Sent {
+                    number,
+                    intended,
+                    attempts,
+                },
+            );
+            self.flush(index, now);
+        }
+    }
+
+    /// Sends what the schedule, or the closed loop, wants sent, as far as connections are free.
+    fn send_due(&mut self, now: u64) {
+        let mut due = match &self.schedule {
+            Some(schedule) => schedule.due(now).saturating_sub(self.begun),
+            None if now < self.window.closes => u64::MAX,
+            None => 0,
+        };
+        while due > 0 && !self.is_exhausted {
+            let Some(index) = self.take_free() else {
+                return;
+            };
+            let room = self.plan.depth
+                - self.connections[index]
+                    .connection
+                    .as_ref()
+                    .map_or(0, Connection::waiting);
+            for _ in 0..(room as u64).min(due) {
+                let (number, intended) = match &self.schedule {
+                    Some(schedule) => (
+                        schedule.number(self.begun),
+                        schedule.time(self.begun).unwrap_or(now),
+                    ),
+                    None => (self.place.0 as u64 + self.begun * self.place.1 as u64, now),
+                };
+                if self.window.has(intended) {
+                    self.tally.lateness.add(now - intended);
+                }
+                self.begin(
+                    index,
+                    Sent {
+                        number,
+                        intended,
+                        attempts: 0,
+                    },
+                );
+                if self.is_exhausted {
+                    break;
+                }
+                self.begun += 1;
+                due -= 1;
+            }
+            self.flush(index, now);
+        }
+    }
+
+    /// A connection that is open and has room; it leaves the list until it is freed again.
+    fn take_free(&mut self) -> Option<usize> {
+        while let Some(index) = self.free.pop_front() {
+            let place = &mut self.connections[index];
+            place.is_listed = false;
+            let has_room = place.connection.as_ref().is_some_and(|connection| {
+                connection.is_open() && connection.waiting() < self.plan.depth
+            });
+            if has_room {
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    fn set_free(&mut self, index: usize) {
+        if !std::mem::replace(&mut self.connections[index].is_listed, true) {
+            self.free.push_back(index);
+        }
+    }
+
+    fn begin(&mut self, index: usize, request: Sent) {
+        let source = &self.plan.source;
+        let Some(connection) = self.connections[index].connection.as_mut() else {
+            return;
+        };
+        match connection.add(request, |into| source.request(request.number, into)) {
+            true => self.in_flight += 1,
+            false => self.is_exhausted = true,
+        }
+    }
+
+    fn flush(&mut self, index: usize, now: u64) {
+        let Some(connection) = self.connections[index].connection.as_mut() else {
+            return;
+        };
+        match connection.flush() {
+            Ok(()) if connection.waiting() < self.plan.depth => self.set_free(index),
+            Ok(()) => {}
+            Err(broken) => self.break_off(index, broken, now),
+        }
+    }
+
+    fn serve(
+        &mut self,
+        mark: u64,
+        flags: EventFlags,
+        scratch: &mut [u8],
+        clock: &impl Fn() -> u64,
+    ) {
+        let index = (mark & u64::from(u32::MAX)) as usize;
+        if self.connections[index].mark(index) != mark {
+            return;
+        }
+        let Some(mut connection) = self.connections[index].connection.take() else {
+            return;
+        };
+        let mut result = Ok(());
+        let mut freed = false;
+        if !connection.is_open() || flags.contains(EventFlags::OUT) {
+            match connection.writable() {
+                Ok(opened) => freed = opened,
+                Err(broken) => result = Err(broken),
+            }
+        }
+        if result.is_ok()
+            && flags
+                .intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR)
+        {
+            let now = clock();
+            self.count_population(now);
+            result = connection.readable(scratch, |request, answer| {
+                freed = true;
+                self.answered(request, answer, now);
+            });
+        }
+        self.connections[index].connection = Some(connection);
+        match result {
+            Ok(()) if freed => self.set_free(index),
+            Ok(()) => {}
+            Err(broken) => self.break_off(index, broken, clock()),
+        }
+    }
+
+    fn answered(&mut self, request: Sent, answer: Answer, now: u64) {
+        self.in_flight -= 1;
+        let refused = matches!(answer.status, 429 | 503);
+        if refused && request.attempts < self.plan.attempts_again {
+            let wait = answer.retry_after.unwrap_or(RETRY_AFTER_DEFAULT);
+            let time = now + wait.as_nanos() as u64;
+            self.retries.push(Reverse((
+                time,
+                request.number,
+                request.intended,
+                request.attempts + 1,
+            )));
+            self.tally.refused_again += 1;
+            return;
+        }
+        let weight = self.plan.source.weight(request.number);
+        self.tally.answer(answer.status, weight);
+        if self.window.has(now) {
+            self.tally.completed += 1;
+        }
+        if self.window.has(request.intended) {
+            self.tally.latencies.add(now - request.intended);
+        }
+    }
+
+    /// Gives a connection up, with the requests on it, and opens another in its place.
+    fn break_off(&mut self, index: usize, broken: Broken, now: u64) {
+        let Some(mut connection) = self.connections[index].connection.take() else {
+            return;
+        };
+        let lost = connection.give_up().count() as u64;
+        self.in_flight -= lost;
+        match broken {
+            Broken::Connect => self.tally.errors.connect += 1,
+            Broken::Closed => self.tally.errors.closed += lost,
+            Broken::Malformed => self.tally.errors.malformed += lost.max(1),
+        }
+        match broken {
+            Broken::Connect => self.open_later(index, now),
+            Broken::Closed | Broken::Malformed => self.open(index, now),
+        }
+    }
+
+    fn open(&mut self, index: usize, now: u64) {
+        let place = &mut self.connections[index];
+        place.serial = place.serial.wrapping_add(1);
+        let data = EventData::new_u64(place.mark(index));
+        let opened = Connection::open(self.plan.address).and_then(|connection| {
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            epoll::add(&self.epoll, connection.socket(), data, flags)?;
+            Ok(connection)
+        });
+        match opened {
+            Ok(connection) => {
+                let is_open = connection.is_open();
+                place.connection = Some(connection);
+                if is_open {
+                    self.set_free(index);
+                }
+            }
+            Err(_) => {
+                self.tally.errors.connect += 1;
+                self.open_later(index, now);
+            }
+        }
+    }
+
+    fn open_later(&mut self, index: usize, now: u64) {
+        self.to_open
+            .push_back((now + CONNECT_AGAIN.as_nanos() as u64, index));
+    }
+
+    /// Requests without an answer: counted, with the time that they have waited as a lower bound of their latency.
+    fn give_up(&mut self, end: u64) {
+        let window = self.window;
+        let mut waited = Latencies::new();
+        let connections = self.connections.iter_mut();
+        for connection in connections.filter_map(|place| place.connection.as_mut()) {
+            for request in connection.give_up() {
+                self.tally.unanswered += 1;
+                if window.has(request.intended) {
+                    waited.add(end - request.intended);
+                }
+            }
+        }
+        for Reverse((_, _, intended, _)) in self.retries.drain() {
+            self.tally.unanswered += 1;
+            if window.has(intended) {
+                waited.add(end - intended);
+            }
+        }
+        if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_exhausted) {
+            while let Some(intended) = schedule.time(self.begun) {
+                self.begun += 1;
+                self.tally.unsent += 1;
+                if window.has(intended) {
+                    waited.add(end - intended);
+                }
+            }
+        }
+        self.tally.latencies.add_all(&waited);
+    }
+}
+
+fn thread_cpu() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn timespec(nanoseconds: u64) -> Timespec {
+    Timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as i64,
+        tv_nsec: (nanoseconds % 1_000_000_000) as i64,
+    }
+}

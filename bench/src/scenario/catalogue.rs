@@ -1,0 +1,124 @@
+//! The list of all scenarios, and how one is run.
+
+use super::definition::Run;
+use super::findings::Findings;
+use super::options::Options;
+use super::{ceiling, context, page};
+use crate::machine::Machine;
+use lanes_tests::error::{Error, Result};
+use lanes_tests::place;
+
+/// A scenario.
+pub struct Scenario {
+    /// Its name, of its sub-command and its files.
+    pub name: &'static str,
+    /// What it measures, for the command line's help.
+    pub help: &'static str,
+    /// Measures it.
+    pub run: fn(&Run) -> Result<Findings>,
+}
+
+/// All of them, in the order in which `lanes-bench all` runs them.
+pub const SCENARIOS: &[Scenario] = &[Scenario {
+    name: "ceiling",
+    help: "trivial GETs over few and many connections: what the HTTP server alone does",
+    run: ceiling::run,
+}];
+
+/// The scenario of a name.
+pub fn find(name: &str) -> Option<&'static Scenario> {
+    SCENARIOS.iter().find(|scenario| scenario.name == name)
+}
+
+/// Runs a scenario, shows its table, writes its files and the report of all there are.
+///
+/// # Errors
+/// A scenario that could not run at all; a figure that could not be had is a record that says so.
+pub fn execute(scenario: &Scenario, options: &Options, machine: &Machine) -> Result<Findings> {
+    let run = Run::read(scenario.name, options)?;
+    place::make_folder(&options.folder)?;
+    println!("==> {}: {}", scenario.name, run.about.title);
+    let findings = (scenario.run)(&run)?;
+    println!(
+        "\n{}: {}\n{}",
+        scenario.name,
+        run.about.title,
+        findings.table()
+    );
+    findings.write(&options.folder.join(format!("{}.json", scenario.name)))?;
+    let about = context::describe(&run, &findings, machine);
+    context::write(
+        &options.folder.join(format!("{}.about.json", scenario.name)),
+        &about,
+    )?;
+    page::write(&options.folder)?;
+    Ok(findings)
+}
+
+/// Runs several, whatever becomes of single ones.
+///
+/// # Errors
+/// Names those that could not run.
+pub fn execute_all(scenarios: &[&Scenario], options: &Options) -> Result<()> {
+    println!("==> examining the machine");
+    let machine = Machine::examine();
+    println!("{}", machine.describe());
+    let mut failed = Vec::new();
+    let (mut judged, mut met) = (0, 0);
+    for scenario in scenarios {
+        match execute(scenario, options, &machine) {
+            Ok(findings) => {
+                let (more_judged, more_met) = findings.judged();
+                judged += more_judged;
+                met += more_met;
+            }
+            Err(error) => {
+                println!("{}: {error}", scenario.name);
+                failed.push(scenario.name);
+            }
+        }
+    }
+    if scenarios.len() > 1 {
+        println!("{met} of {judged} judged bars are met");
+    }
+    println!("report: {}", options.folder.join(page::FILE).display());
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Other(format!(
+            "these scenarios could not run: {}",
+            failed.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scenario_has_a_data_file_with_a_short_form_that_fits() {
+        for scenario in SCENARIOS {
+            for short in [false, true] {
+                let options = Options {
+                    short,
+                    ..Options::default()
+                };
+                Run::read(scenario.name, &options).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn every_data_file_is_a_scenario() {
+        for file in std::fs::read_dir(crate::scenario::definition::folder()).unwrap() {
+            let name = file
+                .unwrap()
+                .path()
+                .file_stem()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
+            assert!(find(&name).is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Scenarios: what is measured, as a data file each (`scenarios/<name>.toml`), and what comes of it.
+//!
+//! ```text
+//! scenarios/<name>.toml ─► definition ─► the scenario's own file ─► findings (records) ─┬─► table
+//!                                          │ system: cluster and gateway                 ├─► target/bench/<name>.json
+//!                                          └ load, usage                                 │       <name>.about.json
+//!                                                                                        └─► page ─► report.html
+//! ```
+//!
+//! | module | one thing |
+//! |---|---|
+//! | [`options`] | what a run is asked to do |
+//! | [`definition`] | reads a data file: its short form, changes from the command line |
+//! | [`system`] | the system under test: a private cluster and a gateway, with all their processes |
+//! | [`ceiling`] | trivial GETs: what the HTTP server alone does |
+//! | [`record`] | a figure with its bar |
+//! | [`findings`] | the records of a run, its table and its files |
+//! | [`context`] | build, hardware and scope of a run |
+//! | [`chart`], [`page`] | the report that a browser shows |
+//! | [`catalogue`] | the list of all scenarios, and how one is run |
+//!
+//! A new scenario is a data file, a module with `run(&Run) -> Result<Findings>`, and a line in [`catalogue`].
+
+pub mod options;
+
+pub mod definition;
+
+pub mod system;
+
+pub mod ceiling;
+
+pub mod findings;
+pub mod record;
+
+pub mod context;
+
+pub mod chart;
+pub mod page;
+
+pub mod catalogue;
+
+pub use definition::{About, Run};
+pub use findings::Findings;
+pub use options::Options;
+pub use record::{Bar, Point, Record};

@@ -1,0 +1,183 @@
+//! CPU and memory of process trees, from `/proc`: a system's figures count every one of its processes.
+//!
+//! A process that has ended and was waited for is part of its parent's figures, so CPU of a tree is the sum, over the
+//! processes that are there, of their own time and that of the children they have waited for: nothing is lost when PostgreSQL
+//! ends a backend between two looks. Memory is the proportional set size, which counts a shared page once however many processes
+//! map it: resident sizes of PostgreSQL's processes would count its shared memory over and over.
+
+use std::collections::BTreeMap;
+
+/// The kernel's clock ticks a second in `/proc/<pid>/stat`, a constant of its interface to programs.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// What a tree has used up to now.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Usage {
+    /// Seconds of CPU, user and system.
+    pub cpu_seconds: f64,
+    /// Proportional set size in bytes; resident size where the kernel does not give it.
+    pub memory_bytes: u64,
+    /// How many processes.
+    pub processes: usize,
+}
+
+/// A system: processes by their first ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// What people call it.
+    pub name: String,
+    /// Process ids whose descendants belong to it too.
+    pub roots: Vec<u32>,
+}
+
+impl Tree {
+    /// A tree of these roots.
+    pub fn new(name: &str, roots: impl IntoIterator<Item = u32>) -> Tree {
+        Tree {
+            name: name.to_owned(),
+            roots: roots.into_iter().collect(),
+        }
+    }
+
+    /// Looks at all of its processes now. One that has ended counts as nothing.
+    pub fn usage(&self) -> Usage {
+        self.look(memory_bytes)
+    }
+
+    /// Seconds of CPU now, without the look at memory, which costs milliseconds for large processes.
+    pub fn cpu_seconds(&self) -> f64 {
+        self.look(|_| 0).cpu_seconds
+    }
+
+    fn look(&self, memory_bytes: impl Fn(u32) -> u64) -> Usage {
+        let processes = processes();
+        let mut usage = Usage::default();
+        for id in descendants(&processes, &self.roots) {
+            usage.cpu_seconds += processes[&id].ticks as f64 / TICKS_PER_SECOND;
+            usage.memory_bytes += memory_bytes(id);
+            usage.processes += 1;
+        }
+        usage
+    }
+}
+
+/// What `/proc/<pid>/stat` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    parent: u32,
+    /// Own time and that of children waited for.
+    ticks: u64,
+}
+
+fn processes() -> BTreeMap<u32, Process> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return BTreeMap::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let id: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let text = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            Some((id, stat(&text)?))
+        })
+        .collect()
+}
+
+/// Reads a line of `stat`. The name in parentheses may hold anything, so fields count from the last parenthesis.
+fn stat(text: &str) -> Option<Process> {
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    let ticks = (11..=14).map(number).sum::<Option<u64>>()?;
+    Some(Process {
+        parent: u32::try_from(number(1)?).ok()?,
+        ticks,
+    })
+}
+
+/// The roots that are there, and all that descend from them.
+fn descendants(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> Vec<u32> {
+    let belongs = |id: &u32| {
+        let mut next = *id;
+        // No chain of parents is longer than there are processes.
+        for _ in 0..=processes.len() {
+            if roots.contains(&next) {
+                return true;
+            }
+            match processes.get(&next) {
+                Some(process) => next = process.parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    processes.keys().copied().filter(belongs).collect()
+}
+
+fn memory_bytes(id: u32) -> u64 {
+    let kilobytes = |file: &str, name: &str| -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{id}/{file}")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches("kB").trim().parse().ok()
+    };
+    let size = kilobytes("smaps_rollup", "Pss:").or_else(|| kilobytes("status", "VmRSS:"));
+    size.unwrap_or_default() * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn names_with_spaces_and_parentheses_are_no_trouble() {
+        let text = "7 (a) b (c)) S 3 7 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 55";
+        assert_eq!(
+            stat(text),
+            Some(Process {
+                parent: 3,
+                ticks: 100
+            })
+        );
+        assert_eq!(stat("7 (x) S 3"), None);
+    }
+
+    #[test]
+    fn descendants_are_found_and_others_are_not() {
+        let process = |parent| Process { parent, ticks: 0 };
+        let processes = BTreeMap::from([
+            (1, process(0)),
+            (5, process(1)),
+            (6, process(5)),
+            (7, process(6)),
+            (8, process(1)),
+        ]);
+        assert_eq!(descendants(&processes, &[5]), [5, 6, 7]);
+        assert_eq!(descendants(&processes, &[9]), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn a_childs_work_counts_while_it_runs_and_after_it_was_waited_for() {
+        // The shell waits for a child that works and then lives on, until its standard input closes.
+        let mut shell = Command::new("sh")
+            .args([
+                "-c",
+                "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; echo done; read line",
+            ])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0; 4];
+        std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let usage = Tree::new("shell", [shell.id()]).usage();
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert_eq!(usage.processes, 1);
+        assert!(
+            usage.cpu_seconds > 0.0 && usage.memory_bytes > 0,
+            "{usage:?}"
+        );
+        assert_eq!(Tree::new("shell", [shell.id()]).usage(), Usage::default());
+    }
+}
