@@ -17,13 +17,15 @@ fn main() {
     let table = Table {
         oid: 1,
         name: "events".to_owned(),
+        may_insert: true,
         columns: columns
             .iter()
             .map(|(name, sql_type)| TableColumn {
                 name: (*name).to_owned(),
                 sql_type: (*sql_type).to_owned(),
                 kind: ColumnKind::of_type(sql_type),
-                is_required: false,
+                is_not_null: false,
+                has_default: false,
                 is_generated: false,
             })
             .collect(),

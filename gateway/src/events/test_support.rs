@@ -12,13 +12,15 @@ pub(crate) fn table(columns: &[(&str, &str)]) -> Table {
             name: (*name).to_owned(),
             sql_type: (*sql_type).to_owned(),
             kind: ColumnKind::of_type(sql_type),
-            is_required: false,
+            is_not_null: false,
+            has_default: false,
             is_generated: false,
         })
         .collect();
     Table {
         oid: 16_384,
         name: "public.events".to_owned(),
+        may_insert: true,
         columns,
     }
 }
