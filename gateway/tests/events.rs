@@ -324,7 +324,10 @@ async fn json_and_arrow_become_the_same_rows() {
     for (body, told) in [
         (&b"[{\"ts\": 1, \"tz\": 2}]"[..], "tz"),
         (b"[{\"ts\": true}]", "ts"),
-        (b"[{\"ts\": 1}, {\"service\": \"a\"}]", "NOT NULL, but row 2"),
+        (
+            b"[{\"ts\": 1}, {\"service\": \"a\"}]",
+            "NOT NULL, but row 2",
+        ),
         (b"[{", "not JSON"),
     ] {
         let (status, text) = post(&router, "events", &headers, body.to_vec()).await;

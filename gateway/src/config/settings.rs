@@ -334,7 +334,10 @@ mod tests {
             (&["--requests-window", "5s"], "shorter than 60s"),
             (&["--events-rows-max", "16777216"], "batch.rows_max"),
             (&["--events-schema", "a.b"], "has a dot"),
-            (&["--events-create-tables", "yes"], "is not off, logged or unlogged"),
+            (
+                &["--events-create-tables", "yes"],
+                "is not off, logged or unlogged",
+            ),
             (&["--listen-workers", "1000"], "more than 256"),
             (&["--listen-address", "localhost"], "is not an address"),
             (&["--log-format", "xml"], "log.format"),
