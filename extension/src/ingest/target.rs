@@ -9,6 +9,7 @@ use pgrx::pg_sys;
 use super::convert::Conversion;
 use super::refusal::Refusal;
 use crate::pg::{datum, ports};
+use crate::table_am::routine;
 
 /// An open table, locked as INSERT locks it. The lock stays until the transaction ends.
 pub struct Target {
@@ -276,7 +277,7 @@ impl Target {
             if form.relkind as u8 != pg_sys::RELKIND_RELATION {
                 return Some("the target is partitioned or foreign");
             }
-            if form.relam != pg_sys::get_table_am_oid(c"lanes".as_ptr(), true) {
+            if relation.rd_tableam != routine::routine() {
                 return Some("the target is no lanes table");
             }
             if form.relispartition {
