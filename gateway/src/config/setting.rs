@@ -55,7 +55,7 @@ const fn setting(
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     setting("listen", "address", "ADDRESS", "127.0.0.1:9201", "Where HTTP is served; loopback unless told otherwise"),
-    setting("listen", "connections_max", "COUNT", "1024", "HTTP connections open at once; more wait to be accepted"),
+    setting("listen", "connections_max", "COUNT", "16384", "HTTP connections open at once; more wait to be accepted"),
     setting("listen", "workers", "COUNT", "0", "Threads that serve requests, each with sessions of its own; 0 for one a processor"),
     setting("listen", "header_timeout", "DURATION", "60s", "Time for the head of a request, and for idling between requests"),
     setting("listen", "body_timeout", "DURATION", "30s", "Time for the body of a request; then 503"),

@@ -48,6 +48,8 @@ pub struct Metrics {
     pub batch_bytes: Histogram,
     /// Seconds of each append call, by level.
     pub append_seconds: [Histogram; AckLevel::ALL.len()],
+    /// Seconds that batches ready to leave waited for a session, by level.
+    pub session_wait_seconds: [Histogram; AckLevel::ALL.len()],
     /// Bytes of requests not yet answered.
     pub pending_bytes: IntGauge,
     /// Errors of PostgreSQL, by SQLSTATE or kind.
@@ -188,6 +190,10 @@ impl Metrics {
             append_seconds: by_level(
                 "append_duration_seconds",
                 "Seconds of an append in PostgreSQL, commit included.",
+            ),
+            session_wait_seconds: by_level(
+                "session_wait_duration_seconds",
+                "Seconds that a batch ready to leave waited for a session. While these add up, PostgreSQL is the bottleneck, not the gateway.",
             ),
             pending_bytes: gauge(
                 "pending_bytes",
