@@ -10,11 +10,15 @@
 //! - Memory is bounded: a shard has a young and an old half; when the young one is full it becomes the old one, and the old one goes.
 //!   A hit in the old half moves to the young one, so series in use stay.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashTable;
 use parking_lot::RwLock;
+use tokio::sync::Mutex;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::series_index::SeriesIndex;
 
 const SHARDS: usize = 64;
 /// Table slot, allocation header and the like, for each entry.
@@ -31,6 +35,8 @@ pub struct SeriesCache {
     generation: AtomicU64,
     shard_bytes_max: usize,
     entries: AtomicUsize,
+    index: Arc<Mutex<SeriesIndex>>,
+    index_bytes: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -61,7 +67,7 @@ impl Half {
 }
 
 impl SeriesCache {
-    /// A cache of about `bytes_max` bytes at most.
+    /// A cache of about `bytes_max` bytes at most, and an index of as many.
     pub fn new(bytes_max: usize, seed: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
@@ -69,7 +75,24 @@ impl SeriesCache {
             generation: AtomicU64::new(0),
             shard_bytes_max: bytes_max / SHARDS,
             entries: AtomicUsize::new(0),
+            index: Arc::new(Mutex::new(SeriesIndex::new(bytes_max, seed))),
+            index_bytes: AtomicUsize::new(0),
         }
+    }
+
+    /// The index of all registered series, for who registers: one at a time, over calls to the database.
+    pub fn index(&self) -> Arc<Mutex<SeriesIndex>> {
+        Arc::clone(&self.index)
+    }
+
+    /// Bytes of the index when it was last told of.
+    pub fn index_bytes(&self) -> usize {
+        self.index_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Tells of the index, which may be locked for long.
+    pub fn note_index_bytes(&self, bytes: usize) {
+        self.index_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// The generation that a request starting now belongs to.

@@ -8,6 +8,7 @@
 //! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
 //! | over what | [`postgres`], [`connection`] | a few connections for each level |
 //! | which registry | [`registry`] | whether series ids learned earlier still hold |
+//! | which series | [`registration`], [`registry_calls`] | label sets found in the database, or registered there |
 //! | as whom | [`password`] | where a password comes from |
 //!
 //! Why it is exactly once: the digests of the requests commit in the transaction that appends their rows, so an attempt whose outcome is
@@ -19,7 +20,9 @@ pub mod backoff;
 pub mod connection;
 pub mod password;
 pub mod postgres;
+pub mod registration;
 pub mod registry;
+pub mod registry_calls;
 pub mod send;
 pub mod sink;
 
