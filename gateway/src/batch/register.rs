@@ -25,6 +25,8 @@ pub struct RegisterJob {
     pub series: Vec<UnknownSeries>,
     /// The cache generation of the request.
     pub generation: u64,
+    /// [`SeriesCache::registrations`] before its series were looked up.
+    pub registrations: u64,
     /// After this nobody waits any more.
     pub deadline: Instant,
     /// Where the ids go, in the order of `series`.
@@ -134,11 +136,20 @@ async fn register_round<S: Sink>(
     let generation = cache.generation();
     let mut wanted = Wanted::default();
     let mut sources: Vec<Source> = Vec::new();
-    for series in round.iter().flat_map(|job| &job.series) {
-        sources.push(match cache.find(generation, &series.label_set.bytes) {
-            Some(id) => Source::Cache(id),
-            None => Source::Wanted(wanted.place(&series.label_set)),
-        });
+    let registrations = cache.registrations();
+    for job in round {
+        // Where nothing has been registered since the job's request was looked up, it would not be found now either.
+        let is_late = job.registrations != registrations;
+        for series in &job.series {
+            let known = match is_late {
+                true => cache.find(generation, &series.label_set.bytes),
+                false => None,
+            };
+            sources.push(match known {
+                Some(id) => Source::Cache(id),
+                None => Source::Wanted(wanted.place(&series.label_set)),
+            });
+        }
     }
     let deadline = round
         .iter()
@@ -156,6 +167,7 @@ async fn register_round<S: Sink>(
             cache.insert(generation, &label_set.bytes, *id);
         }
         ids.extend(registered.ids);
+        cache.note_registration();
     }
     let mut sources = sources.into_iter();
     let answers = round.iter().map(|job| {

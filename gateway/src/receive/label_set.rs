@@ -219,7 +219,8 @@ struct Labels<'a> {
 impl<'a> Labels<'a> {
     fn read(raw: &'a [u8], labels_max: usize) -> Result<Self, LabelError> {
         let mut read = Self {
-            labels: Vec::new(),
+            // Most series have fewer, so this is the only allocation.
+            labels: Vec::with_capacity(labels_max.min(16)),
             count: 0,
             metric: None,
         };

@@ -80,6 +80,8 @@ pub struct Resolved {
     pub unknown: Vec<UnknownSeries>,
     /// The cache generation that the ids belong to.
     pub generation: u64,
+    /// [`SeriesCache::registrations`] before the first series was looked up.
+    pub registrations: u64,
     /// What is not stored.
     pub refused: Refused,
     /// Exemplars, which are not stored and of which senders expect nothing.
@@ -148,6 +150,7 @@ pub fn resolve(
         rows: Rows::default(),
         unknown: Vec::new(),
         generation: cache.generation(),
+        registrations: cache.registrations(),
         refused: Refused::default(),
         exemplars: 0,
         metadata: 0,
