@@ -33,7 +33,7 @@ CREATE TABLE lanes.series_runs (
     metric        text        NOT NULL,
     labels        text[]      NOT NULL,
     registered_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
-    CHECK (pg_catalog.array_ndims(labels) = 1 AND pg_catalog.array_lower(labels, 1) = 1
+    CHECK (last_id >= first_id AND pg_catalog.array_ndims(labels) = 1 AND pg_catalog.array_lower(labels, 1) = 1
            AND last_id - first_id = pg_catalog.cardinality(labels) - 1
            AND pg_catalog.array_position(labels, NULL) IS NULL)
 );

@@ -11,7 +11,7 @@
 //!   for in the database, by metric.
 
 use hashbrown::HashTable;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::series_cache::SeriesId;
 
@@ -95,8 +95,9 @@ impl SeriesIndex {
             return;
         };
         if self.indexed_to == self.known_to && self.has_room(labels.len()) {
+            let metric_seed = self.metric_seed(metric);
             for (id, labels) in (first_id..=last_id).zip(labels) {
-                let hash = self.hash(metric, labels);
+                let hash = hash(metric_seed, labels);
                 self.table
                     .insert_unique(place(hash), Slot { hash, id }, |slot| place(slot.hash));
             }
@@ -107,7 +108,7 @@ impl SeriesIndex {
 
     /// Ids that a label set may have, of those up to `indexed_to`; nearly always none or one.
     pub fn candidates(&self, metric: &str, labels: &str) -> impl Iterator<Item = SeriesId> {
-        let hash = self.hash(metric, labels);
+        let hash = hash(self.metric_seed(metric), labels);
         self.table
             .iter_hash(place(hash))
             .filter(move |slot| slot.hash == hash)
@@ -121,14 +122,14 @@ impl SeriesIndex {
         wanted <= self.table.capacity() || (slots + slots / 2) * SLOT_BYTES <= self.bytes_max
     }
 
-    fn hash(&self, metric: &str, labels: &str) -> u32 {
-        let mut hasher = Xxh3::with_seed(self.seed);
-        hasher.update(metric.as_bytes());
-        // Neither contains it.
-        hasher.update(&[0]);
-        hasher.update(labels.as_bytes());
-        hasher.digest() as u32
+    /// What the labels of a metric are hashed with.
+    fn metric_seed(&self, metric: &str) -> u64 {
+        xxh3_64_with_seed(metric.as_bytes(), self.seed)
     }
+}
+
+fn hash(metric_seed: u64, labels: &str) -> u32 {
+    xxh3_64_with_seed(labels.as_bytes(), metric_seed) as u32
 }
 
 /// The table takes its place from the low bits and its tag from the top seven, and 32 bits are to serve both.

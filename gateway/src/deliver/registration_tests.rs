@@ -140,11 +140,12 @@ impl Gateway {
 async fn new_series_are_numbered_by_metric_and_found_again() {
     let (database, mut gateway) = (Database::default(), Gateway::new(1 << 20));
     let sets = [set("b", "1"), set("a", "1"), set("b", "2")];
-    assert_eq!(gateway.ids(&database, &sets).await, [2, 1, 3]);
+    let ids = gateway.ids(&database, &sets).await;
+    assert!(ids == [2, 1, 3] || ids == [1, 3, 2], "{ids:?}");
     assert_eq!(*database.calls.lock(), ["register"]);
     // Pushed out of the cache, say.
     let again = [set("b", "2"), set("c", "1"), set("a", "1")];
-    assert_eq!(gateway.ids(&database, &again).await, [3, 4, 1]);
+    assert_eq!(gateway.ids(&database, &again).await, [ids[2], 4, ids[1]]);
     assert_eq!(*database.calls.lock(), ["register", "series", "register"]);
     assert_eq!(database.series().len(), 4);
 }
@@ -179,6 +180,7 @@ async fn what_others_register_meanwhile_is_taken_over() {
     let sets = [set("up", "1"), set("up", "2"), set("down", "1")];
     assert_eq!(gateway.ids(&database, &sets).await, [4, 3, 2]);
     assert_eq!(database.series().len(), 4);
+    assert_eq!(*database.sizes.lock(), [(1, 1)]);
 }
 
 #[tokio::test]
@@ -238,11 +240,12 @@ async fn runs_and_calls_are_bounded() {
     sorted.sort_unstable();
     let expected: Vec<SeriesId> = (1..=sets.len() as SeriesId).collect();
     assert_eq!(sorted, expected);
-    // "up" comes last: it is in two runs, of the second call.
-    let sizes = [
-        (CALL_METRICS_MAX, CALL_METRICS_MAX),
-        (2, RUN_SERIES_MAX + 1),
-    ];
-    assert_eq!(*database.sizes.lock(), sizes);
+    // One metric too many for one call; metric "up" has two runs.
+    let sizes = database.sizes.lock().clone();
+    let [(first, _), (second, _)] = sizes[..] else {
+        panic!("{sizes:?}");
+    };
+    assert!((CALL_METRICS_MAX..=CALL_METRICS_MAX + 1).contains(&first));
+    assert_eq!(first + second, CALL_METRICS_MAX + 2);
     assert_eq!(gateway.ids(&database, &sets).await, ids);
 }

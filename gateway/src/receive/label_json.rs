@@ -55,7 +55,16 @@ fn must_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
+/// Looks at all bytes, whatever it finds: so it is done by vectors.
+fn has_escapes(text: &str) -> bool {
+    text.bytes()
+        .fold(false, |any, byte| any | must_escape(byte))
+}
+
 fn string_bytes(text: &str) -> usize {
+    if !has_escapes(text) {
+        return 2 + text.len();
+    }
     let bytes = |byte: u8| match escape(byte) {
         Some(_) => 2,
         None if byte < 0x20 => 6,
@@ -66,7 +75,7 @@ fn string_bytes(text: &str) -> usize {
 
 fn put_string(json: &mut String, text: &str) {
     json.push('"');
-    if text.bytes().any(must_escape) {
+    if has_escapes(text) {
         for character in text.chars() {
             put_character(json, character);
         }
