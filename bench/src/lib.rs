@@ -12,10 +12,14 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`command`] | the command line |
+//! | [`interrupt`] | Ctrl-C ends the servers too |
 //! | [`machine`], [`bandwidth`] | what this machine is, and how fast one core reads memory |
 //! | [`usage`], [`pinning`] | CPU and memory of process trees; which processors may be used |
 //! | [`load`] | the HTTP load generator |
 //! | [`scenario`] | what is measured: one file a scenario, its records, the report |
+//! | [`peers`] | systems that take remote write, ours and others, as child processes |
+//! | [`fleet`] | what a fleet of node_exporters sends: series, values, request bodies |
+//! | [`remote_write`] | the scenarios that compare them |
 //! | [`sql`] | SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB |
 //!
 //! # Rules
@@ -33,9 +37,13 @@
 #[allow(unsafe_code)]
 mod bandwidth;
 pub mod command;
+pub mod fleet;
+pub mod interrupt;
 pub mod load;
 pub mod machine;
+pub mod peers;
 pub mod pinning;
+pub mod remote_write;
 pub mod scenario;
 pub mod sql;
 pub mod usage;

@@ -24,6 +24,8 @@ use pgrx::prelude::*;
 use refusal::Refusal;
 use target::{Target, Way};
 
+use crate::pg::heap;
+
 /// Appends a batch; returns the rows inserted, which a BEFORE ROW trigger may make fewer than the batch holds.
 #[pg_extern(sql = r#"
 CREATE FUNCTION lanes.append(target regclass, batch bytea) RETURNS bigint
@@ -32,6 +34,7 @@ COMMENT ON FUNCTION lanes.append(regclass, bytea) IS
     'inserts one batch in the wire format (a columnar FlatBuffer) and returns the number of rows inserted';
 "#)]
 fn append(target: pg_sys::Oid, batch: &[u8]) -> i64 {
+    heap::keep_freed_memory();
     append_batch(target, batch).unwrap_or_else(|refusal| refusal.report()) as i64
 }
 

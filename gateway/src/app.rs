@@ -7,23 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::batch::accumulate::{self, BatchLimits};
+use crate::batch::accumulate::BatchLimits;
 use crate::batch::{Budget, Reservation, SeriesCache, register};
 use crate::clock;
-use crate::deliver::{AckLevel, Sender, Sink};
+use crate::deliver::{AckLevel, Sink};
 use crate::error::Refusal;
+use crate::events::EventSettings;
 use crate::observe::supervise::Supervision;
 use crate::observe::{Metrics, Status, self_scrape};
 use crate::receive::{ReceiveLimits, WritePath};
 use crate::router::{Handlers, router};
-use crate::server::{ServerLimits, serve};
+use crate::server::{Accepted, ServerLimits, accept_all, serve};
+use crate::worker::{self, QUEUE_REQUESTS_MAX, Shared};
 
-/// Requests that may wait in one channel; their memory is bounded by the budget.
-const QUEUE_REQUESTS_MAX: usize = 1024;
+/// Connections accepted and not yet taken by their worker.
+const ACCEPTED_MAX: usize = 64;
 
 /// All that the parts need to know.
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ pub struct AppSettings {
     pub server: ServerLimits,
     /// Requests.
     pub receive: ReceiveLimits,
+    /// Events.
+    pub events: EventSettings,
     /// Memory of all requests.
     pub pending_bytes_max: usize,
     /// How long a request waits for memory.
@@ -56,17 +60,17 @@ pub struct SelfScrape {
 }
 
 /// A running gateway without its listener; tests speak to its handlers directly.
-pub struct App {
-    settings: AppSettings,
-    handlers: Handlers,
-    metrics: Arc<Metrics>,
-    status: Arc<Status>,
+pub struct App<S> {
+    shared: Shared,
+    sink: Arc<S>,
+    /// Those of the worker on this runtime: the only one, or the one that stores the gateway's own metrics.
+    handlers: Handlers<S>,
     tasks: Vec<JoinHandle<()>>,
 }
 
-impl App {
-    /// Starts all tasks.
-    pub fn start<S: Sink>(
+impl<S: Sink> App<S> {
+    /// Starts all tasks but those of further workers.
+    pub fn start(
         settings: AppSettings,
         sink: Arc<S>,
         cache: Arc<SeriesCache>,
@@ -75,57 +79,41 @@ impl App {
         let status = Arc::new(Status::default());
         let budget = Budget::new(settings.pending_bytes_max, settings.pending_wait);
         let (register, register_jobs) = mpsc::channel(QUEUE_REQUESTS_MAX);
-        let mut tasks = vec![tokio::spawn(register::run(
+        let registration = tokio::spawn(register::run(
             register_jobs,
             Arc::clone(&sink),
             Arc::clone(&cache),
             Arc::clone(&metrics),
-        ))];
-        let levels = AckLevel::ALL.map(|level| {
-            let (requests, received) = mpsc::channel(QUEUE_REQUESTS_MAX);
-            let sender = Arc::new(Sender::new(Arc::clone(&sink), level, Arc::clone(&metrics)));
-            tasks.push(tokio::spawn(accumulate::run(
-                received,
-                sender,
-                settings.batch,
-            )));
-            requests
-        });
+        ));
         let supervision = Supervision {
-            sink,
+            sink: Arc::clone(&sink),
             status: Arc::clone(&status),
             metrics: Arc::clone(&metrics),
             cache: Arc::clone(&cache),
             budget: budget.clone(),
             request_window: settings.request_window,
         };
-        tasks.push(tokio::spawn(supervision.run()));
-        let path = WritePath {
-            limits: settings.receive,
+        let shared = Shared {
+            settings,
             budget,
             cache,
-            metrics: Arc::clone(&metrics),
-            register,
-            levels,
-        };
-        let path = Arc::new(path);
-        if let Some(own) = settings.self_scrape.clone() {
-            tasks.push(tokio::spawn(scrape_self(
-                own,
-                Arc::clone(&path),
-                settings.default_level,
-            )));
-        }
-        let handlers = Handlers {
-            path,
-            status: Arc::clone(&status),
-            default_level: settings.default_level,
-        };
-        Self {
-            settings,
-            handlers,
             metrics,
             status,
+            register,
+        };
+        let (handlers, mut tasks) = worker::start(&shared, Arc::clone(&sink));
+        tasks.extend([registration, tokio::spawn(supervision.run())]);
+        if let Some(own) = shared.settings.self_scrape.clone() {
+            tasks.push(tokio::spawn(scrape_self(
+                own,
+                Arc::clone(&handlers.path),
+                shared.settings.default_level,
+            )));
+        }
+        Self {
+            shared,
+            sink,
+            handlers,
             tasks,
         }
     }
@@ -137,30 +125,81 @@ impl App {
 
     /// Readiness and rates.
     pub fn status(&self) -> &Status {
-        &self.status
+        &self.shared.status
     }
 
     /// Serves `listener` until `stop` turns true and requests on their way have ended. Returns whether all of them did.
     pub async fn serve(self, listener: TcpListener, stop: watch::Receiver<bool>) -> bool {
         let mut stopping = stop.clone();
-        let status = Arc::clone(&self.status);
+        let status = Arc::clone(&self.shared.status);
         let announce = tokio::spawn(async move {
             let _ = stopping.wait_for(|stop| *stop).await;
             status.set_stopping();
         });
-        let all_ended = serve(
-            listener,
-            self.router(),
-            self.settings.server,
-            Arc::clone(&self.metrics),
-            stop,
-        )
-        .await;
+        let limits = self.shared.settings.server;
+        let mut connections = Vec::new();
+        let mut threads = Vec::new();
+        let mut here = None;
+        for number in 0..limits.workers {
+            let (dealt, received) = mpsc::channel(ACCEPTED_MAX);
+            connections.push(dealt);
+            if limits.workers == 1 {
+                let metrics = Arc::clone(&self.shared.metrics);
+                here = Some(tokio::spawn(serve(
+                    received,
+                    self.router(),
+                    limits,
+                    metrics,
+                )));
+            } else {
+                threads.push(self.spawn_worker(number, received));
+            }
+        }
+        accept_all(listener, limits, &connections, stop).await;
+        drop(connections);
+        let mut all_ended = true;
+        if let Some(here) = here {
+            all_ended &= here.await.unwrap_or(false);
+        }
+        for thread in threads {
+            all_ended &= thread.await.unwrap_or(false);
+        }
         announce.abort();
         for task in &self.tasks {
             task.abort();
         }
         all_ended
+    }
+
+    /// A thread that serves what it is dealt; the receiver tells how it ended.
+    fn spawn_worker(
+        &self,
+        number: usize,
+        connections: mpsc::Receiver<Accepted>,
+    ) -> oneshot::Receiver<bool> {
+        let (ended, end) = oneshot::channel();
+        let (shared, sink) = (self.shared.clone(), self.sink.for_another_thread());
+        let run = move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+            {
+                Ok(runtime) => runtime,
+                Err(error) => return tracing::error!("worker {number}: {error}"),
+            };
+            let all_ended = runtime.block_on(async {
+                let (handlers, _tasks) = worker::start(&shared, sink);
+                let limits = shared.settings.server;
+                serve(connections, router(handlers), limits, shared.metrics).await
+            });
+            // Who started it may be gone.
+            let _ = ended.send(all_ended);
+        };
+        let thread = std::thread::Builder::new().name(format!("worker-{number}"));
+        if let Err(error) = thread.spawn(run) {
+            tracing::error!("worker {number} cannot be started: {error}");
+        }
+        end
     }
 }
 

@@ -1,4 +1,4 @@
-//! The answers other than success: three kinds, each with its status, mapped here and nowhere else.
+//! The answers other than success: a few kinds, each with its status, mapped here and nowhere else.
 
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
@@ -13,6 +13,8 @@ const RETRY_AFTER_SECONDS: u16 = 2;
 /// | kind | status | what senders do with it |
 /// |---|---|---|
 /// | `BadRequest` | 400 | drop the request and log the reason |
+/// | `Forbidden` | 403 | the same; only for events |
+/// | `NotFound` | 404 | the same; only for events |
 /// | `UnsupportedMedia` | 415 | fall back to another protocol, or drop |
 /// | `Busy` | 503 with Retry-After | repeat the same request |
 ///
@@ -22,6 +24,12 @@ pub enum Refusal {
     /// Repeating this request is of no use.
     #[error("{0}")]
     BadRequest(String),
+    /// The gateway may not do that.
+    #[error("{0}")]
+    Forbidden(String),
+    /// There is no such table.
+    #[error("{0}")]
+    NotFound(String),
     /// Another protocol or encoding is spoken here.
     #[error("{0}")]
     UnsupportedMedia(String),
@@ -35,6 +43,8 @@ impl Refusal {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::UnsupportedMedia(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         }

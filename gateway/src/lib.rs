@@ -12,9 +12,11 @@
 //! | [`config`] | every setting once: flag, environment, TOML, default, help |
 //! | [`server`], [`router`], [`error`] | connections and their bounds; routes; the answers other than success |
 //! | [`receive`] | a request from bytes to rows |
+//! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
 //! | [`observe`] | metrics, status, readiness, self-scrape |
+//! | [`worker`] | what each thread that serves requests has for itself |
 //! | [`app`] | all of it put together, started and stopped |
 //! | [`clock`] | the one source of time |
 //!
@@ -45,10 +47,14 @@ pub mod server;
 
 pub mod receive;
 
+pub mod events;
+
 pub mod batch;
 
 pub mod deliver;
 
 pub mod observe;
+
+pub mod worker;
 
 pub mod app;

@@ -30,7 +30,8 @@ fn main() -> ExitCode {
         print!("{}", sources.text());
         return ExitCode::SUCCESS;
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread()
+    // Requests are served by workers with runtimes of their own.
+    let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
     {

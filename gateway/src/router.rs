@@ -3,19 +3,23 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use bytes::Bytes;
 
-use crate::batch::Budget;
+use crate::batch::{Budget, Reservation};
 use crate::clock;
-use crate::deliver::AckLevel;
 use crate::deliver::connection::NO_STANDBYS;
+use crate::deliver::{AckLevel, Sink};
 use crate::error::Refusal;
+use crate::events::format::Format;
+use crate::events::write::EventRequest;
+use crate::events::{self, EventPath};
 use crate::observe::{Metrics, Status};
 use crate::receive::body::{self, BodyError};
 use crate::receive::write::ROUTE;
@@ -25,17 +29,30 @@ use crate::receive::{WritePath, media_type};
 pub const ACK_HEADER: &str = "x-lanes-ack";
 
 /// What handlers share.
-#[derive(Clone)]
-pub struct Handlers {
+pub struct Handlers<S> {
     /// Where write requests go.
     pub path: Arc<WritePath>,
+    /// Where events go.
+    pub events: Arc<EventPath<S>>,
     /// Readiness and rates.
     pub status: Arc<Status>,
     /// The level of requests that choose none.
     pub default_level: AckLevel,
 }
 
-impl Handlers {
+// Derived, it would ask for sinks to be cloned.
+impl<S> Clone for Handlers<S> {
+    fn clone(&self) -> Self {
+        Self {
+            path: Arc::clone(&self.path),
+            events: Arc::clone(&self.events),
+            status: Arc::clone(&self.status),
+            default_level: self.default_level,
+        }
+    }
+}
+
+impl<S> Handlers<S> {
     fn metrics(&self) -> &Metrics {
         &self.path.metrics
     }
@@ -43,46 +60,81 @@ impl Handlers {
     fn budget(&self) -> &Budget {
         &self.path.budget
     }
+
+    /// The level that a request asks for, if it can be kept at all.
+    fn level(&self, headers: &HeaderMap) -> Result<AckLevel, Refusal> {
+        let level = ack_level(headers, self.default_level)?;
+        if level == AckLevel::Replica && self.status.lacks_standbys() {
+            // Not 400: the sender would drop its data for what an operator can mend.
+            return Err(Refusal::Busy(NO_STANDBYS.to_owned()));
+        }
+        Ok(level)
+    }
+
+    async fn read(&self, body: Body) -> Result<(Bytes, Reservation), Refusal> {
+        let limits = &self.path.limits;
+        body::read(
+            body,
+            limits.body_bytes_max,
+            limits.body_timeout,
+            self.budget(),
+        )
+        .await
+        .map_err(refusal_of_body)
+    }
 }
 
 /// All routes.
-pub fn router(handlers: Handlers) -> Router {
+pub fn router<S: Sink>(handlers: Handlers<S>) -> Router {
     Router::new()
-        .route(ROUTE, post(write))
-        .route("/api/v1/status", get(status))
-        .route("/metrics", get(metrics))
+        .route(ROUTE, post(write::<S>))
+        .route(events::write::ROUTE, post(write_events::<S>))
+        .route("/api/v1/status", get(status::<S>))
+        .route("/metrics", get(metrics::<S>))
         .route("/-/healthy", get(async || "healthy\n"))
-        .route("/-/ready", get(ready))
+        .route("/-/ready", get(ready::<S>))
         .fallback(async || (StatusCode::NOT_FOUND, "no such route\n"))
-        .layer(from_fn_with_state(handlers.clone(), observe))
+        .layer(from_fn_with_state(handlers.clone(), observe::<S>))
         .with_state(handlers)
 }
 
-async fn write(
-    State(handlers): State<Handlers>,
+async fn write<S: Sink>(
+    State(handlers): State<Handlers<S>>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Refusal> {
     let started = clock::now();
     media_type::check(&headers).map_err(Refusal::UnsupportedMedia)?;
-    let level = ack_level(&headers, handlers.default_level)?;
-    if level == AckLevel::Replica && handlers.status.lacks_standbys() {
-        // Not 400: the sender would drop its data for what an operator can mend.
-        return Err(Refusal::Busy(NO_STANDBYS.to_owned()));
-    }
-    let limits = &handlers.path.limits;
-    let (bytes, reservation) = body::read(
-        body,
-        limits.body_bytes_max,
-        limits.body_timeout,
-        handlers.budget(),
-    )
-    .await
-    .map_err(refusal_of_body)?;
+    let level = handlers.level(&headers)?;
+    let (bytes, reservation) = handlers.read(body).await?;
     handlers
         .path
         .receive(bytes, reservation, level, started)
         .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn write_events<S: Sink>(
+    State(handlers): State<Handlers<S>>,
+    Path(table): Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, Refusal> {
+    let started = clock::now();
+    let format = Format::of(&headers).map_err(Refusal::UnsupportedMedia)?;
+    let level = handlers.level(&headers)?;
+    let digest = events::write::digest(&headers, &table)?;
+    let (body, reservation) = handlers.read(body).await?;
+    let request = EventRequest {
+        table: &table,
+        format,
+        body,
+        digest,
+        reservation,
+        level,
+        started,
+    };
+    handlers.events.receive(request).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -108,7 +160,7 @@ fn refusal_of_body(error: BodyError) -> Refusal {
     }
 }
 
-async fn status(State(handlers): State<Handlers>) -> Json<serde_json::Value> {
+async fn status<S: Sink>(State(handlers): State<Handlers<S>>) -> Json<serde_json::Value> {
     let pending_bytes = handlers.budget().pending_bytes();
     Json(handlers.status.json(
         handlers.metrics(),
@@ -117,7 +169,7 @@ async fn status(State(handlers): State<Handlers>) -> Json<serde_json::Value> {
     ))
 }
 
-async fn metrics(State(handlers): State<Handlers>) -> Response {
+async fn metrics<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
     (
         [(CONTENT_TYPE, prometheus::TEXT_FORMAT)],
         handlers.metrics().text(),
@@ -125,7 +177,7 @@ async fn metrics(State(handlers): State<Handlers>) -> Response {
         .into_response()
 }
 
-async fn ready(State(handlers): State<Handlers>) -> Response {
+async fn ready<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
     if handlers.status.is_ready() {
         "ready\n".into_response()
     } else {
@@ -137,8 +189,8 @@ async fn ready(State(handlers): State<Handlers>) -> Response {
 }
 
 /// Counts and times every request.
-async fn observe(
-    State(handlers): State<Handlers>,
+async fn observe<S: Sink>(
+    State(handlers): State<Handlers<S>>,
     route: Option<MatchedPath>,
     request: Request,
     next: Next,

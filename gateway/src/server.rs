@@ -10,8 +10,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::observe::Metrics;
@@ -21,6 +21,8 @@ use crate::observe::Metrics;
 pub struct ServerLimits {
     /// Open at once; more wait in the listener's backlog.
     pub connections_max: usize,
+    /// Threads that serve requests.
+    pub workers: usize,
     /// For the head of a request, and for idling between requests.
     pub header_timeout: Duration,
     /// For requests on their way when shutdown begins.
@@ -30,27 +32,56 @@ pub struct ServerLimits {
 /// Pause after an accept that failed, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves until `stop` turns true, then lets requests on their way end. Returns whether all of them did within the shutdown timeout.
-pub async fn serve(
+/// A connection and its place among those open at once.
+pub struct Accepted {
+    stream: std::net::TcpStream,
+    slot: OwnedSemaphorePermit,
+}
+
+/// Accepts until `stop` turns true, and deals connections to the workers in turn.
+pub async fn accept_all(
     listener: TcpListener,
-    router: Router,
     limits: ServerLimits,
-    metrics: Arc<Metrics>,
+    workers: &[mpsc::Sender<Accepted>],
     mut stop: watch::Receiver<bool>,
-) -> bool {
-    let graceful = GracefulShutdown::new();
+) {
     let slots = Arc::new(Semaphore::new(limits.connections_max));
+    let mut turns = workers.iter().cycle();
     loop {
         let accepted = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => break,
             accepted = accept(&listener, &slots) => accepted,
         };
-        let (stream, slot) = match accepted {
-            Ok(accepted) => accepted,
+        match accepted {
+            Ok(accepted) => {
+                // A worker takes connections until it is told to stop, as this is.
+                if let Some(worker) = turns.next() {
+                    let _ = worker.send(accepted).await;
+                }
+            }
             Err(error) => {
                 tracing::warn!("a connection could not be accepted: {error}");
                 sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves the connections dealt to one worker until there will be no more, then lets requests on their way end. Returns whether all of
+/// them did within the shutdown timeout.
+pub async fn serve(
+    mut connections: mpsc::Receiver<Accepted>,
+    router: Router,
+    limits: ServerLimits,
+    metrics: Arc<Metrics>,
+) -> bool {
+    let graceful = GracefulShutdown::new();
+    while let Some(Accepted { stream, slot }) = connections.recv().await {
+        let stream = match TcpStream::from_std(stream) {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!("a connection could not be served: {error}");
                 continue;
             }
         };
@@ -72,22 +103,20 @@ pub async fn serve(
             drop(slot);
         });
     }
-    drop(listener);
     timeout(limits.shutdown_timeout, graceful.shutdown())
         .await
         .is_ok()
 }
 
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> io::Result<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<Accepted> {
     let slot = Arc::clone(slots)
         .acquire_owned()
         .await
         .map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
-    Ok((stream, slot))
+    // Its worker registers it with its own runtime.
+    let stream = stream.into_std()?;
+    Ok(Accepted { stream, slot })
 }
 
 /// The router for bodies as hyper gives them.

@@ -81,6 +81,21 @@ pub fn gateway_program() -> Result<PathBuf> {
     })
 }
 
+/// Where runs keep what outlives a build: `LANES_HOME`, or `.lanes` in the checkout.
+pub fn home() -> Result<PathBuf> {
+    match std::env::var_os("LANES_HOME") {
+        Some(folder) if !folder.is_empty() => {
+            std::path::absolute(&folder).map_err(Error::file("find", PathBuf::from(&folder)))
+        }
+        _ => Ok(workspace().join(".lanes")),
+    }
+}
+
+/// The folder of a version of VictoriaMetrics that was built for the bench: `bin/victoria-metrics` and `bin/vmagent` in it.
+pub fn victoria_metrics(version: &str) -> Result<PathBuf> {
+    Ok(home()?.join(format!("peers/victoria-metrics-{version}")))
+}
+
 /// A folder for a cluster's account: `wanted` when the account can enter it, else one under `/var/lib/pg_lanes` whose
 /// name is derived from `wanted`. The caller makes the folder.
 pub fn reachable(wanted: &Path, account: &Account) -> PathBuf {

@@ -21,6 +21,11 @@ unsafe impl Plain for u64 {}
 #[repr(align(64))]
 struct AlignMark;
 
+/// Whether a map gives each of its places the place itself.
+pub(crate) fn is_identity(map: &[u32]) -> bool {
+    (0..).zip(map).all(|(place, &target)| place == target)
+}
+
 /// Like `Vec`, but aligned to [`LANE_ALIGN`].
 ///
 /// Invariants: `elements` points to `capacity` elements (or dangles, aligned, when that is 0), of
@@ -142,6 +147,23 @@ impl<T: Plain> Buffer<T> {
     }
 }
 
+impl Buffer<u32> {
+    /// Appends what `map` gives for each of `codes`.
+    ///
+    /// # Panics
+    /// If a code is no place of the map.
+    pub(crate) fn extend_mapped(&mut self, codes: &[u32], map: &[u32]) {
+        if is_identity(map) {
+            return self.extend_from_slice(codes);
+        }
+        let start = self.len;
+        self.extend_zeros(codes.len());
+        for (own, &code) in self[start..].iter_mut().zip(codes) {
+            *own = map[code as usize];
+        }
+    }
+}
+
 impl<T: Plain> Deref for Buffer<T> {
     type Target = [T];
     #[inline]
@@ -189,6 +211,16 @@ mod tests {
         buffer.truncate(2);
         assert_eq!(*buffer, [0, 1]);
         assert_eq!(buffer.byte_len(), 8);
+    }
+
+    #[test]
+    fn maps_codes_one_by_one_unless_they_stay_what_they_are() {
+        let mut buffer = Buffer::<u32>::new();
+        buffer.push(9);
+        buffer.extend_mapped(&[2, 0, 2], &[0, 1, 2]);
+        buffer.extend_mapped(&[2, 0, 1], &[5, 1, 0]);
+        assert_eq!(*buffer, [9, 2, 0, 2, 0, 5, 1]);
+        assert!(is_identity(&[]) && is_identity(&[0, 1]) && !is_identity(&[1]));
     }
 
     #[test]

@@ -304,14 +304,9 @@ impl Column {
             });
         }
         let is_valid = |row| validity.is_none_or(|validity| bits::get(validity, row));
-        for (row, &code) in codes.iter().enumerate() {
-            if is_valid(row) {
-                let item = items.get(code as usize).ok_or(Error::CodeOutside {
-                    code,
-                    items: items.len(),
-                })?;
-                check_item(item)?;
-            }
+        let used = used_codes(codes, items.len(), validity)?;
+        for (item, _) in items.iter().zip(&used).filter(|(_, used)| **used) {
+            check_item(item)?;
         }
 
         // For each item of the caller: its code here, or an entry that has its bytes.
@@ -322,17 +317,26 @@ impl Column {
                 codes: own,
                 dictionary,
             } => {
-                own.reserve(codes.len());
-                for (row, &code) in codes.iter().enumerate() {
-                    if !is_valid(row) {
-                        own.push(0);
-                        continue;
+                for ((item, index), _) in items
+                    .iter()
+                    .zip(&mut own_index)
+                    .zip(&used)
+                    .filter(|(_, used)| **used)
+                {
+                    *index = dictionary.intern(item);
+                }
+                match validity {
+                    None => own.extend_mapped(codes, &own_index),
+                    Some(_) => {
+                        own.reserve(codes.len());
+                        for (row, &code) in codes.iter().enumerate() {
+                            own.push(if is_valid(row) {
+                                own_index[code as usize]
+                            } else {
+                                0
+                            });
+                        }
                     }
-                    let index = &mut own_index[code as usize];
-                    if *index == UNUSED {
-                        *index = dictionary.intern(items[code as usize]);
-                    }
-                    own.push(*index);
                 }
             }
             Body::Plain(own) => {
@@ -451,6 +455,31 @@ mod tests;
 #[cold]
 fn refuse(kind: LaneKind, found: &'static str) -> ! {
     panic!("{}", Error::KindDiffers { kind, found })
+}
+
+/// Which of `items` items the codes of rows that are not NULL name.
+fn used_codes(codes: &[u32], items: usize, validity: Option<&[u64]>) -> Result<Vec<bool>> {
+    let outside = |code| Error::CodeOutside { code, items };
+    let mut used = vec![false; items];
+    match validity {
+        None => {
+            let greatest = codes.iter().fold(0, |greatest, &code| greatest.max(code));
+            if !codes.is_empty() && greatest as usize >= items {
+                return Err(outside(greatest));
+            }
+            for &code in codes {
+                used[code as usize] = true;
+            }
+        }
+        Some(validity) => {
+            for (row, &code) in codes.iter().enumerate() {
+                if bits::get(validity, row) {
+                    *used.get_mut(code as usize).ok_or(outside(code))? = true;
+                }
+            }
+        }
+    }
+    Ok(used)
 }
 
 fn assert_validity(validity: Option<&[u64]>, rows: usize) {

@@ -11,7 +11,8 @@
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
 //! - [`zone_map`]: what a few words tell of the values of some rows, so that a scan may skip them.
 //! - [`arena`]: the cache of tables in shared memory, extended from columns and read as lanes.
-//! - [`vector`]: what a scan computes; [`aggregate`], [`order`]: what it keeps of that, groups or the first rows.
+//! - [`vector`]: what a scan computes; [`aggregate`], [`order`]: what it keeps of that, groups or the first rows;
+//!   [`window`]: what a row is told of those before it.
 //! - [`error`]: what can go wrong on the way.
 #![warn(missing_docs)]
 
@@ -33,6 +34,7 @@ pub mod order;
 #[cfg(test)]
 mod test_support;
 pub mod vector;
+pub mod window;
 pub mod zone_map;
 
 pub use arena::{Arena, ArenaStats, Locks, Position, Relation, RelationKey, RunEntry, Segment};

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! planner:   offer ── translate (can it be done? if not, why not) ──► LanesScan │ LanesTopN │ LanesLatest │
-//!            LanesAggregate, with cost
+//!            LanesAggregate │ LanesWindow, with cost
 //! executor:  vector_source ── quals ──► selection ── scan_state: a slot a row
 //!                                                ├── top_n_state: the first rows of an order ──► kept_rows: a slot a row
 //!                                                ├── latest_state: the first row of each group ──► kept_rows
-//!                                                └── aggregate_state: states a group ──► a slot a group
+//!                                                ├── aggregate_state: states a group ──► a slot a group
+//!                                                └── window_state: in the order of time, a state a partition ──► a slot a row
 //! ```
 //!
 //! The cast, in that order:
@@ -18,6 +19,8 @@
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
 //! - [`time_join`], [`join_plan`], [`join_stage`], [`right_side`]: an ASOF or window join, found, remembered and executed,
 //!   below an aggregation or by itself ([`time_join_offer`], [`time_join_state`]).
+//! - [`window_plan`]: this extension's window functions; [`window_input`], [`window_values`], [`window_rows`]: what they
+//!   read, what they say, and rows that wait for it; [`window_run`], [`window_state`]: the node under execution.
 //! - [`shared_scan`]: what the participants of a parallel scan share.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
@@ -71,6 +74,12 @@ pub mod top_n_plan;
 pub mod top_n_state;
 pub mod translate;
 pub mod vector_source;
+pub mod window_input;
+pub mod window_plan;
+pub mod window_rows;
+pub mod window_run;
+pub mod window_state;
+pub mod window_values;
 
 /// Registers nodes and hooks. Called from `_PG_init`.
 pub fn register() {
@@ -78,6 +87,7 @@ pub fn register() {
     plan::register();
     top_n_plan::register();
     latest_plan::register();
+    window_plan::register();
     offer::register();
     require::register();
 }

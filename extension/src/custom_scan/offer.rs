@@ -9,7 +9,7 @@ use super::require::About;
 use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
-use super::{aggregate_offer, latest_plan, plan, require, top_n_plan};
+use super::{aggregate_offer, latest_plan, plan, require, top_n_plan, window_plan};
 use crate::pg::{nodes, ports};
 use crate::table_am::routine;
 
@@ -69,6 +69,10 @@ unsafe extern "C-unwind" fn upper_hook(
             offer_distinct(root, input, output);
             return;
         }
+        if stage == pg_sys::UpperRelationKind::UPPERREL_WINDOW {
+            offer_window(root, input, output);
+            return;
+        }
         if stage != pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG {
             return;
         }
@@ -121,6 +125,27 @@ unsafe fn offer_distinct(
         };
         if let Err(reason) = offered {
             require::note(root, index, About::Use, format!("distinct: {reason}"));
+        }
+    }
+}
+
+/// Offers what gives the rows of a table with this extension's window functions.
+unsafe fn offer_window(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+) {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let Some(index) = only_relation(input) else {
+            return;
+        };
+        let entry = *(*root).simple_rte_array.add(index as usize);
+        if !is_lanes_scan(input, entry) {
+            return;
+        }
+        if let Err(reason) = window_plan::offer(root, input, output) {
+            require::note(root, index, About::Use, format!("window: {reason}"));
         }
     }
 }

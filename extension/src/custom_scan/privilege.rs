@@ -26,6 +26,7 @@ pub unsafe fn check_execute(expressions: impl Iterator<Item = *mut pg_sys::Node>
                         (*node.cast::<pg_sys::ScalarArrayOpExpr>()).opfuncid
                     }
                     pg_sys::NodeTag::T_Aggref => (*node.cast::<pg_sys::Aggref>()).aggfnoid,
+                    pg_sys::NodeTag::T_WindowFunc => (*node.cast::<pg_sys::WindowFunc>()).winfnoid,
                     _ => return false,
                 };
                 functions.push((function, (*node).type_ == pg_sys::NodeTag::T_Aggref));

@@ -136,7 +136,9 @@ impl Translator {
                     });
                     Ok(Value::Given(number, place))
                 }
-                _ => Err("a joined column that is not computed from columns of its table alone".into()),
+                _ => Err(
+                    "a joined column that is not computed from columns of its table alone".into(),
+                ),
             }
         }
     }

@@ -3,6 +3,7 @@
 //! They remember the last row that counts in the partition's memory, so a row costs the same however long the
 //! partition is. Rows whose x (or ts) is NULL give NULL and are passed over: the next is compared with the last before.
 
+use lanes_columnar::window::rate;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::float8;
@@ -80,7 +81,9 @@ fn rate_of_row(call: &Call) -> Option<pg_sys::Datum> {
             return None;
         }
         let before = previous.replace(x.to_bits(), ts)?;
-        rate(f64::from_bits(before.x), before.ts, x, ts).map(float8_datum)
+        let rate = rate(f64::from_bits(before.x), before.ts, x, ts);
+        rate.unwrap_or_else(|failure| error::evaluation(failure))
+            .map(float8_datum)
     })
 }
 
@@ -94,22 +97,8 @@ fn with_row<const N: usize, R>(
     unsafe { call.window_row(body) }.unwrap_or_else(|| no_window(name))
 }
 
-/// A counter's increase a second between two rows, times in microseconds. A counter that has gone down began again at
-/// zero. `None` if time did not pass.
-pub fn rate(x_before: f64, ts_before: i64, x: f64, ts: i64) -> Option<f64> {
-    if ts <= ts_before {
-        return None;
-    }
-    let increase = if x < x_before {
-        x
-    } else {
-        float8::subtract(x, x_before)
-    };
-    let micros = (ts as i128 - ts_before as i128) as f64;
-    Some(float8::divide(increase, micros / 1e6))
-}
-
-fn out_of_range(what: &str) -> ! {
+/// The ERROR for a difference that its type does not hold.
+pub fn out_of_range(what: &str) -> ! {
     error::raise(
         PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
         format!("{what} out of range"),

@@ -1,7 +1,7 @@
 //! The fence around Postgres's C interface: what leaves this folder is typed and owns what it holds.
 //!
-//! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL) →
-//! [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
+//! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL), [`fresh`] (pages past
+//! the file's end) → [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
 //! [`datum`], [`slot`], [`kind`] (values in and out, and compared) → [`tree`], [`nodes`] (query trees; expressions and plan nodes).
 //!
 //! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back
@@ -10,11 +10,13 @@
 //! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
 //! panicking, and release them themselves otherwise.
 //!
-//! SQL functions come in by [`call`], over [`call_ports`].
+//! [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
 
 pub mod call;
 pub mod call_ports;
 pub mod datum;
+pub mod fresh;
+pub mod heap;
 pub mod kind;
 pub mod lock;
 pub mod nodes;

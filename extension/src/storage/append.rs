@@ -57,8 +57,9 @@ impl<'a> PreparedRun<'a> {
             let (mut first_block, mut space) = (0, None);
             if image.len() > INLINE_BYTES_MAX {
                 space = Some(SpaceLock::share(relation));
-                first_block = extent::allocate(relation, data_page::blocks_for(image.len()));
-                data_page::write(relation, first_block, &image);
+                let blocks = extent::allocate(relation, data_page::blocks_for(image.len()));
+                data_page::write(relation, blocks, &image);
+                first_block = blocks.first;
             }
             PreparedRun {
                 relation,
@@ -196,7 +197,7 @@ unsafe fn lock_directory_tail(
                 return page;
             }
             let next_row = view.next_row();
-            let fresh_block = extent::allocate(relation, 1);
+            let fresh_block = extent::allocate(relation, 1).first;
             let fresh = LockedPage::zeroed(relation, fresh_block);
             let meta_page = LockedPage::exclusive(relation, META_BLOCK);
             let mut change = PageChange::begin(relation);

@@ -10,6 +10,8 @@
 
 use pgrx::pg_sys;
 
+use super::extent::Allocation;
+use crate::pg::fresh::FreshPages;
 use crate::pg::page::{self, LockedPage, get_u32, log_fresh, put_u32};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
 
@@ -17,6 +19,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"LDAT");
 const AT_MAGIC: usize = 24;
 const AT_RUN: usize = 28;
 const AT_SEQUENCE: usize = 32;
+const AT_UNUSED: usize = 36;
 const AT_STREAM: usize = 40;
 /// Bytes of an image that one page holds.
 pub const STREAM_BYTES: usize = BLCKSZ - AT_STREAM;
@@ -26,27 +29,43 @@ pub fn blocks_for(bytes: usize) -> u32 {
     bytes.div_ceil(STREAM_BYTES) as u32
 }
 
-/// Writes an image to the blocks from `first` on and WAL-logs them.
+/// Writes an image to its blocks and WAL-logs them.
 ///
 /// # Safety
-/// `relation` is open; the blocks exist and belong to the caller alone.
-pub unsafe fn write(relation: pg_sys::Relation, first: u32, image: &[u8]) {
-    for (sequence, stream) in image.chunks(STREAM_BYTES).enumerate() {
+/// `relation` is open; the blocks were given out for this image and belong to the caller alone.
+pub unsafe fn write(relation: pg_sys::Relation, blocks: Allocation, image: &[u8]) {
+    let first = blocks.first;
+    let streams = image.chunks(STREAM_BYTES).enumerate();
+    if blocks.is_fresh {
+        // SAFETY: the caller's promise.
+        let mut pages = unsafe { FreshPages::begin(relation, first) };
+        for (sequence, stream) in streams {
+            pages.fill(|page| fill(page, first, sequence, stream));
+        }
+        return pages.finish();
+    }
+    for (sequence, stream) in streams {
         // SAFETY: the caller's promise.
         unsafe {
             let mut page = LockedPage::zeroed(relation, first + sequence as u32);
-            page.overwrite(|bytes| {
-                put_u32(bytes, AT_MAGIC, MAGIC);
-                put_u32(bytes, AT_RUN, first);
-                put_u32(bytes, AT_SEQUENCE, sequence as u32);
-                bytes[AT_STREAM..AT_STREAM + stream.len()].copy_from_slice(stream);
-                page::set_lower(bytes, AT_STREAM + stream.len());
-            });
+            page.overwrite(|bytes| fill(bytes, first, sequence, stream));
         }
         CHECK_FOR_INTERRUPTS();
     }
     // SAFETY: the caller's promise.
     unsafe { log_fresh(relation, first, blocks_for(image.len())) }
+}
+
+/// Writes all of a page but its header.
+fn fill(page: &mut [u8], first: u32, sequence: usize, stream: &[u8]) {
+    let end = AT_STREAM + stream.len();
+    put_u32(page, AT_MAGIC, MAGIC);
+    put_u32(page, AT_RUN, first);
+    put_u32(page, AT_SEQUENCE, sequence as u32);
+    put_u32(page, AT_UNUSED, 0);
+    page[AT_STREAM..end].copy_from_slice(stream);
+    page[end..].fill(0);
+    page::set_lower(page, end);
 }
 
 /// Appends an image of `length` bytes from the blocks from `first` on to `image`. `Err`: a block is not the run's.

@@ -6,13 +6,12 @@
 use pgrx::pg_sys;
 
 use super::metapage::{self, AT_EXTENT_COUNT, AT_EXTENTS, META_BLOCK};
+use crate::pg::fresh;
 use crate::pg::page::{self, LockedPage, PageChange, get_u32, put_u32};
 use crate::pg::ports::BLCKSZ;
 
 /// Extents that the metapage has room for.
 pub const EXTENTS_MAX: usize = (BLCKSZ - AT_EXTENTS) / 8;
-/// Blocks by which a file grows ahead of need, at most.
-const GROWTH_BLOCKS_MAX: u32 = 256;
 
 /// Consecutive blocks `[first, first + blocks)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,12 +62,21 @@ fn take(extents: &mut Vec<Extent>, wanted: u32) -> Option<u32> {
     Some(first)
 }
 
+/// Blocks that were given out.
+#[derive(Clone, Copy)]
+pub struct Allocation {
+    /// The first one; the others follow.
+    pub first: u32,
+    /// The file was lengthened for them: they are zeros, and no buffer has them.
+    pub is_fresh: bool,
+}
+
 /// Takes consecutive blocks for the caller's use, lengthening the file if need be. The caller holds the space lock,
 /// or links the block into a chain before it lets go of that chain's tail.
 ///
 /// # Safety
 /// `relation` is an open lanes table with a metapage, which this process has not locked.
-pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> u32 {
+pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> Allocation {
     // SAFETY: the caller's promise; the metapage lock makes this process the only one to change the file's length.
     unsafe {
         let meta = LockedPage::exclusive(relation, META_BLOCK);
@@ -79,26 +87,20 @@ pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> u32 {
             e.blocks = e.blocks.min(length.saturating_sub(e.first));
             e.blocks > 0
         });
-        let first = match take(&mut extents, wanted) {
-            Some(first) => first,
-            None => {
-                let ahead = (length / 32).min(GROWTH_BLOCKS_MAX);
-                for _ in 0..wanted + ahead {
-                    drop(LockedPage::extend(relation));
-                }
-                if ahead > 0 {
-                    extents.push(Extent {
-                        first: length + wanted,
-                        blocks: ahead,
-                    });
-                }
-                length
-            }
+        let Some(first) = take(&mut extents, wanted) else {
+            fresh::lengthen(relation, length, wanted);
+            return Allocation {
+                first: length,
+                is_fresh: true,
+            };
         };
         let mut change = PageChange::begin(relation);
         write(change.edit(&meta), &mut extents);
         change.finish();
-        first
+        Allocation {
+            first,
+            is_fresh: false,
+        }
     }
 }
 

@@ -7,8 +7,8 @@
 //! ranges   data pages    the encoded columns of one run, over consecutive pages            data_page.rs
 //! ```
 //!
-//! A *run* is the rows one statement's call appended to one segment. [`append`] writes: encode → data pages (fresh,
-//! logged as full images) → directory entry (which also hands out the row numbers) → arena. [`load`] reads: entry →
+//! A *run* is the rows one statement's call appended to one segment. [`append`] writes: encode → data pages
+//! (logged as full images; those past the file's end go past the shared buffers too, see [`crate::pg::fresh`]) → directory entry (which also hands out the row numbers) → arena. [`load`] reads: entry →
 //! image → columns.
 //!
 //! Invariants.

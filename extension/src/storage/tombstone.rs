@@ -159,7 +159,7 @@ impl Tail {
                 change.finish();
                 return;
             }
-            let block = extent::allocate(relation, 1);
+            let block = extent::allocate(relation, 1).first;
             let fresh = LockedPage::zeroed(relation, block);
             let meta = LockedPage::exclusive(relation, META_BLOCK);
             let mut change = PageChange::begin(relation);

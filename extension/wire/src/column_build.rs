@@ -1,9 +1,10 @@
 //! One column being collected.
 
+use crate::batch_append::append_bits;
 use crate::item_build::ItemBuffer;
 use crate::limits::BATCH_BYTES_MAX;
-use crate::vector::bitmap_bytes;
-use crate::{BuildError, ColumnSource, ColumnType, ValuesSource};
+use crate::vector::{Bitmap, bitmap_bytes};
+use crate::{BuildError, ColumnSource, ColumnType, ColumnView, Values, ValuesSource};
 
 /// Values of one column of a [`crate::BatchBuilder`], one a row. Buffers keep their memory from batch to batch.
 #[derive(Debug)]
@@ -36,6 +37,23 @@ fn push_bit(bits: &mut Vec<u8>, row: usize, bit: bool) {
     if let Some(last) = bits.last_mut() {
         *last |= u8::from(bit) << (row % 8);
     }
+}
+
+/// A bitmap of `rows` ones.
+fn all_valid(rows: usize) -> Vec<u8> {
+    let mut bits = vec![0xff; bitmap_bytes(rows)];
+    if let Some(last) = bits.last_mut()
+        && !rows.is_multiple_of(8)
+    {
+        *last = 0xff >> (8 - rows % 8);
+    }
+    bits
+}
+
+/// Appends fixed-width values, read by `from`.
+fn extend<T, const N: usize>(store: &mut Vec<T>, values: &Values<'_>, from: fn([u8; N]) -> T) {
+    let arrays = values.arrays::<N>().unwrap_or_default();
+    store.extend(arrays.iter().map(|bytes| from(*bytes)));
 }
 
 /// A push of one value and of a slice, for a fixed-width store.
@@ -176,17 +194,49 @@ impl ColumnBuffer {
             Store::Items(items) => items.push_null(),
         }
         let rows = self.rows;
-        let validity = self.validity.get_or_insert_with(|| {
-            let mut bits = vec![0xff; bitmap_bytes(rows)];
-            if let Some(last) = bits.last_mut()
-                && !rows.is_multiple_of(8)
-            {
-                *last = 0xff >> (8 - rows % 8);
-            }
-            bits
-        });
+        let validity = self.validity.get_or_insert_with(|| all_valid(rows));
         push_bit(validity, rows, false);
         self.rows += 1;
+    }
+
+    /// Whether items of this many bytes still fit.
+    pub(crate) fn has_room_for(&self, item_bytes: u64) -> bool {
+        match &self.store {
+            Store::Items(items) => items.bytes_total() + item_bytes <= BATCH_BYTES_MAX as u64,
+            _ => true,
+        }
+    }
+
+    /// Appends all rows of a column of the same type, for whose items there is room.
+    pub(crate) fn append(&mut self, column: &ColumnView<'_>) {
+        let values = column.values();
+        match &mut self.store {
+            Store::Bool(bits) => {
+                if let Values::Bool(added) = values {
+                    append_bits(bits, self.rows, *added);
+                }
+            }
+            Store::Int16(store) => extend(store, values, i16::from_le_bytes),
+            Store::Int32(store) => extend(store, values, i32::from_le_bytes),
+            Store::Int64(store) => extend(store, values, i64::from_le_bytes),
+            Store::Float32(store) => extend(store, values, f32::from_le_bytes),
+            Store::Float64(store) => extend(store, values, f64::from_le_bytes),
+            Store::Uuid(store) => extend(store, values, |bytes| bytes),
+            Store::Items(items) => items.append(values),
+        }
+        let rows = self.rows;
+        match (&mut self.validity, column.validity()) {
+            (None, None) => {}
+            (validity, Some(added)) => {
+                let validity = validity.get_or_insert_with(|| all_valid(rows));
+                append_bits(validity, rows, added);
+            }
+            (Some(validity), None) => {
+                let ones = all_valid(column.rows());
+                append_bits(validity, rows, Bitmap::new(&ones, column.rows()));
+            }
+        }
+        self.rows += column.rows();
     }
 
     fn rows_added(&mut self, rows: usize) {

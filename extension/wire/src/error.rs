@@ -177,6 +177,12 @@ pub enum BuildError {
     /// The encoded batch would be longer than [`limits::BATCH_BYTES_MAX`].
     #[error("batch would be longer than {max} bytes", max = limits::BATCH_BYTES_MAX)]
     TooLong,
+    /// Batches to be joined have other columns.
+    #[error("column \"{name}\" is not in all batches that are joined, or has another type there")]
+    OtherColumns {
+        /// The column's name.
+        name: String,
+    },
     /// More than [`limits::ROWS_MAX`] rows.
     #[error("batch of {rows} rows has more than {max} rows", max = limits::ROWS_MAX)]
     TooManyRows {

@@ -3,8 +3,9 @@
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
-use crate::ItemsSource;
 use crate::limits::DICTIONARY_ITEMS_FLOOR;
+use crate::vector::Codes;
+use crate::{ItemsSource, Values};
 
 /// Items of a column, one a row.
 ///
@@ -26,6 +27,13 @@ pub(crate) struct ItemBuffer {
     bytes: Vec<u8>,
     /// Bytes of all rows' items.
     bytes_total: u64,
+    /// Codes here of another dictionary's codes; kept for its memory.
+    translated: Vec<u32>,
+}
+
+fn item_length(ends: &[u32], item: usize) -> u64 {
+    let start = if item == 0 { 0 } else { ends[item - 1] };
+    u64::from(ends[item] - start)
 }
 
 fn item_at<'b>(ends: &[u32], bytes: &'b [u8], item: usize) -> &'b [u8] {
@@ -67,10 +75,48 @@ impl ItemBuffer {
         }
         let code = self.code_of(item);
         self.codes.push(code);
+        self.give_up_if_it_does_not_pay();
+    }
+
+    fn give_up_if_it_does_not_pay(&mut self) {
         let items = self.item_ends.len();
         if items > DICTIONARY_ITEMS_FLOOR && items > self.codes.len() / 2 {
             self.expand();
             self.is_plain = true;
+        }
+    }
+
+    /// Appends all rows of a verified column. A dictionary is looked up once an item, not once a row.
+    pub(crate) fn append(&mut self, values: &Values<'_>) {
+        match values {
+            Values::Codes { codes, items } if !self.is_plain && items.len() <= codes.len() => {
+                let mut translated = std::mem::take(&mut self.translated);
+                translated.clear();
+                translated.extend(items.iter().map(|item| self.code_of(item)));
+                let from = self.codes.len();
+                let codes_of = |code: u32| translated[code as usize];
+                match codes {
+                    Codes::U8(codes) => self
+                        .codes
+                        .extend(codes.iter().map(|code| codes_of((*code).into()))),
+                    _ => self
+                        .codes
+                        .extend((0..codes.len()).map(|row| codes_of(codes.get(row)))),
+                }
+                self.bytes_total += self.codes[from..]
+                    .iter()
+                    .map(|code| item_length(&self.item_ends, *code as usize))
+                    .sum::<u64>();
+                self.translated = translated;
+                self.give_up_if_it_does_not_pay();
+            }
+            Values::Codes { codes, items } => {
+                for row in 0..codes.len() {
+                    self.push(items.get(codes.get(row) as usize));
+                }
+            }
+            Values::Items(items) => items.iter().for_each(|item| self.push(item)),
+            Values::Bool(_) | Values::Fixed { .. } => {}
         }
     }
 

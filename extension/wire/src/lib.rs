@@ -6,6 +6,7 @@
 //! | step | module | noun |
 //! |---|---|---|
 //! | rows in | `column_build`, `item_build`, `batch_build` | [`BatchBuilder`]: typed column buffers, reused from batch to batch |
+//! | batches in | `batch_append` | `BatchBuilder::append`: verified batches joined to one |
 //! | slices in | `batch_encode` | `encode`: borrowed slices to the FlatBuffer, one copy |
 //! | bytes out | `table` | bounds-checked FlatBuffers tables |
 //! | | `vector` | [`Bitmap`], [`Items`], [`Codes`]: views of checked vectors |
@@ -46,6 +47,7 @@ pub mod limits;
 mod column_type;
 mod error;
 
+mod batch_append;
 mod batch_build;
 mod column_build;
 mod item_build;

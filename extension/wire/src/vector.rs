@@ -177,15 +177,18 @@ impl Codes<'_> {
 
     /// The greatest code, or `None` of none.
     pub(crate) fn max(&self) -> Option<u32> {
-        match self {
-            Codes::U8(codes) => codes.iter().max().map(|code| u32::from(*code)),
+        // Folds, which unlike `Iterator::max` become vector code.
+        let greatest = match self {
+            Codes::U8(codes) => codes.iter().fold(0, |most, code| most.max(*code)).into(),
             Codes::U16(codes) => codes
                 .iter()
-                .map(|code| u16::from_le_bytes(*code))
-                .max()
-                .map(u32::from),
-            Codes::U32(codes) => codes.iter().map(|code| u32::from_le_bytes(*code)).max(),
-        }
+                .fold(0, |most, code| most.max(u16::from_le_bytes(*code)))
+                .into(),
+            Codes::U32(codes) => codes
+                .iter()
+                .fold(0, |most, code| most.max(u32::from_le_bytes(*code))),
+        };
+        (!self.is_empty()).then_some(greatest)
     }
 }
 

@@ -1,98 +1,129 @@
 //! Requests of one level of acknowledgement, brought together by rows and age.
 //!
-//! A batch leaves when it has `rows_max` rows or its first request has waited `age_max`, and a slot is free. There are as many slots as
-//! connections: while all are busy the batch goes on growing, so batches get larger as load grows, and beyond `rows_max` the channel
+//! A batch leaves at once when none is on its way, so that a lone request waits for nothing. While others are on their way it grows, until
+//! one of them is back, it has `rows_max` rows, or its first request has waited `age_max`; so batches get larger as load grows. Each batch
+//! takes a slot, of which there are as many as sessions; while all are taken the batch goes on growing up to `rows_max`, then the channel
 //! fills, requests wait in their handlers, and the memory budget turns newcomers away.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
-use tokio::time::{sleep_until, timeout_at};
+use tokio::task::JoinSet;
+use tokio::time::{sleep_until, timeout, timeout_at};
 
+use super::payload::Payload;
 use super::pending::Pending;
+use super::target::Target;
 use crate::clock;
 use crate::deliver::{Sender, Sink};
+
+/// How long batches on their way are waited for when everything ends; nobody waits for an answer as long as that.
+const END_PATIENCE: Duration = Duration::from_secs(60);
 
 /// When a batch leaves.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchLimits {
     /// Rows after which nothing is added; one request may hold more.
     pub rows_max: usize,
-    /// How long the first request waits for company.
+    /// How long the first request waits for company while other batches are on their way.
     pub age_max: Duration,
     /// Batches on their way at once.
     pub in_flight_max: usize,
 }
 
-/// Serves requests until all senders are gone, then waits for the batches on their way.
-pub async fn run<S: Sink>(
-    mut requests: mpsc::Receiver<Pending>,
-    sender: Arc<Sender<S>>,
-    limits: BatchLimits,
-) {
-    let slots = Arc::new(Semaphore::new(limits.in_flight_max));
-    let mut next: Option<Pending> = None;
-    loop {
-        let first = match next.take() {
-            Some(first) => first,
-            None => match requests.recv().await {
-                Some(first) => first,
-                None => break,
-            },
-        };
-        let mut batch = Batch::of(first);
-        let leaves_at = clock::now() + limits.age_max;
-        let aged = sleep_until(leaves_at);
-        tokio::pin!(aged);
-        let mut old_enough = false;
-        let slot = loop {
-            let is_full = batch.rows >= limits.rows_max || next.is_some();
-            tokio::select! {
-                biased;
-                received = requests.recv(), if !is_full => match received {
-                    Some(pending) if pending.generation == batch.generation => batch.add(pending),
-                    // Ids of another registry: they do not travel together.
-                    Some(pending) => next = Some(pending),
-                    None => break slots.clone().acquire_owned().await,
-                },
-                slot = slots.clone().acquire_owned(), if is_full || old_enough => break slot,
-                () = &mut aged, if !old_enough => old_enough = true,
-            }
-        };
-        let Ok(slot) = slot else { break };
-        let sender = Arc::clone(&sender);
-        tokio::spawn(async move {
-            sender.send(batch.requests).await;
-            drop(slot);
-        });
+/// Brings requests together, for as long as there are senders and, with `idle_max`, requests.
+pub struct Accumulator<S> {
+    /// Where batches go.
+    pub sender: Arc<Sender<S>>,
+    /// When they leave.
+    pub limits: BatchLimits,
+    /// Batches on their way; shared by all accumulators of a level.
+    pub slots: Arc<Semaphore>,
+}
+
+impl<S: Sink> Accumulator<S> {
+    /// Serves requests until all senders are gone, or none has come for `idle_max`; then waits for the batches on their way.
+    pub async fn run<P: Payload>(
+        self,
+        mut requests: mpsc::Receiver<Pending<P>>,
+        idle_max: Option<Duration>,
+    ) {
+        let mut on_their_way = JoinSet::new();
+        let mut next = None;
+        loop {
+            let first = match next.take() {
+                Some(first) => Some(first),
+                None => first_request(&mut requests, idle_max).await,
+            };
+            let Some(first) = first else { break };
+            let mut batch = Batch::of(first);
+            let aged = sleep_until(clock::now() + self.limits.age_max);
+            tokio::pin!(aged);
+            let mut is_old = false;
+            let slot = loop {
+                let is_full = batch.rows >= self.limits.rows_max || next.is_some();
+                let may_leave = is_full || is_old || on_their_way.is_empty();
+                tokio::select! {
+                    biased;
+                    received = requests.recv(), if !is_full => match received {
+                        Some(pending) if pending.target == batch.target => batch.add(pending),
+                        Some(pending) => next = Some(pending),
+                        None => break Arc::clone(&self.slots).acquire_owned().await,
+                    },
+                    Some(_) = on_their_way.join_next() => {}
+                    slot = Arc::clone(&self.slots).acquire_owned(), if may_leave => break slot,
+                    () = &mut aged, if !is_old => is_old = true,
+                }
+            };
+            // The slots are never closed.
+            let Ok(slot) = slot else { break };
+            let sender = Arc::clone(&self.sender);
+            on_their_way.spawn(async move {
+                sender.send(batch.requests).await;
+                drop(slot);
+            });
+        }
+        // Whoever still waits for an answer is served before this ends.
+        let _ = timeout_at(clock::now() + END_PATIENCE, on_their_way.join_all()).await;
     }
-    // Whoever still waits for an answer is served before this ends; nobody waits beyond a deadline.
-    let all = u32::try_from(limits.in_flight_max).unwrap_or(u32::MAX);
-    let _ = timeout_at(
-        clock::now() + Duration::from_secs(60),
-        slots.acquire_many(all),
-    )
-    .await;
 }
 
-struct Batch {
-    requests: Vec<Pending>,
+/// The next request; `None` when there will be none.
+async fn first_request<P>(
+    requests: &mut mpsc::Receiver<Pending<P>>,
+    idle_max: Option<Duration>,
+) -> Option<Pending<P>> {
+    let Some(idle_max) = idle_max else {
+        return requests.recv().await;
+    };
+    match timeout(idle_max, requests.recv()).await {
+        Ok(received) => received,
+        Err(_) => {
+            // What was sent before the channel closed is served; who comes later finds it closed and opens another.
+            requests.close();
+            requests.recv().await
+        }
+    }
+}
+
+struct Batch<P> {
+    requests: Vec<Pending<P>>,
     rows: usize,
-    generation: u64,
+    target: Target,
 }
 
-impl Batch {
-    fn of(first: Pending) -> Self {
+impl<P: Payload> Batch<P> {
+    fn of(first: Pending<P>) -> Self {
         Self {
-            rows: first.rows.len(),
-            generation: first.generation,
+            rows: first.payload.rows(),
+            target: first.target,
             requests: vec![first],
         }
     }
 
-    fn add(&mut self, pending: Pending) {
-        self.rows += pending.rows.len();
+    fn add(&mut self, pending: Pending<P>) {
+        self.rows += pending.payload.rows();
         self.requests.push(pending);
     }
 }

@@ -8,6 +8,7 @@ use super::*;
 use crate::batch::pending::Outcome;
 use crate::batch::{Digest, Reservation, Rows};
 use crate::deliver::{AckLevel, Append, Health, Registered, SinkError};
+use crate::events::Table;
 use crate::observe::Metrics;
 use crate::receive::LabelSet;
 
@@ -23,11 +24,16 @@ impl Sink for Recorder {
     }
 
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
-        self.batches
-            .lock()
-            .push((append.generation, append.digests.len()));
+        let Target::Samples { generation } = append.target else {
+            unreachable!("only samples are sent")
+        };
+        self.batches.lock().push((generation, append.digests.len()));
         sleep(self.takes).await;
         Ok(())
+    }
+
+    async fn describe(&self, _: &str, _: &str) -> Result<Option<Table>, SinkError> {
+        unreachable!("batches know their tables")
     }
 
     async fn confirm(&self, _: AckLevel) -> Result<(), SinkError> {
@@ -45,11 +51,11 @@ impl Sink for Recorder {
 
 struct Running {
     recorder: Arc<Recorder>,
-    requests: mpsc::Sender<Pending>,
+    requests: mpsc::Sender<Pending<Rows>>,
     answers: Vec<oneshot::Receiver<Outcome>>,
 }
 
-fn start(takes: Duration, rows_max: usize) -> Running {
+fn start(takes: Duration, rows_max: usize, in_flight_max: usize) -> Running {
     let recorder = Arc::new(Recorder {
         takes,
         batches: Mutex::default(),
@@ -62,10 +68,15 @@ fn start(takes: Duration, rows_max: usize) -> Running {
     let limits = BatchLimits {
         rows_max,
         age_max: Duration::from_millis(5),
-        in_flight_max: 1,
+        in_flight_max,
     };
     let (requests, received) = mpsc::channel(100);
-    tokio::spawn(run(received, Arc::new(sender), limits));
+    let accumulator = Accumulator {
+        sender: Arc::new(sender),
+        limits,
+        slots: Arc::new(Semaphore::new(in_flight_max)),
+    };
+    tokio::spawn(accumulator.run(received, None));
     Running {
         recorder,
         requests,
@@ -80,9 +91,9 @@ impl Running {
         rows.push(0, 1, 0.0);
         let number = self.answers.len() as u8;
         let pending = Pending {
-            rows,
-            digest: Digest([number; 16]),
-            generation,
+            payload: rows,
+            digest: Some(Digest([number; 16])),
+            target: Target::Samples { generation },
             deadline: clock::now() + Duration::from_secs(60),
             reservation: Reservation::default(),
             reply,
@@ -103,20 +114,47 @@ impl Running {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_within_the_age_travel_together() {
-    let mut running = start(Duration::ZERO, 100);
+async fn a_lone_request_goes_at_once() {
+    let mut running = start(Duration::from_millis(1), 100, 2);
     for _ in 0..3 {
+        let before = clock::now();
+        running.request(0).await;
+        let answer = running.answers.last_mut().expect("one was sent");
+        assert!(answer.await.is_ok_and(|outcome| outcome.is_ok()));
+        running.answers.pop();
+        assert_eq!(clock::now() - before, Duration::from_millis(1));
+    }
+    assert_eq!(running.finish().await, [(0, 1), (0, 1), (0, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_batch_is_on_its_way_requests_within_the_age_travel_together() {
+    let mut running = start(Duration::from_millis(100), 100, 2);
+    for _ in 0..4 {
         running.request(0).await;
         sleep(Duration::from_millis(1)).await;
     }
     sleep(Duration::from_millis(10)).await;
     running.request(0).await;
-    assert_eq!(running.finish().await, [(0, 3), (0, 1)]);
+    assert_eq!(running.finish().await, [(0, 1), (0, 3), (0, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_leaves_when_another_is_back() {
+    let mut running = start(Duration::from_millis(2), 100, 2);
+    for _ in 0..3 {
+        running.request(0).await;
+        sleep(Duration::from_micros(900)).await;
+    }
+    // The second and third were there before the first was back at 2 ms, well below their age.
+    sleep(Duration::from_millis(1)).await;
+    running.request(0).await;
+    assert_eq!(running.finish().await, [(0, 1), (0, 2), (0, 1)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn while_the_database_is_busy_the_batch_grows_up_to_its_bound() {
-    let mut running = start(Duration::from_secs(1), 4);
+    let mut running = start(Duration::from_secs(1), 4, 1);
     running.request(0).await;
     sleep(Duration::from_millis(100)).await;
     for _ in 0..6 {
@@ -128,9 +166,36 @@ async fn while_the_database_is_busy_the_batch_grows_up_to_its_bound() {
 
 #[tokio::test(start_paused = true)]
 async fn ids_of_two_registries_never_travel_together() {
-    let mut running = start(Duration::ZERO, 100);
+    let mut running = start(Duration::from_millis(1), 100, 1);
+    running.request(0).await;
+    sleep(Duration::from_micros(100)).await;
     for generation in [0, 0, 1, 1, 0] {
         running.request(generation).await;
     }
-    assert_eq!(running.finish().await, [(0, 2), (1, 2), (0, 1)]);
+    assert_eq!(running.finish().await, [(0, 1), (0, 2), (1, 2), (0, 1)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_accumulator_ends_and_loses_nothing() {
+    let recorder = Arc::new(Recorder {
+        takes: Duration::ZERO,
+        batches: Mutex::default(),
+    });
+    let sender = Sender::new(recorder, AckLevel::Wal, Arc::new(Metrics::new()));
+    let limits = BatchLimits {
+        rows_max: 10,
+        age_max: Duration::ZERO,
+        in_flight_max: 1,
+    };
+    let accumulator = Accumulator {
+        sender: Arc::new(sender),
+        limits,
+        slots: Arc::new(Semaphore::new(1)),
+    };
+    let (requests, received) = mpsc::channel::<Pending<Rows>>(1);
+    let running = tokio::spawn(accumulator.run(received, Some(Duration::from_secs(60))));
+    sleep(Duration::from_secs(59)).await;
+    assert!(!requests.is_closed());
+    running.await.unwrap();
+    assert!(requests.is_closed());
 }

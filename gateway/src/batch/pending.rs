@@ -4,7 +4,7 @@ use thiserror::Error;
 use tokio::sync::oneshot;
 
 use super::budget::Reservation;
-use super::rows::Rows;
+use super::target::Target;
 use crate::clock::Instant;
 
 /// What tells a request from all others: the first 16 bytes of SHA-256 over its route and its body as sent. Senders repeat a failed
@@ -36,6 +36,9 @@ pub enum Fault {
     /// Never: the database refuses this very data.
     #[error("{0}")]
     Refused(String),
+    /// The table is not what it was when the request was held against it. Nothing is stored.
+    #[error("{0}")]
+    TableChanged(String),
 }
 
 /// Stored; or stored by an earlier attempt.
@@ -52,13 +55,13 @@ pub type Outcome = Result<Stored, Fault>;
 
 /// A request on its way.
 #[derive(Debug)]
-pub struct Pending {
+pub struct Pending<P> {
     /// What to append.
-    pub rows: Rows,
-    /// What it is recognised by.
-    pub digest: Digest,
-    /// The cache generation that the series ids belong to.
-    pub generation: u64,
+    pub payload: P,
+    /// Where.
+    pub target: Target,
+    /// What it is recognised by when it comes again; without one it is another request then.
+    pub digest: Option<Digest>,
     /// After this nobody waits for the outcome any more.
     pub deadline: Instant,
     /// The memory it holds; given back with the outcome.

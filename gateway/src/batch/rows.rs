@@ -1,6 +1,11 @@
 //! Rows of `lanes.samples`, column by column, as they will lie in the batch.
 
+use lanes_wire::{BuildError, ColumnSource, ValuesSource};
+use prometheus::IntCounter;
+
+use super::payload::Payload;
 use super::series_cache::SeriesId;
+use crate::observe::Metrics;
 
 /// Samples ready to append. The three columns have one length.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -42,15 +47,102 @@ impl Rows {
         self.values.extend_from_slice(&other.values);
     }
 
-    /// Forgets the rows, keeps the memory.
-    pub fn clear(&mut self) {
-        self.timestamps_us.clear();
-        self.series.clear();
-        self.values.clear();
-    }
-
     /// Bytes held.
     pub fn heap_bytes(&self) -> usize {
         self.timestamps_us.capacity() * 8 + self.series.capacity() * 4 + self.values.capacity() * 8
+    }
+}
+
+impl Payload for Rows {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    /// Columns `ts`, `series` and `value`.
+    fn encode(payloads: &[&Self], out: &mut Vec<u8>) -> Result<(), BuildError> {
+        if let [alone] = payloads {
+            return encode_one(alone, out);
+        }
+        let mut all = Rows::default();
+        payloads.iter().for_each(|rows| all.extend(rows));
+        encode_one(&all, out)
+    }
+
+    fn stored(metrics: &Metrics) -> &IntCounter {
+        &metrics.samples_stored
+    }
+}
+
+fn encode_one(rows: &Rows, out: &mut Vec<u8>) -> Result<(), BuildError> {
+    let column = |name, values| ColumnSource {
+        name,
+        values,
+        validity: None,
+    };
+    let columns = [
+        column("ts", ValuesSource::Timestamp(&rows.timestamps_us)),
+        column("series", ValuesSource::Int32(&rows.series)),
+        column("value", ValuesSource::Float64(&rows.values)),
+    ];
+    lanes_wire::encode(rows.len(), &columns, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use lanes_wire::{BatchView, ColumnType};
+
+    use super::*;
+
+    #[test]
+    fn columns_arrive_to_the_bit() {
+        let stale = f64::from_bits(0x7ff0_0000_0000_0002);
+        let mut rows = Rows::default();
+        rows.push(1_700_000_000_000_000, 7, stale);
+        rows.push(-1, i32::MAX, -0.0);
+        let mut bytes = Vec::new();
+        Rows::encode(&[&rows], &mut bytes).unwrap();
+        let view = BatchView::verify(&bytes).unwrap();
+        assert_eq!(view.rows(), 2);
+        let columns: Vec<(&str, ColumnType)> = view
+            .columns()
+            .iter()
+            .map(|column| (column.name(), column.column_type()))
+            .collect();
+        let expected = [
+            ("ts", ColumnType::Timestamp),
+            ("series", ColumnType::Int32),
+            ("value", ColumnType::Float64),
+        ];
+        assert_eq!(columns, expected);
+        let values = view.columns()[2].values().arrays::<8>().unwrap();
+        assert_eq!(u64::from_le_bytes(values[0]), 0x7ff0_0000_0000_0002);
+        assert_eq!(u64::from_le_bytes(values[1]), (-0.0f64).to_bits());
+    }
+
+    #[test]
+    fn rows_of_many_requests_keep_their_order() {
+        let (mut first, mut second) = (Rows::default(), Rows::default());
+        first.push(1, 1, 1.0);
+        second.push(2, 2, 2.0);
+        second.push(3, 3, 3.0);
+        let mut bytes = Vec::new();
+        Rows::encode(&[&first, &second], &mut bytes).unwrap();
+        let view = BatchView::verify(&bytes).unwrap();
+        let series = view.columns()[1].values().arrays::<4>().unwrap();
+        assert_eq!(series.as_flattened(), [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
+    }
+
+    #[test]
+    fn every_timestamp_that_is_received_is_one_that_the_format_takes() {
+        let mut rows = Rows::default();
+        for milliseconds in [
+            *crate::receive::TIMESTAMP_MS_RANGE.start(),
+            *crate::receive::TIMESTAMP_MS_RANGE.end(),
+        ] {
+            rows.push(milliseconds * 1000, 1, 0.0);
+        }
+        let mut bytes = Vec::new();
+        Rows::encode(&[&rows], &mut bytes).unwrap();
+        assert!(BatchView::verify(&bytes).is_ok());
     }
 }

@@ -56,6 +56,7 @@ const fn setting(
 pub const SETTINGS: &[Setting] = &[
     setting("listen", "address", "ADDRESS", "127.0.0.1:9201", "Where HTTP is served; loopback unless told otherwise"),
     setting("listen", "connections_max", "COUNT", "1024", "HTTP connections open at once; more wait to be accepted"),
+    setting("listen", "workers", "COUNT", "0", "Threads that serve requests, each with sessions of its own; 0 for one a processor"),
     setting("listen", "header_timeout", "DURATION", "60s", "Time for the head of a request, and for idling between requests"),
     setting("listen", "body_timeout", "DURATION", "30s", "Time for the body of a request; then 503"),
     setting("listen", "shutdown_timeout", "DURATION", "30s", "Time for requests on their way when the gateway is told to stop"),
@@ -70,8 +71,11 @@ pub const SETTINGS: &[Setting] = &[
     setting("receive", "pending_bytes_max", "SIZE", "256MiB", "Memory of all requests not answered yet; then back-pressure, then 503"),
     setting("receive", "pending_wait", "DURATION", "2s", "How long a request waits for that memory before it is 503"),
 
+    setting("events", "schema", "NAME", "public", "Schema of tables that events name without one"),
+    setting("events", "rows_max", "COUNT", "1000000", "Rows of a request with events; more is 400"),
+
     setting("batch", "rows_max", "COUNT", "65536", "Rows after which a batch takes no more requests"),
-    setting("batch", "age_max", "DURATION", "5ms", "How long the first request of a batch waits for others"),
+    setting("batch", "age_max", "DURATION", "5ms", "How long the first request of a batch waits for others while a batch is on its way; a lone request never waits"),
 
     setting("ack", "level", "memory|wal|replica", "wal", "What 204 promises, unless a request's header X-Lanes-Ack chooses"),
     setting("ack", "timeout", "DURATION", "15s", "How long a request waits for PostgreSQL, retries included; then 503"),
@@ -79,7 +83,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes", "Connection string or URL; never logged"),
     setting("postgres", "password_file", "PATH", "", "File with the password; else connection, PGPASSWORD, PGPASSFILE or ~/.pgpass"),
     setting("postgres", "table", "NAME", "lanes.samples", "Table of samples, with its schema"),
-    setting("postgres", "sessions", "COUNT", "2", "Batches on their way at once, and so sessions, for each level in use"),
+    setting("postgres", "sessions", "COUNT", "2", "Batches on their way at once, and so sessions, for each worker and level in use"),
     setting("postgres", "connect_timeout", "DURATION", "5s", "Time to open a session"),
     setting("postgres", "statement_timeout", "DURATION", "10s", "Time for one call"),
 
@@ -106,9 +110,9 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), SETTINGS.len());
         }
-        assert_eq!(SETTINGS[5].flag(), "receive-body-bytes-max");
+        assert_eq!(SETTINGS[6].flag(), "receive-body-bytes-max");
         assert_eq!(
-            SETTINGS[5].variable(),
+            SETTINGS[6].variable(),
             "LANES_GATEWAY_RECEIVE_BODY_BYTES_MAX"
         );
     }

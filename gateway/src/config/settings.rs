@@ -15,6 +15,7 @@ use crate::batch::accumulate::BatchLimits;
 use crate::deliver::AckLevel;
 use crate::deliver::password::{self, Server};
 use crate::deliver::postgres::PostgresSettings;
+use crate::events::EventSettings;
 use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
 use crate::server::ServerLimits;
 
@@ -130,6 +131,10 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
     let second = Duration::from_secs(1);
     let server = ServerLimits {
         connections_max: reader.count("listen.connections_max", 1, 1 << 20)?,
+        workers: match reader.count("listen.workers", 0, 256)? {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            workers => workers,
+        },
         header_timeout: reader.duration("listen.header_timeout", second)?,
         shutdown_timeout: reader.duration("listen.shutdown_timeout", Duration::ZERO)?,
     };
@@ -175,9 +180,27 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         );
         return Err(reader.wrong("receive.pending_bytes_max", reason));
     }
+    let events = EventSettings {
+        schema: reader.get("events.schema", |text| match text {
+            "" => Err("a schema must be named".to_owned()),
+            name if name.contains('.') => Err(format!(
+                "{name:?} has a dot, which separates schema and table"
+            )),
+            name => Ok(name.to_owned()),
+        })?,
+        rows_max: reader.count("events.rows_max", 1, lanes_wire::limits::ROWS_MAX)?,
+    };
+    if batch.rows_max + events.rows_max > lanes_wire::limits::ROWS_MAX {
+        let reason = format!(
+            "with batch.rows_max a batch could have more than {} rows",
+            lanes_wire::limits::ROWS_MAX
+        );
+        return Err(reader.wrong("events.rows_max", reason));
+    }
     Ok(AppSettings {
         server,
         receive,
+        events,
         pending_bytes_max,
         pending_wait: reader.duration("receive.pending_wait", Duration::ZERO)?,
         batch,
@@ -303,6 +326,9 @@ mod tests {
             (&["--receive-pending-bytes-max", "2MiB"], "largest kind"),
             (&["--receive-samples-max", "16777216"], "batch.rows_max"),
             (&["--requests-window", "5s"], "shorter than 60s"),
+            (&["--events-rows-max", "16777216"], "batch.rows_max"),
+            (&["--events-schema", "a.b"], "has a dot"),
+            (&["--listen-workers", "1000"], "more than 256"),
             (&["--listen-address", "localhost"], "is not an address"),
             (&["--log-format", "xml"], "log.format"),
             (&["--receive-label-order", "any"], "receive.label_order"),

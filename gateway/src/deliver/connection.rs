@@ -12,14 +12,17 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
 
 use super::ack_level::AckLevel;
+use super::describe::{self, DESCRIBE};
 use super::registration;
 use super::registry::Registry;
 use super::registry_calls::RegistryStatements;
-use super::sink::{Health, SinkError};
-use crate::batch::{Digest, SeriesCache, SeriesId};
+use super::sink::{Append, Health, SinkError};
+use crate::batch::{SeriesCache, SeriesId, Target};
+use crate::events::Table;
 use crate::receive::LabelSet;
 
 /// Raised by `lanes.append_once` when digests are there already.
@@ -28,6 +31,8 @@ const DUPLICATE_REQUESTS: &str = "LN001";
 const GRACE: Duration = Duration::from_secs(2);
 
 const APPEND: &str = "SELECT lanes.append_once($1::text::regclass, $2, $3), current_setting('synchronous_standby_names') <> ''";
+const APPEND_TO_TABLE: &str = "SELECT lanes.append($1::oid::regclass, $2), current_setting('synchronous_standby_names') <> ''";
+const APPEND_TO_TABLE_ONCE: &str = "SELECT lanes.append_once($1::oid::regclass, $2, $3), current_setting('synchronous_standby_names') <> ''";
 const HEALTH: &str = "SELECT lanes.registry_identity(), current_setting('synchronous_standby_names') <> '', \
                       (SELECT next_id::int8 - 1 FROM lanes.registry)";
 const FORGET: &str = "SELECT lanes.forget_requests(make_interval(secs => $1))";
@@ -51,6 +56,8 @@ pub struct Connection {
     append: Statement,
     register: OnceCell<RegistryStatements>,
     cache: Arc<SeriesCache>,
+    append_to_table: Statement,
+    append_to_table_once: Statement,
     level: AckLevel,
     generation: u64,
     call_timeout: Duration,
@@ -129,6 +136,8 @@ impl Connection {
             .and_then(|row| row.try_get(0))
             .map_err(failed)?;
         let append = client.prepare(APPEND).await.map_err(failed)?;
+        let append_to_table = client.prepare(APPEND_TO_TABLE).await.map_err(failed)?;
+        let append_to_table_once = client.prepare(APPEND_TO_TABLE_ONCE).await.map_err(failed)?;
         let generation = registry.observe(&identity);
         let call_timeout = statement_timeout + GRACE;
         Ok(Self {
@@ -136,6 +145,8 @@ impl Connection {
             append,
             register: OnceCell::new(),
             cache: Arc::clone(registry.cache()),
+            append_to_table,
+            append_to_table_once,
             level,
             generation,
             call_timeout,
@@ -154,24 +165,40 @@ impl Connection {
         self.client.is_closed()
     }
 
-    /// Appends a batch and its digests; returns when that is committed at the session's level.
-    pub async fn append(
-        &self,
-        table: &str,
-        batch: &[u8],
-        digests: &[Digest],
-    ) -> Result<(), CallError> {
-        let digests: Vec<&[u8]> = digests.iter().map(|digest| digest.0.as_slice()).collect();
-        let row = self
-            .committed(
-                self.client
-                    .query_one(&self.append, &[&table, &batch, &digests]),
-            )
-            .await?;
+    /// Appends a batch and its digests, samples to the table of this name; returns when that is committed at the session's level.
+    pub async fn append(&self, samples: &str, append: &Append<'_>) -> Result<(), CallError> {
+        let batch = &append.batch;
+        let digests: Vec<&[u8]> = append
+            .digests
+            .iter()
+            .map(|digest| digest.0.as_slice())
+            .collect();
+        let call = async |statement, parameters: &[&(dyn ToSql + Sync)]| {
+            self.committed(self.client.query_one(statement, parameters))
+                .await
+        };
+        let row = match &append.target {
+            Target::Samples { .. } => call(&self.append, &[&samples, batch, &digests]).await?,
+            Target::Table { oid, is_once, .. } => {
+                let appended = if *is_once {
+                    call(&self.append_to_table_once, &[oid, batch, &digests]).await
+                } else {
+                    call(&self.append_to_table, &[oid, batch]).await
+                };
+                appended.map_err(|error| of_table(error, *is_once))?
+            }
+        };
         if self.level == AckLevel::Replica && !get::<bool>(&row, 1)? {
             return Err(no_standbys());
         }
         Ok(())
+    }
+
+    /// The table of this schema and name.
+    pub async fn describe(&self, schema: &str, table: &str) -> Result<Option<Table>, CallError> {
+        let names: [&(dyn ToSql + Sync); 2] = [&schema, &table];
+        let rows = self.answered(self.client.query(DESCRIBE, &names)).await?;
+        describe::table(&rows)
     }
 
     /// Makes all that is committed by now as sure as this session's own commits.
@@ -183,6 +210,14 @@ impl Connection {
 
     /// Ids of distinct label sets; those that are new are registered.
     pub async fn register(&self, label_sets: &[&LabelSet]) -> Result<Vec<SeriesId>, CallError> {
+        if self.generation != self.cache.generation() {
+            // A session of the past: it goes, and the next one is of the present.
+            return Err(CallError {
+                error: SinkError::OtherRegistry,
+                kind: "registry".to_owned(),
+                is_session_good: false,
+            });
+        }
         let index = self.cache.index();
         let mut index = index.lock().await;
         registration::register(self, &mut index, self.generation, label_sets, &self.cache).await
@@ -217,23 +252,13 @@ impl Connection {
         self.register.get_or_try_init(prepare).await
     }
 
-    /// Awaits a call that commits. A session that does not answer in time is cancelled and given up.
+    /// Awaits a call that commits.
     pub(super) async fn committed<T>(
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, CallError> {
         let warnings_before = self.warnings.load(Ordering::Acquire);
-        let answer = match timeout(self.call_timeout, call).await {
-            Ok(result) => result.map_err(|error| call_error(&error, self.client.is_closed()))?,
-            Err(_) => {
-                // A backend that waits for a standby holds its slot on the server until someone tells it to stop.
-                let _ = timeout(GRACE, self.client.cancel_token().cancel_query(NoTls)).await;
-                return Err(timed_out(format!(
-                    "PostgreSQL gave no answer within {:?}",
-                    self.call_timeout
-                )));
-            }
-        };
+        let answer = self.answered(call).await?;
         // A wait for standbys that is interrupted ends in a warning, not an error: committed here, perhaps not there.
         if self.level == AckLevel::Replica
             && self.warnings.load(Ordering::Acquire) != warnings_before
@@ -247,6 +272,44 @@ impl Connection {
             });
         }
         Ok(answer)
+    }
+
+    /// Awaits a call. A session that does not answer in time is cancelled and given up.
+    async fn answered<T>(
+        &self,
+        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, CallError> {
+        match timeout(self.call_timeout, call).await {
+            Ok(result) => result.map_err(|error| call_error(&error, self.client.is_closed())),
+            Err(_) => {
+                // A backend that waits for a standby holds its slot on the server until someone tells it to stop.
+                let _ = timeout(GRACE, self.client.cancel_token().cancel_query(NoTls)).await;
+                Err(timed_out(format!(
+                    "PostgreSQL gave no answer within {:?}",
+                    self.call_timeout
+                )))
+            }
+        }
+    }
+}
+
+/// What an error means when the target is a table that the sender has named: there the sender can mend what in the table of samples an
+/// operator must.
+fn of_table(error: CallError, is_once: bool) -> CallError {
+    let SinkError::Unavailable(reason) = error.error else {
+        return error;
+    };
+    let error_of = match error.kind.as_str() {
+        // Undefined table, undefined column, other type, generated column, NULL where none may be: described before a change.
+        "42P01" | "42703" | "42804" | "428C9" | "42501" => SinkError::TableChanged(reason),
+        // Row-level security, rules, kinds of table.
+        "0A000" | "42809" => SinkError::Refused(reason),
+        "connection" | "timeout" if !is_once => SinkError::OutcomeUnknown(reason),
+        _ => SinkError::Unavailable(reason),
+    };
+    CallError {
+        error: error_of,
+        ..error
     }
 }
 

@@ -7,6 +7,7 @@
 //! | how often | [`backoff`] | pauses between attempts |
 //! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
 //! | over what | [`postgres`], [`connection`] | a few connections for each level |
+//! | into what | [`describe`] | a table as the catalogue has it |
 //! | which registry | [`registry`] | whether series ids learned earlier still hold |
 //! | which series | [`registration`], [`registry_calls`] | label sets found in the database, or registered there |
 //! | as whom | [`password`] | where a password comes from |
@@ -18,6 +19,7 @@
 pub mod ack_level;
 pub mod backoff;
 pub mod connection;
+pub mod describe;
 pub mod password;
 pub mod postgres;
 pub mod registration;

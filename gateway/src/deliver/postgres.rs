@@ -1,7 +1,7 @@
 //! PostgreSQL as a [`Sink`]: a few sessions for each level of acknowledgement, opened when first needed and again when lost.
 //!
-//! How many sessions there are is decided by who calls: each level has as many as batches on their way, registration and supervision
-//! have one each. Sessions that are not in use lie here.
+//! How many sessions there are is decided by who calls: each worker's levels have as many as batches on their way, registration and
+//! supervision have one each. Sessions that are not in use lie here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,9 @@ use super::ack_level::AckLevel;
 use super::connection::{CallError, Connection};
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Sink, SinkError};
-use crate::batch::SeriesCache;
+use crate::batch::{SeriesCache, Target};
 use crate::clock::{self, Instant};
+use crate::events::Table;
 use crate::observe::Metrics;
 use crate::receive::LabelSet;
 
@@ -34,7 +35,7 @@ pub struct PostgresSettings {
 /// The database behind the gateway.
 pub struct PostgresSink {
     settings: PostgresSettings,
-    registry: Registry,
+    registry: Arc<Registry>,
     metrics: Arc<Metrics>,
     idle: [Mutex<Vec<Connection>>; AckLevel::ALL.len()],
     supervision: Mutex<Vec<Connection>>,
@@ -48,9 +49,13 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 impl PostgresSink {
     /// No session is opened yet.
     pub fn new(settings: PostgresSettings, cache: Arc<SeriesCache>, metrics: Arc<Metrics>) -> Self {
+        Self::on(settings, Arc::new(Registry::new(cache)), metrics)
+    }
+
+    fn on(settings: PostgresSettings, registry: Arc<Registry>, metrics: Arc<Metrics>) -> Self {
         Self {
             settings,
-            registry: Registry::new(cache),
+            registry,
             metrics,
             idle: Default::default(),
             supervision: Mutex::default(),
@@ -138,6 +143,20 @@ impl PostgresSink {
 }
 
 impl Sink for PostgresSink {
+    fn for_another_thread(self: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Self::on(
+            self.settings.clone(),
+            Arc::clone(&self.registry),
+            Arc::clone(&self.metrics),
+        ))
+    }
+
+    async fn describe(&self, schema: &str, table: &str) -> Result<Option<Table>, SinkError> {
+        let session = self.session(&self.supervision, AckLevel::Memory).await?;
+        let result = session.describe(schema, table).await;
+        self.settle(&self.supervision, session, result)
+    }
+
     async fn register(&self, label_sets: &[&LabelSet]) -> Result<Registered, SinkError> {
         // An id must not be lost after it has been used: never at level memory.
         let place = &self.idle[AckLevel::Wal.index()];
@@ -151,16 +170,16 @@ impl Sink for PostgresSink {
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
         let place = &self.idle[append.level.index()];
         let session = self.session(place, append.level).await?;
-        if session.generation() != append.generation {
+        if let Target::Samples { generation } = append.target
+            && session.generation() != generation
+        {
             // Either the request or the session is of the past; a session that is goes.
             if session.generation() == self.registry.generation() {
                 place.lock().push(session);
             }
             return Err(SinkError::OtherRegistry);
         }
-        let result = session
-            .append(&self.settings.table, append.batch, append.digests)
-            .await;
+        let result = session.append(&self.settings.table, &append).await;
         self.settle(place, session, result)
     }
 

@@ -1,14 +1,14 @@
 //! One batch, until each of its requests has an outcome.
 //!
 //! ```text
-//! work := [all requests, those with one digest joined]
+//! work := [all requests, those with one digest joined; those without stay apart]
 //! while work: take a group
 //!     drop requests that nobody awaits any more; none left: next group
 //!     append the group ->
 //!       done          -> all stored
 //!       duplicates    -> make them sure at this level, acknowledge them, put the rest back
-//!       refused       -> one request: refused. Several: each alone, so that only the guilty one is
-//!       registry gone -> all unavailable
+//!       refused       -> one request: refused. Several: each half alone, until only the guilty ones are
+//!       registry gone, outcome unknown -> all unavailable; table changed -> all are told so
 //!       unavailable   -> pause, put the group back; after the deadline: all unavailable
 //! ```
 
@@ -20,9 +20,8 @@ use tokio::sync::oneshot;
 use super::ack_level::AckLevel;
 use super::backoff::Backoff;
 use super::sink::{Append, Sink, SinkError};
-use crate::batch::encode::encode;
 use crate::batch::pending::{Outcome, Stored};
-use crate::batch::{Digest, Fault, Pending, Reservation, Rows};
+use crate::batch::{Digest, Fault, Payload, Pending, Reservation, Target};
 use crate::clock::{self, Instant};
 use crate::observe::Metrics;
 
@@ -34,9 +33,9 @@ pub struct Sender<S> {
 }
 
 /// Requests with one digest: applied once, answered each.
-struct Member {
-    digest: Digest,
-    rows: Rows,
+struct Member<P> {
+    digest: Option<Digest>,
+    payload: P,
     waiters: Vec<Waiter>,
 }
 
@@ -47,7 +46,7 @@ struct Waiter {
     _reservation: Reservation,
 }
 
-impl Member {
+impl<P> Member<P> {
     fn answer(self, outcome: &Outcome) {
         for waiter in self.waiters {
             // A sender that has gone away asks again, and its digest is found.
@@ -56,9 +55,9 @@ impl Member {
     }
 }
 
-struct Group {
-    members: Vec<Member>,
-    generation: u64,
+struct Group<P> {
+    members: Vec<Member<P>>,
+    target: Target,
     backoff: Backoff,
 }
 
@@ -72,44 +71,38 @@ impl<S: Sink> Sender<S> {
         }
     }
 
-    /// Sends requests of one generation; returns when each is answered.
-    pub async fn send(&self, requests: Vec<Pending>) {
-        let Some(generation) = requests.first().map(|request| request.generation) else {
+    /// Sends requests of one target; returns when each is answered.
+    pub async fn send<P: Payload>(&self, requests: Vec<Pending<P>>) {
+        let Some(target) = requests.first().map(|request| request.target) else {
             return;
         };
-        let mut work = vec![self.group(join(requests), generation)];
-        let (mut rows, mut batch) = (Rows::default(), Vec::new());
+        let mut work = vec![group_of(join(requests), target)];
+        let mut batch = Vec::new();
         while let Some(mut group) = work.pop() {
             drop_abandoned(&mut group.members);
             if group.members.is_empty() {
                 continue;
             }
-            rows.clear();
-            group
-                .members
-                .iter()
-                .for_each(|member| rows.extend(&member.rows));
-            match self.attempt(&group, &rows, &mut batch).await {
-                Ok(()) => {
-                    self.metrics.samples_stored.inc_by(rows.len() as u64);
-                    self.answer(group.members, &Ok(Stored::Now));
+            match self.attempt(&group, &mut batch).await {
+                Ok(rows) => {
+                    P::stored(&self.metrics).inc_by(rows as u64);
+                    answer(group.members, &Ok(Stored::Now));
                 }
                 Err(SinkError::Duplicates(places)) => {
                     self.acknowledge(group, &places, &mut work).await
                 }
                 Err(SinkError::Refused(reason)) if group.members.len() == 1 => {
-                    self.answer(group.members, &Err(Fault::Refused(reason)));
+                    answer(group.members, &Err(Fault::Refused(reason)));
                 }
                 Err(SinkError::Refused(_)) => {
-                    work.extend(
-                        group
-                            .members
-                            .into_iter()
-                            .map(|member| self.group(vec![member], generation)),
-                    );
+                    let second = group.members.split_off(group.members.len() / 2);
+                    work.extend([second, group.members].map(|half| group_of(half, target)));
                 }
-                Err(error @ SinkError::OtherRegistry) => {
-                    self.answer(group.members, &Err(Fault::Unavailable(error.to_string())));
+                Err(SinkError::TableChanged(reason)) => {
+                    answer(group.members, &Err(Fault::TableChanged(reason)));
+                }
+                Err(error @ (SinkError::OtherRegistry | SinkError::OutcomeUnknown(_))) => {
+                    answer(group.members, &Err(Fault::Unavailable(error.to_string())));
                 }
                 Err(SinkError::Unavailable(reason)) => {
                     self.again_later(group, reason, &mut work).await
@@ -118,19 +111,26 @@ impl<S: Sink> Sender<S> {
         }
     }
 
-    async fn attempt(
+    /// Appends a group; how many rows.
+    async fn attempt<P: Payload>(
         &self,
-        group: &Group,
-        rows: &Rows,
+        group: &Group<P>,
         batch: &mut Vec<u8>,
-    ) -> Result<(), SinkError> {
-        encode(rows, batch).map_err(|error| SinkError::Refused(error.to_string()))?;
-        let digests: Vec<Digest> = group.members.iter().map(|member| member.digest).collect();
-        self.metrics.batch_rows.observe(rows.len() as f64);
+    ) -> Result<usize, SinkError> {
+        let payloads: Vec<&P> = group.members.iter().map(|member| &member.payload).collect();
+        P::encode(&payloads, batch).map_err(|error| SinkError::Refused(error.to_string()))?;
+        let rows: usize = payloads.iter().map(|payload| payload.rows()).sum();
+        drop(payloads);
+        let digests: Vec<Digest> = group
+            .members
+            .iter()
+            .filter_map(|member| member.digest)
+            .collect();
+        self.metrics.batch_rows.observe(rows as f64);
         self.metrics.batch_bytes.observe(batch.len() as f64);
         let append = Append {
             level: self.level,
-            generation: group.generation,
+            target: group.target,
             batch,
             digests: &digests,
         };
@@ -138,22 +138,36 @@ impl<S: Sink> Sender<S> {
         let result = self.sink.append(append).await;
         self.metrics.append_seconds[self.level.index()]
             .observe((clock::now() - started).as_secs_f64());
-        result
+        result.map(|()| rows)
     }
 
     /// Duplicates were committed at a level that is not known here, so they are made as sure as was asked for.
-    async fn acknowledge(&self, mut group: Group, places: &[usize], work: &mut Vec<Group>) {
-        if !places.iter().any(|place| *place < group.members.len()) {
+    /// `places` count the members that have a digest.
+    async fn acknowledge<P: Payload>(
+        &self,
+        mut group: Group<P>,
+        places: &[usize],
+        work: &mut Vec<Group<P>>,
+    ) {
+        let digests = group
+            .members
+            .iter()
+            .filter(|member| member.digest.is_some())
+            .count();
+        if !places.iter().any(|place| *place < digests) {
             let reason = "the database reports duplicates that are not in the batch".to_owned();
             return self.again_later(group, reason, work).await;
         }
         match self.sink.confirm(self.level).await {
             Ok(()) => {
                 let mut rest = Vec::new();
-                for (place, member) in group.members.into_iter().enumerate() {
-                    if places.contains(&place) {
+                let mut place = 0;
+                for member in group.members {
+                    let is_repeated = member.digest.is_some() && places.contains(&place);
+                    place += usize::from(member.digest.is_some());
+                    if is_repeated {
                         self.metrics.requests_repeated.inc();
-                        self.answer(vec![member], &Ok(Stored::Before));
+                        answer(vec![member], &Ok(Stored::Before));
                     } else {
                         rest.push(member);
                     }
@@ -165,50 +179,58 @@ impl<S: Sink> Sender<S> {
         }
     }
 
-    async fn again_later(&self, mut group: Group, reason: String, work: &mut Vec<Group>) {
+    async fn again_later<P: Payload>(
+        &self,
+        mut group: Group<P>,
+        reason: String,
+        work: &mut Vec<Group<P>>,
+    ) {
         if group.backoff.wait().await {
             work.push(group);
         } else {
-            self.answer(group.members, &Err(Fault::Unavailable(reason)));
-        }
-    }
-
-    fn answer(&self, members: Vec<Member>, outcome: &Outcome) {
-        members
-            .into_iter()
-            .for_each(|member| member.answer(outcome));
-    }
-
-    fn group(&self, members: Vec<Member>, generation: u64) -> Group {
-        let deadline = members
-            .iter()
-            .flat_map(|member| &member.waiters)
-            .map(|waiter| waiter.deadline)
-            .max();
-        Group {
-            members,
-            generation,
-            backoff: Backoff::new(deadline.unwrap_or_else(clock::now)),
+            answer(group.members, &Err(Fault::Unavailable(reason)));
         }
     }
 }
 
-fn join(requests: Vec<Pending>) -> Vec<Member> {
-    let mut places: HashMap<Digest, usize> = HashMap::with_capacity(requests.len());
-    let mut members: Vec<Member> = Vec::with_capacity(requests.len());
+fn answer<P>(members: Vec<Member<P>>, outcome: &Outcome) {
+    members
+        .into_iter()
+        .for_each(|member| member.answer(outcome));
+}
+
+fn group_of<P>(members: Vec<Member<P>>, target: Target) -> Group<P> {
+    let deadline = members
+        .iter()
+        .flat_map(|member| &member.waiters)
+        .map(|waiter| waiter.deadline)
+        .max();
+    Group {
+        members,
+        target,
+        backoff: Backoff::new(deadline.unwrap_or_else(clock::now)),
+    }
+}
+
+fn join<P>(requests: Vec<Pending<P>>) -> Vec<Member<P>> {
+    let mut places: HashMap<Digest, usize> = HashMap::new();
+    let mut members: Vec<Member<P>> = Vec::with_capacity(requests.len());
     for request in requests {
         let waiter = Waiter {
             reply: request.reply,
             deadline: request.deadline,
             _reservation: request.reservation,
         };
-        match places.get(&request.digest) {
+        let known = request.digest.and_then(|digest| places.get(&digest));
+        match known {
             Some(&place) => members[place].waiters.push(waiter),
             None => {
-                places.insert(request.digest, members.len());
+                if let Some(digest) = request.digest {
+                    places.insert(digest, members.len());
+                }
                 members.push(Member {
                     digest: request.digest,
-                    rows: request.rows,
+                    payload: request.payload,
                     waiters: vec![waiter],
                 });
             }
@@ -218,7 +240,7 @@ fn join(requests: Vec<Pending>) -> Vec<Member> {
 }
 
 /// A request whose waiters are all gone is dropped rather than sent: nothing was promised, and its sender will ask again.
-fn drop_abandoned(members: &mut Vec<Member>) {
+fn drop_abandoned<P>(members: &mut Vec<Member<P>>) {
     members.retain(|member| {
         member
             .waiters

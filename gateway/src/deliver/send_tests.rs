@@ -7,8 +7,9 @@ use lanes_wire::BatchView;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::batch::SeriesId;
+use crate::batch::{Rows, SeriesId};
 use crate::deliver::{Health, Registered};
+use crate::events::Table;
 use crate::receive::LabelSet;
 
 /// What the next append does.
@@ -18,6 +19,8 @@ enum Act {
     Commit,
     /// Commits, and the answer is lost.
     CommitAndLose,
+    /// Ends the session before the answer.
+    Lose,
     /// Fails before anything is done.
     Fail,
     /// Never answers.
@@ -48,6 +51,7 @@ impl Sink for Database {
         let act = self.script.lock().pop_front().unwrap_or(Act::Commit);
         match act {
             Act::Fail => return Err(SinkError::Unavailable("away".to_owned())),
+            Act::Lose => return Err(SinkError::OutcomeUnknown("lost".to_owned())),
             Act::Hang => std::future::pending().await,
             Act::Nonsense => return Err(SinkError::Duplicates(vec![7])),
             Act::Commit | Act::CommitAndLose => {}
@@ -77,6 +81,10 @@ impl Sink for Database {
         }
     }
 
+    async fn describe(&self, _: &str, _: &str) -> Result<Option<Table>, SinkError> {
+        unreachable!("senders know their tables")
+    }
+
     async fn confirm(&self, level: AckLevel) -> Result<(), SinkError> {
         self.confirmed.lock().push(level);
         Ok(())
@@ -91,7 +99,7 @@ impl Sink for Database {
     }
 }
 
-fn request(number: u8) -> (Pending, oneshot::Receiver<Outcome>) {
+fn request(number: u8) -> (Pending<Rows>, oneshot::Receiver<Outcome>) {
     let (reply, answer) = oneshot::channel();
     let mut rows = Rows::default();
     rows.push(i64::from(number), SeriesId::from(number), 0.0);
@@ -99,9 +107,9 @@ fn request(number: u8) -> (Pending, oneshot::Receiver<Outcome>) {
     let digest = Digest([number; 16]);
     (
         Pending {
-            rows,
-            digest,
-            generation: 0,
+            payload: rows,
+            digest: Some(digest),
+            target: Target::Samples { generation: 0 },
             deadline,
             reservation: Reservation::default(),
             reply,
@@ -257,4 +265,42 @@ async fn duplicates_that_were_not_sent_are_an_error_with_pauses() {
     let started = clock::now();
     assert_eq!(send(&database, &[1]).await, [Ok(Stored::Now)]);
     assert!(clock::now() - started >= Duration::from_millis(150));
+}
+
+/// Requests without a digest.
+#[tokio::test(start_paused = true)]
+async fn an_outcome_that_is_unknown_is_told_and_not_tried_again() {
+    let database = scripted(&[Act::Lose]);
+    let (mut pending, answer) = request(1);
+    pending.digest = None;
+    pending.target = Target::Table {
+        oid: 1,
+        shape: 1,
+        is_once: false,
+    };
+    let sender = Sender::new(
+        Arc::clone(&database),
+        AckLevel::Wal,
+        Arc::new(Metrics::new()),
+    );
+    sender.send(vec![pending]).await;
+    assert!(matches!(answer.await, Ok(Err(Fault::Unavailable(_)))));
+    assert_eq!(*database.calls.lock(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_suffer_little_from_one_that_is_refused() {
+    let database = Arc::new(Database {
+        poison: Some(37),
+        ..Database::default()
+    });
+    let numbers: Vec<u8> = (0..64).collect();
+    let outcomes = send(&database, &numbers).await;
+    let refused = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+    assert_eq!((refused, sorted_rows(&database).len()), (1, 63));
+    assert_eq!(
+        *database.calls.lock(),
+        13,
+        "halves, and halves of the guilty half"
+    );
 }

@@ -1,12 +1,14 @@
 //! What the gateway asks of a database.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 
 use super::ack_level::AckLevel;
-use crate::batch::{Digest, SeriesId};
+use crate::batch::{Digest, SeriesId, Target};
+use crate::events::Table;
 use crate::receive::LabelSet;
 
 /// One batch to append.
@@ -14,11 +16,11 @@ use crate::receive::LabelSet;
 pub struct Append<'a> {
     /// What must be true when it returns.
     pub level: AckLevel,
-    /// The registry generation that the series ids belong to.
-    pub generation: u64,
+    /// Where.
+    pub target: Target,
     /// The encoded batch.
     pub batch: &'a [u8],
-    /// The digests of the requests in it; distinct.
+    /// The digests of the requests in it that have one; distinct.
     pub digests: &'a [Digest],
 }
 
@@ -46,12 +48,20 @@ pub enum SinkError {
     /// Try again: the database is away, or busy, or wants an operator. What became of the call may be unknown.
     #[error("{0}")]
     Unavailable(String),
+    /// The session was lost before the answer came: applied or not, and there is no digest to tell.
+    #[error(
+        "{0}; whether the request is stored is not known (with an Idempotency-Key it can be repeated safely)"
+    )]
+    OutcomeUnknown(String),
     /// Do not try again: the data is refused. Nothing was applied.
     #[error("{0}")]
     Refused(String),
     /// The digests at these places are there already. Nothing was applied.
     #[error("requests at {0:?} were applied before")]
     Duplicates(Vec<usize>),
+    /// The table is gone, or its columns have changed. Nothing was applied.
+    #[error("{0}")]
+    TableChanged(String),
     /// The ids belong to another registry. Nothing was applied.
     #[error("the series registry has changed; send the request again")]
     OtherRegistry,
@@ -59,11 +69,23 @@ pub enum SinkError {
 
 /// A database.
 pub trait Sink: Send + Sync + 'static {
+    /// The same database for another thread: sessions are driven by the thread that opened them.
+    fn for_another_thread(self: &Arc<Self>) -> Arc<Self> {
+        Arc::clone(self)
+    }
+
     /// Ids of `label_sets`; those not known yet are registered, durably.
     fn register(
         &self,
         label_sets: &[&LabelSet],
     ) -> impl Future<Output = Result<Registered, SinkError>> + Send;
+
+    /// The table of this schema and name; `None` if there is none.
+    fn describe(
+        &self,
+        schema: &str,
+        table: &str,
+    ) -> impl Future<Output = Result<Option<Table>, SinkError>> + Send;
 
     /// Appends one batch and its digests in one transaction, at its level.
     fn append(&self, append: Append<'_>) -> impl Future<Output = Result<(), SinkError>> + Send;

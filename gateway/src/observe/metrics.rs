@@ -26,6 +26,8 @@ pub struct Metrics {
     pub samples_received: IntCounter,
     /// Samples committed.
     pub samples_stored: IntCounter,
+    /// Events committed.
+    pub events_stored: IntCounter,
     /// Samples refused, by reason.
     pub samples_refused: IntCounterVec,
     /// Exemplars, which are not stored.
@@ -140,6 +142,7 @@ impl Metrics {
             ),
             samples_received: counter("samples_received_total", "Legal samples in write requests."),
             samples_stored: counter("samples_stored_total", "Samples committed in PostgreSQL."),
+            events_stored: counter("events_stored_total", "Events committed in PostgreSQL."),
             samples_refused: counters(
                 "samples_refused_total",
                 "Samples that cannot be stored.",

@@ -12,7 +12,7 @@ use super::decompress::{Decompressor, declared_bytes};
 use super::resolve::{Refused, RequestLimits, Resolved, decoding_bytes_max, resolve};
 use crate::batch::pending::Outcome;
 use crate::batch::register::RegisterJob;
-use crate::batch::{Budget, Digest, Fault, Pending, Reservation, SeriesCache};
+use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Rows, SeriesCache, Target};
 use crate::clock::{self, Instant};
 use crate::deliver::AckLevel;
 use crate::error::Refusal;
@@ -49,7 +49,7 @@ pub struct WritePath {
     /// To the registration of new series.
     pub register: mpsc::Sender<RegisterJob>,
     /// To the batches, by level.
-    pub levels: [mpsc::Sender<Pending>; AckLevel::ALL.len()],
+    pub levels: [mpsc::Sender<Pending<Rows>>; AckLevel::ALL.len()],
 }
 
 thread_local! {
@@ -100,9 +100,9 @@ impl WritePath {
         if stored > 0 {
             let (reply, answer) = oneshot::channel::<Outcome>();
             let pending = Pending {
-                rows,
-                digest,
-                generation,
+                payload: rows,
+                target: Target::Samples { generation },
+                digest: Some(digest),
                 deadline,
                 reservation,
                 reply,
@@ -198,7 +198,8 @@ async fn hand_over<J, A>(
 
 fn refusal_of_fault(fault: Fault) -> Refusal {
     match fault {
-        Fault::Unavailable(reason) => Refusal::Busy(reason),
+        // The table of samples is the operator's to mend.
+        Fault::Unavailable(reason) | Fault::TableChanged(reason) => Refusal::Busy(reason),
         Fault::Refused(reason) => Refusal::BadRequest(reason),
     }
 }
@@ -271,7 +272,7 @@ mod tests {
 
     struct Fixture {
         path: Arc<WritePath>,
-        batches: mpsc::Receiver<Pending>,
+        batches: mpsc::Receiver<Pending<Rows>>,
         body: Bytes,
         declared_bytes: usize,
         room_bytes: usize,
@@ -345,9 +346,9 @@ mod tests {
                 number * fixture.declared_bytes,
                 "the next ones wait for the room of this one"
             );
-            assert!(pending.rows.heap_bytes() <= room_bytes);
+            assert!(pending.payload.heap_bytes() <= room_bytes);
             assert!(path.budget.pending_bytes() <= room_bytes);
-            assert_eq!(pending.rows.len(), SAMPLES);
+            assert_eq!(pending.payload.len(), SAMPLES);
             pending.reply.send(Ok(Stored::Now)).unwrap();
         }
         for request in requests {

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lanes_gateway::app::{App, AppSettings};
-use lanes_gateway::batch::{Digest, SeriesCache, SeriesId};
+use lanes_gateway::batch::{Digest, SeriesCache, SeriesId, Target};
 use lanes_gateway::config::{Settings, Sources, source};
 use lanes_gateway::deliver::{AckLevel, Append, Health, Registered, Sink, SinkError};
+use lanes_gateway::events::Table;
 use lanes_gateway::observe::Metrics;
 use lanes_gateway::receive::LabelSet;
 use lanes_gateway::receive::label_set::put_label;
@@ -33,6 +34,13 @@ pub struct Memory {
     pub register_calls: Mutex<Vec<usize>>,
     pub append_calls: Mutex<Vec<(AckLevel, usize)>>,
     pub append_takes: Mutex<Duration>,
+    /// By schema and name.
+    pub tables: Mutex<HashMap<String, Table>>,
+    pub describe_calls: AtomicU64,
+    /// Batches of events: the table's oid, the batch.
+    pub events: Mutex<Vec<(u32, Vec<u8>)>>,
+    /// Errors of the next appends to tables.
+    pub event_errors: Mutex<Vec<SinkError>>,
 }
 
 impl Memory {
@@ -85,6 +93,12 @@ impl Sink for Memory {
         tokio::time::sleep(takes).await;
         self.check()?;
         let view = BatchView::verify(append.batch).expect("batches are legal");
+        if let Target::Table { is_once, .. } = append.target {
+            assert_eq!(is_once, !append.digests.is_empty());
+            if let Some(error) = self.event_errors.lock().pop() {
+                return Err(error);
+            }
+        }
         let mut digests = self.digests.lock();
         let duplicates: Vec<usize> = (0..append.digests.len())
             .filter(|place| digests.contains_key(&append.digests[*place]))
@@ -94,6 +108,10 @@ impl Sink for Memory {
         }
         digests.extend(append.digests.iter().map(|digest| (*digest, append.level)));
         self.append_calls.lock().push((append.level, view.rows()));
+        if let Target::Table { oid, .. } = append.target {
+            self.events.lock().push((oid, append.batch.to_vec()));
+            return Ok(());
+        }
         let times = view.column("ts").unwrap().values().arrays::<8>().unwrap();
         let ids = view
             .column("series")
@@ -120,6 +138,16 @@ impl Sink for Memory {
         Ok(())
     }
 
+    async fn describe(&self, schema: &str, table: &str) -> Result<Option<Table>, SinkError> {
+        self.check()?;
+        self.describe_calls.fetch_add(1, Ordering::AcqRel);
+        Ok(self
+            .tables
+            .lock()
+            .get(&format!("{schema}.{table}"))
+            .cloned())
+    }
+
     async fn confirm(&self, _: AckLevel) -> Result<(), SinkError> {
         self.check()
     }
@@ -140,7 +168,13 @@ impl Sink for Memory {
 
 /// Settings from flags, as the binary reads them; self-scrape off.
 pub fn settings(flags: &[&str]) -> AppSettings {
-    let all = ["lanes-gateway", "--self-scrape-interval", "0"];
+    let all = [
+        "lanes-gateway",
+        "--self-scrape-interval",
+        "0",
+        "--listen-workers",
+        "1",
+    ];
     let matches = source::command()
         .try_get_matches_from(all.iter().chain(flags))
         .expect("flags exist");
@@ -151,13 +185,13 @@ pub fn settings(flags: &[&str]) -> AppSettings {
 }
 
 /// A gateway and its database.
-pub fn start(flags: &[&str]) -> (App, Arc<Memory>) {
+pub fn start(flags: &[&str]) -> (App<Memory>, Arc<Memory>) {
     let database = Arc::new(Memory::default());
     (start_on(flags, &database), database)
 }
 
 /// A gateway on a database.
-pub fn start_on(flags: &[&str], database: &Arc<Memory>) -> App {
+pub fn start_on(flags: &[&str], database: &Arc<Memory>) -> App<Memory> {
     let cache = Arc::new(SeriesCache::new(1 << 20, 1));
     App::start(
         settings(flags),

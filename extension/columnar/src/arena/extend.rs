@@ -30,7 +30,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use super::Locks;
 use super::core::Core;
 use super::dictionary;
-use super::items_write;
+use super::items_write::{self, Prepared};
 use super::lane_write;
 use super::layout::Layout;
 use super::segment::SegmentPin;
@@ -155,8 +155,8 @@ pub(super) fn extend<L: Locks>(
     true
 }
 
-/// Everything that may fail. For each column of items of a coded segment: the codes of its items.
-fn prepare<L: Locks>(room: &Room<'_, L>, batch: &Batch<'_>) -> Option<Vec<Vec<u32>>> {
+/// Everything that may fail.
+fn prepare<L: Locks>(room: &Room<'_, L>, batch: &Batch<'_>) -> Option<Vec<Prepared>> {
     let mut prepared = Vec::with_capacity(batch.columns.len());
     for (index, column) in batch.columns.iter().enumerate() {
         let (head, layout) = (room.pin.column(index), room.pin.layout(index));
@@ -165,7 +165,7 @@ fn prepare<L: Locks>(room: &Room<'_, L>, batch: &Batch<'_>) -> Option<Vec<Vec<u3
         }
         prepared.push(match layout.kind {
             LaneKind::Varlena { .. } => items_write::prepare(room, head, layout, column, batch)?,
-            _ => Vec::new(),
+            _ => Prepared::Nothing,
         });
     }
     Some(prepared)

@@ -15,6 +15,7 @@ use super::layout::Layout;
 use super::segment_head::ColumnHead;
 use crate::bits;
 use crate::body::Body;
+use crate::buffer::is_identity;
 use crate::column::Column;
 use crate::dictionary::{Dictionary, item_hash};
 use crate::items::Items;
@@ -62,6 +63,27 @@ impl<'a> Source<'a> {
     /// Whether two items are known to be the same bytes.
     fn is_shared(&self, a: usize, b: usize) -> bool {
         self.items.slot(a) == self.items.slot(b) && self.items.length(a) == self.items.length(b)
+    }
+
+    /// For each item of a coded column, whether a row of the batch that is not NULL has it.
+    fn used(&self) -> Vec<bool> {
+        let mut used = vec![false; self.items.len()];
+        let Some((codes, _)) = self.coded else {
+            return used;
+        };
+        match self.validity {
+            None => {
+                for &code in &codes[self.first..self.first + self.rows] {
+                    used[code as usize] = true;
+                }
+            }
+            Some(_) => {
+                for entry in self.entries().flatten() {
+                    used[entry] = true;
+                }
+            }
+        }
+        used
     }
 
     fn hash(&self, entry: usize) -> u32 {
@@ -147,15 +169,24 @@ pub(super) fn lay(core: Core, head: &ColumnHead, packed: bool, item: &[u8]) -> u
     offset
 }
 
-/// Does all that needs memory. For a coded segment, gives the codes of the batch's rows, 0 where
-/// they are NULL. `None`: no room.
+/// What [`prepare`] found out for [`write`].
+pub(super) enum Prepared {
+    /// Nothing that writing could not find out again.
+    Nothing,
+    /// The segment's code for each item of the column; 0 for those that no row of the batch has.
+    ItemCodes(Vec<u32>),
+    /// The segment's code for each row of the batch; 0 where it is NULL.
+    RowCodes(Vec<u32>),
+}
+
+/// Does all that needs memory. `None`: no room.
 pub(super) fn prepare<L: Locks>(
     room: &Room<'_, L>,
     head: &ColumnHead,
     layout: Layout,
     column: &Column,
     batch: &Batch<'_>,
-) -> Option<Vec<u32>> {
+) -> Option<Prepared> {
     let source = Source::new(column, batch)?;
     let packed = is_packed(layout);
     if !layout.coded {
@@ -166,7 +197,7 @@ pub(super) fn prepare<L: Locks>(
         };
         source.walk(count, |_, _| {})?;
         reserve(room, head, bytes)?;
-        return Some(Vec::new());
+        return Some(Prepared::Nothing);
     }
     let intern = |entry| {
         intern(
@@ -177,9 +208,16 @@ pub(super) fn prepare<L: Locks>(
             source.hash(entry),
         )
     };
-    let mut answers = vec![0; source.rows];
-    source.walk(intern, |row, code| answers[row] = code.unwrap_or(0))?;
-    Some(answers)
+    if source.coded.is_none() {
+        let mut answers = vec![0; source.rows];
+        source.walk(intern, |row, code| answers[row] = code.unwrap_or(0))?;
+        return Some(Prepared::RowCodes(answers));
+    }
+    let mut codes = vec![0; source.items.len()];
+    for (entry, _) in (0..).zip(source.used()).filter(|(_, used)| *used) {
+        codes[entry] = intern(entry)?;
+    }
+    Some(Prepared::ItemCodes(codes))
 }
 
 /// Writes a batch's codes or offsets. The batch was prepared.
@@ -188,24 +226,37 @@ pub(super) fn write(
     head: &ColumnHead,
     layout: Layout,
     column: &Column,
-    codes: &[u32],
+    prepared: &Prepared,
     batch: &Batch<'_>,
 ) {
     let lane = head.lane.load(Relaxed);
     let start = lane + layout.lane_bytes(batch.from);
-    if layout.coded {
-        // SAFETY: the lane covers all rows of the segment; nobody reads these yet.
-        unsafe {
-            core.memory
-                .bytes(start)
-                .cast::<u32>()
-                .copy_from_nonoverlapping(codes.as_ptr(), codes.len());
-        }
-        return;
-    }
     let Some(source) = Source::new(column, batch) else {
         return;
     };
+    // SAFETY: the lane covers all rows of the segment; nobody reads these yet.
+    let lane = || unsafe { core.memory.bytes(start) }.cast::<u32>();
+    let copy = |codes: &[u32]| {
+        // SAFETY: as above: there are as many codes as the batch has rows.
+        unsafe { lane().copy_from_nonoverlapping(codes.as_ptr(), codes.len()) }
+    };
+    match (prepared, source.coded) {
+        (Prepared::RowCodes(codes), _) => return copy(codes),
+        (Prepared::ItemCodes(map), Some((codes, _))) => {
+            let codes = &codes[source.first..source.first + source.rows];
+            if is_identity(map) && !map.is_empty() {
+                return copy(codes);
+            }
+            for (row, &code) in codes.iter().enumerate() {
+                // Without an item all rows are NULL, with code 0.
+                let code = map.get(code as usize).copied().unwrap_or(0);
+                // SAFETY: as above.
+                unsafe { lane().add(row).write(code) };
+            }
+            return;
+        }
+        (Prepared::ItemCodes(_) | Prepared::Nothing, _) => {}
+    }
     let packed = is_packed(layout);
     let lay = |entry| Some(lay(core, head, packed, source.items.item(entry)));
     source.walk(lay, |row, offset| {

@@ -143,14 +143,20 @@ fn plan(column: &Column) -> Plan {
                 let first = valid_rows(column).next().unwrap_or(0);
                 (ONE_ITEM, 1, items.length(codes[first] as usize))
             } else {
-                let (plain_width, plain_bytes) =
-                    lengths(items, valid_rows(column).map(|row| codes[row] as usize));
                 let (width, item_bytes) = lengths(items, 0..items.len());
                 let bytes = varint_len(items.len()) + item_bytes + rows * code_width(items.len());
-                if bytes <= plain_bytes {
+                // Most dictionaries are so much shorter that it takes no look at each row.
+                let shortest = (0..items.len()).map(|item| items.length(item)).min();
+                if bytes <= (rows - column.null_count()) * (1 + shortest.unwrap_or(0)) {
                     (DICTIONARY, width, bytes)
                 } else {
-                    (ITEMS, plain_width, plain_bytes)
+                    let (plain_width, plain_bytes) =
+                        lengths(items, valid_rows(column).map(|row| codes[row] as usize));
+                    if bytes <= plain_bytes {
+                        (DICTIONARY, width, bytes)
+                    } else {
+                        (ITEMS, plain_width, plain_bytes)
+                    }
                 }
             }
         }

@@ -4,6 +4,7 @@
 //! list that it was made from: another list makes it anew. Without them (no network, say) the peers are rows that say so.
 
 use crate::packages::Purpose;
+use crate::peers;
 use crate::product::{cargo, set_up};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
@@ -13,6 +14,9 @@ use std::process::Command;
 
 /// Debian's own Python, for which `packages` installs the module `venv`.
 const PYTHON: &str = "/usr/bin/python3";
+
+/// Commands of `lanes-bench` that start other servers. One that is not there is a row that says so.
+const WITH_SERVERS: [&str; 5] = ["all", "remote-write", "ramp", "soak", "vmagent"];
 
 /// Sets everything up and runs `lanes-bench` with these words: without any, the short form of all scenarios.
 pub fn run(words: &[String]) -> Result<()> {
@@ -37,6 +41,12 @@ fn run_program(options: &[String]) -> Result<()> {
         set_up(Purpose::Bench)?;
         if let Err(error) = python_environment() {
             eprintln!("the peers' Python packages cannot be installed: {error}");
+        }
+        let needs_servers = options
+            .first()
+            .is_some_and(|word| WITH_SERVERS.contains(&word.as_str()));
+        if needs_servers && let Err(error) = peers::set_up() {
+            eprintln!("servers to compare with cannot be had: {error}");
         }
     }
     let mut command = cargo();

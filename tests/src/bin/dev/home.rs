@@ -8,6 +8,7 @@
 //!        pgpass            what the service file points to (0600)
 //!        gateway/          the gateway's configuration and log
 //!        demo/             Prometheus's configuration, data and log
+//!        peers/            what the bench compares with, built once: a folder a program and version
 //!        lanes--*.sql      the script that the database's extension was made with
 //!        lock              held while a run goes on
 //! ```
@@ -38,14 +39,8 @@ pub struct Home {
 
 impl Home {
     pub fn from_environment() -> Result<Home> {
-        let folder = match std::env::var_os("LANES_HOME") {
-            Some(folder) if !folder.is_empty() => {
-                std::path::absolute(&folder).map_err(Error::file("find", PathBuf::from(&folder)))?
-            }
-            _ => place::workspace().join(".lanes"),
-        };
         Ok(Home {
-            folder,
+            folder: place::home()?,
             postgres_port: port::from_environment(PG_PORT, 5433)?,
             http_port: port::from_environment(HTTP_PORT, 9201)?,
         })

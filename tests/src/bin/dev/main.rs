@@ -8,6 +8,7 @@
 //! | `session` | `dev run` and `dev demo`: start, watch, stop |
 //! | `status` | the status line |
 //! | `checks` | `dev test`: each check, its count, the summary |
+//! | `peers` | `dev peers`: the servers that the bench compares with, installed and built |
 //! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
 //! Every command may be repeated: what is there already is left alone, quickly.
@@ -16,6 +17,7 @@ mod bench;
 mod checks;
 mod home;
 mod packages;
+mod peers;
 mod product;
 mod session;
 mod status;
@@ -33,6 +35,7 @@ Usage: cargo dev <command>
   setup               install what is missing, build, install the extension
   bench [words]       short form of all benchmarks, or what lanes-bench is told (--help for its commands)
   bench-sql [options] time SQL on lanes tables beside heap, DuckDB, Polars and chDB (--help for the options)
+  peers               install and build the servers that the bench compares with (a few minutes, once)
   fmt                 format all code
   help                this text
 
@@ -66,6 +69,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         "psql" => home::Home::from_environment()?.psql(rest),
         "test" => checks::run(rest),
         "setup" => product::set_up(packages::Purpose::Run),
+        "peers" => peers::set_up(),
         "bench" => bench::run(rest),
         "bench-sql" => bench::run_sql(rest),
         "fmt" => product::format(),

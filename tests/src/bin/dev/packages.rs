@@ -21,18 +21,21 @@ pub enum Purpose {
     Prometheus,
     /// `make bench-sql`: virtual environments of Python too.
     Bench,
+    /// `cargo dev peers`: Prometheus, node_exporter, nginx, and Go where there is none.
+    Peers,
 }
 
 const CLUSTER_SWITCH: &str = "/etc/postgresql-common/createcluster.d/pg_lanes.conf";
 const SERVICE_SWITCH: &str = "/usr/sbin/policy-rc.d";
 /// Packages whose service Debian would start at boot. PostgreSQL's has no cluster to start, and one that is made later
 /// should be started.
-const SERVICES: [(&str, &str); 2] = [
+const SERVICES: [(&str, &str); 3] = [
     ("prometheus", "prometheus.service"),
     (
         "prometheus-node-exporter",
         "prometheus-node-exporter.service",
     ),
+    ("nginx-light", "nginx.service"),
 ];
 
 /// Installs what is missing.
@@ -91,6 +94,14 @@ fn wanted(purpose: Purpose) -> Vec<String> {
             "prometheus-node-exporter".to_owned(),
         ]),
         Purpose::Bench => packages.push("python3-venv".to_owned()),
+        Purpose::Peers => {
+            packages.extend(
+                ["prometheus", "prometheus-node-exporter", "nginx-light"].map(str::to_owned),
+            );
+            if run(Command::new("go").arg("version")).is_err() {
+                packages.push("golang-go".to_owned());
+            }
+        }
     }
     packages
 }

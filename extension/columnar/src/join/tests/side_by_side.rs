@@ -8,6 +8,7 @@ use crate::join::given::Given;
 use crate::join::merge::Merge;
 use crate::join::side_by_side::{LeftTimes, SideBySide};
 use crate::join::sliding::Sliding;
+use crate::join::window::WindowCall;
 use crate::test_support::cases;
 use crate::vector::Evaluation;
 use crate::vector::number::{NumberType, Scalar};
@@ -199,6 +200,48 @@ fn agrees(column: &Given, row: usize, expected: Option<Scalar>) -> Result<(), Te
     };
     prop_assert!(agrees, "row {}: {:?}, not {:?}", row, found, expected);
     Ok(())
+}
+
+/// Memory is that of the windows, whatever passes through them; so it is for a key that no left row asks about.
+#[test]
+fn a_window_that_moves_takes_no_more_memory_the_longer_it_moves() {
+    const ROWS: usize = 100;
+    let mut source = Source(7);
+    let types = [NumberType::F64];
+    let calls = vec![WindowCall::Rows, WindowCall::Minimum(0)];
+    let vector = |number: usize, keys: usize| Rows {
+        ids: (0..ROWS).map(|row| (row % keys) as u32).collect(),
+        times: (0..ROWS).map(|row| (number * ROWS + row) as i64).collect(),
+        selection: Selection::first(ROWS),
+    };
+    let windows = (0..400).map(|number| RightWindow {
+        vectors: vec![(0, vector(number, 5))],
+        columns: vec![numbers(&mut source, NumberType::F64, ROWS, 5)],
+    });
+    let mut reader = Reader::new(windows.collect());
+    let mut sliding = Sliding::new(true, true, calls.clone(), types.to_vec());
+    let mut found: Vec<_> = calls
+        .iter()
+        .map(|call| Given::new(call.number(&types)))
+        .collect();
+    let mut bytes = Vec::new();
+    for number in 0..400 {
+        let left = vector(number, 3);
+        let lower: Vec<i64> = left.times.iter().map(|time| time - 60).collect();
+        let all = left.selection;
+        reader
+            .find(
+                &mut sliding,
+                &left,
+                Some(&lower),
+                &all,
+                &mut found,
+                &mut source,
+            )
+            .unwrap();
+        bytes.push(sliding.bytes());
+    }
+    assert_eq!(bytes[399], bytes[20], "{bytes:?}");
 }
 
 proptest! {

@@ -1,0 +1,116 @@
+//! Questions over HTTP to a process of ours.
+
+use crate::fleet::bodies::Held;
+use lanes_tests::error::{Error, Result};
+use serde_json::Value;
+use std::time::Duration;
+
+/// A question about everything that is stored may take a while.
+const TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The text that `GET url` gives; another status than success is an error.
+pub fn text(url: &str, query: &[(&str, &str)]) -> Result<String> {
+    let agent = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(TIMEOUT))
+        .build()
+        .new_agent();
+    let bad = |reason: String| Error::Http {
+        url: url.to_owned(),
+        reason,
+    };
+    let request = query.iter().fold(agent.get(url), |request, (name, value)| {
+        request.query(*name, *value)
+    });
+    let mut answer = request.call().map_err(|error| bad(error.to_string()))?;
+    let status = answer.status();
+    let text = answer
+        .body_mut()
+        .with_config()
+        .limit(256 << 20)
+        .read_to_string()
+        .map_err(|error| bad(error.to_string()))?;
+    match status.is_success() {
+        true => Ok(text),
+        false => Err(bad(format!("status {status}: {text}"))),
+    }
+}
+
+/// Whether `GET url` succeeds.
+pub fn answers(url: &str) -> bool {
+    text(url, &[]).is_ok()
+}
+
+/// The JSON that `GET url` gives.
+pub fn json(url: &str, query: &[(&str, &str)]) -> Result<Value> {
+    serde_json::from_str(&text(url, query)?).map_err(|error| Error::Http {
+        url: url.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// The one number that an instant query in PromQL gives at a time (seconds since 1970); nothing found is 0.
+pub fn prometheus_number(
+    base: &str,
+    promql: &str,
+    time: i64,
+    extra: &[(&str, &str)],
+) -> Result<f64> {
+    let url = format!("{base}/api/v1/query");
+    let time = time.to_string();
+    let mut query = vec![("query", promql), ("time", time.as_str())];
+    query.extend(extra);
+    let answer = json(&url, &query)?;
+    let bad = || Error::Http {
+        url: url.clone(),
+        reason: format!("{promql}: {answer}"),
+    };
+    let found = answer["data"]["result"].as_array().ok_or_else(bad)?;
+    match found.first() {
+        None => Ok(0.0),
+        Some(one) => {
+            let number = one["value"][1].as_str().and_then(|text| text.parse().ok());
+            number.ok_or_else(bad)
+        }
+    }
+}
+
+/// The samples with this label `job` up to a time, asked in PromQL.
+pub fn prometheus_held(base: &str, job: &str, time: i64, extra: &[(&str, &str)]) -> Result<Held> {
+    let ask = |function: &str| {
+        let promql = format!("sum({function}_over_time({{job=\"{job}\"}}[1d]))");
+        prometheus_number(base, &promql, time, extra)
+    };
+    Ok(Held {
+        samples: ask("count")? as u64,
+        sum: ask("sum")?,
+    })
+}
+
+/// Seconds since 1970, now.
+pub fn now_seconds() -> i64 {
+    now_milliseconds() / 1000
+}
+
+/// Milliseconds since 1970, now.
+pub fn now_milliseconds() -> i64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as i64)
+}
+
+/// Bytes of all files of a folder and its subfolders, as they are long.
+pub fn folder_bytes(folder: &std::path::Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            // Removed since it was listed: a part that was merged.
+            Err(_) => 0,
+        })
+        .sum()
+}

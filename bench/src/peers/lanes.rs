@@ -1,0 +1,141 @@
+//! pg_lanes: the gateway with its PostgreSQL.
+
+use super::system::System;
+use crate::fleet::bodies::Held;
+use crate::usage::Tree;
+use lanes_tests::cluster::{Cluster, Stop};
+use lanes_tests::error::{Error, Result};
+use lanes_tests::gateway::{self, Gateway};
+use lanes_tests::provision::{DATABASE, Passwords, provision};
+
+/// A server of its own for one table that much is appended to: buffers and log as PostgreSQL's own advice for such a one has them. It waits
+/// for the disk as a production server does.
+const POSTGRES_SETTINGS: [(&str, &str); 4] = [
+    ("shared_buffers", "512MB"),
+    ("max_wal_size", "2GB"),
+    ("checkpoint_timeout", "15min"),
+    ("lanes.arena_size", "2GB"),
+];
+/// No samples of its own, as VictoriaMetrics has none by default; labels in any order, as vmagent sends them by default; room for
+/// the series of thousands of targets.
+const GATEWAY_SETTINGS: [(&str, &str); 3] = [
+    ("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0"),
+    ("LANES_GATEWAY_RECEIVE_LABEL_ORDER", "sort"),
+    ("LANES_GATEWAY_SERIES_CACHE_BYTES_MAX", "2GiB"),
+];
+
+/// A running gateway and its cluster.
+#[derive(Debug)]
+pub struct Lanes {
+    name: String,
+    /// `memory`, `wal` or `replica`.
+    level: String,
+    version: String,
+    /// Bytes of the database with nothing in it.
+    empty_bytes: u64,
+    gateway: Gateway,
+    cluster: Cluster,
+}
+
+impl Lanes {
+    /// Starts a new cluster and a gateway that acknowledges at this level.
+    pub fn start(name: &str, level: &str) -> Result<Lanes> {
+        let mut builder = Cluster::builder("bench-remote-write").durable();
+        for (setting, value) in POSTGRES_SETTINGS {
+            builder = builder.setting(setting, value);
+        }
+        let cluster = builder.start()?;
+        let passwords = Passwords::generate();
+        provision(&cluster, &passwords)?;
+        let mut settings = gateway::Settings::for_test("gateway", &cluster, &passwords)?;
+        for (variable, value) in GATEWAY_SETTINGS {
+            settings = settings.environment(variable, value);
+        }
+        // For senders that cannot be told to send a header of ours.
+        let settings = settings.environment("LANES_GATEWAY_ACK_LEVEL", level);
+        let version = cluster.scalar(DATABASE, "SELECT split_part(version(), ' on ', 1)")?;
+        let mut lanes = Lanes {
+            name: name.to_owned(),
+            level: level.to_owned(),
+            version,
+            empty_bytes: 0,
+            gateway: Gateway::start(settings)?,
+            cluster,
+        };
+        lanes.empty_bytes = lanes.number("SELECT pg_database_size(current_database())")?;
+        Ok(lanes)
+    }
+
+    fn number(&self, sql: &str) -> Result<u64> {
+        let text = self.cluster.scalar(DATABASE, sql)?;
+        text.parse()
+            .map_err(|_| Error::Other(format!("{sql} gives {text}")))
+    }
+}
+
+impl System for Lanes {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn describe(&self) -> String {
+        let settings: Vec<String> = POSTGRES_SETTINGS
+            .iter()
+            .chain(&GATEWAY_SETTINGS)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        format!(
+            "pg_lanes {} on {}, {}",
+            env!("CARGO_PKG_VERSION"),
+            self.version,
+            settings.join(" ")
+        )
+    }
+
+    fn port(&self) -> u16 {
+        self.gateway.port()
+    }
+
+    fn headers(&self) -> Vec<(String, String)> {
+        vec![("x-lanes-ack".to_owned(), self.level.clone())]
+    }
+
+    fn tree(&self) -> Tree {
+        let roots = [self.gateway.process_id(), self.cluster.postmaster()];
+        Tree::new(&self.name, roots.into_iter().flatten())
+    }
+
+    fn held(&self, job: &str) -> Result<Held> {
+        let sql = format!(
+            "SELECT concat_ws(' ', count(*), coalesce(sum(value), 0)) FROM lanes.samples \
+             WHERE value <> 'NaN' AND series IN (SELECT id FROM lanes.series WHERE labels ->> 'job' = '{job}')"
+        );
+        let text = self.cluster.scalar(DATABASE, &sql)?;
+        let held = text.split_once(' ').and_then(|(samples, sum)| {
+            Some(Held {
+                samples: samples.parse().ok()?,
+                sum: sum.parse().ok()?,
+            })
+        });
+        held.ok_or_else(|| Error::Other(format!("{sql} gives {text}")))
+    }
+
+    fn series(&self) -> Result<u64> {
+        self.number("SELECT count(*) FROM lanes.series")
+    }
+
+    fn disk_bytes(&self) -> Result<u64> {
+        let now = self.number("SELECT pg_database_size(current_database())")?;
+        Ok(now.saturating_sub(self.empty_bytes))
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.gateway.check()?;
+        self.cluster.check()
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.gateway.stop()?;
+        self.cluster.stop(Stop::Fast)
+    }
+}

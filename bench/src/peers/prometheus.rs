@@ -1,0 +1,113 @@
+//! Debian's Prometheus as a receiver of remote write.
+
+use super::http;
+use super::system::System;
+use super::victoria_metrics::{empty, remove};
+use crate::fleet::bodies::Held;
+use crate::usage::Tree;
+use lanes_tests::error::{Error, Result};
+use lanes_tests::port;
+use lanes_tests::process::{Process, Signal, run};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const PROGRAM: &str = "/usr/bin/prometheus";
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const STOP_TIMEOUT: Duration = Duration::from_secs(120);
+/// The receiver is off by default; the limits concern only the questions of the verification.
+const FLAGS: [&str; 3] = [
+    "--web.enable-remote-write-receiver",
+    "--query.max-samples=100000000000",
+    "--query.timeout=5m",
+];
+
+/// A running server.
+#[derive(Debug)]
+pub struct Prometheus {
+    version: String,
+    port: u16,
+    folder: PathBuf,
+    process: Process,
+}
+
+impl Prometheus {
+    /// Starts it with an empty folder, scraping nothing, and waits until it is ready.
+    pub fn start(folder: &Path) -> Result<Prometheus> {
+        let version = run(Command::new(PROGRAM).arg("--version"))?;
+        let version = version.lines().next().unwrap_or_default().to_owned();
+        let folder = folder.join("prometheus");
+        empty(&folder)?;
+        let configuration = folder.join("prometheus.yml");
+        std::fs::write(&configuration, "global: {}\n")
+            .map_err(Error::file("write", &configuration))?;
+        let port = port::free()?;
+        let mut command = Command::new(PROGRAM);
+        command.arg(format!("--config.file={}", configuration.display()));
+        command.arg(format!(
+            "--storage.tsdb.path={}",
+            folder.join("data").display()
+        ));
+        command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        command.args(FLAGS);
+        let mut process = Process::start("Prometheus", &mut command, &folder.join("server.log"))?;
+        let url = format!("http://127.0.0.1:{port}/-/ready");
+        process.wait_until("an answer", START_TIMEOUT, || http::answers(&url))?;
+        Ok(Prometheus {
+            version,
+            port,
+            folder,
+            process,
+        })
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+}
+
+impl System for Prometheus {
+    fn name(&self) -> &str {
+        "Prometheus"
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, defaults and {}", self.version, FLAGS.join(" "))
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn tree(&self) -> Tree {
+        Tree::new(self.name(), [self.process.id()])
+    }
+
+    fn held(&self, job: &str) -> Result<Held> {
+        http::prometheus_held(&self.url(""), job, http::now_seconds() + 60, &[])
+    }
+
+    fn series(&self) -> Result<u64> {
+        let url = self.url("/api/v1/status/tsdb");
+        let answer = http::json(&url, &[])?;
+        let series = answer["data"]["headStats"]["numSeries"].as_u64();
+        series.ok_or_else(|| Error::Http {
+            url,
+            reason: answer.to_string(),
+        })
+    }
+
+    /// Its write-ahead log is all that it has on disk for the first hours; with it, since without it there is nothing.
+    fn disk_bytes(&self) -> Result<u64> {
+        Ok(http::folder_bytes(&self.folder.join("data")))
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.process.check()
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.process.stop(Signal::TERM, STOP_TIMEOUT)?;
+        remove(&self.folder)
+    }
+}

@@ -1,0 +1,150 @@
+//! VictoriaMetrics, single server.
+
+use super::http;
+use super::system::System;
+use crate::fleet::bodies::Held;
+use crate::usage::Tree;
+use lanes_tests::error::{Error, Result};
+use lanes_tests::process::{Process, Signal, run};
+use lanes_tests::{place, port};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// It writes what it has in memory before it ends.
+const STOP_TIMEOUT: Duration = Duration::from_secs(120);
+/// What concerns only the questions of the verification: see samples at once, and read any number of series. All else is as it comes.
+const QUERY_FLAGS: [&str; 4] = [
+    "-search.latencyOffset=0s",
+    "-search.maxUniqueTimeseries=100000000",
+    "-search.maxSamplesPerQuery=100000000000",
+    "-search.maxQueryDuration=5m",
+];
+
+/// A running server.
+#[derive(Debug)]
+pub struct VictoriaMetrics {
+    name: String,
+    version: String,
+    port: u16,
+    folder: PathBuf,
+    process: Process,
+}
+
+impl VictoriaMetrics {
+    /// Starts this version with an empty folder and waits until it answers.
+    pub fn start(version: &str, folder: &Path) -> Result<VictoriaMetrics> {
+        let program = program(version, "victoria-metrics")?;
+        let folder = folder.join(format!("victoria-metrics-{version}"));
+        empty(&folder)?;
+        let port = port::free()?;
+        let mut command = Command::new(&program);
+        command.arg(format!("-httpListenAddr=127.0.0.1:{port}"));
+        command.arg(format!(
+            "-storageDataPath={}",
+            folder.join("data").display()
+        ));
+        command.args(QUERY_FLAGS);
+        let name = format!("VictoriaMetrics {version}");
+        let mut process = Process::start(&name, &mut command, &folder.join("server.log"))?;
+        let url = format!("http://127.0.0.1:{port}/health");
+        process.wait_until("an answer", START_TIMEOUT, || http::answers(&url))?;
+        Ok(VictoriaMetrics {
+            name,
+            version: run(Command::new(&program).arg("-version"))?
+                .trim()
+                .to_owned(),
+            port,
+            folder,
+            process,
+        })
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// Makes everything that was taken visible to queries, and writes it to its files.
+    fn flush(&self) -> Result<()> {
+        http::text(&self.url("/internal/force_flush"), &[]).map(|_| ())
+    }
+}
+
+impl System for VictoriaMetrics {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, defaults and {}", self.version, QUERY_FLAGS.join(" "))
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn tree(&self) -> Tree {
+        Tree::new(&self.name, [self.process.id()])
+    }
+
+    fn held(&self, job: &str) -> Result<Held> {
+        self.flush()?;
+        http::prometheus_held(
+            &self.url(""),
+            job,
+            http::now_seconds() + 60,
+            &[("nocache", "1")],
+        )
+    }
+
+    fn series(&self) -> Result<u64> {
+        let answer = http::json(&self.url("/api/v1/series/count"), &[])?;
+        answer["data"][0].as_u64().ok_or_else(|| Error::Http {
+            url: self.url("/api/v1/series/count"),
+            reason: answer.to_string(),
+        })
+    }
+
+    fn disk_bytes(&self) -> Result<u64> {
+        self.flush()?;
+        Ok(http::folder_bytes(&self.folder.join("data")))
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.process.check()
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.process.stop(Signal::INT, STOP_TIMEOUT)?;
+        remove(&self.folder)
+    }
+}
+
+/// A program of a version that `cargo dev peers` built.
+pub fn program(version: &str, name: &str) -> Result<PathBuf> {
+    let program = place::victoria_metrics(version)?.join("bin").join(name);
+    if program.exists() {
+        return Ok(program);
+    }
+    Err(Error::Missing {
+        what: program.display().to_string(),
+        remedy: "run `cargo dev peers`, which builds it",
+    })
+}
+
+/// Makes a folder that has nothing in it.
+pub fn empty(folder: &Path) -> Result<()> {
+    remove(folder)?;
+    place::make_folder(folder)
+}
+
+/// Removes a folder, if it is there.
+pub fn remove(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::file("remove", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,162 @@
+//! What vmagent says of itself on its page of metrics.
+
+use super::http;
+use crate::fleet::page::{Page, parse};
+use lanes_tests::error::Result;
+use std::collections::BTreeMap;
+
+/// vmagent's own metrics at one time. It has one destination; what is counted for each of its queues is added up.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    page: Page,
+}
+
+impl Metrics {
+    /// Reads the page at a URL.
+    pub fn read(url: &str) -> Result<Metrics> {
+        Ok(Metrics {
+            page: parse(&http::text(url, &[])?)?,
+        })
+    }
+
+    /// The sum of all series of a metric.
+    fn sum(&self, metric: &str) -> f64 {
+        let lines = self.page.iter().filter(|line| line.metric == metric);
+        lines.map(|line| line.value).sum()
+    }
+
+    /// Samples that were put into requests, markers of series that ended among them.
+    pub fn samples_pushed(&self) -> f64 {
+        self.sum("vmagent_remotewrite_rows_pushed_after_relabel_total")
+    }
+
+    /// Markers of series that ended.
+    pub fn stale_markers(&self) -> f64 {
+        self.sum("vm_promscrape_stale_samples_created_total")
+    }
+
+    /// How many requests were answered with which status, as `2XX: 71, 415: 1`.
+    pub fn answers(&self) -> String {
+        let mut answers: BTreeMap<&str, f64> = BTreeMap::new();
+        for line in &self.page {
+            if line.metric != "vmagent_remotewrite_requests_total" {
+                continue;
+            }
+            for (_, status) in line.labels.iter().filter(|(name, _)| name == "status_code") {
+                *answers.entry(status).or_default() += line.value;
+            }
+        }
+        let parts: Vec<String> = answers
+            .iter()
+            .map(|(status, count)| format!("{status}: {count}"))
+            .collect();
+        parts.join(", ")
+    }
+
+    /// Requests that were sent again.
+    pub fn retries(&self) -> f64 {
+        self.sum("vmagent_remotewrite_retries_count_total")
+    }
+
+    /// Requests that were given up.
+    pub fn packets_dropped(&self) -> f64 {
+        self.sum("vmagent_remotewrite_packets_dropped_total")
+    }
+
+    /// Bytes that wait to be sent, in memory and in the queue on disk.
+    pub fn pending_bytes(&self) -> f64 {
+        self.sum("vmagent_remotewrite_pending_data_bytes")
+    }
+
+    /// Targets that it scrapes, whether or not they answer.
+    pub fn targets(&self) -> f64 {
+        self.sum("vm_promscrape_targets")
+    }
+
+    /// Scrapes that failed or took too long.
+    pub fn scrapes_failed(&self) -> f64 {
+        self.sum("vm_promscrape_scrapes_failed_total")
+            + self.sum("vm_promscrape_scrapes_timed_out_total")
+    }
+
+    /// How often another list of targets was taken.
+    pub fn reloads(&self) -> f64 {
+        self.sum("vm_promscrape_config_reloads_total")
+    }
+
+    /// How long requests since an earlier time took until they were answered, in seconds, by quantile (0 to 1): the upper end of the
+    /// bucket in which it lies. `None` when there were no requests.
+    pub fn request_duration(&self, since: &Metrics, quantile: f64) -> Option<f64> {
+        let earlier = since.duration_buckets();
+        let counts = self.duration_buckets().into_iter().map(|(upper, count)| {
+            let before = earlier.iter().find(|(other, _)| *other == upper);
+            (upper, count - before.map_or(0.0, |(_, count)| *count))
+        });
+        quantile_of(counts.collect(), quantile)
+    }
+
+    /// `(upper end, count)` of each bucket that has anything.
+    fn duration_buckets(&self) -> Vec<(f64, f64)> {
+        self.page
+            .iter()
+            .filter(|line| line.metric == "vmagent_remotewrite_duration_seconds_bucket")
+            .filter_map(|line| {
+                let (_, range) = line.labels.iter().find(|(name, _)| name == "vmrange")?;
+                let (_, upper) = range.split_once("...")?;
+                Some((upper.parse().ok()?, line.value))
+            })
+            .collect()
+    }
+}
+
+fn quantile_of(mut counts: Vec<(f64, f64)>, quantile: f64) -> Option<f64> {
+    counts.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let wanted = counts.iter().map(|(_, count)| count).sum::<f64>() * quantile;
+    let mut seen = 0.0;
+    counts.into_iter().find_map(|(upper, count)| {
+        seen += count;
+        (count > 0.0 && seen >= wanted).then_some(upper)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metrics(text: &str) -> Metrics {
+        Metrics {
+            page: parse(text).unwrap(),
+        }
+    }
+
+    #[test]
+    fn queues_are_added_up_and_labels_tell_statuses_apart() {
+        let metrics = metrics(
+            "vmagent_remotewrite_requests_total{url=\"1:secret-url\", status_code=\"2XX\"} 5\n\
+             vmagent_remotewrite_requests_total{url=\"1:secret-url\", status_code=\"503\"} 2\n\
+             vmagent_remotewrite_pending_data_bytes{path=\"a\"} 10\nvmagent_remotewrite_pending_data_bytes{path=\"b\"} 5\n",
+        );
+        assert_eq!(metrics.answers(), "2XX: 5, 503: 2");
+        assert_eq!(metrics.pending_bytes(), 15.0);
+        assert_eq!(metrics.retries(), 0.0);
+    }
+
+    #[test]
+    fn quantiles_are_of_the_time_between_two_looks() {
+        let bucket = |range: &str, count: u32| {
+            format!(
+                "vmagent_remotewrite_duration_seconds_bucket{{url=\"1\",vmrange=\"{range}\"}} {count}\n"
+            )
+        };
+        let first = metrics(&bucket("1.0e-03...2.0e-03", 100));
+        let text = bucket("1.0e-03...2.0e-03", 190)
+            + &bucket("1.0e-01...2.0e-01", 9)
+            + &bucket("1...2", 1);
+        let second = metrics(&text);
+        let quantile = |quantile| second.request_duration(&first, quantile);
+        assert_eq!(quantile(0.5), Some(2e-3));
+        assert_eq!(quantile(0.99), Some(0.2));
+        assert_eq!(quantile(1.0), Some(2.0));
+        assert_eq!(second.request_duration(&second, 0.5), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! Scenario `remote-write`: what a million samples cost, of new and of known series.
+//!
+//! Each turn is one system from an empty store: first one scrape of all targets, whose series are all new, then some scrapes more, whose
+//! series are all known. Both are sent as fast as a few connections take them.
+
+use super::comparison::{Figures, RelativeBar, turns};
+use super::phase::{Phase, Way, send, verify};
+use super::sender::{Fleet, Sender};
+use crate::fleet::bodies::{Body, Held};
+use crate::fleet::shape::JOB;
+use crate::load::Pace;
+use crate::peers::http::now_milliseconds;
+use crate::peers::system::{self, System};
+use crate::scenario::{Findings, Record, Run};
+use lanes_tests::error::Result;
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The data file's own part.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    systems: Vec<String>,
+    /// The system that bars are relative to.
+    yardstick: String,
+    /// How often all systems have their two turns.
+    rounds: usize,
+    targets: usize,
+    /// Scrapes of known series.
+    scrapes: usize,
+    connections: usize,
+    settle_seconds: f64,
+    fleet: Fleet,
+    /// CPU for new series.
+    new_bars: Vec<RelativeBar>,
+    /// CPU for known series.
+    known_bars: Vec<RelativeBar>,
+}
+
+const UNIT: &str = "CPU-s/1M";
+
+/// The figures of one kind of series.
+#[derive(Default)]
+struct Rows {
+    cpu: Figures,
+    rate: Figures,
+    p99: Figures,
+}
+
+impl Rows {
+    fn add(&mut self, name: &str, phase: &Phase) {
+        let labels = phase.outcome.labels();
+        let client: f64 = phase.outcome.client_cpu.iter().sum();
+        let mut notes = labels.clone();
+        notes.push(format!(
+            "client {:.2} CPU-s/1M",
+            client * 1e6 / phase.samples.max(1) as f64
+        ));
+        self.cpu.add(name, phase.cpu_per_million(), notes);
+        self.rate.add(name, phase.rate(), labels);
+        self.p99.add(name, phase.outcome.latency.p99, Vec::new());
+    }
+}
+
+/// Measures it.
+///
+/// # Errors
+/// The data cannot be made; a system that cannot be measured is a record that says so.
+pub fn run(run: &Run) -> Result<Findings> {
+    let definition: Definition = run.definition()?;
+    let folder = run.options.folder.join("remote-write");
+    let shape = definition.fleet.shape(&folder)?;
+    // All samples lie in the past, the last one shortly before now: no store refuses them.
+    let span = (definition.scrapes as f64 + 1.0) * definition.fleet.interval_seconds * 1000.0;
+    let start = now_milliseconds() - span as i64;
+    let mut sender = Sender::new(&shape, &definition.fleet, definition.targets, start);
+    let new = Arc::new(sender.scrape(definition.targets)?);
+    let known = Arc::new(sender.scrapes(definition.targets, definition.scrapes)?);
+    let (mut of_new, mut of_known, mut memory) =
+        (Rows::default(), Rows::default(), Figures::default());
+    let mut findings = Findings::default();
+    let wanted: Vec<String> = definition
+        .systems
+        .iter()
+        .filter(|name| run.options.wants(name))
+        .cloned()
+        .collect();
+    for name in turns(&wanted, definition.rounds) {
+        match turn(run, &definition, name, &folder, (&new, &known)) {
+            Ok(turn) => {
+                println!(
+                    "    {name}: new {:.2}, known {:.2} {UNIT}",
+                    turn.new.cpu_per_million(),
+                    turn.known.cpu_per_million()
+                );
+                of_new.add(name, &turn.new);
+                of_known.add(name, &turn.known);
+                let series = turn.series.max(1) as f64;
+                memory.add(
+                    name,
+                    turn.known.usage.memory_bytes as f64 / series,
+                    vec![format!("{} series", turn.series)],
+                );
+                if !findings.systems.contains(&turn.describes) {
+                    findings.systems.push(turn.describes);
+                }
+            }
+            Err(error) => findings.add(Record::failed(
+                "remote write",
+                name,
+                UNIT,
+                error.to_string(),
+            )),
+        }
+    }
+    let yardstick = definition.yardstick.as_str();
+    for (kind, rows, bars) in [
+        ("new series", &of_new, &definition.new_bars),
+        ("known series", &of_known, &definition.known_bars),
+    ] {
+        let add = |figures: &Figures, findings: &mut Findings, row: &str, unit: &str, bars| {
+            let row = format!("{kind}: {row}");
+            figures.record(findings, &row, unit, &wanted, (yardstick, bars), None);
+        };
+        add(&rows.cpu, &mut findings, "CPU of all processes", UNIT, bars);
+        add(
+            &rows.rate,
+            &mut findings,
+            "samples acknowledged",
+            "samples/s",
+            &[],
+        );
+        add(
+            &rows.p99,
+            &mut findings,
+            "p99 of a request, closed loop",
+            "ms",
+            &[],
+        );
+    }
+    let row = "memory of all processes a series";
+    memory.record(&mut findings, row, "bytes", &wanted, (yardstick, &[]), None);
+    Ok(findings)
+}
+
+/// What one turn gave.
+struct Turn {
+    new: Phase,
+    known: Phase,
+    series: u64,
+    describes: String,
+}
+
+fn turn(
+    run: &Run,
+    definition: &Definition,
+    name: &str,
+    folder: &Path,
+    (new, known): (&Arc<Vec<Body>>, &Arc<Vec<Body>>),
+) -> Result<Turn> {
+    let mut system = run
+        .options
+        .servers
+        .starting(|| system::start(name, folder))?;
+    let way = Way {
+        pace: Pace::Closed,
+        connections: definition.connections,
+        attempts_again: 0,
+        settle: Duration::from_secs_f64(definition.settle_seconds),
+        client: run.options.client.clone(),
+    };
+    let measured = both(system.as_mut(), &way, (new, known));
+    let stopped = system.stop();
+    let turn = measured?;
+    stopped?;
+    Ok(turn)
+}
+
+fn both(
+    system: &mut dyn System,
+    way: &Way,
+    (new, known): (&Arc<Vec<Body>>, &Arc<Vec<Body>>),
+) -> Result<Turn> {
+    let first = send(system, new, way)?;
+    verify(system, JOB, first.sent, first.samples)?;
+    let second = send(system, known, way)?;
+    let mut sent: Held = first.sent;
+    sent.add(second.sent);
+    verify(system, JOB, sent, first.samples + second.samples)?;
+    Ok(Turn {
+        series: system.series()?,
+        describes: system.describe(),
+        new: first,
+        known: second,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits_and_names_systems_that_there_are() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let definition: Definition = Run::read("remote-write", &options)
+                .unwrap()
+                .definition()
+                .unwrap();
+            let systems = definition.systems.iter().map(String::as_str);
+            assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
+            assert!(systems.count() > 0 && definition.systems.contains(&definition.yardstick));
+        }
+    }
+}

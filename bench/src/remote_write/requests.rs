@@ -1,0 +1,69 @@
+//! Bodies with their heads, by number, as the load generator asks for them.
+
+use crate::fleet::bodies::{Body, Held};
+use crate::load::Source;
+use crate::peers::system::System;
+use std::io::Write;
+use std::sync::Arc;
+
+/// A finite list of write requests for one system.
+pub struct Requests {
+    /// The head up to the value of `content-length`.
+    head: Vec<u8>,
+    bodies: Arc<Vec<Body>>,
+}
+
+impl Requests {
+    /// Requests to a system; several systems share the bodies.
+    pub fn new(system: &dyn System, bodies: Arc<Vec<Body>>) -> Requests {
+        let mut head = format!(
+            "POST /api/v1/write HTTP/1.1\r\nhost: 127.0.0.1:{}\r\ncontent-type: application/x-protobuf\r\n\
+             content-encoding: snappy\r\nx-prometheus-remote-write-version: 0.1.0\r\n",
+            system.port()
+        );
+        for (name, value) in system.headers() {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("content-length: ");
+        Requests {
+            head: head.into_bytes(),
+            bodies,
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// What a store holds more once it has taken all of them.
+    pub fn holds(&self) -> Held {
+        let mut all = Held::default();
+        self.bodies.iter().for_each(|body| all.add(body.holds));
+        all
+    }
+}
+
+impl Source for Requests {
+    fn request(&self, number: u64, into: &mut Vec<u8>) -> bool {
+        let Some(body) = usize::try_from(number)
+            .ok()
+            .and_then(|number| self.bodies.get(number))
+        else {
+            return false;
+        };
+        into.extend_from_slice(&self.head);
+        // Writing to memory does not fail.
+        let _ = write!(into, "{}\r\n\r\n", body.bytes.len());
+        into.extend_from_slice(&body.bytes);
+        true
+    }
+
+    /// The samples of a request: those that were acknowledged are the load's checksum.
+    fn weight(&self, number: u64) -> u64 {
+        let body = usize::try_from(number)
+            .ok()
+            .and_then(|number| self.bodies.get(number));
+        body.map_or(0, |body| body.holds.samples)
+    }
+}

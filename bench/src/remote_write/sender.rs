@@ -1,0 +1,102 @@
+//! A fleet whose time goes on: the bodies of its next scrapes.
+
+use crate::fleet::bodies::{Bodies, Body};
+use crate::fleet::capture::capture;
+use crate::fleet::shape::Shape;
+use crate::fleet::values::Values;
+use lanes_tests::error::Result;
+use serde::Deserialize;
+use std::path::Path;
+
+/// The same values in each run on the same page.
+const SEED: u64 = 0x1a9e5;
+
+/// A fleet, as a data file says it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fleet {
+    /// Series of a target.
+    pub series_per_target: usize,
+    /// Seconds between scrapes of a target.
+    pub interval_seconds: f64,
+    /// Targets in a request.
+    pub targets_per_request: usize,
+}
+
+impl Fleet {
+    /// Requests a second that so many targets make.
+    pub fn requests_per_second(&self, targets: usize) -> f64 {
+        targets.div_ceil(self.targets_per_request.max(1)) as f64 / self.interval_seconds
+    }
+}
+
+impl Fleet {
+    /// The shape of a target, from this machine's node_exporter; its log goes to the folder.
+    pub fn shape(&self, folder: &Path) -> Result<Shape> {
+        Ok(Shape::of(&capture(folder)?, self.series_per_target))
+    }
+}
+
+/// Makes the scrapes of a number of targets, one after another.
+pub struct Sender<'a> {
+    shape: &'a Shape,
+    fleet: &'a Fleet,
+    values: Values,
+    bodies: Bodies,
+    /// Of the next scrape, in milliseconds since 1970.
+    time: i64,
+    next_to_replace: usize,
+    revision: usize,
+}
+
+impl<'a> Sender<'a> {
+    /// The first scrape is at this time, in milliseconds since 1970. The same arguments give the same bytes.
+    pub fn new(shape: &'a Shape, fleet: &'a Fleet, targets: usize, time: i64) -> Sender<'a> {
+        Sender {
+            shape,
+            fleet,
+            values: Values::new(shape, targets, SEED),
+            bodies: Bodies::new(shape, 0..targets, fleet.targets_per_request),
+            time,
+            next_to_replace: 0,
+            revision: 1,
+        }
+    }
+
+    /// The bodies of the next scrape of the first so many targets.
+    pub fn scrape(&mut self, targets: usize) -> Result<Vec<Body>> {
+        let interval = (self.fleet.interval_seconds * 1000.0) as i64;
+        let bodies = self
+            .bodies
+            .scrape(&self.values, targets, self.time, interval)?;
+        self.values.advance(self.shape, self.fleet.interval_seconds);
+        self.time += interval;
+        Ok(bodies)
+    }
+
+    /// The bodies of the next scrapes.
+    pub fn scrapes(&mut self, targets: usize, count: usize) -> Result<Vec<Body>> {
+        let mut bodies = Vec::new();
+        for _ in 0..count {
+            bodies.append(&mut self.scrape(targets)?);
+        }
+        Ok(bodies)
+    }
+
+    /// Puts other machines in the places of so many targets; gives how many series are new with that.
+    pub fn churn(&mut self, targets: usize) -> usize {
+        for _ in 0..targets {
+            self.bodies.replace(self.next_to_replace, self.revision);
+            self.next_to_replace += 1;
+            if self.next_to_replace == self.values.targets() {
+                (self.next_to_replace, self.revision) = (0, self.revision + 1);
+            }
+        }
+        targets * self.shape.series.len()
+    }
+
+    /// The next scrape is at this time, in milliseconds since 1970, unless that of the last one is later.
+    pub fn skip_to(&mut self, time: i64) {
+        self.time = self.time.max(time);
+    }
+}

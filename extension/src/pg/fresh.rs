@@ -1,0 +1,142 @@
+//! Fresh pages: whole page images on their way to blocks at the file's end that no buffer holds yet. They go to the file
+//! directly, as those of an index build do: a block that nobody has ever read need not take a buffer, push another one out, be
+//! written once as zeros to lengthen the file and once more when its buffer is wanted.
+//!
+//! Why this is safe:
+//! - *Nobody else knows the blocks.* They lie past what was the file's end when they were taken, so no buffer caches them; no
+//!   entry names them before the caller writes one, which it does after [`FreshPages::finish`].
+//! - *Checkpoints.* The pages of a group are written, and the file noted as one to be synced at the next checkpoint, before the
+//!   group's WAL record is inserted. So a checkpoint either starts before the record, and replay writes the pages again, or
+//!   after, and syncs them.
+//! - *WAL before data.* A page may reach the disk before its record. Crash then, and the block is one that nobody names: it is
+//!   overwritten unread when VACUUM's sweep has found it. Records are full images, so replay never depends on what a page held.
+//! - *Holes.* The file is lengthened by its last new block alone. A writer that fails leaves a hole, which reads as zeros.
+//!   A full disk is an ERROR of the writer, not of a later checkpoint.
+
+use std::cell::Cell;
+
+use pgrx::pg_sys;
+
+use super::ports::{self, BLCKSZ};
+
+const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
+/// Pages of a group: as many as one WAL record takes, and few enough to stay in a core's own cache from filling to logging.
+const GROUP_PAGES: usize = 32;
+/// Blocks of one file of a relation; each file is synced on its own.
+const FILE_BLOCKS: u32 = pg_sys::RELSEG_SIZE;
+
+const _: () = assert!(GROUP_PAGES <= pg_sys::XLR_MAX_BLOCK_ID as usize);
+
+/// A page, aligned as direct input and output asks.
+#[repr(C, align(4096))]
+#[derive(Clone)]
+struct PageImage([u8; BLCKSZ]);
+
+static ZEROS: PageImage = PageImage([0; BLCKSZ]);
+
+thread_local! {
+    /// The memory of the last group, for the next writer.
+    static SPARE: Cell<Vec<PageImage>> = const { Cell::new(Vec::new()) };
+}
+
+/// Lengthens the main fork by `blocks >= 1` blocks, which read as zeros, from block `length` on.
+///
+/// # Safety
+/// `relation` is open, has `length` blocks, and the caller alone may lengthen it.
+pub unsafe fn lengthen(relation: pg_sys::Relation, length: u32, blocks: u32) {
+    // SAFETY: the caller's promise; the page is only read.
+    unsafe {
+        pg_sys::smgrextend(
+            ports::RelationGetSmgr(relation),
+            MAIN,
+            length + blocks - 1,
+            (&raw const ZEROS).cast_mut().cast(),
+            false,
+        );
+    }
+}
+
+/// Writes consecutive fresh pages. Dropped before [`finish`](Self::finish), it forgets the pages of the last group.
+pub struct FreshPages {
+    relation: pg_sys::Relation,
+    /// Block of the group's first page.
+    first: u32,
+    pages: Vec<PageImage>,
+    filled: usize,
+}
+
+impl FreshPages {
+    /// # Safety
+    /// `relation` is open and outlives the value. The blocks from `first` on that will be filled were made by [`lengthen`], and
+    /// belong to the caller alone; nothing has read them.
+    pub unsafe fn begin(relation: pg_sys::Relation, first: u32) -> FreshPages {
+        FreshPages {
+            relation,
+            first,
+            pages: SPARE.take(),
+            filled: 0,
+        }
+    }
+
+    /// Fills the next block: `fill` gets an initialised page, whose bytes past the header are anything, and writes all of them up to
+    /// the `pd_lower` that it sets, and zeros after that.
+    pub fn fill(&mut self, fill: impl FnOnce(&mut [u8])) {
+        if self.filled == GROUP_PAGES {
+            self.write_group();
+        }
+        if self.filled == self.pages.len() {
+            self.pages.push(ZEROS.clone());
+            // SAFETY: the page is BLCKSZ bytes of our own.
+            unsafe { pg_sys::PageInit(self.page(self.filled), BLCKSZ, 0) };
+        }
+        fill(&mut self.pages[self.filled].0);
+        self.filled += 1;
+    }
+
+    /// Writes and logs what is left.
+    pub fn finish(mut self) {
+        self.write_group();
+        SPARE.set(std::mem::take(&mut self.pages));
+    }
+
+    fn page(&mut self, index: usize) -> pg_sys::Page {
+        self.pages[index].0.as_mut_ptr().cast()
+    }
+
+    fn write_group(&mut self) {
+        let count = self.filled;
+        if count == 0 {
+            return;
+        }
+        let mut blocks: [u32; GROUP_PAGES] =
+            std::array::from_fn(|index| self.first.wrapping_add(index as u32));
+        let mut pages = [std::ptr::null_mut(); GROUP_PAGES];
+        for (index, page) in pages.iter_mut().enumerate().take(count) {
+            *page = self.page(index);
+        }
+        // SAFETY: `begin`'s caller promised an open relation with such blocks; the pages are initialised and our own.
+        unsafe {
+            let smgr = ports::RelationGetSmgr(self.relation);
+            for (index, (&page, &block)) in pages.iter().zip(&blocks).enumerate().take(count) {
+                // A spare page still has the position of the record that it was logged by.
+                (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn = pg_sys::PageXLogRecPtr::default();
+                pg_sys::PageSetChecksumInplace(page, block);
+                let is_last_of_file = index + 1 == count || (block + 1).is_multiple_of(FILE_BLOCKS);
+                pg_sys::smgrwrite(smgr, MAIN, block, page.cast(), !is_last_of_file);
+            }
+            if ports::RelationNeedsWAL(self.relation) {
+                let mut locator = ports::relation_locator(self.relation);
+                pg_sys::log_newpages(
+                    &mut locator,
+                    MAIN,
+                    count as i32,
+                    blocks.as_mut_ptr(),
+                    pages.as_mut_ptr(),
+                    true,
+                );
+            }
+        }
+        self.first += count as u32;
+        self.filled = 0;
+    }
+}

@@ -1,0 +1,54 @@
+//! A table as the catalogue of PostgreSQL has it.
+
+use tokio_postgres::Row;
+
+use super::connection::{CallError, get};
+use crate::events::{ColumnKind, Table, TableColumn};
+
+/// One row a column, in order; of a table without columns, one row without a column. `$1` schema, `$2` name.
+pub const DESCRIBE: &str = "\
+SELECT c.oid, format('%I.%I', n.nspname, c.relname), has_any_column_privilege(c.oid, 'INSERT'),
+       a.attname::text, format_type(a.atttypid, a.atttypmod), b.name, a.attnotnull OR b.is_not_null,
+       (a.atthasdef AND a.attgenerated = '') OR a.attidentity = 'd' OR b.has_default,
+       a.attgenerated <> '' OR a.attidentity = 'a'
+  FROM pg_class c
+  JOIN pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+  LEFT JOIN LATERAL (
+       WITH RECURSIVE chain AS (
+            SELECT t.typname, t.typnamespace, t.typtype, t.typbasetype, t.typnotnull, t.typdefault IS NOT NULL AS has_default
+              FROM pg_type t WHERE t.oid = a.atttypid
+             UNION ALL
+            SELECT t.typname, t.typnamespace, t.typtype, t.typbasetype, d.typnotnull OR t.typnotnull,
+                   d.has_default OR t.typdefault IS NOT NULL
+              FROM chain d JOIN pg_type t ON t.oid = d.typbasetype WHERE d.typtype = 'd')
+       SELECT CASE WHEN typnamespace = 'pg_catalog'::regnamespace THEN typname::text ELSE '' END AS name,
+              typnotnull AS is_not_null, has_default
+         FROM chain WHERE typtype <> 'd') b ON true
+ WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'f')
+ ORDER BY a.attnum";
+
+/// The table that the rows of [`DESCRIBE`] tell of; `None` of no rows.
+pub fn table(rows: &[Row]) -> Result<Option<Table>, CallError> {
+    let Some(first) = rows.first() else {
+        return Ok(None);
+    };
+    let mut columns = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Some(name) = get(row, 3)? else { continue };
+        columns.push(TableColumn {
+            name,
+            sql_type: get(row, 4)?,
+            kind: ColumnKind::of_type(get(row, 5)?),
+            is_not_null: get(row, 6)?,
+            has_default: get(row, 7)?,
+            is_generated: get(row, 8)?,
+        });
+    }
+    Ok(Some(Table {
+        oid: get(first, 0)?,
+        name: get(first, 1)?,
+        may_insert: get(first, 2)?,
+        columns,
+    }))
+}

@@ -1,0 +1,49 @@
+//! Batches of events into any table: `POST /api/v1/events/{table}`.
+//!
+//! ```text
+//! body ─ flatbuffers ─ verified as it is ─┐
+//!      ─ json ──────── typed by the table ┼─► batch of lanes-wire ─► held against the table ─► joined with others ─► lanes.append
+//!      ─ arrow ─────── typed by itself ───┘
+//! ```
+//!
+//! | step | module | noun |
+//! |---|---|---|
+//! | one request | [`write`] | from its body to its answer |
+//! | in which format | [`format`](mod@format) | by `Content-Type` |
+//! | what the table takes | [`table`], [`catalogue`] | columns and kinds; as PostgreSQL described them a moment ago |
+//! | does it fit | [`fit`] | a batch held against its table |
+//! | what it brings | [`event_batch`] | a verified batch; many of them joined to one |
+//! | with whom it travels | [`accumulators`] | one for each table, columns and level in use |
+//!
+//! Whatever the format, a request becomes one batch of crate `lanes-wire`, so that everything behind the formats knows one form.
+//!
+//! # How often a request is applied
+//! With the header `Idempotency-Key`: once, while digests are kept, as remote write. Without: each time it is sent, since two bodies that
+//! are alike may be two events; a sender that repeats after 503 may then find its rows twice, and never none after 204.
+//!
+//! # Failure cases
+//! | what | then |
+//! |---|---|
+//! | malformed body, or one that does not fit the table | 400 that names the fault; nothing of it is stored |
+//! | constraint violated by a row, which only PostgreSQL can tell | 400 to that request; those that shared its batch are sent again without it |
+//! | no such table; no privilege | 404; 403 |
+//! | table changed or created anew | described again, tried once more |
+
+pub mod write;
+
+pub mod format;
+
+pub mod catalogue;
+pub mod table;
+
+pub mod fit;
+
+pub mod event_batch;
+
+pub mod accumulators;
+
+pub use accumulators::Accumulators;
+pub use catalogue::Catalogue;
+pub use event_batch::EventBatch;
+pub use table::{ColumnKind, Table, TableColumn};
+pub use write::{EventPath, EventSettings};

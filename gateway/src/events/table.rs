@@ -1,0 +1,172 @@
+//! A table as requests are held against it: its columns and which batch types they take.
+
+use lanes_wire::ColumnType;
+
+/// A table that events go into.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Its oid; a table dropped and created again has another.
+    pub oid: u32,
+    /// Schema and name, quoted where SQL wants it, for messages.
+    pub name: String,
+    /// Its columns in their order.
+    pub columns: Vec<TableColumn>,
+    /// Whether the gateway's role may insert into it, or into some of its columns.
+    pub may_insert: bool,
+}
+
+/// One column of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableColumn {
+    /// The name.
+    pub name: String,
+    /// The type as SQL writes it, for messages.
+    pub sql_type: String,
+    /// What values it takes.
+    pub kind: ColumnKind,
+    /// Whether it is NOT NULL.
+    pub is_not_null: bool,
+    /// Whether it has a default other than NULL.
+    pub has_default: bool,
+    /// Whether a batch must not bring it: generated, or identity GENERATED ALWAYS.
+    pub is_generated: bool,
+}
+
+/// The SQL types as events see them; a domain is the type under it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// boolean.
+    Bool,
+    /// smallint.
+    Int2,
+    /// integer.
+    Int4,
+    /// bigint.
+    Int8,
+    /// real.
+    Float4,
+    /// double precision.
+    Float8,
+    /// numeric.
+    Numeric,
+    /// timestamptz and timestamp.
+    Timestamp,
+    /// date.
+    Date,
+    /// uuid.
+    Uuid,
+    /// text, varchar and char.
+    Text,
+    /// bytea.
+    Bytes,
+    /// json and jsonb: by input function, from any JSON value.
+    Json,
+    /// Every other type: from text, by its input function.
+    Other,
+}
+
+impl ColumnKind {
+    /// The kind of a base type, by its name in `pg_catalog`; types of other schemas are [`ColumnKind::Other`].
+    pub fn of_type(name: &str) -> Self {
+        match name {
+            "bool" => Self::Bool,
+            "int2" => Self::Int2,
+            "int4" => Self::Int4,
+            "int8" => Self::Int8,
+            "float4" => Self::Float4,
+            "float8" => Self::Float8,
+            "numeric" => Self::Numeric,
+            "timestamptz" | "timestamp" => Self::Timestamp,
+            "date" => Self::Date,
+            "uuid" => Self::Uuid,
+            "text" | "varchar" | "bpchar" => Self::Text,
+            "bytea" => Self::Bytes,
+            "json" | "jsonb" => Self::Json,
+            _ => Self::Other,
+        }
+    }
+
+    /// The batch type in which a format without types of its own (JSON) brings values for this kind.
+    pub fn natural(self) -> ColumnType {
+        match self {
+            Self::Bool => ColumnType::Bool,
+            Self::Int2 => ColumnType::Int16,
+            Self::Int4 => ColumnType::Int32,
+            Self::Int8 => ColumnType::Int64,
+            Self::Float4 => ColumnType::Float32,
+            Self::Float8 => ColumnType::Float64,
+            Self::Timestamp => ColumnType::Timestamp,
+            Self::Date => ColumnType::Date,
+            Self::Uuid => ColumnType::Uuid,
+            Self::Bytes => ColumnType::Bytes,
+            Self::Numeric | Self::Text | Self::Json | Self::Other => ColumnType::Text,
+        }
+    }
+
+    /// Whether `lanes.append` takes values of a batch type for this kind.
+    pub fn takes(self, from: ColumnType) -> bool {
+        use ColumnType as From;
+        let is_integer = matches!(from, From::Int16 | From::Int32 | From::Int64);
+        let is_number = is_integer || matches!(from, From::Float32 | From::Float64);
+        // Text goes into every type, by its input function.
+        from == From::Text
+            || match self {
+                Self::Bool => from == From::Bool,
+                Self::Int2 | Self::Int4 | Self::Int8 | Self::Numeric => is_integer,
+                Self::Float4 | Self::Float8 => is_number,
+                Self::Timestamp => from == From::Timestamp,
+                Self::Date => from == From::Date,
+                Self::Uuid => from == From::Uuid,
+                Self::Bytes => from == From::Bytes,
+                Self::Text | Self::Json | Self::Other => false,
+            }
+    }
+}
+
+impl Table {
+    /// The place of the column of this name.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_takes_its_natural_type_and_text() {
+        for name in [
+            "bool",
+            "int2",
+            "int4",
+            "int8",
+            "float4",
+            "float8",
+            "numeric",
+            "timestamptz",
+            "date",
+            "uuid",
+            "varchar",
+            "bytea",
+            "jsonb",
+            "inet",
+        ] {
+            let kind = ColumnKind::of_type(name);
+            assert!(kind.takes(kind.natural()), "{name}");
+            assert!(kind.takes(ColumnType::Text), "{name}");
+        }
+    }
+
+    #[test]
+    fn types_do_not_mix() {
+        assert!(!ColumnKind::Bool.takes(ColumnType::Int16));
+        assert!(
+            !ColumnKind::Int8.takes(ColumnType::Float64),
+            "fractions are not dropped in silence"
+        );
+        assert!(!ColumnKind::Text.takes(ColumnType::Int32));
+        assert!(!ColumnKind::Timestamp.takes(ColumnType::Int64));
+        assert!(ColumnKind::Float4.takes(ColumnType::Int64));
+    }
+}

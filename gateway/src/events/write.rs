@@ -1,0 +1,218 @@
+//! One request with events, from its body to its answer.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use bytes::Bytes;
+use lanes_wire::BatchView;
+use tokio::sync::oneshot;
+use tokio::time::timeout_at;
+
+use super::accumulators::Accumulators;
+use super::catalogue::Catalogue;
+use super::event_batch::EventBatch;
+use super::fit;
+use super::format::Format;
+use super::table::Table;
+use crate::batch::pending::Outcome;
+use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Target};
+use crate::clock::{self, Instant};
+use crate::deliver::{AckLevel, Sink};
+use crate::error::Refusal;
+use crate::observe::Metrics;
+use crate::receive::ReceiveLimits;
+
+/// The route, with the table's name for a parameter.
+pub const ROUTE: &str = "/api/v1/events/{table}";
+/// The header by which a request is recognised when it comes again.
+pub const KEY_HEADER: &str = "idempotency-key";
+/// Longer keys are refused.
+const KEY_BYTES_MAX: usize = 256;
+/// Schemas that no events go into, whatever the gateway's role may do there.
+const SYSTEM_SCHEMAS: [&str; 4] = ["lanes", "metrics", "pg_catalog", "information_schema"];
+
+/// What events need to know.
+#[derive(Debug, Clone)]
+pub struct EventSettings {
+    /// The schema of tables named without one.
+    pub schema: String,
+    /// Rows of one request.
+    pub rows_max: usize,
+}
+
+/// The path that events take; one for each worker.
+pub struct EventPath<S> {
+    /// Settings of events alone.
+    pub settings: EventSettings,
+    /// Bounds that all requests share.
+    pub limits: ReceiveLimits,
+    /// Memory of all requests.
+    pub budget: Budget,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Tables by name.
+    pub catalogue: Arc<Catalogue<S>>,
+    /// To the batches.
+    pub accumulators: Accumulators<S>,
+}
+
+/// A request whose body has arrived.
+pub struct EventRequest<'a> {
+    /// The table as the path names it: `table`, or `schema.table`.
+    pub table: &'a str,
+    /// How the body is written.
+    pub format: Format,
+    /// As sent.
+    pub body: Bytes,
+    /// What it is recognised by when it comes again.
+    pub digest: Option<Digest>,
+    /// What the body holds of the budget.
+    pub reservation: Reservation,
+    /// What the answer promises.
+    pub level: AckLevel,
+    /// When its head came.
+    pub started: Instant,
+}
+
+impl<S: Sink> EventPath<S> {
+    /// Stores a request.
+    ///
+    /// # Errors
+    /// The answer to give instead of 204. After `Refusal::Busy` it may be stored or not: repeating it with its `Idempotency-Key` is right.
+    /// After all others nothing of it is stored.
+    pub async fn receive(&self, mut request: EventRequest<'_>) -> Result<(), Refusal> {
+        self.metrics.body_bytes.inc_by(request.body.len() as u64);
+        let deadline = request.started + self.limits.ack_timeout;
+        let mut table = self.find(request.table, None).await?;
+        let mut is_second_attempt = false;
+        loop {
+            let batch = match self.decode(&request, &table) {
+                Ok(batch) => batch,
+                Err(refusal) if is_second_attempt => return Err(refusal),
+                Err(_) => {
+                    // The table may have changed since it was described; a body that is wrong by itself stays wrong.
+                    is_second_attempt = true;
+                    table = self.find(request.table, Some(request.started)).await?;
+                    continue;
+                }
+            };
+            let rows = crate::batch::Payload::rows(&batch);
+            if rows == 0 {
+                return Ok(());
+            }
+            let (reply, answer) = oneshot::channel::<Outcome>();
+            let pending = Pending {
+                target: Target::Table {
+                    oid: table.oid,
+                    shape: batch.shape(),
+                    is_once: request.digest.is_some(),
+                },
+                payload: batch,
+                digest: request.digest,
+                deadline,
+                reservation: std::mem::take(&mut request.reservation),
+                reply,
+            };
+            match self
+                .hand_over(pending, request.level, answer, deadline)
+                .await?
+            {
+                Ok(_) => {
+                    self.metrics.ack_seconds[request.level.index()]
+                        .observe((clock::now() - request.started).as_secs_f64());
+                    return Ok(());
+                }
+                Err(Fault::Unavailable(reason)) => return Err(Refusal::Busy(reason)),
+                Err(Fault::Refused(reason)) => return Err(Refusal::BadRequest(reason)),
+                Err(Fault::TableChanged(reason)) if is_second_attempt => {
+                    return Err(Refusal::BadRequest(reason));
+                }
+                Err(Fault::TableChanged(_)) => {
+                    is_second_attempt = true;
+                    table = self.find(request.table, Some(clock::now())).await?;
+                }
+            }
+        }
+    }
+
+    async fn hand_over(
+        &self,
+        pending: Pending<EventBatch>,
+        level: AckLevel,
+        answer: oneshot::Receiver<Outcome>,
+        deadline: Instant,
+    ) -> Result<Outcome, Refusal> {
+        let answered = timeout_at(deadline, async {
+            self.accumulators.send(pending, level).await;
+            answer.await
+        });
+        match answered.await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(_)) => Err(Refusal::Busy("the gateway is stopping".to_owned())),
+            Err(_) => Err(Refusal::Busy(
+                "PostgreSQL has not confirmed the request in time (ack.timeout)".to_owned(),
+            )),
+        }
+    }
+
+    fn decode(&self, request: &EventRequest<'_>, table: &Table) -> Result<EventBatch, Refusal> {
+        let malformed = |error: String| Refusal::BadRequest(error);
+        let bytes = match request.format {
+            Format::FlatBuffers => request.body.clone(),
+            Format::Json | Format::Arrow => {
+                return Err(Refusal::UnsupportedMedia("not available yet".to_owned()));
+            }
+        };
+        let view = BatchView::verify(&bytes).map_err(|error| malformed(error.to_string()))?;
+        if view.rows() > self.settings.rows_max {
+            let (rows, most) = (view.rows(), self.settings.rows_max);
+            return Err(malformed(format!(
+                "{rows} rows are more than {most} (events.rows_max)"
+            )));
+        }
+        fit::check(&view, table).map_err(|misfit| malformed(misfit.to_string()))?;
+        Ok(EventBatch::new(bytes.clone(), &view))
+    }
+
+    async fn find(&self, path: &str, not_before: Option<Instant>) -> Result<Arc<Table>, Refusal> {
+        let (schema, name) = path
+            .split_once('.')
+            .unwrap_or((self.settings.schema.as_str(), path));
+        if SYSTEM_SCHEMAS.contains(&schema) {
+            return Err(Refusal::Forbidden(format!(
+                "events do not go into schema {schema:?}"
+            )));
+        }
+        let found = self.catalogue.find(schema, name, not_before).await;
+        match found.map_err(|error| Refusal::Busy(error.to_string()))? {
+            None => Err(Refusal::NotFound(format!(
+                "there is no table {schema}.{name}; create it, and GRANT INSERT on it to the gateway's role"
+            ))),
+            Some(table) if !table.may_insert => Err(Refusal::Forbidden(format!(
+                "the gateway's role may not insert into {}; GRANT INSERT on it",
+                table.name
+            ))),
+            Some(table) => Ok(table),
+        }
+    }
+}
+
+/// The digest of the key that a request carries, if it does; keys of two tables are two keys.
+///
+/// # Errors
+/// A key that is empty, too long, or there twice.
+pub fn digest(headers: &HeaderMap, table: &str) -> Result<Option<Digest>, Refusal> {
+    let mut keys = headers.get_all(KEY_HEADER).iter();
+    let Some(key) = keys.next() else {
+        return Ok(None);
+    };
+    if keys.next().is_some() || key.is_empty() || key.len() > KEY_BYTES_MAX {
+        return Err(Refusal::BadRequest(format!(
+            "header Idempotency-Key must come once and have 1 to {KEY_BYTES_MAX} bytes"
+        )));
+    }
+    Ok(Some(Digest::of(
+        &format!("/api/v1/events/{table}"),
+        key.as_bytes(),
+    )))
+}

@@ -1,0 +1,87 @@
+//! A worker: a thread with a runtime, sessions and batches of its own. Nothing that a request touches on its way is another worker's, but
+//! the cache of series, the memory budget and the registration of new series.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+use crate::app::AppSettings;
+use crate::batch::accumulate::Accumulator;
+use crate::batch::register::RegisterJob;
+use crate::batch::{Budget, SeriesCache};
+use crate::deliver::{AckLevel, Sender, Sink};
+use crate::events::{Accumulators, Catalogue, EventPath};
+use crate::observe::{Metrics, Status};
+use crate::receive::WritePath;
+use crate::router::Handlers;
+
+/// Requests that may wait in one channel; their memory is bounded by the budget.
+pub const QUEUE_REQUESTS_MAX: usize = 1024;
+
+/// What all workers share.
+#[derive(Clone)]
+pub struct Shared {
+    /// Bounds.
+    pub settings: AppSettings,
+    /// Memory of all requests.
+    pub budget: Budget,
+    /// Known series.
+    pub cache: Arc<SeriesCache>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Readiness and rates.
+    pub status: Arc<Status>,
+    /// To the registration of new series.
+    pub register: mpsc::Sender<RegisterJob>,
+}
+
+/// The handlers of one worker, and the tasks behind them, started on the runtime that this is called on.
+pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHandle<()>>) {
+    let Shared {
+        settings,
+        budget,
+        cache,
+        metrics,
+        status,
+        register,
+    } = shared.clone();
+    let limits = settings.batch;
+    let senders = AckLevel::ALL
+        .map(|level| Arc::new(Sender::new(Arc::clone(&sink), level, Arc::clone(&metrics))));
+    let slots = AckLevel::ALL.map(|_| Arc::new(Semaphore::new(limits.in_flight_max)));
+    let accumulator = move |level: AckLevel| Accumulator {
+        sender: Arc::clone(&senders[level.index()]),
+        limits,
+        slots: Arc::clone(&slots[level.index()]),
+    };
+    let mut tasks = Vec::new();
+    let levels = AckLevel::ALL.map(|level| {
+        let (requests, received) = mpsc::channel(QUEUE_REQUESTS_MAX);
+        tasks.push(tokio::spawn(accumulator(level).run(received, None)));
+        requests
+    });
+    let events = EventPath {
+        settings: settings.events,
+        limits: settings.receive,
+        budget: budget.clone(),
+        metrics: Arc::clone(&metrics),
+        catalogue: Arc::new(Catalogue::new(sink)),
+        accumulators: Accumulators::new(accumulator),
+    };
+    let path = WritePath {
+        limits: settings.receive,
+        budget,
+        cache,
+        metrics,
+        register,
+        levels,
+    };
+    let handlers = Handlers {
+        path: Arc::new(path),
+        events: Arc::new(events),
+        status,
+        default_level: settings.default_level,
+    };
+    (handlers, tasks)
+}

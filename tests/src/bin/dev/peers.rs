@@ -1,0 +1,126 @@
+//! `dev peers`: the servers that the bench compares with. Prometheus, node_exporter and nginx are Debian's; VictoriaMetrics and vmagent are
+//! built from their Go modules, once for each version, into `.lanes/peers`.
+//!
+//! Their newest version wants a newer Go than Debian has. A Go that is too old (Debian's 1.19 is) cannot change to a newer toolchain by
+//! itself, but it can fetch one, which is a module like any other; its programs only have to be made executable.
+
+use crate::packages::{self, Purpose};
+use lanes_tests::error::{Error, Result};
+use lanes_tests::place;
+use lanes_tests::process::{run, run_visibly};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The versions that the bench compares with: the one that much has been published about, and the newest.
+const VICTORIA_METRICS: [&str; 2] = ["1.102.1", "1.150.0"];
+const MODULE: &str = "github.com/VictoriaMetrics/VictoriaMetrics";
+/// The programs of the module that are built.
+const PROGRAMS: [&str; 2] = ["victoria-metrics", "vmagent"];
+/// The oldest Go that builds all versions, and the toolchain that is fetched where there is an older one only.
+const GO_MINIMUM: (u32, u32, u32) = (1, 26, 6);
+const GO_TOOLCHAIN: &str = "golang.org/toolchain@v0.0.1-go1.26.8.linux-amd64";
+
+/// Installs and builds what is missing.
+pub fn set_up() -> Result<()> {
+    packages::install(Purpose::Peers)?;
+    for version in VICTORIA_METRICS {
+        build(version)?;
+    }
+    Ok(())
+}
+
+fn build(version: &str) -> Result<()> {
+    let folder = place::victoria_metrics(version)?;
+    if PROGRAMS
+        .iter()
+        .all(|program| folder.join("bin").join(program).exists())
+    {
+        return Ok(());
+    }
+    println!("==> building VictoriaMetrics {version} (once, a few minutes)");
+    let programs = folder.join("bin");
+    place::make_folder(&programs)?;
+    let module_file = folder.join("go.mod");
+    std::fs::write(&module_file, module_text(version))
+        .map_err(Error::file("write", &module_file))?;
+    let mut command = Command::new(go()?);
+    command.current_dir(&folder).env("GOFLAGS", "-mod=mod");
+    // Into a folder of its own first: a build that was interrupted is no program.
+    let draft = folder.join("building");
+    place::make_folder(&draft)?;
+    command
+        .args(["build", "-ldflags", "-s -w", "-o"])
+        .arg(&draft);
+    command.args(PROGRAMS.map(|program| format!("{MODULE}/app/{program}")));
+    run_visibly(&mut command)?;
+    for program in PROGRAMS {
+        let built = draft.join(program);
+        std::fs::rename(&built, programs.join(program)).map_err(Error::file("move", built))?;
+    }
+    std::fs::remove_dir(&draft).map_err(Error::file("remove", draft))
+}
+
+/// A module that requires nothing but VictoriaMetrics, so that its programs are built with the dependencies that it names.
+fn module_text(version: &str) -> String {
+    let tools: String = PROGRAMS
+        .iter()
+        .map(|program| format!("\t{MODULE}/app/{program}\n"))
+        .collect();
+    format!("module peers\n\ngo 1.24\n\nrequire {MODULE} v{version}\n\ntool (\n{tools})\n")
+}
+
+/// A Go that is new enough.
+fn go() -> Result<PathBuf> {
+    let installed = Path::new("go");
+    let version = run(Command::new(installed).args(["version"]))?;
+    if parse_version(&version).is_some_and(|version| version >= GO_MINIMUM) {
+        return Ok(installed.to_owned());
+    }
+    println!("==> fetching a newer Go ({GO_TOOLCHAIN})");
+    let mut command = Command::new(installed);
+    command.args(["mod", "download", "-json", GO_TOOLCHAIN]);
+    let answer = run(command.current_dir("/"))?;
+    let answer: serde_json::Value =
+        serde_json::from_str(&answer).map_err(|error| Error::Other(error.to_string()))?;
+    let folder = answer["Dir"].as_str().map(PathBuf::from).ok_or_else(|| {
+        Error::Other(format!(
+            "`go mod download` says nothing of a folder: {answer}"
+        ))
+    })?;
+    for programs in ["bin", "pkg/tool/linux_amd64"] {
+        make_executable(&folder.join(programs))?;
+    }
+    Ok(folder.join("bin/go"))
+}
+
+/// The number in `go version go1.26.8 linux/amd64`.
+fn parse_version(text: &str) -> Option<(u32, u32, u32)> {
+    let number = text.split_whitespace().nth(2)?.strip_prefix("go")?;
+    let mut parts = number.split('.').map(|part| part.parse::<u32>());
+    let mut next = || parts.next().unwrap_or(Ok(0)).ok();
+    Some((next()?, next()?, next()?))
+}
+
+fn make_executable(folder: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(folder).map_err(Error::file("list", folder))? {
+        let path = entry.map_err(Error::file("list", folder))?.path();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+            .map_err(Error::file("make executable", path))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_go_compare_by_number() {
+        let version = |text: &str| parse_version(&format!("go version {text} linux/amd64"));
+        assert_eq!(version("go1.19.8"), Some((1, 19, 8)));
+        assert_eq!(version("go1.27"), Some((1, 27, 0)));
+        assert!(version("go1.27") > Some(GO_MINIMUM) && version("go1.9.9") < Some(GO_MINIMUM));
+        assert_eq!(version("devel"), None);
+    }
+}
