@@ -201,6 +201,11 @@ impl Connection {
         describe::table(&rows)
     }
 
+    /// Runs a statement that defines something.
+    pub async fn define(&self, statement: &str) -> Result<(), CallError> {
+        self.answered(self.client.batch_execute(statement)).await
+    }
+
     /// Makes all that is committed by now as sure as this session's own commits.
     pub async fn confirm(&self) -> Result<(), CallError> {
         self.committed(self.client.query_one(CONFIRM, &[]))
