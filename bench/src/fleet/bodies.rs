@@ -75,24 +75,24 @@ impl Bodies {
         }
     }
 
-    /// The bodies of one scrape of all targets. Targets are scraped one after another over `spread_milliseconds` from `time`
+    /// The bodies of one scrape of the first `count` targets. Targets are scraped one after another over `spread_milliseconds` from `time`
     /// (milliseconds since 1970), as a scraper spreads them; all samples of a target have its time.
     pub fn scrape(
         &mut self,
         values: &Values,
+        count: usize,
         time: i64,
         spread_milliseconds: i64,
     ) -> Result<Vec<Body>> {
-        let all = values.targets() as i64;
-        let mut bodies = Vec::with_capacity(self.instances.len() / self.targets_per_request + 1);
+        let places: Vec<usize> = (0..count.min(self.instances.len())).collect();
+        let mut bodies = Vec::with_capacity(count / self.targets_per_request + 1);
         let mut series = Vec::new();
-        let places: Vec<usize> = (0..self.instances.len()).collect();
         for of_request in places.chunks(self.targets_per_request) {
             self.message.clear();
             let mut holds = Held::default();
             for place in of_request {
                 let target = self.targets.start + place;
-                let its_time = time + spread_milliseconds * target as i64 / all.max(1);
+                let its_time = time + spread_milliseconds * *place as i64 / count.max(1) as i64;
                 for (labels, value) in self.labels.iter().zip(values.of(target)) {
                     series.clear();
                     series.extend_from_slice(&labels.before);
@@ -126,7 +126,7 @@ mod tests {
         let shape = small(2);
         let values = Values::new(&shape, 3, 1);
         let mut bodies = Bodies::new(&shape, 1..3, 1);
-        let scrape = bodies.scrape(&values, 1_700_000_000_000, 9_000).unwrap();
+        let scrape = bodies.scrape(&values, 2, 1_700_000_000_000, 9_000).unwrap();
         assert_eq!(scrape.len(), 2);
         let of_second = |mode: &str, value: f64| {
             let labels = [
@@ -138,7 +138,7 @@ mod tests {
             Series::new(
                 "node_cpu_seconds_total",
                 &labels,
-                vec![(1_700_000_006_000, value)],
+                vec![(1_700_000_004_500, value)],
             )
         };
         let expected = message(&[
@@ -158,10 +158,11 @@ mod tests {
         let shape = small(2);
         let values = Values::new(&shape, 5, 1);
         let mut bodies = Bodies::new(&shape, 0..5, 2);
-        let before = bodies.scrape(&values, 0, 0).unwrap();
+        let before = bodies.scrape(&values, 5, 0, 0).unwrap();
         assert_eq!(before.len(), 3);
+        assert_eq!(bodies.scrape(&values, 3, 0, 0).unwrap().len(), 2);
         bodies.replace(4, 1);
-        let after = bodies.scrape(&values, 0, 0).unwrap();
+        let after = bodies.scrape(&values, 5, 0, 0).unwrap();
         assert_eq!(before[..2], after[..2]);
         assert_ne!(before[2].bytes, after[2].bytes);
         assert_eq!(before[2].holds, after[2].holds);

@@ -3,6 +3,7 @@
 use super::http;
 use crate::fleet::page::{Page, parse};
 use lanes_tests::error::Result;
+use std::collections::BTreeMap;
 
 /// vmagent's own metrics at one time. It has one destination; what is counted for each of its queues is added up.
 #[derive(Debug, Clone)]
@@ -24,20 +25,6 @@ impl Metrics {
         lines.map(|line| line.value).sum()
     }
 
-    /// The sum of the series of a metric that have this label.
-    fn sum_with(&self, metric: &str, label: &str, value: &str) -> f64 {
-        let has = |labels: &[(String, String)]| {
-            labels
-                .iter()
-                .any(|(name, its_value)| name == label && its_value == value)
-        };
-        let lines = self
-            .page
-            .iter()
-            .filter(|line| line.metric == metric && has(&line.labels));
-        lines.map(|line| line.value).sum()
-    }
-
     /// Samples that were put into requests, markers of series that ended among them.
     pub fn samples_pushed(&self) -> f64 {
         self.sum("vmagent_remotewrite_rows_pushed_after_relabel_total")
@@ -48,9 +35,22 @@ impl Metrics {
         self.sum("vm_promscrape_stale_samples_created_total")
     }
 
-    /// Requests that were answered with success.
-    pub fn requests_taken(&self) -> f64 {
-        self.sum_with("vmagent_remotewrite_requests_total", "status_code", "2XX")
+    /// How many requests were answered with which status, as `2XX: 71, 415: 1`.
+    pub fn answers(&self) -> String {
+        let mut answers: BTreeMap<&str, f64> = BTreeMap::new();
+        for line in &self.page {
+            if line.metric != "vmagent_remotewrite_requests_total" {
+                continue;
+            }
+            for (_, status) in line.labels.iter().filter(|(name, _)| name == "status_code") {
+                *answers.entry(status).or_default() += line.value;
+            }
+        }
+        let parts: Vec<String> = answers
+            .iter()
+            .map(|(status, count)| format!("{status}: {count}"))
+            .collect();
+        parts.join(", ")
     }
 
     /// Requests that were sent again.
@@ -136,10 +136,8 @@ mod tests {
              vmagent_remotewrite_requests_total{url=\"1:secret-url\", status_code=\"503\"} 2\n\
              vmagent_remotewrite_pending_data_bytes{path=\"a\"} 10\nvmagent_remotewrite_pending_data_bytes{path=\"b\"} 5\n",
         );
-        assert_eq!(
-            (metrics.requests_taken(), metrics.pending_bytes()),
-            (5.0, 15.0)
-        );
+        assert_eq!(metrics.answers(), "2XX: 5, 503: 2");
+        assert_eq!(metrics.pending_bytes(), 15.0);
         assert_eq!(metrics.retries(), 0.0);
     }
 

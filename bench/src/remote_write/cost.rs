@@ -76,8 +76,8 @@ pub fn run(run: &Run) -> Result<Findings> {
     let span = (definition.scrapes as f64 + 1.0) * definition.fleet.interval_seconds * 1000.0;
     let start = now_milliseconds() - span as i64;
     let mut sender = Sender::new(&shape, &definition.fleet, definition.targets, start);
-    let new = Arc::new(sender.scrape()?);
-    let known = Arc::new(sender.scrapes(definition.scrapes)?);
+    let new = Arc::new(sender.scrape(definition.targets)?);
+    let known = Arc::new(sender.scrapes(definition.targets, definition.scrapes)?);
     let (mut of_new, mut of_known, mut memory) =
         (Rows::default(), Rows::default(), Figures::default());
     let mut findings = Findings::default();
@@ -195,4 +195,27 @@ fn both(
         new: first,
         known: second,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits_and_names_systems_that_there_are() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let definition: Definition = Run::read("remote-write", &options)
+                .unwrap()
+                .definition()
+                .unwrap();
+            let systems = definition.systems.iter().map(String::as_str);
+            assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
+            assert!(systems.count() > 0 && definition.systems.contains(&definition.yardstick));
+        }
+    }
 }

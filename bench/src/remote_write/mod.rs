@@ -11,6 +11,9 @@
 //! | [`phase`] | one load on one system: latencies, CPU of every process, verification |
 //! | [`comparison`] | figures of several runs of several systems; bars that are relative to one of them |
 //! | [`cost`] | scenario `remote-write`: CPU for new and for known series |
+//! | [`ramp`] | scenario `ramp`: more and more targets at their scrape interval |
+//! | [`soak`] | scenario `soak`: the same load for a long time, with machines replaced |
+//! | [`through_vmagent`] | scenario `vmagent`: a real vmagent scrapes and writes |
 //!
 //! # Rules
 //! - Systems run in turns, A B B A, each time from an empty store; only one runs at a time.
@@ -20,5 +23,8 @@
 pub mod comparison;
 pub mod cost;
 pub mod phase;
+pub mod ramp;
 pub mod requests;
 pub mod sender;
+pub mod soak;
+pub mod through_vmagent;

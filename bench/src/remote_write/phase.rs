@@ -16,6 +16,9 @@ const TIME_MAX: Duration = Duration::from_secs(900);
 /// How long answers are waited for after the last request of an open loop.
 const DRAIN: Duration = Duration::from_secs(30);
 
+/// How often a refused request is sent again while series are made known.
+pub const ATTEMPTS_TO_KNOW: u32 = 100;
+
 /// How a phase is sent.
 #[derive(Debug, Clone)]
 pub struct Way {

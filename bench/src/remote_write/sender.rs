@@ -24,6 +24,13 @@ pub struct Fleet {
 }
 
 impl Fleet {
+    /// Requests a second that so many targets make.
+    pub fn requests_per_second(&self, targets: usize) -> f64 {
+        targets.div_ceil(self.targets_per_request.max(1)) as f64 / self.interval_seconds
+    }
+}
+
+impl Fleet {
     /// The shape of a target, from this machine's node_exporter; its log goes to the folder.
     pub fn shape(&self, folder: &Path) -> Result<Shape> {
         Ok(Shape::of(&capture(folder)?, self.series_per_target))
@@ -56,20 +63,22 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// The bodies of the next scrape of all targets.
-    pub fn scrape(&mut self) -> Result<Vec<Body>> {
+    /// The bodies of the next scrape of the first so many targets.
+    pub fn scrape(&mut self, targets: usize) -> Result<Vec<Body>> {
         let interval = (self.fleet.interval_seconds * 1000.0) as i64;
-        let bodies = self.bodies.scrape(&self.values, self.time, interval)?;
+        let bodies = self
+            .bodies
+            .scrape(&self.values, targets, self.time, interval)?;
         self.values.advance(self.shape, self.fleet.interval_seconds);
         self.time += interval;
         Ok(bodies)
     }
 
     /// The bodies of the next scrapes.
-    pub fn scrapes(&mut self, count: usize) -> Result<Vec<Body>> {
+    pub fn scrapes(&mut self, targets: usize, count: usize) -> Result<Vec<Body>> {
         let mut bodies = Vec::new();
         for _ in 0..count {
-            bodies.append(&mut self.scrape()?);
+            bodies.append(&mut self.scrape(targets)?);
         }
         Ok(bodies)
     }
@@ -86,8 +95,8 @@ impl<'a> Sender<'a> {
         targets * self.shape.series.len()
     }
 
-    /// The time of the next scrape.
-    pub fn time(&self) -> i64 {
-        self.time
+    /// The next scrape is at this time, in milliseconds since 1970, unless that of the last one is later.
+    pub fn skip_to(&mut self, time: i64) {
+        self.time = self.time.max(time);
     }
 }

@@ -46,6 +46,21 @@ pub const SCENARIOS: &[Scenario] = &[
         help: "CPU for a million samples of new and of known series, beside VictoriaMetrics and Prometheus",
         run: remote_write::cost::run,
     },
+    Scenario {
+        name: "ramp",
+        help: "remote write of more and more targets at their scrape interval: latencies, drops, CPU, memory, disk",
+        run: remote_write::ramp::run,
+    },
+    Scenario {
+        name: "soak",
+        help: "remote write at one rate for a long time, with machines replaced: a row every few minutes",
+        run: remote_write::soak::run,
+    },
+    Scenario {
+        name: "vmagent",
+        help: "a real vmagent scrapes a cached node_exporter under many names and writes: retries, drops, durations",
+        run: remote_write::through_vmagent::run,
+    },
 ];
 
 /// The scenario of a name.

@@ -1,0 +1,213 @@
+//! Scenario `vmagent`: a real vmagent scrapes and writes.
+//!
+//! vmagent scrapes one cached page of node_exporter under many names, and writes to one system at a time. Every few seconds its list of
+//! targets is changed: some get other names, so that their series end and as many new ones begin. What vmagent says of its own sending is
+//! what counts for a user: retries, dropped packets, bytes that wait, how long requests take.
+
+use super::comparison::{Figures, turns};
+use crate::fleet::bodies::Held;
+use crate::peers::cached_exporter::CachedExporter;
+use crate::peers::system::{self, System};
+use crate::peers::vmagent::{JOB, Settings, Vmagent};
+use crate::scenario::{Findings, Record, Run};
+use lanes_tests::error::{Error, Result};
+use serde::Deserialize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The data file's own part.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    systems: Vec<String>,
+    /// Of vmagent.
+    version: String,
+    rounds: usize,
+    targets: usize,
+    interval_seconds: u32,
+    /// Until the measured time begins: the first series are known by then.
+    warm_up_seconds: f64,
+    seconds: f64,
+    /// How often targets are replaced, and how many.
+    churn_every_seconds: f64,
+    churn_targets: usize,
+}
+
+/// What is shown: `(name, unit)`.
+const ROWS: [(&str, &str); 10] = [
+    ("samples written", "samples/s"),
+    ("CPU of all processes", "CPU-s/1M"),
+    ("memory of all processes", "MiB"),
+    ("p50 of a request", "ms"),
+    ("p99 of a request", "ms"),
+    ("retries, warm-up included", "requests"),
+    ("packets dropped, warm-up included", "packets"),
+    ("most bytes pending", "bytes"),
+    ("scrapes failed, warm-up included", "scrapes"),
+    ("changes of the list of targets", "changes"),
+];
+/// How often vmagent's metrics are looked at for what is pending.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Measures it.
+///
+/// # Errors
+/// node_exporter or nginx does not start; a system that cannot be measured is a record that says so.
+pub fn run(run: &Run) -> Result<Findings> {
+    let definition: Definition = run.definition()?;
+    let folder = run.options.folder.join("vmagent");
+    let mut findings = Findings::default();
+    let wanted: Vec<String> = definition
+        .systems
+        .iter()
+        .filter(|name| run.options.wants(name))
+        .cloned()
+        .collect();
+    let mut exporter = CachedExporter::start(&folder)?;
+    findings.systems.push(format!(
+        "vmagent {}, defaults; node_exporter's page of {} series behind nginx, kept for 1 s",
+        definition.version,
+        exporter.series()?
+    ));
+    let mut rows: [Figures; ROWS.len()] = Default::default();
+    for name in turns(&wanted, definition.rounds) {
+        let started = run
+            .options
+            .servers
+            .starting(|| system::start(name, &folder));
+        let measured = started.and_then(|mut system| {
+            let describes = system.describe();
+            if !findings.systems.contains(&describes) {
+                findings.systems.push(describes);
+            }
+            let measured = measure(&definition, system.as_mut(), &exporter, &folder);
+            system.stop().and(measured)
+        });
+        match measured {
+            Ok((figures, notes)) => {
+                println!(
+                    "    {name}: {:.0} samples/s, {:.2} CPU-s/1M",
+                    figures[0], figures[1]
+                );
+                for ((row, figure), place) in rows.iter_mut().zip(figures).zip(0..) {
+                    let notes = if place == 0 {
+                        notes.clone()
+                    } else {
+                        Vec::new()
+                    };
+                    row.add(name, figure, notes);
+                }
+            }
+            Err(error) => findings.add(Record::failed("vmagent", name, "ms", error.to_string())),
+        }
+    }
+    exporter.stop()?;
+    for (figures, (row, unit)) in rows.iter().zip(ROWS) {
+        figures.record(&mut findings, row, unit, &wanted, ("", &[]), None);
+    }
+    Ok(findings)
+}
+
+/// The figures in the order of [`ROWS`], and what a reader has to know.
+type Measured = ([f64; ROWS.len()], Vec<String>);
+
+fn measure(
+    definition: &Definition,
+    system: &mut dyn System,
+    exporter: &CachedExporter,
+    folder: &Path,
+) -> Result<Measured> {
+    let settings = Settings {
+        version: definition.version.clone(),
+        write_port: system.port(),
+        page_port: exporter.port(),
+        targets: definition.targets,
+        interval_seconds: definition.interval_seconds,
+    };
+    let mut vmagent = Vmagent::start(settings, folder)?;
+    std::thread::sleep(Duration::from_secs_f64(definition.warm_up_seconds));
+    let (its_tree, tree) = (vmagent.tree(), system.tree());
+    let (its_cpu, cpu, before) = (
+        its_tree.cpu_seconds(),
+        tree.cpu_seconds(),
+        vmagent.metrics()?,
+    );
+    let start = Instant::now();
+    let mut churned = Instant::now();
+    let mut pending = 0.0f64;
+    while start.elapsed().as_secs_f64() < definition.seconds {
+        std::thread::sleep(LOOK_INTERVAL);
+        vmagent.check()?;
+        system.check()?;
+        pending = pending.max(vmagent.metrics()?.pending_bytes());
+        if churned.elapsed().as_secs_f64() >= definition.churn_every_seconds {
+            vmagent.churn(definition.churn_targets)?;
+            churned = Instant::now();
+        }
+    }
+    let after = vmagent.metrics()?;
+    let seconds = start.elapsed().as_secs_f64();
+    let (its_cpu, usage) = (its_tree.cpu_seconds() - its_cpu, tree.usage());
+    let samples = after.samples_pushed() - before.samples_pushed();
+    let end = vmagent.drain()?;
+    // What is stored is all that was pushed, markers of series that ended aside, which no sum has.
+    let pushed = (end.samples_pushed() - end.stale_markers()) as u64;
+    let held = system.held(JOB)?;
+    vmagent.stop()?;
+    check_held(system.name(), held, pushed)?;
+    let duration = |quantile| {
+        let seconds = after.request_duration(&before, quantile);
+        seconds.map_or(f64::NAN, |seconds| seconds * 1e3)
+    };
+    let figures = [
+        samples / seconds,
+        (usage.cpu_seconds - cpu) * 1e6 / samples.max(1.0),
+        usage.memory_bytes as f64 / f64::from(1 << 20),
+        duration(0.5),
+        duration(0.99),
+        end.retries(),
+        end.packets_dropped(),
+        pending,
+        end.scrapes_failed(),
+        after.reloads() - before.reloads(),
+    ];
+    let notes = vec![
+        format!("vmagent {:.2} CPU-s/1M", its_cpu * 1e6 / samples.max(1.0)),
+        format!("{} series", system.series()?),
+        format!("answers, warm-up included: {}", end.answers()),
+    ];
+    Ok((figures, notes))
+}
+
+fn check_held(system: &str, held: Held, pushed: u64) -> Result<()> {
+    if held.samples == pushed {
+        return Ok(());
+    }
+    Err(Error::Other(format!(
+        "{system} holds {} samples; vmagent pushed {pushed}",
+        held.samples
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits_and_names_systems_that_there_are() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let definition: Definition = Run::read("vmagent", &options)
+                .unwrap()
+                .definition()
+                .unwrap();
+            let systems = definition.systems.iter().map(String::as_str);
+            assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
+            assert!(systems.count() > 0 && definition.churn_targets <= definition.targets);
+        }
+    }
+}
