@@ -9,6 +9,7 @@ use super::outcome::Tally;
 use super::plan::{Pace, Plan};
 use super::response::Answer;
 use super::schedule::Schedule;
+use super::window::Window;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -24,35 +25,6 @@ const EVENTS_MAX: usize = 1024;
 const CONNECT_AGAIN: Duration = Duration::from_millis(100);
 /// A refusal that does not say when to try again.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
-
-/// The times of a run, in nanoseconds since its start.
-#[derive(Debug, Clone, Copy)]
-pub struct Window {
-    /// The warm-up is over.
-    pub opens: u64,
-    /// Nothing more is meant to be sent.
-    pub closes: u64,
-    /// Answers are waited for no longer.
-    pub gives_up: u64,
-}
-
-impl Window {
-    /// The window of a plan.
-    pub fn of(plan: &Plan) -> Window {
-        let nanoseconds = |time: Duration| time.as_nanos() as u64;
-        let opens = nanoseconds(plan.warm_up);
-        let closes = opens + nanoseconds(plan.window);
-        Window {
-            opens,
-            closes,
-            gives_up: closes + nanoseconds(plan.drain),
-        }
-    }
-
-    fn has(&self, time: u64) -> bool {
-        (self.opens..self.closes).contains(&time)
-    }
-}
 
 /// A connection's place. Another one may have taken it since an event came, which its serial number tells.
 #[derive(Debug, Default)]
