@@ -1,9 +1,8 @@
 //! Compiles the kernels and links Highway.
 
 /// One file of kernels each: `kernels/<name>.cc`.
-const KERNELS: [&str; 9] = [
+const KERNELS: [&str; 8] = [
     "aggregate",
-    "arithmetic",
     "combine",
     "decode",
     "distance",

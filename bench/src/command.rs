@@ -21,7 +21,7 @@ fn command() -> Command {
         .after_help("Results are in target/bench: <scenario>.json, and report.html of all there are.")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(Options::add_to(Command::new(ALL).about("All scenarios, one after another")))
+        .subcommand(Options::add_to(Command::new(ALL).about("All scenarios, one after another, then SQL")))
         .subcommands(scenarios)
         .subcommand(sql::options::command())
         .subcommand(load::tool::command())
@@ -40,14 +40,27 @@ pub fn run() -> Result<()> {
         Some((REPORT, _)) => page::write(&place::target().join("bench")),
         Some((name, matches)) => {
             let options = Options::from_matches(matches)?;
-            let scenarios: Vec<&Scenario> = match catalogue::find(name) {
-                Some(scenario) => vec![scenario],
-                None => SCENARIOS.iter().collect(),
-            };
-            catalogue::execute_all(&scenarios, &options)
+            match catalogue::find(name) {
+                Some(scenario) => catalogue::execute_all(&[scenario], &options),
+                None => all(&options),
+            }
         }
         None => Ok(()),
     }
+}
+
+/// All scenarios, then SQL; what fails does not keep the others from running.
+fn all(options: &Options) -> Result<()> {
+    let scenarios: Vec<&Scenario> = SCENARIOS.iter().collect();
+    let measured = catalogue::execute_all(&scenarios, options);
+    let words: &[&str] = match options.short {
+        true => &["sql", "--budget", "1", "--repeat", "20"],
+        false => &["sql"],
+    };
+    let sql = sql::options::Options::from_matches(&sql::options::command().get_matches_from(words));
+    let timed = sql.and_then(|options| sql::run(&options));
+    page::write(&options.folder)?;
+    measured.and(timed)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`command`] | the command line |
+//! | [`interrupt`] | Ctrl-C ends the servers too |
 //! | [`machine`], [`bandwidth`] | what this machine is, and how fast one core reads memory |
 //! | [`usage`], [`pinning`] | CPU and memory of process trees; which processors may be used |
 //! | [`load`] | the HTTP load generator |
@@ -37,6 +38,7 @@
 mod bandwidth;
 pub mod command;
 pub mod fleet;
+pub mod interrupt;
 pub mod load;
 pub mod machine;
 pub mod peers;

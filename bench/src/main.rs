@@ -5,6 +5,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    lanes_bench::interrupt::end_children_when_interrupted();
     match lanes_bench::command::run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -199,17 +199,9 @@ async fn observe<S: Sink>(
     let response = next.run(request).await;
     // Never the path as sent: its values have no bound.
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
-    let status = response.status();
-    handlers
-        .metrics()
-        .requests
-        .with_label_values(&[route, status.as_str()])
-        .inc();
     let seconds = (clock::now() - started).as_secs_f64();
     handlers
         .metrics()
-        .request_seconds
-        .with_label_values(&[route])
-        .observe(seconds);
+        .request_ended(route, response.status(), seconds);
     response
 }

@@ -6,10 +6,7 @@
 //! figure is the median of its runs.
 
 use lanes_simd::target::Target;
-use lanes_simd::{
-    Arithmetic, Comparison, Number, aggregate, arithmetic, combine, decode, distance, group,
-    search, select,
-};
+use lanes_simd::{Comparison, Number, aggregate, combine, decode, distance, group, search, select};
 use std::hint::black_box;
 use std::ptr::null;
 use std::time::{Duration, Instant};
@@ -380,17 +377,6 @@ fn floats(all: &mut Vec<(String, Run)>) {
             ));
         })
     });
-    for operator in [Arithmetic::Subtract, Arithmetic::Divide] {
-        add(all, &format!("f64 {operator:?}"), move |lanes, go| {
-            let mut out = [0.0; ROWS];
-            let (left, right) = lanes.f64.split_at(lanes.f64.len() / 2);
-            // SAFETY: as above.
-            vectors(left.len(), 16, go, |at, rows| unsafe {
-                let (left, right) = (left[at..].as_ptr(), right[at..].as_ptr());
-                arithmetic::arithmetic(left, right, rows, operator, black_box(out.as_mut_ptr()));
-            })
-        });
-    }
 }
 
 fn sorted_lanes(all: &mut Vec<(String, Run)>) {

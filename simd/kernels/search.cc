@@ -1,11 +1,14 @@
-// The merge, for one chain of left rows l.. and right rows r..:
+// The merge compares each of N left rows l.. (a vector) with each of N right rows r..:
 //
-//   while left and right rows remain: out[l] = r; if right[r] comes before left[l] then r += 1 else l += 1
-//   for the left rows that remain: out[l] = r
+//   passed = [r, r, ...]
+//   while N left and N right rows remain:
+//     out[l..] = passed += how many of right[r..] come before each of left[l..]
+//     if the last of right[r..] comes before the last of left[l..] then r += N else l += N, passed = [r, r, ...]
+//   row by row from there on
 //
 // How the lanes interleave is not predictable, so the step has no branch: then its speed is bound by the chain of load, compare
-// and add from one step to the next. Four chains, each over a quarter of the left rows, run in turns and hide that. They run
-// without a check for as many steps as even a chain that only ever takes from one side has rows.
+// and add from one step to the next. Two chains, each over half of the left rows, run in turns and hide that. They run without a
+// check for as many steps as even a chain that only ever takes from one side has rows.
 
 #include "kernels/search.h"
 
@@ -58,13 +61,14 @@ size_t CountBefore(const int64_t* values, size_t rows, int64_t key, bool inclusi
   return inclusive ? CountBeforeIn<true>(values, rows, key) : CountBeforeIn<false>(values, rows, key);
 }
 
+// What a merge has before it.
 struct Chain {
   size_t left;
   size_t left_end;
   size_t right;
   size_t right_end;
 
-  HWY_INLINE size_t SafeSteps() const {
+  HWY_INLINE size_t SafeRows() const {
     const size_t lefts = left_end - left;
     const size_t rights = right_end - right;
     return lefts < rights ? lefts : rights;
@@ -73,28 +77,62 @@ struct Chain {
 
 template <bool kInclusive>
 struct Merge {
+  using D = hn::CappedTag<int64_t, 4>;
+  static constexpr size_t kLanes = hn::MaxLanes(D());
+
   const int64_t* left;
   const int64_t* right;
   uint32_t* out;
 
-  HWY_INLINE void Step(Chain& chain) const {
-    const bool before = ComesBefore<kInclusive>(right[chain.right], left[chain.left]);
-    out[chain.left] = static_cast<uint32_t>(chain.right);
-    chain.right += static_cast<size_t>(before);
-    chain.left += static_cast<size_t>(!before);
+  // -1 where a right row comes before left rows; if rows of the same time do, 0 there and -1 elsewhere.
+  static HWY_INLINE hn::Vec<D> Signs(int64_t right_row, hn::Vec<D> lefts) {
+    const auto one = hn::Set(D(), right_row);
+    return hn::VecFromMask(D(), kInclusive ? hn::Gt(one, lefts) : hn::Gt(lefts, one));
   }
+
+  // Takes kLanes rows of one side; `passed` is of the left rows that are next.
+  HWY_INLINE void Step(Chain& chain, hn::Vec<D>& passed) const {
+    const D d;
+    const auto lefts = hn::LoadU(d, left + chain.left);
+    auto signs = Signs(right[chain.right], lefts);
+    for (size_t i = 1; i < kLanes; ++i) signs = hn::Add(signs, Signs(right[chain.right + i], lefts));
+    passed = kInclusive ? hn::Add(passed, hn::Add(signs, hn::Set(d, int64_t{kLanes}))) : hn::Sub(passed, signs);
+    const hn::Rebind<uint64_t, D> wide;
+    const hn::Rebind<uint32_t, D> narrow;
+    hn::StoreU(hn::TruncateTo(narrow, hn::BitCast(wide, passed)), narrow, out + chain.left);
+    const bool before = ComesBefore<kInclusive>(right[chain.right + kLanes - 1], left[chain.left + kLanes - 1]);
+    chain.right += kLanes * static_cast<size_t>(before);
+    chain.left += kLanes * static_cast<size_t>(!before);
+    const auto same_lefts = hn::MaskFromVec(hn::Set(d, -static_cast<int64_t>(before)));
+    passed = hn::IfThenElse(same_lefts, passed, hn::Set(d, static_cast<int64_t>(chain.right)));
+  }
+
+  // Row by row.
   HWY_INLINE void Finish(Chain& chain) const {
-    for (size_t steps = chain.SafeSteps(); steps != 0; steps = chain.SafeSteps()) {
-      for (; steps != 0; --steps) Step(chain);
+    for (size_t steps = chain.SafeRows(); steps != 0; steps = chain.SafeRows()) {
+      for (; steps != 0; --steps) {
+        const bool before = ComesBefore<kInclusive>(right[chain.right], left[chain.left]);
+        out[chain.left] = static_cast<uint32_t>(chain.right);
+        chain.right += static_cast<size_t>(before);
+        chain.left += static_cast<size_t>(!before);
+      }
     }
     for (; chain.left < chain.left_end; ++chain.left) out[chain.left] = static_cast<uint32_t>(chain.right);
+  }
+  HWY_INLINE void Finish(Chain& chain, hn::Vec<D> passed) const {
+    for (size_t steps = chain.SafeRows() / kLanes; steps != 0; steps = chain.SafeRows() / kLanes) {
+      for (; steps != 0; --steps) Step(chain, passed);
+    }
+    // The first of the left rows that remain has perhaps not passed all right rows that were taken.
+    chain.right = static_cast<size_t>(hn::GetLane(passed));
+    Finish(chain);
   }
 };
 
 // With more right rows for each left row than this, each left row is searched for.
 constexpr size_t kRightRowsPerLeftMax = 32;
-// Chains with fewer steps are finished alone.
-constexpr size_t kStepsMin = 8;
+// Fewer left rows are merged row by row.
+constexpr size_t kLeftRowsMin = 32;
 
 template <bool kInclusive>
 HWY_INLINE void MergePositionsIn(const int64_t* left, size_t left_rows, const int64_t* right, size_t right_rows,
@@ -106,39 +144,30 @@ HWY_INLINE void MergePositionsIn(const int64_t* left, size_t left_rows, const in
     }
     return;
   }
-  const Merge<kInclusive> merge{left, right, out};
-  const size_t quarter = left_rows / 4;
-  if (quarter < kStepsMin) {
+  using M = Merge<kInclusive>;
+  const M merge{left, right, out};
+  if (left_rows < kLeftRowsMin) {
     Chain whole{0, left_rows, 0, right_rows};
     merge.Finish(whole);
     return;
   }
-  // The right rows of a chain end where those of the next begin: no left row of it goes further.
-  // Searched for from there on, they are in order even if the lanes are not.
-  const size_t second = CountBeforeIn<kInclusive>(right, right_rows, left[quarter]);
-  const size_t third = second + CountBeforeIn<kInclusive>(right + second, right_rows - second, left[2 * quarter]);
-  const size_t fourth = third + CountBeforeIn<kInclusive>(right + third, right_rows - third, left[3 * quarter]);
-  Chain a{0, quarter, 0, second};
-  Chain b{quarter, 2 * quarter, second, third};
-  Chain c{2 * quarter, 3 * quarter, third, fourth};
-  Chain e{3 * quarter, left_rows, fourth, right_rows};
+  // The right rows of the first chain end where those of the second begin: no left row of it goes further.
+  const size_t half = left_rows / 2;
+  const size_t middle = CountBeforeIn<kInclusive>(right, right_rows, left[half]);
+  Chain a{0, half, 0, middle};
+  Chain b{half, left_rows, middle, right_rows};
+  auto a_passed = hn::Zero(typename M::D());
+  auto b_passed = hn::Set(typename M::D(), static_cast<int64_t>(middle));
   for (;;) {
-    size_t steps = a.SafeSteps();
-    if (b.SafeSteps() < steps) steps = b.SafeSteps();
-    if (c.SafeSteps() < steps) steps = c.SafeSteps();
-    if (e.SafeSteps() < steps) steps = e.SafeSteps();
-    if (steps < kStepsMin) break;
-    for (; steps != 0; --steps) {
-      merge.Step(a);
-      merge.Step(b);
-      merge.Step(c);
-      merge.Step(e);
+    const size_t rows = a.SafeRows() < b.SafeRows() ? a.SafeRows() : b.SafeRows();
+    if (rows < M::kLanes) break;
+    for (size_t steps = rows / M::kLanes; steps != 0; --steps) {
+      merge.Step(a, a_passed);
+      merge.Step(b, b_passed);
     }
   }
-  merge.Finish(a);
-  merge.Finish(b);
-  merge.Finish(c);
-  merge.Finish(e);
+  merge.Finish(a, a_passed);
+  merge.Finish(b, b_passed);
 }
 
 void MergePositions(const int64_t* left, size_t left_rows, const int64_t* right, size_t right_rows, bool inclusive,

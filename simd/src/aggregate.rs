@@ -155,22 +155,6 @@ pub unsafe fn maximum<T: Number>(
     unsafe { T::maximum(values, rows, selection) }
 }
 
-/// The least and the greatest value.
-///
-/// # Safety
-/// As for the [crate](crate#safety).
-pub unsafe fn min_max<T: Number>(
-    values: *const T,
-    rows: usize,
-    selection: *const u64,
-) -> Option<(T, T)> {
-    // SAFETY: the caller's promise.
-    let least = unsafe { T::minimum(values, rows, selection) }?;
-    // SAFETY: the caller's promise.
-    let greatest = unsafe { T::maximum(values, rows, selection) }?;
-    Some((least, greatest))
-}
-
 /// Whether all `|value| <= bound`, so that sums of them cannot overflow. False if there is a NaN.
 ///
 /// # Safety

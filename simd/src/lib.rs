@@ -10,7 +10,6 @@
 //! - [`search`]: where in a sorted lane; how two sorted lanes interleave.
 //! - [`select`]: comparisons of a lane to a selection bitmap.
 //! - [`combine`]: the algebra of bitmaps, and counting.
-//! - [`arithmetic`]: expressions of float lanes.
 //! - [`aggregate`]: one answer over the selected rows.
 //! - [`group`]: an answer for each group.
 //! - [`distance`]: of vectors of floats.
@@ -35,7 +34,6 @@
 #![warn(missing_docs)]
 
 pub mod aggregate;
-pub mod arithmetic;
 mod bridge;
 pub mod combine;
 pub mod decode;
@@ -47,6 +45,5 @@ pub mod search;
 pub mod select;
 pub mod target;
 
-pub use arithmetic::Arithmetic;
 pub use number::{Float, Number};
 pub use select::Comparison;

@@ -1,11 +1,10 @@
 //! What each kernel means, in a few plain lines. The kernels are tested against these, and they define the order in which
 //! floats are added.
 
-use crate::arithmetic::Arithmetic;
 use crate::number::Number;
 use crate::select::Comparison;
 use std::cmp::Ordering;
-use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+use std::ops::{AddAssign, Neg};
 
 /// PostgreSQL's order: NaN equals NaN and is greater than all else, -0 equals +0.
 pub fn order<T: Number>(left: T, right: T) -> Ordering {
@@ -139,19 +138,6 @@ pub fn group_steps(groups: &[u32], selection: Option<&[u64]>) -> Vec<(usize, usi
         }
     }
     steps
-}
-
-/// `left operator right`
-pub fn arithmetic<T>(left: T, operator: Arithmetic, right: T) -> T
-where
-    T: Add<Output = T> + Sub<Output = T> + Mul<Output = T> + Div<Output = T>,
-{
-    match operator {
-        Arithmetic::Add => left + right,
-        Arithmetic::Subtract => left - right,
-        Arithmetic::Multiply => left * right,
-        Arithmetic::Divide => left / right,
-    }
 }
 
 /// [`crate::search::merge_positions_i64`]

@@ -1,6 +1,5 @@
 //! The element types of the lanes that the kernels know, and which kernel each has.
 
-use crate::arithmetic::Arithmetic;
 use crate::bridge;
 use crate::select::Comparison;
 use std::fmt::Debug;
@@ -65,7 +64,7 @@ pub trait Number:
     );
 }
 
-/// A float in a lane; see [`crate::arithmetic`] and [`crate::aggregate::magnitude_within`].
+/// A float in a lane; see [`crate::aggregate::magnitude_within`].
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub trait Float: Number {
     unsafe fn magnitude_within(values: *const Self, rows: usize, bound: Self) -> bool;
@@ -75,27 +74,6 @@ pub trait Float: Number {
         selection: *const u64,
         bound: Self,
     ) -> Option<Self>;
-    unsafe fn arithmetic(
-        left: *const Self,
-        right: *const Self,
-        rows: usize,
-        operator: Arithmetic,
-        out: *mut Self,
-    );
-    unsafe fn arithmetic_constant(
-        values: *const Self,
-        constant: Self,
-        rows: usize,
-        operator: Arithmetic,
-        out: *mut Self,
-    );
-    unsafe fn constant_arithmetic(
-        constant: Self,
-        values: *const Self,
-        rows: usize,
-        operator: Arithmetic,
-        out: *mut Self,
-    );
 }
 
 macro_rules! number {
@@ -312,7 +290,7 @@ unsafe fn group_sum_long(
 const _: () = assert!(cfg!(target_endian = "little") && align_of::<i128>() == 16);
 
 macro_rules! float {
-    ($type:ident, $magnitude_within:ident, $sum_within:ident, $arithmetic:ident, $arithmetic_constant:ident, $constant_arithmetic:ident) => {
+    ($type:ident, $magnitude_within:ident, $sum_within:ident) => {
         impl Float for $type {
             unsafe fn magnitude_within(values: *const $type, rows: usize, bound: $type) -> bool {
                 // SAFETY: the caller's promise.
@@ -329,53 +307,9 @@ macro_rules! float {
                 unsafe { bridge::$sum_within(values, rows, selection, bound, &mut sum) }
                     .then_some(sum)
             }
-            unsafe fn arithmetic(
-                left: *const $type,
-                right: *const $type,
-                rows: usize,
-                operator: Arithmetic,
-                out: *mut $type,
-            ) {
-                // SAFETY: the caller's promise.
-                unsafe { bridge::$arithmetic(left, right, rows, operator, out) }
-            }
-            unsafe fn arithmetic_constant(
-                values: *const $type,
-                constant: $type,
-                rows: usize,
-                operator: Arithmetic,
-                out: *mut $type,
-            ) {
-                // SAFETY: the caller's promise.
-                unsafe { bridge::$arithmetic_constant(values, constant, rows, operator, out) }
-            }
-            unsafe fn constant_arithmetic(
-                constant: $type,
-                values: *const $type,
-                rows: usize,
-                operator: Arithmetic,
-                out: *mut $type,
-            ) {
-                // SAFETY: the caller's promise.
-                unsafe { bridge::$constant_arithmetic(constant, values, rows, operator, out) }
-            }
         }
     };
 }
 
-float!(
-    f32,
-    magnitude_within_f32,
-    sum_within_f32,
-    arithmetic_f32,
-    arithmetic_constant_f32,
-    constant_arithmetic_f32
-);
-float!(
-    f64,
-    magnitude_within_f64,
-    sum_within_f64,
-    arithmetic_f64,
-    arithmetic_constant_f64,
-    constant_arithmetic_f64
-);
+float!(f32, magnitude_within_f32, sum_within_f32);
+float!(f64, magnitude_within_f64, sum_within_f64);

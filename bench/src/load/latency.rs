@@ -10,15 +10,17 @@ const DIGITS: u8 = 3;
 #[derive(Debug, Clone)]
 pub struct Latencies(Histogram<u64>);
 
-impl Latencies {
+impl Default for Latencies {
     /// None yet.
-    pub fn new() -> Latencies {
+    fn default() -> Latencies {
         Latencies(
             Histogram::new_with_bounds(1, NANOSECONDS_MAX, DIGITS)
                 .expect("constants within the crate's bounds"),
         )
     }
+}
 
+impl Latencies {
     /// Adds one, in nanoseconds.
     pub fn add(&mut self, nanoseconds: u64) {
         self.0.saturating_record(nanoseconds.max(1));
@@ -74,9 +76,9 @@ mod tests {
 
     #[test]
     fn quantiles_are_within_a_thousandth() {
-        let mut latencies = Latencies::new();
+        let mut latencies = Latencies::default();
         (1..=10_000u64).for_each(|count| latencies.add(count * 1000));
-        let mut other = Latencies::new();
+        let mut other = Latencies::default();
         other.add(3_600_000_000_000);
         latencies.add_all(&other);
         let summary = latencies.summary();
@@ -94,6 +96,6 @@ mod tests {
 
     #[test]
     fn none_are_zeros() {
-        assert_eq!(Latencies::new().summary(), Latency::default());
+        assert_eq!(Latencies::default().summary(), Latency::default());
     }
 }

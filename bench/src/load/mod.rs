@@ -58,7 +58,7 @@ mod tests;
 #[cfg(test)]
 mod toy_server;
 
-pub use latency::Latency;
+pub use latency::{Latencies, Latency};
 pub use outcome::{Gate, Outcome, Watched};
 pub use plan::{Pace, Plan};
 pub use ramp::{PEAK_SHARE, lowest_at_peak};

@@ -29,7 +29,7 @@ impl Errors {
 }
 
 /// What one worker counted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// Answers by status; of a request that was tried again, the last.
     pub statuses: BTreeMap<u16, u64>,
@@ -56,27 +56,7 @@ pub struct Tally {
     /// When the worker ended, in nanoseconds since the start.
     pub ended: u64,
     /// Requests in flight, times nanoseconds.
-    population_nanoseconds: u128,
-}
-
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally {
-            statuses: BTreeMap::new(),
-            checksum: 0,
-            completed: 0,
-            latencies: Latencies::new(),
-            lateness: Latencies::new(),
-            retries: 0,
-            refused_again: 0,
-            unanswered: 0,
-            unsent: 0,
-            errors: Errors::default(),
-            cpu_seconds: 0.0,
-            ended: 0,
-            population_nanoseconds: 0,
-        }
-    }
+    population_nanoseconds: f64,
 }
 
 impl Tally {
@@ -89,8 +69,8 @@ impl Tally {
     }
 
     /// So many requests were in flight from one time to another.
-    pub fn count_population(&mut self, population: u64, from: u64, to: u64) {
-        self.population_nanoseconds += u128::from(population) * u128::from(to.saturating_sub(from));
+    pub fn count_population(&mut self, population: f64, from: u64, to: u64) {
+        self.population_nanoseconds += population * to.saturating_sub(from) as f64;
     }
 
     fn add(&mut self, other: &Tally) {
@@ -211,7 +191,7 @@ impl Outcome {
         Gate {
             in_flight: match self.offered {
                 None => self.concurrency,
-                Some(_) => self.tally.population_nanoseconds as f64 / 1e9 / self.seconds,
+                Some(_) => self.tally.population_nanoseconds / 1e9 / self.seconds,
             },
             expected: self.rate() * self.latency.mean / 1e3,
         }
@@ -304,7 +284,7 @@ mod tests {
             tally.latencies.add(milliseconds * 1_000_000);
             tally.answer(204, 2);
         }
-        tally.count_population(population, 0, 1_000_000_000);
+        tally.count_population(population as f64, 0, 1_000_000_000);
         Outcome::new(
             &[tally],
             1.0,

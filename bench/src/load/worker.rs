@@ -192,12 +192,12 @@ impl<'a> Worker<'a> {
         self.in_flight + self.retries.len() as u64 + self.backlog(now)
     }
 
-    /// Adds what has been in flight since the last call.
+    /// Adds what has been in flight since the last call. Requests that came due meanwhile did so evenly.
     fn count_population(&mut self, now: u64) {
-        let population = self.population(self.counted_until);
         let from = self.counted_until.max(self.window.opens);
-        self.tally
-            .count_population(population, from, now.min(self.window.closes));
+        let to = now.min(self.window.closes);
+        let twice = self.population(from) + self.population(to.max(from));
+        self.tally.count_population(twice as f64 / 2.0, from, to);
         self.counted_until = now;
     }
 
@@ -466,7 +466,7 @@ impl<'a> Worker<'a> {
     /// Requests without an answer: counted, with the time that they have waited as a lower bound of their latency.
     fn give_up(&mut self, end: u64) {
         let window = self.window;
-        let mut waited = Latencies::new();
+        let mut waited = Latencies::default();
         let connections = self.connections.iter_mut();
         for connection in connections.filter_map(|place| place.connection.as_mut()) {
             for request in connection.give_up() {

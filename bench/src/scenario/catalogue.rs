@@ -3,7 +3,7 @@
 use super::definition::Run;
 use super::findings::Findings;
 use super::options::Options;
-use super::{ceiling, context, page};
+use super::{ceiling, context, durability, events, page, shards};
 use crate::machine::Machine;
 use crate::remote_write;
 use lanes_tests::error::{Error, Result};
@@ -21,6 +21,21 @@ pub struct Scenario {
 
 /// All of them, in the order in which `lanes-bench all` runs them.
 pub const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "events",
+        help: "batches of events in each format, by size and level of acknowledgement",
+        run: events::run,
+    },
+    Scenario {
+        name: "shards",
+        help: "the gateway's workers and append sessions, one to many of each",
+        run: shards::run,
+    },
+    Scenario {
+        name: "durability",
+        help: "small commits by level of acknowledgement; point reads of the latest value",
+        run: durability::run,
+    },
     Scenario {
         name: "ceiling",
         help: "trivial GETs over few and many connections: what the HTTP server alone does",
@@ -62,12 +77,11 @@ pub fn execute(scenario: &Scenario, options: &Options, machine: &Machine) -> Res
     place::make_folder(&options.folder)?;
     println!("==> {}: {}", scenario.name, run.about.title);
     let findings = (scenario.run)(&run)?;
-    println!(
-        "\n{}: {}\n{}",
-        scenario.name,
-        run.about.title,
-        findings.table()
-    );
+    for failure in &findings.failures {
+        println!("  failure: {failure}");
+    }
+    let (judged, met) = findings.judged();
+    println!("{met} of {judged} judged bars are met\n");
     findings.write(&options.folder.join(format!("{}.json", scenario.name)))?;
     let about = context::describe(&run, &findings, machine);
     context::write(
@@ -87,13 +101,15 @@ pub fn execute_all(scenarios: &[&Scenario], options: &Options) -> Result<()> {
     let machine = Machine::examine();
     println!("{}", machine.describe());
     let mut failed = Vec::new();
-    let (mut judged, mut met) = (0, 0);
+    let mut all = Findings::default();
     for scenario in scenarios {
         match execute(scenario, options, &machine) {
             Ok(findings) => {
-                let (more_judged, more_met) = findings.judged();
-                judged += more_judged;
-                met += more_met;
+                let judged = findings
+                    .records
+                    .into_iter()
+                    .filter(|record| record.met.is_some());
+                all.records.extend(judged);
             }
             Err(error) => {
                 println!("{}: {error}", scenario.name);
@@ -102,7 +118,7 @@ pub fn execute_all(scenarios: &[&Scenario], options: &Options) -> Result<()> {
         }
     }
     if scenarios.len() > 1 {
-        println!("{met} of {judged} judged bars are met");
+        println!("==> all figures that have a bar\n{}", all.table());
     }
     println!("report: {}", options.folder.join(page::FILE).display());
     match failed.is_empty() {

@@ -4,7 +4,7 @@ use super::definition::Run;
 use super::findings::Findings;
 use super::record::Record;
 use super::system::{NAME, Setup, System};
-use crate::load::{self, Pace, Plan, Repeated, encode, lowest_at_peak};
+use crate::load::{self, Outcome, Pace, Plan, Repeated, encode, lowest_at_peak};
 use lanes_tests::error::Result;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -16,18 +16,26 @@ use std::time::Duration;
 struct Definition {
     /// What is fetched.
     path: String,
-    /// Numbers of connections, one load each.
-    connections: Vec<usize>,
     /// Threads of the client.
     threads: usize,
     warm_up_seconds: f64,
     seconds: f64,
-    /// Requests that wait on a connection; a second sweep when more than 1.
-    depth: usize,
-    /// Shares of the peak at which latency is measured in an open loop.
+    /// A load over many connections lasts longer by this for each: every connection should have its turn many times.
+    seconds_a_connection: f64,
+    sweeps: Vec<Sweep>,
+    /// Shares of the first sweep's peak at which latency is measured in an open loop.
     open_shares: Vec<f64>,
     #[serde(default)]
     setup: Setup,
+}
+
+/// Loads that differ in their number of connections.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sweep {
+    /// Requests that wait on a connection; more than 1 is HTTP pipelining.
+    depth: usize,
+    connections: Vec<usize>,
 }
 
 const UNIT: &str = "requests/s";
@@ -35,7 +43,7 @@ const UNIT: &str = "requests/s";
 /// Measures it.
 ///
 /// # Errors
-/// The system does not start.
+/// The system does not start, or a load cannot run.
 pub fn run(run: &Run) -> Result<Findings> {
     let definition: Definition = run.definition()?;
     let mut findings = Findings::default();
@@ -45,108 +53,101 @@ pub fn run(run: &Run) -> Result<Findings> {
     let request = encode("GET", &host, &definition.path, &[], b"");
     let base = Plan {
         threads: definition.threads,
-        warm_up: Duration::from_secs_f64(definition.warm_up_seconds),
-        window: Duration::from_secs_f64(definition.seconds),
         processors: run.options.client.clone(),
         watched: vec![system.tree()?],
         ..Plan::new(system.address(), Arc::new(Repeated(request)))
     };
-    let mut steps = Vec::new();
-    for depth in [1, definition.depth] {
-        if depth > 1 && definition.depth == 1 {
-            break;
-        }
-        for connections in &definition.connections {
-            let way = if depth == 1 {
-                String::new()
-            } else {
-                format!(", {depth} pipelined")
+    let mut first_sweep = Vec::new();
+    for (place, sweep) in definition.sweeps.iter().enumerate() {
+        for connections in &sweep.connections {
+            let way = match sweep.depth {
+                1 => String::new(),
+                depth => format!(", {depth} pipelined"),
             };
             let row = format!("GET, closed loop, {connections} connections{way}");
             if !run.options.wants(&row) {
                 continue;
             }
-            let plan = Plan {
+            let more = definition.seconds_a_connection * *connections as f64;
+            let outcome = load::run(&Plan {
                 connections: *connections,
-                depth,
+                depth: sweep.depth,
+                warm_up: Duration::from_secs_f64(definition.warm_up_seconds + more),
+                window: Duration::from_secs_f64(definition.seconds + more),
                 ..base.clone()
-            };
-            let outcome = load::run(&plan)?;
-            if depth == 1 {
-                steps.push((*connections as f64, outcome.rate()));
+            })?;
+            if place == 0 {
+                first_sweep.push((*connections as f64, outcome.rate()));
             }
-            let (rate, latency, labels) = (outcome.rate(), outcome.latency, outcome.labels());
-            let series = if depth == 1 {
-                "one at a time".to_owned()
-            } else {
-                format!("{depth} pipelined")
+            let series = match sweep.depth {
+                1 => "one at a time".to_owned(),
+                depth => format!("{depth} pipelined"),
             };
-            let x = *connections as f64;
-            let cpu = outcome
-                .watched
-                .iter()
-                .map(|watched| watched.cpu_seconds)
-                .sum::<f64>();
-            let notes = [format!(
-                "{:.1} us of the servers' CPU a request",
-                1e6 * cpu / outcome.tally.completed.max(1) as f64
-            )];
-            findings.add(
-                Record::new(&row, NAME, rate, UNIT)
-                    .notes(labels.into_iter().chain(notes))
-                    .point(
-                        "GET: throughput against connections",
-                        &series,
-                        x,
-                        "connections",
-                    ),
+            let chart = "GET: throughput against connections";
+            let record = Record::new(&row, NAME, outcome.rate(), UNIT).point(
+                chart,
+                &series,
+                *connections as f64,
+                "connections",
             );
-            for (name, value) in [
-                ("p50", latency.p50),
-                ("p99", latency.p99),
-                ("p99.9", latency.p999),
-            ] {
-                findings.add(Record::new(format!("{row}, {name}"), NAME, value, "ms"));
-            }
+            add(&mut findings, record, &outcome, None);
         }
     }
-    let Some(best) = lowest_at_peak(&steps) else {
+    let Some(best) = lowest_at_peak(&first_sweep) else {
         return Ok(findings);
     };
-    let (connections, rate) = steps[best];
+    let (connections, rate) = first_sweep[best];
     let text = format!(
         "lowest number of connections at {:.0} % of the peak",
         100.0 * load::PEAK_SHARE
     );
     findings.add(Record::new(text, NAME, connections, "connections"));
     for share in &definition.open_shares {
-        let offered = rate * share;
         let row = format!("GET, open loop at {:.0} % of that", 100.0 * share);
         if !run.options.wants(&row) {
             continue;
         }
-        let plan = Plan {
+        let outcome = load::run(&Plan {
             connections: connections as usize,
-            pace: Pace::Open(offered),
+            pace: Pace::Open(rate * share),
+            warm_up: Duration::from_secs_f64(definition.warm_up_seconds),
+            window: Duration::from_secs_f64(definition.seconds),
             ..base.clone()
-        };
-        let outcome = load::run(&plan)?;
-        findings.add(Record::new(&row, NAME, outcome.rate(), UNIT).notes(outcome.labels()));
-        let latency = outcome.latency;
-        for (name, value) in [
-            ("p50", latency.p50),
-            ("p99", latency.p99),
-            ("p99.9", latency.p999),
-        ] {
-            findings.add(
-                Record::new(format!("{row}, {name}"), NAME, value, "ms").point(
-                    "GET: latency against load",
-                    name,
-                    outcome.rate(),
-                    UNIT,
-                ),
-            );
-        }
+        })?;
+        add(
+            &mut findings,
+            Record::new(&row, NAME, outcome.rate(), UNIT),
+            &outcome,
+            Some("GET: latency against load"),
+        );
     }
     Ok(findings)
+}
+
+/// A rate with its CPU, and its latencies, which go into the chart if there is one.
+fn add(findings: &mut Findings, record: Record, outcome: &Outcome, chart: Option<&str>) {
+    let row = record.row.clone();
+    let microseconds = |seconds: f64| 1e6 * seconds / outcome.tally.completed.max(1) as f64;
+    let servers = microseconds(
+        outcome
+            .watched
+            .iter()
+            .map(|watched| watched.cpu_seconds)
+            .sum(),
+    );
+    let client = microseconds(outcome.client_cpu.iter().sum());
+    let cpu = format!("CPU a request: servers {servers:.1} us, client {client:.1} us");
+    findings.add(record.notes(outcome.labels()).notes([cpu]));
+    let latency = outcome.latency;
+    for (name, value) in [
+        ("p50", latency.p50),
+        ("p99", latency.p99),
+        ("p99.9", latency.p999),
+    ] {
+        let mut record = Record::new(format!("{row}, {name}"), NAME, value, "ms");
+        if let Some(chart) = chart {
+            record = record.point(chart, name, outcome.rate(), UNIT);
+        }
+        findings.add(record);
+    }
 }

@@ -12,6 +12,12 @@
 //! | [`options`] | what a run is asked to do |
 //! | [`definition`] | reads a data file: its short form, changes from the command line |
 //! | [`system`] | the system under test: a private cluster and a gateway, with all their processes |
+//! | [`event_batch`] | batches of events in each format, and what they add up to |
+//! | [`event_table`] | the table that takes them, compared with what was acknowledged |
+//! | [`events`] | formats, batch sizes, levels of acknowledgement |
+//! | [`shards`] | the gateway's workers and sessions, one to many |
+//! | [`durability`] | small commits by level of acknowledgement; point reads |
+//! | [`sql_loop`] | closed loops of one prepared statement |
 //! | [`ceiling`] | trivial GETs: what the HTTP server alone does |
 //! | [`record`] | a figure with its bar |
 //! | [`findings`] | the records of a run, its table and its files |
@@ -26,6 +32,15 @@ pub mod options;
 pub mod definition;
 
 pub mod system;
+
+pub mod event_batch;
+pub mod event_table;
+
+pub mod events;
+pub mod shards;
+
+pub mod durability;
+pub mod sql_loop;
 
 pub mod ceiling;
 

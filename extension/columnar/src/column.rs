@@ -262,6 +262,40 @@ impl Column {
         self.append_validity(validity, rows);
     }
 
+    /// As [`extend_fixed`](Self::extend_fixed), with values that `fill` writes over zeros, where the lane will have them. The
+    /// column is unchanged by an error.
+    ///
+    /// # Errors
+    /// What `fill` says.
+    ///
+    /// # Panics
+    /// If the kind is not [`LaneKind::Fixed`] without padding, or there are not `rows` bits.
+    pub fn extend_fixed_with<E>(
+        &mut self,
+        validity: Option<&[u64]>,
+        rows: usize,
+        fill: impl FnOnce(&mut [u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        assert_validity(validity, rows);
+        let Body::Fixed {
+            width,
+            stride,
+            values,
+        } = &mut self.body
+        else {
+            refuse(self.kind, "values of fixed width")
+        };
+        assert_eq!(width, stride, "values without padding");
+        let before = values.len();
+        values.extend_zeros(rows * *width);
+        if let Err(error) = fill(&mut values[before..]) {
+            values.truncate(before);
+            return Err(error);
+        }
+        self.append_validity(validity, rows);
+        Ok(())
+    }
+
     /// Appends `rows` bools, one bit each. Bits past `rows` are ignored.
     ///
     /// # Panics

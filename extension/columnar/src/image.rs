@@ -13,8 +13,8 @@
 //!
 //! | bits | encoding byte |
 //! |---|---|
-//! | 0-4 | encoding, see below; 8 to 31 are free (bit packing and its kin come with sealing) |
-//! | 5-6 | width of item lengths: 0 = 1 byte, 1 = 2 bytes, 2 = 4 bytes; 0 where there are none |
+//! | 0-4 | encoding, see below; 9 to 31 are free (bit packing and its kin come with sealing) |
+//! | 5-6 | width of item lengths or offsets: 0 = 1 byte, 1 = 2 bytes, 2 = 4 bytes; 0 where there are none |
 //! | 7 | the body begins with a validity bitmap: one bit a row, 1 = not NULL, whole bytes, rest 0 |
 //!
 //! | | encoding | body after the bitmap |
@@ -27,6 +27,7 @@
 //! | 5 | one item | its bytes |
 //! | 6 | items | a length for each row that is not NULL, then their bytes |
 //! | 7 | dictionary | varint: items, at least 1; a length an item; their bytes; a code a row |
+//! | 8 | offsets | for integers of 2, 4 or 8 bytes: the least of them; what each row's is above it, in fewer bytes |
 //!
 //! Codes take 1 byte in a dictionary of up to 256 items, 2 of up to 65,536, else 4. Under a NULL lies
 //! code 0 when written and anything when read.
@@ -41,6 +42,7 @@ use crate::error::{Error, Result};
 use crate::kind::LaneKind;
 use crate::limits::{COLUMNS_MAX, IMAGE_ROWS_MAX};
 
+mod offsets;
 mod read;
 mod write;
 
@@ -60,6 +62,7 @@ const VALUES: u8 = 4;
 const ONE_ITEM: u8 = 5;
 const ITEMS: u8 = 6;
 const DICTIONARY: u8 = 7;
+const OFFSETS: u8 = 8;
 
 const ENCODING_MASK: u8 = 0b0001_1111;
 const WIDTH_SHIFT: u32 = 5;
@@ -226,6 +229,30 @@ impl<'a> Image<'a> {
                 into.extend_fixed(values, validity, rows);
                 Ok(())
             }
+            (
+                OFFSETS,
+                LaneKind::Fixed {
+                    width: width @ (2 | 4 | 8),
+                    ..
+                },
+            ) => {
+                let (body, width) = (reader.rest(), usize::from(width));
+                let base_bytes = body.len().saturating_sub(rows * length_width);
+                if base_bytes != width || length_width >= width {
+                    return Err(Error::WidthDiffers {
+                        width,
+                        bytes: base_bytes,
+                    });
+                }
+                let (least, offsets) = body.split_at(width);
+                // The sign is above the bytes that count.
+                let mut base = [0; 8];
+                base[..width].copy_from_slice(least);
+                let base = i64::from_le_bytes(base);
+                let values = offsets::read(offsets, length_width, base, width);
+                into.extend_fixed(&values, validity, rows);
+                Ok(())
+            }
             (ITEMS, LaneKind::Varlena { .. }) => {
                 let valid = validity.map_or(rows, |bits| bits::count_ones(bits, 0, rows));
                 let mut items = reader.items(valid, length_width)?;
@@ -247,7 +274,7 @@ impl<'a> Image<'a> {
                 into.extend_codes(&codes.collect::<Vec<_>>(), &items, validity)
             }
             (ONE_BOOL | BOOLS, _) => Err(differs(kind, "bools")),
-            (ONE_VALUE | VALUES, _) => Err(differs(kind, "values of fixed width")),
+            (ONE_VALUE | VALUES | OFFSETS, _) => Err(differs(kind, "values of fixed width")),
             (ONE_ITEM | ITEMS | DICTIONARY, _) => Err(differs(kind, "items")),
             _ => Err(unknown(part)),
         }

@@ -111,7 +111,7 @@ pub unsafe fn offer(
         base.total_cost = base.startup_cost
             + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
         (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
-        (*path).custom_private = plan::aggregate_private(index, keys, calls, filters, join);
+        (*path).custom_private = plan::engine_private(index, keys, calls, filters, join);
         if let Some(join) = join {
             (*path).custom_paths = tree::list(&[join.path]);
         }

@@ -13,7 +13,7 @@ use super::aggregate_call::{self, KeyShape, Shape};
 use super::answers;
 use super::join_stage::JoinStage;
 use super::own_aggregate::Arrival;
-use super::plan::AggregatePlan;
+use super::plan::EnginePlan;
 use super::prune::Prune;
 use super::state::Static;
 use super::translate::{Scalars, Translation, Translator};
@@ -77,7 +77,7 @@ unsafe extern "C-unwind" fn begin(
 ) {
     // SAFETY: a node of ours, freshly initialised by PostgreSQL.
     unsafe {
-        let plan = AggregatePlan::of((*node).ss.ps.plan.cast());
+        let plan = EnginePlan::of((*node).ss.ps.plan.cast());
         privilege::check_execute(plan.expressions().into_iter());
         let entry: *mut pg_sys::RangeTblEntry =
             ports::list_nth((*estate).es_range_table, plan.index as i32 - 1);
@@ -167,7 +167,7 @@ struct Program {
 
 impl Program {
     unsafe fn of(
-        plan: &AggregatePlan,
+        plan: &EnginePlan,
         node: *mut pg_sys::CustomScanState,
         arrival: Arrival,
     ) -> Translation<Program> {
@@ -275,7 +275,7 @@ unsafe fn read(
     unsafe {
         let estate = (*node).ss.ps.state;
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let plan = AggregatePlan::of(scan);
+        let plan = EnginePlan::of(scan);
         let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
         // What translation leaves behind has to live as long as the scan.
         let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
@@ -360,7 +360,7 @@ unsafe extern "C-unwind" fn explain_aggregate(
     // SAFETY: a node of ours, and EXPLAIN's live structures.
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let plan = AggregatePlan::of(scan);
+        let plan = EnginePlan::of(scan);
         explain::table(plan.index, output);
         explain::expressions(c"Group Key", node, &plan.keys, ancestors, output);
         if let Some(join) = &plan.join {

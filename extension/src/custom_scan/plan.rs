@@ -86,11 +86,11 @@ pub fn time_join_path_methods() -> *const pg_sys::CustomPathMethods {
     &raw const TIME_JOIN_PATH.0
 }
 
-/// What an aggregating path remembers until it is planned.
+/// What a path of `LanesAggregate` or `LanesTimeJoin` remembers until it is planned.
 ///
 /// # Safety
 /// The lists are null or live.
-pub unsafe fn aggregate_private(
+pub unsafe fn engine_private(
     index: u32,
     keys: *mut pg_sys::List,
     calls: *mut pg_sys::List,
@@ -199,7 +199,7 @@ unsafe fn plan_of_parts(
     target: *mut pg_sys::List,
     children: *mut pg_sys::List,
 ) -> *mut pg_sys::CustomScan {
-    // SAFETY: the planner's live structures; the path's list is that of `aggregate_private`.
+    // SAFETY: the planner's live structures; the path's list is that of `engine_private`.
     unsafe {
         let private = (*path).custom_private;
         let index = integer(ports::list_nth(private, 0));
@@ -250,8 +250,8 @@ unsafe fn plan_of_parts(
     }
 }
 
-/// The plan of an aggregation, or of a join by time, taken apart.
-pub struct AggregatePlan {
+/// A plan that the engine carries out alone, taken apart: that of `LanesAggregate` or `LanesTimeJoin`.
+pub struct EnginePlan {
     /// What is grouped by; of a join, what it returns.
     pub keys: Vec<*mut pg_sys::Node>,
     pub calls: Vec<*mut pg_sys::Aggref>,
@@ -265,7 +265,7 @@ pub struct AggregatePlan {
     pub index: u32,
 }
 
-impl AggregatePlan {
+impl EnginePlan {
     /// All expressions that the engine evaluates.
     pub fn expressions(&self) -> Vec<*mut pg_sys::Node> {
         let parts = [&self.keys, &self.quals, &self.quals_above];
@@ -284,7 +284,7 @@ impl AggregatePlan {
 
     /// # Safety
     /// `scan` was made by `plan_of_parts`.
-    pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> AggregatePlan {
+    pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> EnginePlan {
         // SAFETY: the caller's promise.
         unsafe {
             let count = |part| integer(ports::list_nth((*scan).custom_private, part)) as usize;
@@ -300,7 +300,7 @@ impl AggregatePlan {
             let join = (ports::list_length(private) > PARTS + 1)
                 .then(|| JoinPlan::decode(ports::list_nth(private, PARTS + 1), &of_join));
             let table = expressions.next().expect("the table's column is last");
-            AggregatePlan {
+            EnginePlan {
                 keys,
                 calls,
                 quals,

@@ -10,7 +10,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::offer::is_lanes_table;
-use super::plan::AggregatePlan;
+use super::plan::EnginePlan;
 use super::row_plan::RowPlan;
 use super::settings::{self, Vectorize};
 use super::{latest_plan, plan, top_n_plan};
@@ -259,7 +259,7 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
                 } else if name == top_n_plan::NAME || name == latest_plan::NAME {
                     ((*scan).scan.scanrelid, RowPlan::of(scan).reasons)
                 } else if is_whole {
-                    let plan = AggregatePlan::of(scan);
+                    let plan = EnginePlan::of(scan);
                     (plan.index, plan.reasons)
                 } else {
                     (0, std::ptr::null_mut())

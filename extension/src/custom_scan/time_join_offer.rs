@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::join_plan::number_types;
 use super::offer::{VECTOR_SHARE, is_lanes_scan, quals};
-use super::plan::{self, aggregate_private};
+use super::plan::{self, engine_private};
 use super::require::{self, About};
 use super::settings::{self, Vectorize};
 use super::time_join::{self, Sides, TimeJoin};
@@ -172,7 +172,7 @@ unsafe fn offer_rows(
             + (*left).tuples * per_row
             + base.rows * pg_sys::cpu_tuple_cost;
         (*path).custom_private =
-            aggregate_private(index, outputs, std::ptr::null_mut(), filters, Some(join));
+            engine_private(index, outputs, std::ptr::null_mut(), filters, Some(join));
         (*path).custom_paths = tree::list(&[join.path]);
         (*path).methods = plan::time_join_path_methods();
         pg_sys::add_path(joined, path.cast());

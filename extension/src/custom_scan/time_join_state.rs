@@ -11,7 +11,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::join_stage::JoinStage;
-use super::plan::AggregatePlan;
+use super::plan::EnginePlan;
 use super::prune::Prune;
 use super::state::Static;
 use super::translate::{Scalars, Translation, Translator, to_datum};
@@ -86,7 +86,7 @@ unsafe extern "C-unwind" fn begin(
 ) {
     // SAFETY: a node of ours, freshly initialised by PostgreSQL.
     unsafe {
-        let plan = AggregatePlan::of((*node).ss.ps.plan.cast());
+        let plan = EnginePlan::of((*node).ss.ps.plan.cast());
         privilege::check_execute(plan.expressions().into_iter());
     }
 }
@@ -147,7 +147,7 @@ impl Running {
         // SAFETY: a node of ours, in execution; the table was locked when the plan was made ready.
         unsafe {
             let estate = (*node).ss.ps.state;
-            let plan = AggregatePlan::of((*node).ss.ps.plan.cast());
+            let plan = EnginePlan::of((*node).ss.ps.plan.cast());
             let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
             let Some(join) = &plan.join else {
                 return Err("no join".into());
@@ -296,7 +296,7 @@ unsafe extern "C-unwind" fn explain_join(
 ) {
     // SAFETY: a node of ours, and EXPLAIN's live structures.
     unsafe {
-        let plan = AggregatePlan::of((*node).ss.ps.plan.cast());
+        let plan = EnginePlan::of((*node).ss.ps.plan.cast());
         explain::table(plan.index, output);
         if let Some(join) = &plan.join {
             explain::text(c"Time Join", &join.describe(), output);

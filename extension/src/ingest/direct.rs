@@ -143,9 +143,9 @@ impl<'a> ColumnFeed<'a> {
                 if self.conversion.is_identity(view.column_type()) {
                     column.extend_fixed(&bytes[first * width..][..rows * width], validity, rows);
                 } else {
-                    self.scratch.clear();
-                    converted(view, self.conversion, first, rows, &mut self.scratch)?;
-                    column.extend_fixed(&self.scratch, validity, rows);
+                    column.extend_fixed_with(validity, rows, |out| {
+                        converted(view, self.conversion, first, out)
+                    })?;
                 }
             }
             Values::Codes { .. } => {
@@ -176,13 +176,12 @@ impl<'a> ColumnFeed<'a> {
     }
 }
 
-/// Values in the attribute's bytes; zeros under NULLs.
+/// Writes values in the attribute's bytes from row `first` on, as many as `out`, which is of zeros, takes. Under NULLs lies anything.
 fn converted(
     view: &ColumnView<'_>,
     conversion: Conversion,
     first: usize,
-    rows: usize,
-    out: &mut Vec<u8>,
+    out: &mut [u8],
 ) -> Result<(), Refusal> {
     match (
         conversion,
@@ -191,36 +190,22 @@ fn converted(
     ) {
         // The hot ones, whole vectors at a time; NULL rows are converted too, for no branch.
         (Conversion::Timestamp, Some(values), _) => {
-            out.resize(rows * 8, 0);
-            for (slot, value) in out
-                .as_chunks_mut::<8>()
-                .0
-                .iter_mut()
-                .zip(&values[first..][..rows])
-            {
+            for (slot, value) in out.as_chunks_mut::<8>().0.iter_mut().zip(&values[first..]) {
                 *slot = convert::timestamp(i64::from_le_bytes(*value)).to_ne_bytes();
             }
         }
         (Conversion::Date, _, Some(values)) => {
-            out.resize(rows * 4, 0);
-            for (slot, value) in out
-                .as_chunks_mut::<4>()
-                .0
-                .iter_mut()
-                .zip(&values[first..][..rows])
-            {
+            for (slot, value) in out.as_chunks_mut::<4>().0.iter_mut().zip(&values[first..]) {
                 *slot = convert::date(i32::from_le_bytes(*value)).to_ne_bytes();
             }
         }
         _ => {
-            let width = conversion.width().unwrap_or(0);
-            for row in first..first + rows {
-                let value = if view.is_null(row) {
-                    0
-                } else {
-                    convert::fixed(view, conversion, row)?
-                };
-                out.extend_from_slice(&value.to_le_bytes()[..width]);
+            let width = conversion.width().unwrap_or(1);
+            for (row, slot) in (first..).zip(out.chunks_exact_mut(width)) {
+                if !view.is_null(row) {
+                    let value = convert::fixed(view, conversion, row)?;
+                    slot.copy_from_slice(&value.to_le_bytes()[..width]);
+                }
             }
         }
     }

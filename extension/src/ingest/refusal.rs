@@ -1,12 +1,14 @@
 use lanes_wire::{BatchError, ColumnType};
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{PgLogLevel, PgSqlErrorCode, function_name};
+use pgrx::{PgLogLevel, PgSqlErrorCode, function_name, pg_sys};
 
 /// Why a batch is not appended.
 #[derive(Debug)]
 pub enum Refusal {
     /// The bytes are no valid batch.
     Batch(BatchError),
+    /// There is no table with this oid, any more.
+    NoTable { table: pg_sys::Oid },
     /// The target is neither a table, a partitioned table nor a foreign table.
     TargetKind { table: String },
     /// A temporary table of another session.
@@ -57,6 +59,12 @@ impl Refusal {
                 Some(
                     "The format is described in the schema batch.fbs of the wire crate.".to_owned(),
                 ),
+            ),
+            Refusal::NoTable { table } => (
+                Code::ERRCODE_UNDEFINED_TABLE,
+                format!("cannot append: there is no table with oid {}", table.to_u32()),
+                None,
+                None,
             ),
             Refusal::TargetKind { table } => (
                 Code::ERRCODE_WRONG_OBJECT_TYPE,

@@ -9,6 +9,7 @@ use pgrx::pg_sys;
 use super::convert::Conversion;
 use super::refusal::Refusal;
 use crate::pg::{datum, ports};
+use crate::table_am::routine;
 
 /// An open table, locked as INSERT locks it. The lock stays until the transaction ends.
 pub struct Target {
@@ -54,11 +55,13 @@ pub enum Way {
 impl Target {
     /// Opens the table for inserting.
     pub fn open(table: pg_sys::Oid) -> Result<Target, Refusal> {
-        // SAFETY: plain calls on an open relation; an unknown oid raises an ERROR.
+        // SAFETY: plain calls; the relation is used only if it could be opened.
         unsafe {
-            let target = Target {
-                relation: pg_sys::table_open(table, pg_sys::RowExclusiveLock as i32),
-            };
+            let relation = pg_sys::try_relation_open(table, pg_sys::RowExclusiveLock as i32);
+            if relation.is_null() {
+                return Err(Refusal::NoTable { table });
+            }
+            let target = Target { relation };
             let form = (*target.relation).rd_rel;
             let name = c"lanes.append()".as_ptr();
             if (*form).relpersistence != pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char {
@@ -274,7 +277,7 @@ impl Target {
             if form.relkind as u8 != pg_sys::RELKIND_RELATION {
                 return Some("the target is partitioned or foreign");
             }
-            if form.relam != pg_sys::get_table_am_oid(c"lanes".as_ptr(), true) {
+            if relation.rd_tableam != routine::routine() {
                 return Some("the target is no lanes table");
             }
             if form.relispartition {

@@ -1,5 +1,6 @@
 //! All metrics of the gateway in one place. Names are documented by their help texts at `/metrics`.
 
+use axum::http::StatusCode;
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{
@@ -16,6 +17,7 @@ pub struct Metrics {
     pub requests: IntCounterVec,
     /// Seconds from head to answer, by route.
     pub request_seconds: HistogramVec,
+    hot_routes: [HotRoute; HOT_ROUTES.len()],
     /// Seconds from receipt to acknowledgement of write requests, by level.
     pub ack_seconds: [Histogram; AckLevel::ALL.len()],
     /// Compressed bytes of write requests.
@@ -56,6 +58,15 @@ pub struct Metrics {
     pub postgres_up: IntGauge,
     /// Open HTTP connections.
     pub connections: IntGauge,
+}
+
+/// The routes that take data.
+const HOT_ROUTES: [&str; 2] = [crate::receive::write::ROUTE, crate::events::write::ROUTE];
+
+struct HotRoute {
+    route: &'static str,
+    stored: IntCounter,
+    seconds: Histogram,
 }
 
 impl Default for Metrics {
@@ -116,17 +127,24 @@ impl Metrics {
             ))
             .expect("process metrics have names of their own");
 
+        let requests = counters(
+            "http_requests_total",
+            "HTTP requests answered.",
+            &["route", "status"],
+        );
+        let request_seconds = histograms(
+            "http_request_duration_seconds",
+            "Seconds from a request's head to its answer.",
+            "route",
+        );
         Self {
-            requests: counters(
-                "http_requests_total",
-                "HTTP requests answered.",
-                &["route", "status"],
-            ),
-            request_seconds: histograms(
-                "http_request_duration_seconds",
-                "Seconds from a request's head to its answer.",
-                "route",
-            ),
+            hot_routes: HOT_ROUTES.map(|route| HotRoute {
+                route,
+                stored: requests.with_label_values(&[route, "204"]),
+                seconds: request_seconds.with_label_values(&[route]),
+            }),
+            requests,
+            request_seconds,
             ack_seconds: by_level(
                 "ack_duration_seconds",
                 "Seconds from a write request's head to its acknowledgement.",
@@ -187,6 +205,25 @@ impl Metrics {
             postgres_up: gauge("postgres_up", "1 while PostgreSQL takes batches."),
             connections: gauge("http_connections", "HTTP connections open."),
             registry,
+        }
+    }
+
+    /// Counts and times a request. Those that succeed on the routes that matter are counted without looking up their labels.
+    pub fn request_ended(&self, route: &str, status: StatusCode, seconds: f64) {
+        let hot = self.hot_routes.iter().find(|hot| hot.route == route);
+        match hot {
+            Some(hot) if status == StatusCode::NO_CONTENT => hot.stored.inc(),
+            _ => self
+                .requests
+                .with_label_values(&[route, status.as_str()])
+                .inc(),
+        }
+        match hot {
+            Some(hot) => hot.seconds.observe(seconds),
+            None => self
+                .request_seconds
+                .with_label_values(&[route])
+                .observe(seconds),
         }
     }
 

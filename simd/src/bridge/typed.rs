@@ -8,12 +8,10 @@ pub(crate) use ffi::*;
 mod ffi {
     unsafe extern "C++" {
         include!("lanes-simd/kernels/aggregate.h");
-        include!("lanes-simd/kernels/arithmetic.h");
         include!("lanes-simd/kernels/group.h");
         include!("lanes-simd/kernels/select.h");
 
         type Comparison = crate::select::Comparison;
-        type Arithmetic = crate::arithmetic::Arithmetic;
 
         #[cxx_name = "compare"]
         unsafe fn compare_i16(
@@ -313,30 +311,6 @@ mod ffi {
         ) -> bool;
         #[cxx_name = "magnitude_within"]
         unsafe fn magnitude_within_f32(values: *const f32, rows: usize, bound: f32) -> bool;
-        #[cxx_name = "arithmetic"]
-        unsafe fn arithmetic_f32(
-            left: *const f32,
-            right: *const f32,
-            rows: usize,
-            arithmetic: Arithmetic,
-            out: *mut f32,
-        );
-        #[cxx_name = "arithmetic_constant"]
-        unsafe fn arithmetic_constant_f32(
-            values: *const f32,
-            constant: f32,
-            rows: usize,
-            arithmetic: Arithmetic,
-            out: *mut f32,
-        );
-        #[cxx_name = "constant_arithmetic"]
-        unsafe fn constant_arithmetic_f32(
-            constant: f32,
-            values: *const f32,
-            rows: usize,
-            arithmetic: Arithmetic,
-            out: *mut f32,
-        );
 
         #[cxx_name = "compare"]
         unsafe fn compare_f64(
@@ -407,29 +381,5 @@ mod ffi {
         ) -> bool;
         #[cxx_name = "magnitude_within"]
         unsafe fn magnitude_within_f64(values: *const f64, rows: usize, bound: f64) -> bool;
-        #[cxx_name = "arithmetic"]
-        unsafe fn arithmetic_f64(
-            left: *const f64,
-            right: *const f64,
-            rows: usize,
-            arithmetic: Arithmetic,
-            out: *mut f64,
-        );
-        #[cxx_name = "arithmetic_constant"]
-        unsafe fn arithmetic_constant_f64(
-            values: *const f64,
-            constant: f64,
-            rows: usize,
-            arithmetic: Arithmetic,
-            out: *mut f64,
-        );
-        #[cxx_name = "constant_arithmetic"]
-        unsafe fn constant_arithmetic_f64(
-            constant: f64,
-            values: *const f64,
-            rows: usize,
-            arithmetic: Arithmetic,
-            out: *mut f64,
-        );
     }
 }

@@ -115,6 +115,8 @@ CREATE UNLOGGED TABLE light (id int) USING lanes;
 SELECT lanes.append('light', :'ids');
 SELECT count(*) FROM light;
 
+SELECT lanes.append(4294967295::oid::regclass, :'ids');
+
 -- Privileges and row security.
 CREATE ROLE lanes_regress_appender;
 SET ROLE lanes_regress_appender;

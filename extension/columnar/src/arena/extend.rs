@@ -217,6 +217,15 @@ fn find_or_make<L: Locks>(
         make()
     })?;
     let pin = SegmentPin::adopt(core, entry, made);
+    // Not under the allocator's lock: it may take the kernel some hundred microseconds.
+    for (index, layout) in layouts.iter().enumerate() {
+        let (lane, bytes) = (
+            pin.column(index).lane.load(Relaxed),
+            layout.lane_bytes(rows_max),
+        );
+        // SAFETY: the lane has so many bytes; where there is none, there are none.
+        unsafe { core.memory.map_for_writing(lane, bytes) };
+    }
     if let Some(before) = before {
         let room = Room {
             core,

@@ -58,4 +58,27 @@ impl Memory {
         // SAFETY: as the caller says.
         unsafe { self.base.add(offset as usize) }
     }
+    /// Says that `bytes` bytes from `offset` on are about to be written: the kernel then maps their pages all at once, which takes
+    /// half of the time that a fault for each takes. Where it cannot, nothing happens.
+    ///
+    /// # Safety
+    /// The bytes lie within the area.
+    pub(super) unsafe fn map_for_writing(self, offset: u64, bytes: u64) {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        {
+            const PAGE_BYTES: usize = 4096;
+            // SAFETY: as the caller says.
+            let start = unsafe { self.bytes(offset) };
+            let skipped = (start as usize).next_multiple_of(PAGE_BYTES) - start as usize;
+            let bytes = (bytes as usize).saturating_sub(skipped) / PAGE_BYTES * PAGE_BYTES;
+            if bytes > 0 {
+                // SAFETY: whole pages of the area, whose contents this does not change.
+                unsafe {
+                    libc::madvise(start.add(skipped).cast(), bytes, libc::MADV_POPULATE_WRITE);
+                }
+            }
+        }
+        #[cfg(not(all(target_os = "linux", not(miri))))]
+        let _ = (offset, bytes);
+    }
 }

@@ -210,3 +210,28 @@ fn a_value_of_another_width_is_refused() {
     });
     column.push_fixed(&[0; 3]);
 }
+
+#[test]
+fn values_are_filled_in_place_or_not_at_all() {
+    let mut column = Column::new(LaneKind::Fixed {
+        width: 4,
+        stride: 4,
+        number: Number::Signed,
+    });
+    column.push_fixed(&7_i32.to_le_bytes());
+    let fill = |out: &mut [u8]| {
+        assert_eq!(out, [0; 8]);
+        out[4..].copy_from_slice(&9_i32.to_le_bytes());
+        Ok::<_, ()>(())
+    };
+    column.extend_fixed_with(Some(&[0b10]), 2, fill).unwrap();
+    let before = column.byte_len();
+    let refused = column.extend_fixed_with(None, 100, |out| {
+        out[0] = 1;
+        Err("no")
+    });
+    assert_eq!(refused, Err("no"));
+    assert_eq!((column.rows(), column.byte_len()), (3, before));
+    let value = |value: i32| Some(value.to_le_bytes().to_vec());
+    assert_column(&column, &[value(7), None, value(9)]);
+}

@@ -126,6 +126,48 @@ proptest! {
     }
 }
 
+#[test]
+fn integers_close_to_each_other_take_few_bytes() {
+    let check = |kind: LaneKind, values: &[Option<i64>], body_bytes: Option<usize>| {
+        let LaneKind::Fixed { width, .. } = kind else {
+            unreachable!()
+        };
+        let values: Vec<Value> = values
+            .iter()
+            .map(|value| value.map(|value| value.to_le_bytes()[..usize::from(width)].to_vec()))
+            .collect();
+        let bytes = image_of(&[build(kind, &values)]);
+        let image = Image::parse(&bytes).unwrap();
+        let is_offsets = image.columns[0].encoding & ENCODING_MASK == OFFSETS;
+        assert_eq!(
+            is_offsets.then_some(image.columns[0].body.len()),
+            body_bytes
+        );
+        let mut column = Column::new(kind);
+        image.decode(0, kind, None, &mut column).unwrap();
+        assert_column(&column, &values);
+    };
+    let int2 = LaneKind::Fixed {
+        width: 2,
+        stride: 2,
+        number: Number::Signed,
+    };
+    let ten = |step: i64, base: i64| (0..10).map(|i| Some(base + i * step)).collect::<Vec<_>>();
+    check(int2, &ten(-28, -5), Some(2 + 10));
+    check(INT4, &ten(7_000, -30_000), Some(4 + 20));
+    check(INT4, &ten(8_000, -30_000), None);
+    check(INT8, &ten(1, i64::MIN), Some(8 + 10));
+    check(INT8, &ten(1_000, i64::MAX - 9_000), Some(8 + 20));
+    check(INT8, &ten(477_218_588, -7), Some(8 + 40));
+    check(INT8, &ten(477_218_589, -7), None);
+    check(INT8, &[Some(i64::MIN), Some(i64::MAX), Some(0)], None);
+    // Too few rows to pay for the base; a NULL, whose bytes are zero, is not in the way.
+    check(INT8, &ten(1, 1 << 40)[..1], None);
+    let mut with_null = ten(1, 1 << 40);
+    with_null[3] = None;
+    check(INT8, &with_null, Some(2 + 8 + 10));
+}
+
 /// Touches every row, for Miri.
 fn read_all(column: &Column) {
     let lane = column.lane();
@@ -356,7 +398,7 @@ fn hostile_bodies_are_refused() {
         &[0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         INT4
     )));
-    for encoding in [8, 31, ITEMS | 3 << WIDTH_SHIFT] {
+    for encoding in [9, 31, ITEMS | 3 << WIDTH_SHIFT] {
         assert_eq!(
             decode(0, encoding, &[], TEXT),
             Err(Error::Encoding { encoding })

@@ -1,8 +1,9 @@
 //! Writing an image: the smallest form of each column is chosen first, then all is written once.
 
+use super::offsets::{self, Offsets};
 use super::{
-    ALL_NULL, BOOLS, CHECKED_OFFSET, CHECKSUM_OFFSET, DICTIONARY, HAS_VALIDITY, ITEMS, ONE_BOOL,
-    ONE_ITEM, ONE_VALUE, VALUES, VERSION, WIDTH_SHIFT, checksum, code_width,
+    ALL_NULL, BOOLS, CHECKED_OFFSET, CHECKSUM_OFFSET, DICTIONARY, HAS_VALIDITY, ITEMS, OFFSETS,
+    ONE_BOOL, ONE_ITEM, ONE_VALUE, VALUES, VERSION, WIDTH_SHIFT, checksum, code_width,
 };
 use crate::bits;
 use crate::body::Body;
@@ -18,8 +19,10 @@ const VARINT_BYTES_MAX: usize = 5;
 struct Plan {
     /// The encoding byte, without the width of lengths.
     encoding: u8,
-    /// Bytes of an item's length, where there are items.
+    /// Bytes of an item's length, where there are items, or of an offset.
     length_width: usize,
+    /// What offsets are above.
+    base: i64,
     /// Bytes of the body.
     bytes: usize,
 }
@@ -98,9 +101,11 @@ fn plan(column: &Column) -> Plan {
         return Plan {
             encoding: ALL_NULL,
             length_width: 1,
+            base: 0,
             bytes: 0,
         };
     }
+    let mut base = 0;
     let (encoding, length_width, bytes) = match column.body() {
         // All NULL, so it has been dealt with.
         Body::Absent => (ALL_NULL, 1, 0),
@@ -120,6 +125,9 @@ fn plan(column: &Column) -> Plan {
             let value = |row: usize| &values[row * stride..row * stride + width];
             if is_constant(column, |a, b| value(a) == value(b)) {
                 (ONE_VALUE, 1, *width)
+            } else if let Some(offsets) = offsets::plan(column.kind(), values, column.validity()) {
+                base = offsets.base;
+                (OFFSETS, offsets.width, width + rows * offsets.width)
             } else {
                 (VALUES, 1, rows * width)
             }
@@ -165,11 +173,13 @@ fn plan(column: &Column) -> Plan {
         None => Plan {
             encoding,
             length_width,
+            base,
             bytes,
         },
         Some(_) => Plan {
             encoding: encoding | HAS_VALIDITY,
             length_width,
+            base,
             bytes: bytes + rows.div_ceil(8),
         },
     }
@@ -214,6 +224,14 @@ fn write_body(column: &Column, plan: &Plan, out: &mut Vec<u8>) {
         ) => {
             let start = first() * stride;
             out.extend_from_slice(&values[start..start + width]);
+        }
+        (OFFSETS, Body::Fixed { width, values, .. }) => {
+            let offsets = Offsets {
+                base: plan.base,
+                width: plan.length_width,
+            };
+            out.extend_from_slice(&offsets.base.to_le_bytes()[..*width]);
+            offsets::write(values, *width, offsets, out);
         }
         (
             _,

@@ -48,7 +48,7 @@ impl Given {
         *self.validity = found.words;
         let values = &column.values[..];
         with_number!(self.number, T => {
-            let out = self.typed::<T>();
+            let (out, _) = self.parts::<T>();
             found.for_each(|row| out[row] = T::of_scalar(Scalar(values[places[row] as usize])));
         });
         if let Some(valid) = &column.valid {
@@ -67,22 +67,17 @@ impl Given {
 
     /// Sets the number of a row.
     pub(super) fn set<T: Number>(&mut self, row: usize, value: T) {
-        self.typed::<T>()[row] = value;
-        self.validity[row / 64] |= 1 << (row % 64);
+        let (values, validity) = self.parts::<T>();
+        values[row] = value;
+        validity[row / 64] |= 1 << (row % 64);
     }
 
     /// The numbers, and the words that say which are not NULL.
     pub(super) fn parts<T: Number>(&mut self) -> (&mut [T], &mut [u64; VECTOR_WORDS]) {
         debug_assert_eq!(T::TYPE, self.number);
-        // SAFETY: as for `typed`.
+        // SAFETY: no number is wider than 64 bits nor aligned more strictly, and every pattern of bits is one.
         let values =
             unsafe { std::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), VECTOR_ROWS) };
         (values, &mut self.validity)
-    }
-
-    fn typed<T: Number>(&mut self) -> &mut [T] {
-        debug_assert_eq!(T::TYPE, self.number);
-        // SAFETY: no number is wider than 64 bits nor aligned more strictly, and every pattern of bits is one.
-        unsafe { std::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), VECTOR_ROWS) }
     }
 }

@@ -6,6 +6,11 @@
 //! How many right rows come before each left row is found first, a vector at a time. A right row that does not count goes to a
 //! cell that nobody reads ([`IGNORED`]), a left row without a key reads one that nobody writes ([`NOTHING`]).
 //!
+//! Rows are not taken one by one, as whose turn it is cannot be predicted, but in blocks of right rows: all of a block write their
+//! cells, each of them remembering what it replaced, before the left rows among them look there. A left row that finds a row past
+//! its own time goes back to what that one replaced, and on. With many keys that is rare; a vector in which it is not
+//! ([`STEPS_BACK_MAX`]) has the rows of its window taken in turns from then on, which costs the same whatever the keys.
+//!
 //! Places are of the right side's window under way. When it goes, what cells found in it is copied ([`Merge::leave_window`]): each
 //! cell then refers to the copy. That takes time in proportion to the keys or to the rows of the window, whichever are fewer.
 
@@ -28,6 +33,11 @@ const CELLS_BEFORE: usize = 2;
 const NONE: u32 = u32::MAX;
 /// In a cell: the rest is a key whose row was copied.
 const COPIED: u32 = 1 << 31;
+
+/// Right rows of a block.
+const BLOCK_ROWS: usize = 32;
+/// Steps back that pay, for the rows of a vector. Tests have small vectors.
+const STEPS_BACK_MAX: usize = if cfg!(test) { 8 } else { VECTOR_ROWS / 8 };
 
 /// A column of the right side.
 struct Column {
@@ -70,6 +80,10 @@ pub struct Merge {
     window_ids: Vec<i32>,
     /// For left rows: how many rows of the right vector they have passed.
     passed: Box<[u32; VECTOR_ROWS]>,
+    /// For right rows: what they replaced in their cells.
+    replaced: Box<[u32; VECTOR_ROWS]>,
+    /// Whether rows of the window are taken in turns.
+    in_turns: bool,
     /// Of the rows of both vectors in the order of their times: 1 where it is a left row.
     is_left: Box<[u8; 2 * VECTOR_ROWS]>,
     /// What the left vector's rows have found, and room for one more.
@@ -97,6 +111,8 @@ impl Merge {
                 .collect(),
             window_ids: Vec::new(),
             passed: Box::new([0; VECTOR_ROWS]),
+            replaced: Box::new([0; VECTOR_ROWS]),
+            in_turns: false,
             is_left: Box::new([0; 2 * VECTOR_ROWS]),
             places: Box::new([NONE; VECTOR_ROWS + 1]),
         }
@@ -151,15 +167,73 @@ impl Merge {
                 _ if done < left_rows => right_rows,
                 done => *passed.add(done - 1) as usize,
             };
-            let is_left = self.is_left.as_mut_ptr();
+            if self.in_turns {
+                self.take_turns(done, taken);
+            } else {
+                self.in_turns = self.take_blocks(done, taken) > STEPS_BACK_MAX;
+            }
+            (self.left.next, self.right.next) = (left_next + done, right_next + taken);
+        }
+    }
+
+    /// Takes the next `done` left and `taken` right rows, a block of right rows at a time; gives how many steps back it took.
+    ///
+    /// # Safety
+    /// There are so many, `passed` says how many of the right rows each of the left ones has passed, and there are cells for their
+    /// ids.
+    unsafe fn take_blocks(&mut self, done: usize, taken: usize) -> usize {
+        let base = self.base + self.right.next as u32;
+        let (cells, passed) = (self.cells.as_mut_ptr(), self.passed.as_ptr());
+        let replaced = self.replaced.as_mut_ptr();
+        let (mut left_row, mut right_row, mut steps_back) = (0, 0, 0);
+        // SAFETY: the caller's promise; a place past those that a left row has passed is one of a row of this call.
+        unsafe {
+            let left_ids = self.left.ids.as_ptr().add(self.left.next);
+            let right_ids = self.right.ids.as_ptr().add(self.right.next);
+            let places = self.places.as_mut_ptr().add(self.left.next);
+            loop {
+                let end = (right_row + BLOCK_ROWS).min(taken);
+                while right_row < end {
+                    let cell = cells.add(cell_of(*right_ids.add(right_row)));
+                    *replaced.add(right_row) = *cell;
+                    *cell = base + right_row as u32;
+                    right_row += 1;
+                }
+                let is_last = end == taken;
+                while left_row < done && (is_last || *passed.add(left_row) < end as u32) {
+                    let mut place = *cells.add(cell_of(*left_ids.add(left_row)));
+                    let limit = base + *passed.add(left_row);
+                    // What is no place in the window is below zero.
+                    while place as i32 >= limit as i32 {
+                        place = *replaced.add((place - base) as usize);
+                        steps_back += 1;
+                    }
+                    *places.add(left_row) = place;
+                    left_row += 1;
+                }
+                if is_last {
+                    return steps_back;
+                }
+            }
+        }
+    }
+
+    /// As [`Merge::take_blocks`], a row at a time.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn take_turns(&mut self, done: usize, taken: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let (passed, is_left) = (self.passed.as_ptr(), self.is_left.as_mut_ptr());
             is_left.write_bytes(0, done + taken);
             for row in 0..done {
                 *is_left.add(row + *passed.add(row) as usize) = 1;
             }
-            let left_ids = self.left.ids.as_ptr().add(left_next);
-            let right_ids = self.right.ids.as_ptr().add(right_next);
-            let places = self.places.as_mut_ptr().add(left_next);
-            let (cells, base) = (self.cells.as_mut_ptr(), self.base + right_next as u32);
+            let left_ids = self.left.ids.as_ptr().add(self.left.next);
+            let right_ids = self.right.ids.as_ptr().add(self.right.next);
+            let places = self.places.as_mut_ptr().add(self.left.next);
+            let (cells, base) = (self.cells.as_mut_ptr(), self.base + self.right.next as u32);
             // Which side's turn it is is not predictable, so both do the same: a right row writes its place into its cell, a left
             // row what it found there, and it takes that; what a right row takes is taken again by the next left row.
             let mut left_row = 0;
@@ -177,7 +251,6 @@ impl Merge {
                 *places.add(left_row) = place;
                 left_row += usize::from(is_left);
             }
-            (self.left.next, self.right.next) = (left_next + done, right_next + taken);
         }
     }
 
@@ -254,6 +327,7 @@ impl SideBySide for Merge {
         for column in &mut self.columns {
             column.window = Operand::Null;
         }
+        self.in_turns = false;
     }
 
     fn is_left_done(&self) -> bool {
@@ -318,8 +392,19 @@ fn give<T: Number>(
     while next < rows.end {
         // A word of validity at a time: it is kept in a register.
         let word = next / 64;
+        let end = rows.end.min((word + 1) * 64);
+        let found = &places[next..end];
+        if !window.is_null() && found.iter().fold(0, |all, place| all | place) & COPIED == 0 {
+            for (value, place) in values[next..end].iter_mut().zip(found) {
+                // SAFETY: the place is one of the window under way, which the column covers.
+                *value = unsafe { *window.add(*place as usize) };
+            }
+            validity[word] |= (u64::MAX >> (64 - found.len())) << (next % 64);
+            next = end;
+            continue;
+        }
         let mut valid_rows = 0;
-        for row in next..rows.end.min((word + 1) * 64) {
+        for row in next..end {
             let place = places[row];
             let lies_in_window = place & COPIED == 0;
             let (value, valid) = if place != NONE && !lies_in_window {
@@ -343,6 +428,6 @@ fn give<T: Number>(
             valid_rows |= u64::from(valid) << (row % 64);
         }
         validity[word] |= valid_rows;
-        next = (word + 1) * 64;
+        next = end;
     }
 }

@@ -7,6 +7,10 @@
 //! ```
 //! Bounds never decrease, so a row that has left is never wanted again. Memory is that of the queues: the rows of one window for
 //! each key, as rows leave when others of their key come, too.
+//!
+//! Whose turn it is cannot be predicted, so right rows are queued a block at a time, before the left rows among them: those past
+//! the upper bound of a left row are left out at the back of its queue. Where windows are short most of them are empty, so the
+//! time of each key's latest row lies apart: it tells that a queue is done with, which need not be looked at then.
 
 use super::given::Given;
 use super::side_by_side::{IGNORED, LeftTimes, NOTHING, Side, SideBySide};
@@ -25,6 +29,9 @@ const COLUMNS: usize = 2;
 /// Columns that a row can have.
 pub const COLUMNS_MAX: usize = 64;
 
+/// Right rows that are queued at a time.
+const BLOCK_ROWS: usize = 32;
+
 /// Rows of one key in the order of their times.
 #[derive(Default)]
 struct Queue {
@@ -42,8 +49,7 @@ impl Queue {
             return;
         }
         while self.head < all {
-            let time = self.words[self.head + TIME] as i64;
-            if time > lower || time == lower && inclusive {
+            if !is_before(self.words[self.head + TIME] as i64, lower, inclusive) {
                 break;
             }
             self.head += stride;
@@ -51,17 +57,46 @@ impl Queue {
         self.tidy();
     }
 
+    /// All rows leave.
+    #[inline]
+    fn clear(&mut self) {
+        self.words.clear();
+        self.head = 0;
+    }
+
+    /// The rows that have not left and are not past an upper bound.
+    #[inline]
+    fn up_to(&self, upper: i64, inclusive: bool, stride: usize) -> &[u64] {
+        let mut end = self.words.len();
+        while end > self.head && is_after(self.words[end - stride + TIME] as i64, upper, inclusive)
+        {
+            end -= stride;
+        }
+        &self.words[self.head..end]
+    }
+
     /// Forgets rows that have left: at once if all have, so that short queues stay in a few cache lines, else when they are the
     /// greater part, so that each row is moved once at most.
     fn tidy(&mut self) {
         if self.head == self.words.len() {
-            self.words.clear();
-            self.head = 0;
+            self.clear();
         } else if self.head > 64 && self.head * 2 > self.words.len() {
             self.words.drain(..self.head);
             self.head = 0;
         }
     }
+}
+
+/// Whether a time is before a lower bound, of which rows of this very time are `inclusive`.
+#[inline]
+fn is_before(time: i64, lower: i64, inclusive: bool) -> bool {
+    (time < lower) | ((time == lower) & !inclusive)
+}
+
+/// Whether a time is past an upper bound, of which rows of this very time are `inclusive`.
+#[inline]
+fn is_after(time: i64, upper: i64, inclusive: bool) -> bool {
+    (time > upper) | ((time == upper) & !inclusive)
 }
 
 /// Both sides under way.
@@ -72,6 +107,8 @@ pub struct Sliding {
     numbers: Vec<NumberType>,
     columns: Vec<Operand>,
     queues: Vec<Queue>,
+    /// The time of the row of each key that was queued last; the least if there was none.
+    latest: Vec<i64>,
     left: Side,
     selection: Selection,
     left_times: LeftTimes,
@@ -123,6 +160,7 @@ impl Sliding {
             calls,
             columns: Vec::new(),
             queues: Vec::new(),
+            latest: Vec::new(),
             left: Side::new(),
             selection: Selection::NONE,
             left_times: LeftTimes {
@@ -152,7 +190,12 @@ impl Sliding {
         }
         let stride = self.stride();
         let queue = &mut self.queues[id as usize];
-        queue.leave(lower, self.lower_inclusive, stride);
+        let latest = std::mem::replace(&mut self.latest[id as usize], time);
+        if is_before(latest, lower, self.lower_inclusive) {
+            queue.clear();
+        } else {
+            queue.leave(lower, self.lower_inclusive, stride);
+        }
         queue.words.reserve(stride);
         let (at, place) = (queue.words.len(), self.base + row);
         let mut valid_columns = 0;
@@ -170,6 +213,19 @@ impl Sliding {
         }
     }
 
+    /// Puts the next rows of the right vector into their queues.
+    ///
+    /// # Safety
+    /// As for [`Sliding::push`].
+    unsafe fn push_block(&mut self, lower: i64) {
+        let end = (self.right.next + BLOCK_ROWS).min(self.right.rows);
+        for row in self.right.next..end {
+            // SAFETY: the caller's promise.
+            unsafe { self.push(row, *self.right_times.add(row), lower) };
+        }
+        self.right.next = end;
+    }
+
     /// Aggregates for a row of the left vector.
     ///
     /// # Safety
@@ -181,10 +237,15 @@ impl Sliding {
         let id = self.left.ids[row];
         if id != NOTHING {
             // SAFETY: the caller's promise.
-            let lower = unsafe { *self.left_times.lower.add(row) };
-            let queue = &mut self.queues[id as usize];
-            queue.leave(lower, self.lower_inclusive, stride);
-            words = &queue.words[queue.head..];
+            let (lower, upper) = unsafe {
+                let times = self.left_times;
+                (*times.lower.add(row), *times.upper.add(row))
+            };
+            if !is_before(self.latest[id as usize], lower, self.lower_inclusive) {
+                let queue = &mut self.queues[id as usize];
+                queue.leave(lower, self.lower_inclusive, stride);
+                words = queue.up_to(upper, self.upper_inclusive, stride);
+            }
         }
         let rows = Queued {
             words,
@@ -228,6 +289,7 @@ impl SideBySide for Sliding {
     fn make_room(&mut self, keys: usize) {
         if self.queues.len() < keys {
             self.queues.resize_with(keys, Queue::default);
+            self.latest.resize(keys, i64::MIN);
         }
     }
 
@@ -250,14 +312,12 @@ impl SideBySide for Sliding {
             while let Some(row) = self.selection.next(self.left.next) {
                 self.left.next = row;
                 let upper = *self.left_times.upper.add(row);
-                let lower = *self.left_times.lower.add(row);
                 while !self.right.is_done() {
                     let time = *self.right_times.add(self.right.next);
-                    if time > upper || time == upper && !self.upper_inclusive {
+                    if is_after(time, upper, self.upper_inclusive) {
                         break;
                     }
-                    self.push(self.right.next, time, lower);
-                    self.right.next += 1;
+                    self.push_block(*self.left_times.lower.add(row));
                 }
                 if self.right.is_done() {
                     return Ok(());
@@ -286,6 +346,7 @@ impl SideBySide for Sliding {
 
     fn bytes(&self) -> usize {
         let queues = self.queues.iter().map(|queue| queue.words.capacity() * 8);
-        self.queues.capacity() * size_of::<Queue>() + queues.sum::<usize>()
+        let keys = self.queues.capacity() * size_of::<Queue>() + self.latest.capacity() * 8;
+        keys + queues.sum::<usize>()
     }
 }

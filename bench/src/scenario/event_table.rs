@@ -1,0 +1,123 @@
+//! The table that takes the events of one load, and the comparison of what it holds with what was acknowledged.
+
+use super::event_batch::{COLUMNS, EventRequests, SERVICES};
+use super::system::System;
+use crate::load::Outcome;
+use lanes_tests::error::{Error, Result};
+use lanes_tests::provision::GATEWAY;
+use postgres::Client;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A table of its own for each load: a gateway that knows an earlier one by its identity would first have to learn otherwise,
+/// which is no part of what is measured.
+pub struct EventTable {
+    client: Client,
+    name: String,
+}
+
+impl EventTable {
+    /// Makes a table, and removes those of earlier loads.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    pub fn create(system: &System, logged: bool) -> Result<EventTable> {
+        let mut client = system.connect()?;
+        let kind = if logged { "" } else { "UNLOGGED" };
+        for row in client.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename ~ '^events_[0-9]+$'", &[])? {
+            client.batch_execute(&format!("DROP TABLE public.{}", row.get::<_, &str>(0)))?;
+        }
+        static TABLES: AtomicU64 = AtomicU64::new(0);
+        let name = format!("events_{}", TABLES.fetch_add(1, Ordering::Relaxed));
+        client.batch_execute(&format!(
+            "SET search_path = public;
+             CREATE {kind} TABLE {name} ({COLUMNS}) USING lanes;
+             GRANT INSERT, SELECT ON {name} TO {GATEWAY}"
+        ))?;
+        // What an earlier load has left to be written is none of this one's business.
+        client.batch_execute("CHECKPOINT")?;
+        Ok(EventTable { client, name })
+    }
+
+    /// Its name in URLs.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Compares count and sums with those of the requests that were acknowledged.
+    ///
+    /// # Errors
+    /// They differ. Where requests failed without an answer, nobody knows whether they were stored: then nothing that was
+    /// acknowledged may be missing, and no more may be there than was sent.
+    pub fn verify(mut self, requests: &EventRequests, outcome: &Outcome) -> Result<()> {
+        let row = self.client.query_one(
+            &format!("SELECT count(*), coalesce(sum(duration::float8), 0), count(*) FILTER (WHERE is_error) FROM {}", self.name),
+            &[],
+        )?;
+        let found: (i64, f64, i64) = (row.get(0), row.get(1), row.get(2));
+        let acknowledged = outcome.acknowledged();
+        let expected = requests.sums(acknowledged, outcome.tally.checksum);
+        if acknowledged == 0 {
+            return Err(Error::Other(format!(
+                "nothing was acknowledged: {}",
+                outcome.labels().join("; ")
+            )));
+        }
+        if outcome.failed() > 0 {
+            let most = expected.rows + outcome.failed() * requests.rows() as u64;
+            return match (expected.rows..=most).contains(&(found.0 as u64)) {
+                true => Ok(()),
+                false => Err(Error::Other(format!(
+                    "{} events are stored; {} were acknowledged, {most} sent",
+                    found.0, expected.rows
+                ))),
+            };
+        }
+        if found
+            != (
+                expected.rows as i64,
+                expected.durations,
+                expected.errors as i64,
+            )
+        {
+            return Err(Error::Other(format!(
+                "the table holds (events, sum of durations, errors) {found:?}; acknowledged were {expected:?}"
+            )));
+        }
+        self.verify_services(requests, acknowledged)
+    }
+
+    /// Each name has as many events as its places in a batch make.
+    fn verify_services(&mut self, requests: &EventRequests, acknowledged: u64) -> Result<()> {
+        let rows = self.client.query(
+            &format!(
+                "SELECT service, count(*) FROM {} GROUP BY service",
+                self.name
+            ),
+            &[],
+        )?;
+        let mut found: Vec<(String, i64)> =
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        found.sort();
+        let count = |place: usize| {
+            requests.rows() / SERVICES.len() + usize::from(place < requests.rows() % SERVICES.len())
+        };
+        let mut expected: Vec<(String, i64)> = SERVICES
+            .iter()
+            .enumerate()
+            .map(|(place, name)| {
+                (
+                    (*name).to_owned(),
+                    (count(place) as u64 * acknowledged) as i64,
+                )
+            })
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        expected.sort();
+        match found == expected {
+            true => Ok(()),
+            false => Err(Error::Other(format!(
+                "events by service are {found:?}; acknowledged were {expected:?}"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Batches of events through `POST /api/v1/events/{table}`: formats, batch sizes, levels of acknowledgement, logged and unlogged tables.
+//!
+//! Each row of the data file is a closed loop at several numbers of connections, of which the lowest that reaches 95 % of the peak is
+//! quoted, and an open loop at a share of that rate for latencies without omission. Each load gets a new table, and what the table holds
+//! afterwards is compared with what was acknowledged before a figure is shown.
+
+use super::definition::Run;
+use super::event_batch::{EventRequests, Format};
+use super::event_table::EventTable;
+use super::findings::Findings;
+use super::record::{Bar, Record};
+use super::system::{NAME, Setup, System};
+use crate::load::{self, Outcome, Pace, Plan, lowest_at_peak};
+use lanes_tests::error::Result;
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The data file's own part.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    /// Numbers of connections, one load each.
+    connections: Vec<usize>,
+    /// Threads of the client.
+    threads: usize,
+    warm_up_seconds: f64,
+    seconds: f64,
+    /// Share of the peak's rate that the open loop asks for; 0 for no open loop.
+    open_share: f64,
+    /// The short form's rows have `short = true`.
+    rows_of_short_only: bool,
+    rows: Vec<Row>,
+    #[serde(default)]
+    setup: Setup,
+}
+
+/// A row of the table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    format: Format,
+    /// Events of a request.
+    batch: usize,
+    /// `memory`, `wal`.
+    ack: String,
+    /// Whether the table's pages are WAL-logged.
+    logged: bool,
+    /// Requests that wait on a connection; more than 1 is HTTP pipelining.
+    #[serde(default = "one")]
+    depth: usize,
+    /// It is part of the short form.
+    #[serde(default)]
+    short: bool,
+    /// What the rate has to reach, in events a second.
+    bar: Option<Bar>,
+    /// What the 99th percentile at that rate has to reach, in milliseconds.
+    p99: Option<Bar>,
+    /// What the number of failed requests has to reach.
+    failed: Option<Bar>,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl Row {
+    fn name(&self) -> String {
+        let table = if self.logged { "logged" } else { "UNLOGGED" };
+        let mut name = format!(
+            "{}, {} a request, {}, {table}",
+            self.format.name(),
+            self.batch,
+            self.ack
+        );
+        if self.depth > 1 {
+            name.push_str(&format!(", {} pipelined", self.depth));
+        }
+        name
+    }
+}
+
+const UNIT: &str = "events/s";
+
+/// Measures it.
+///
+/// # Errors
+/// The system does not start.
+pub fn run(run: &Run) -> Result<Findings> {
+    let definition: Definition = run.definition()?;
+    let mut findings = Findings::default();
+    let mut system = System::start("events", &definition.setup, &run.options.servers)?;
+    findings.systems = system.versions()?;
+    for row in &definition.rows {
+        let wanted = row.short || !definition.rows_of_short_only;
+        if wanted && run.options.wants(&row.name()) {
+            measure(run, &definition, row, &mut system, &mut findings);
+        }
+    }
+    Ok(findings)
+}
+
+/// One row; what fails is a record that says so.
+fn measure(
+    run: &Run,
+    definition: &Definition,
+    row: &Row,
+    system: &mut System,
+    findings: &mut Findings,
+) {
+    let name = row.name();
+    if let Err(error) = try_measure(run, definition, row, system, findings) {
+        findings.add(Record::failed(&name, NAME, UNIT, error.to_string()).bar(row.bar));
+        for (what, unit, bar) in [
+            ("p99", "ms", row.p99),
+            ("failed requests", "requests", row.failed),
+        ] {
+            if bar.is_some() {
+                let record = Record::failed(
+                    format!("{name}: {what}"),
+                    NAME,
+                    unit,
+                    "no load was verified",
+                );
+                findings.add(record.bar(bar));
+            }
+        }
+    }
+}
+
+fn try_measure(
+    run: &Run,
+    definition: &Definition,
+    row: &Row,
+    system: &mut System,
+    findings: &mut Findings,
+) -> Result<()> {
+    let name = row.name();
+    let mut steps: Vec<(usize, Outcome)> = Vec::new();
+    for connections in &definition.connections {
+        let outcome = load_once(run, definition, row, system, *connections, Pace::Closed)?;
+        steps.push((*connections, outcome));
+    }
+    let events = |outcome: &Outcome| outcome.rate() * row.batch as f64;
+    let curve: Vec<(f64, f64)> = steps
+        .iter()
+        .map(|(connections, outcome)| (*connections as f64, events(outcome)))
+        .collect();
+    let chart = format!(
+        "events: throughput against connections, {} events a request",
+        row.batch
+    );
+    for (place, (connections, outcome)) in steps.iter().enumerate() {
+        if steps.len() > 1 {
+            let record = Record::new(
+                format!("{name}: {connections} connections"),
+                NAME,
+                curve[place].1,
+                UNIT,
+            );
+            findings.add(record.notes(outcome.labels()).point(
+                &chart,
+                &name,
+                *connections as f64,
+                "connections",
+            ));
+        }
+    }
+    let Some(best) = lowest_at_peak(&curve) else {
+        return Ok(());
+    };
+    let (connections, outcome) = &steps[best];
+    let latency = outcome.latency;
+    let notes = [format!(
+        "{connections} connections, p50 {:.2} ms, p99.9 {:.2} ms, max {:.1} ms",
+        latency.p50, latency.p999, latency.max
+    )];
+    findings.add(
+        Record::new(&name, NAME, events(outcome), UNIT)
+            .bar(row.bar)
+            .notes(outcome.labels())
+            .notes(notes),
+    );
+    findings.add(Record::new(format!("{name}: p99"), NAME, latency.p99, "ms").bar(row.p99));
+    let failed = outcome.failed() as f64;
+    findings.add(
+        Record::new(format!("{name}: failed requests"), NAME, failed, "requests").bar(row.failed),
+    );
+    let per_million =
+        |seconds: f64| seconds / (outcome.tally.completed.max(1) as f64 * row.batch as f64) * 1e6;
+    for watched in &outcome.watched {
+        let row = format!("{name}: CPU of {}", watched.name);
+        let notes = [format!("{:.0} MB", watched.usage.memory_bytes as f64 / 1e6)];
+        findings.add(
+            Record::new(
+                row,
+                NAME,
+                per_million(watched.cpu_seconds),
+                "CPU-s/1M events",
+            )
+            .notes(notes),
+        );
+    }
+    let client = per_million(outcome.client_cpu.iter().sum());
+    findings.add(Record::new(
+        format!("{name}: CPU of the client"),
+        "client",
+        client,
+        "CPU-s/1M events",
+    ));
+    if definition.open_share > 0.0 {
+        let offered = outcome.rate() * definition.open_share;
+        let open = load_once(
+            run,
+            definition,
+            row,
+            system,
+            *connections,
+            Pace::Open(offered),
+        )?;
+        let row_name = format!(
+            "{name}: open loop at {:.0} %",
+            100.0 * definition.open_share
+        );
+        findings.add(Record::new(&row_name, NAME, events(&open), UNIT).notes(open.labels()));
+        let latency = open.latency;
+        for (what, value) in [
+            ("p50", latency.p50),
+            ("p99", latency.p99),
+            ("p99.9", latency.p999),
+        ] {
+            findings.add(
+                Record::new(format!("{row_name}, {what}"), NAME, value, "ms").point(
+                    "events: latency in open loops",
+                    &format!("{} {}: {what}", row.format.name(), row.batch),
+                    events(&open),
+                    UNIT,
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A load into a new table, verified.
+fn load_once(
+    run: &Run,
+    definition: &Definition,
+    row: &Row,
+    system: &mut System,
+    connections: usize,
+    pace: Pace,
+) -> Result<Outcome> {
+    let table = EventTable::create(system, row.logged)?;
+    let host = system.address().to_string();
+    let requests = Arc::new(EventRequests::new(
+        row.format,
+        row.batch,
+        &host,
+        table.name(),
+        &row.ack,
+    )?);
+    let plan = Plan {
+        pace,
+        connections,
+        depth: row.depth,
+        threads: definition.threads,
+        warm_up: Duration::from_secs_f64(definition.warm_up_seconds),
+        window: Duration::from_secs_f64(definition.seconds),
+        processors: run.options.client.clone(),
+        watched: system.parts()?.to_vec(),
+        ..Plan::new(system.address(), requests.clone())
+    };
+    let outcome = load::run(&plan)?;
+    table.verify(&requests, &outcome)?;
+    Ok(outcome)
+}
