@@ -1,19 +1,14 @@
 //! `dev bench` and `dev bench-sql`: the set-up of `dev run`, the peers' Python packages, then the program `lanes-bench`.
 //!
-//! The packages are those of `bench/peers/requirements.txt`, in a virtual environment of the target folder, which keeps a copy of the
-//! list that it was made from: another list makes it anew. Without them (no network, say) the peers are rows that say so.
+//! The packages are those of `bench/peers/requirements.txt`. Without them (no network, say) the peers are rows that say so.
 
 use crate::packages::Purpose;
 use crate::peers;
 use crate::product::{cargo, set_up};
-use lanes_tests::error::{Error, Result};
+use crate::python_env::python;
+use lanes_tests::error::Result;
 use lanes_tests::place;
 use lanes_tests::process::run_visibly;
-use std::path::Path;
-use std::process::Command;
-
-/// Debian's own Python, for which `packages` installs the module `venv`.
-const PYTHON: &str = "/usr/bin/python3";
 
 /// Commands of `lanes-bench` that start other servers. One that is not there is a row that says so.
 const WITH_SERVERS: [&str; 5] = ["all", "remote-write", "ramp", "soak", "vmagent"];
@@ -39,7 +34,8 @@ fn run_program(options: &[String]) -> Result<()> {
         .any(|option| option == "--help" || option == "-h");
     if !asks_for_help {
         set_up(Purpose::Bench)?;
-        if let Err(error) = python_environment() {
+        let requirements = place::workspace().join("bench/peers/requirements.txt");
+        if let Err(error) = python(&place::target().join("bench/venv"), &requirements) {
             eprintln!("the peers' Python packages cannot be installed: {error}");
         }
         let needs_servers = options
@@ -60,43 +56,4 @@ fn run_program(options: &[String]) -> Result<()> {
         "--",
     ]);
     run_visibly(command.args(options))
-}
-
-/// Makes the virtual environment unless it is there with the wanted packages.
-fn python_environment() -> Result<()> {
-    let requirements = place::workspace().join("bench/peers/requirements.txt");
-    let folder = place::target().join("bench/venv");
-    let made_from = folder.join("requirements.txt");
-    if same_text(&requirements, &made_from) {
-        return Ok(());
-    }
-    println!(
-        "==> installing the peers' Python packages into {}",
-        folder.display()
-    );
-    run_visibly(
-        Command::new(PYTHON)
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-    )?;
-    let mut pip = Command::new(folder.join("bin/python"));
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--requirement",
-    ]);
-    run_visibly(pip.arg(&requirements))?;
-    std::fs::copy(&requirements, &made_from).map_err(Error::file("write", &made_from))?;
-    Ok(())
-}
-
-fn same_text(left: &Path, right: &Path) -> bool {
-    match (std::fs::read(left), std::fs::read(right)) {
-        (Ok(left), Ok(right)) => left == right,
-        _ => false,
-    }
 }

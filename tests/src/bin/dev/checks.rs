@@ -5,19 +5,32 @@
 
 use crate::packages::Purpose;
 use crate::product::{cargo, set_up};
+use crate::python_client;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 use std::io::{BufRead, BufReader};
+use std::ops::Add;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// How many tests passed and failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Count {
-    passed: u64,
-    failed: u64,
+pub struct Count {
+    pub passed: u64,
+    pub failed: u64,
+}
+
+impl Add for Count {
+    type Output = Count;
+
+    fn add(self, other: Count) -> Count {
+        Count {
+            passed: self.passed + other.passed,
+            failed: self.failed + other.failed,
+        }
+    }
 }
 
 /// A check by name.
@@ -27,7 +40,7 @@ struct Check {
     run: fn() -> Result<Count>,
 }
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     Check {
         name: "fmt",
         needs_set_up: false,
@@ -58,6 +71,11 @@ const CHECKS: [Check; 6] = [
         needs_set_up: true,
         run: whole_path_tests,
     },
+    Check {
+        name: "python",
+        needs_set_up: true,
+        run: python_client::check,
+    },
 ];
 
 /// Runs the named checks, or all; fails if any test failed.
@@ -77,7 +95,7 @@ pub fn run(names: &[String]) -> Result<()> {
         .filter(|check| names.is_empty() || names.iter().any(|name| name == check.name))
         .collect();
     if chosen.iter().any(|check| check.needs_set_up) {
-        set_up(Purpose::Prometheus)?;
+        set_up(Purpose::Test)?;
     }
     let mut lines = Vec::new();
     let mut total = Count::default();
@@ -91,10 +109,7 @@ pub fn run(names: &[String]) -> Result<()> {
                 failed: 1,
             }
         });
-        total = Count {
-            passed: total.passed + count.passed,
-            failed: total.failed + count.failed,
-        };
+        total = total + count;
         let seconds = start.elapsed().as_secs();
         lines.push(format!(
             "{:<11}{:>6} passed{:>6} failed{:>6} s",
@@ -131,7 +146,7 @@ fn lints() -> Result<Count> {
 }
 
 /// A program whose success is one test.
-fn one(command: &mut Command, arguments: &[&str]) -> Count {
+pub fn one(command: &mut Command, arguments: &[&str]) -> Count {
     match command.args(arguments).status() {
         Ok(status) if status.success() => Count {
             passed: 1,
@@ -194,7 +209,7 @@ fn regress_line(line: &str) -> Option<Count> {
 }
 
 /// Runs a program, showing its lines as they come and adding up their counts. A failure that no line tells of counts too.
-fn counted(command: &mut Command, count_in: fn(&str) -> Option<Count>) -> Result<Count> {
+pub fn counted(command: &mut Command, count_in: fn(&str) -> Option<Count>) -> Result<Count> {
     let program = format!("{command:?}");
     let spawn_error = |source| Error::Spawn {
         program: program.clone(),
@@ -211,10 +226,7 @@ fn counted(command: &mut Command, count_in: fn(&str) -> Option<Count>) -> Result
             let line = String::from_utf8_lossy(&line);
             println!("{line}");
             if let Some(count) = count_in(&line) {
-                total = Count {
-                    passed: total.passed + count.passed,
-                    failed: total.failed + count.failed,
-                };
+                total = total + count;
             }
         }
     }

@@ -8,6 +8,7 @@
 //! | `session` | `dev run` and `dev demo`: start, watch, stop |
 //! | `status` | the status line |
 //! | `checks` | `dev test`: each check, its count, the summary |
+//! | `python_env`, `python_client` | virtual environments of Python; the check of the Python client |
 //! | `peers` | `dev peers`: the servers that the bench compares with, installed and built |
 //! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
@@ -19,6 +20,8 @@ mod home;
 mod packages;
 mod peers;
 mod product;
+mod python_client;
+mod python_env;
 mod session;
 mod status;
 

@@ -17,8 +17,10 @@ use std::process::Command;
 pub enum Purpose {
     /// `make run`.
     Run,
-    /// `make demo` and `make test`: Prometheus too.
-    Prometheus,
+    /// `make demo`: Prometheus too.
+    Demo,
+    /// `make test`: Prometheus, and virtual environments of Python.
+    Test,
     /// `make bench-sql`: virtual environments of Python too.
     Bench,
     /// `cargo dev peers`: Prometheus, node_exporter, nginx, and Go where there is none.
@@ -89,10 +91,13 @@ fn wanted(purpose: Purpose) -> Vec<String> {
     ];
     match purpose {
         Purpose::Run => {}
-        Purpose::Prometheus => packages.extend([
-            "prometheus".to_owned(),
-            "prometheus-node-exporter".to_owned(),
-        ]),
+        Purpose::Demo => {
+            packages.extend(["prometheus", "prometheus-node-exporter"].map(str::to_owned));
+        }
+        Purpose::Test => {
+            let more = ["prometheus", "prometheus-node-exporter", "python3-venv"];
+            packages.extend(more.map(str::to_owned));
+        }
         Purpose::Bench => packages.push("python3-venv".to_owned()),
         Purpose::Peers => {
             packages.extend(

@@ -40,7 +40,7 @@ pub fn run(kind: Kind) -> Result<()> {
     ports.require_free()?;
 
     product::set_up(if kind == Kind::Demo {
-        Purpose::Prometheus
+        Purpose::Demo
     } else {
         Purpose::Run
     })?;

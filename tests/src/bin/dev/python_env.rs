@@ -1,0 +1,53 @@
+//! Virtual environments of Python in the target folder, made from lists of packages with pinned versions.
+//!
+//! An environment keeps a copy of the list that it was made from: another list makes it anew.
+
+use lanes_tests::error::{Error, Result};
+use lanes_tests::process::run_visibly;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Debian's own Python, for which `packages` installs the module `venv`.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// Makes the environment `folder` unless it is there with the packages of the list; its program `python`.
+pub fn python(folder: &Path, requirements: &Path) -> Result<PathBuf> {
+    let program = folder.join("bin/python");
+    let made_from = folder.join("requirements.txt");
+    if same_text(requirements, &made_from) {
+        return Ok(program);
+    }
+    println!("==> installing Python packages into {}", folder.display());
+    run_visibly(
+        Command::new(PYTHON)
+            .args(["-m", "venv", "--clear"])
+            .arg(folder),
+    )?;
+    run_visibly(
+        pip_install(&program)
+            .args(["--no-deps", "--requirement"])
+            .arg(requirements),
+    )?;
+    std::fs::copy(requirements, &made_from).map_err(Error::file("write", &made_from))?;
+    Ok(program)
+}
+
+/// `pip install` of an environment, without its chatter.
+pub fn pip_install(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    command
+}
+
+fn same_text(left: &Path, right: &Path) -> bool {
+    match (std::fs::read(left), std::fs::read(right)) {
+        (Ok(left), Ok(right)) => left == right,
+        _ => false,
+    }
+}
