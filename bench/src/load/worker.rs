@@ -157,7 +157,7 @@ impl<'a> Worker<'a> {
                 cpu_at_close = Some(thread_cpu());
             }
             self.wake(now);
-            self.send_due(now);
+            self.send_due(&clock);
             let population = self.population(now);
             let is_over =
                 now >= self.window.closes && (population == 0 || now >= self.window.gives_up);
@@ -263,7 +263,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Sends what the schedule, or the closed loop, wants sent, as far as connections are free.
-    fn send_due(&mut self, now: u64) {
+    fn send_due(&mut self, clock: &impl Fn() -> u64) {
+        let now = clock();
         let mut due = match &self.schedule {
             Some(schedule) => schedule.due(now).saturating_sub(self.begun),
             None if now < self.window.closes => u64::MAX,
@@ -273,6 +274,8 @@ impl<'a> Worker<'a> {
             let Some(index) = self.take_free() else {
                 return;
             };
+            // Requests of a closed loop begin when they are sent, not when the first of many was.
+            let now = clock();
             let room = self.plan.depth
                 - self.connections[index]
                     .connection
@@ -385,7 +388,11 @@ impl<'a> Worker<'a> {
         }
         self.connections[index].connection = Some(connection);
         match result {
-            Ok(()) if freed => self.set_free(index),
+            // At once, not after the other events: what waits would wait for them too.
+            Ok(()) if freed => {
+                self.set_free(index);
+                self.send_due(clock);
+            }
             Ok(()) => {}
             Err(broken) => self.break_off(index, broken, clock()),
         }
