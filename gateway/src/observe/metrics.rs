@@ -42,6 +42,10 @@ pub struct Metrics {
     pub series_registered: IntCounter,
     /// Entries in the series cache.
     pub series_cached: IntGauge,
+    /// Bytes of the series cache.
+    pub series_cache_bytes: IntGauge,
+    /// Bytes of the index of all registered series.
+    pub series_index_bytes: IntGauge,
     /// Rows of each batch sent.
     pub batch_rows: Histogram,
     /// Bytes of each batch sent.
@@ -181,6 +185,14 @@ impl Metrics {
                 "Label sets unknown to the cache and sent to PostgreSQL.",
             ),
             series_cached: gauge("series_cache_entries", "Label sets whose id is in memory."),
+            series_cache_bytes: gauge(
+                "series_cache_bytes",
+                "Bytes held for label sets whose id is in memory.",
+            ),
+            series_index_bytes: gauge(
+                "series_index_bytes",
+                "Bytes held to tell new series from registered ones.",
+            ),
             batch_rows: histogram("batch_rows", "Rows of batches sent.", powers_of_4(1.0, 11)),
             batch_bytes: histogram(
                 "batch_bytes",
