@@ -1,7 +1,8 @@
 -- Prometheus data in PostgreSQL: few wide tables, one view a metric.
 --
 --   lanes.samples           every sample of every series; columnar
---   lanes.series            one row a label set; dense int4 ids
+--   lanes.series_runs       label sets as they were registered: one row for series of one metric with consecutive ids
+--   lanes.series            the same, one row a series: a view; dense int4 ids
 --   lanes.metrics           one row a metric name, and the view that shows it
 --   lanes.registry          one row: the next series id, and the lock of registration
 --   lanes.requests          digests of the write requests applied lately (exactly-once)
@@ -20,24 +21,55 @@ CREATE TABLE lanes.samples (
 COMMENT ON TABLE lanes.samples IS
     'Prometheus samples as they came: out of order allowed, stale markers and NaN payloads kept to the bit';
 
--- Label sets are compared by label_bytes, whole. The fingerprint (XXH3-128 of label_bytes) only finds candidates, so its index is
--- not unique on purpose: two label sets that share a fingerprint are two series.
-CREATE TABLE lanes.series (
-    id            int4        PRIMARY KEY,
-    fingerprint   uuid        NOT NULL,
+-- The log of registration. A row is what one call brought for one metric: a row, two index entries and a compressed value for many
+-- series, where a row a series with its indexes would cost more than all the rest of ingest. Nothing here finds a label set by its
+-- labels: gateways do that in memory, over all that is registered, and under the lock of lanes.registry they are made to know all of it.
+--
+-- Canonical labels: the JSON object of the labels without __name__, keys sorted by their bytes and distinct, no empty values, no white
+-- space, escapes only where JSON demands them and as short as it allows. So two series are one if metric and labels are equal as text.
+CREATE TABLE lanes.series_runs (
+    first_id      int4        PRIMARY KEY CHECK (first_id > 0),
+    last_id       int4        NOT NULL,
     metric        text        NOT NULL,
-    labels        jsonb       NOT NULL,
-    label_bytes   bytea       NOT NULL,
-    registered_at timestamptz NOT NULL DEFAULT pg_catalog.now()
+    labels        text[]      NOT NULL,
+    registered_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+    CHECK (last_id >= first_id AND pg_catalog.array_ndims(labels) = 1 AND pg_catalog.array_lower(labels, 1) = 1
+           AND last_id - first_id = pg_catalog.cardinality(labels) - 1
+           AND pg_catalog.array_position(labels, NULL) IS NULL)
 );
 
-CREATE INDEX series_fingerprint ON lanes.series (fingerprint);
-CREATE INDEX series_metric      ON lanes.series (metric);
+CREATE INDEX series_runs_metric ON lanes.series_runs (metric);
 
-COMMENT ON TABLE  lanes.series IS 'Prometheus series: one row a label set';
+-- Where this server has it: it compresses label sets three times as fast as the default.
+DO $$
+BEGIN
+    ALTER TABLE lanes.series_runs ALTER COLUMN labels SET COMPRESSION lz4;
+EXCEPTION WHEN feature_not_supported OR invalid_parameter_value THEN
+    NULL;
+END
+$$;
+
+COMMENT ON TABLE  lanes.series_runs IS 'Prometheus series as registered; read them in lanes.series';
+COMMENT ON COLUMN lanes.series_runs.labels IS
+    'canonical labels of series first_id to last_id, as JSON text; two series are one if metric and text are equal';
+
+CREATE TYPE lanes.series_run AS (metric text, labels text[]);
+
+CREATE VIEW lanes.series WITH (security_invoker = true) AS
+SELECT (r.first_id + u.place - 1)::int4 AS id, r.metric, u.labels::jsonb AS labels, r.registered_at
+  FROM lanes.series_runs AS r
+ CROSS JOIN LATERAL pg_catalog.unnest(r.labels) WITH ORDINALITY AS u (labels, place);
+
+COMMENT ON VIEW   lanes.series IS 'Prometheus series: one row a label set';
 COMMENT ON COLUMN lanes.series.labels IS 'the labels without __name__, which is column metric';
-COMMENT ON COLUMN lanes.series.label_bytes IS
-    'the whole label set, __name__ included, as remote write 1.0 Label messages sorted by name; two series are one if these are equal';
+
+-- The series of one metric, for its view. Not inlined on purpose (STRICT): as a function of fewer than 200 rows it has, to the planner,
+-- as many distinct ids as rows, so a join hashes these and never the samples.
+CREATE FUNCTION lanes.metric_series(metric text) RETURNS TABLE (id int4, labels jsonb)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 190 SET search_path = pg_catalog, pg_temp
+AS $$ SELECT s.id, s.labels FROM lanes.series AS s WHERE s.metric = $1 $$;
+
+COMMENT ON FUNCTION lanes.metric_series(text) IS 'ids and labels of the series of a metric';
 
 CREATE TABLE lanes.metrics (
     metric    text PRIMARY KEY,
@@ -69,7 +101,7 @@ COMMENT ON TABLE lanes.requests IS
     'digests of write requests already applied; a request that comes again within the gateway''s window is acked, not applied';
 
 SELECT pg_catalog.pg_extension_config_dump('lanes.samples', '');
-SELECT pg_catalog.pg_extension_config_dump('lanes.series', '');
+SELECT pg_catalog.pg_extension_config_dump('lanes.series_runs', '');
 SELECT pg_catalog.pg_extension_config_dump('lanes.metrics', '');
 SELECT pg_catalog.pg_extension_config_dump('lanes.requests', '');
 -- lanes.registry is not dumped as it lies: a restore finds the row made by CREATE EXTENSION. The counter follows the series instead
@@ -82,13 +114,13 @@ BEGIN
     -- Here, and not in register_series, so that rows of a restore or a copy count too: ids in use are never handed out again.
     UPDATE lanes.registry AS r
        SET next_id = loaded.next_id
-      FROM (SELECT pg_catalog.max(id) + 1 AS next_id FROM added) AS loaded
+      FROM (SELECT pg_catalog.max(last_id) + 1 AS next_id FROM added) AS loaded
      WHERE r.next_id < loaded.next_id;
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER follow_series AFTER INSERT ON lanes.series
+CREATE TRIGGER follow_series AFTER INSERT ON lanes.series_runs
     REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION lanes.follow_series();
 
 -- A schema that was there before is used, not taken over.
@@ -143,97 +175,71 @@ BEGIN
     EXECUTE format(
         'CREATE VIEW metrics.%I WITH (security_invoker = true) AS '
         'SELECT s.ts, s.value, s.series, r.labels '
-        'FROM lanes.samples AS s JOIN lanes.series AS r ON r.id = s.series '
-        'WHERE r.metric = %L AND NOT lanes.is_stale_marker(s.value)',
+        'FROM lanes.samples AS s JOIN lanes.metric_series(%L) AS r ON r.id = s.series '
+        'WHERE NOT lanes.is_stale_marker(s.value)',
         chosen, metric);
     INSERT INTO lanes.metrics (metric, view_name) VALUES (metric, chosen);
     RETURN chosen;
 END
 $$;
 
-CREATE FUNCTION lanes.register_series(fingerprints uuid[], metrics text[], labels jsonb[], label_bytes bytea[]) RETURNS int4[]
+-- Gives consecutive ids to label sets, run after run, in the order given, and returns the first one; NULL, and nothing is done, if ids
+-- beyond known_to have been given: the caller must look at those first, as its label sets may be among them. That is what makes a label
+-- set one series although no index knows label sets: whoever registers knows all that is registered, and one at a time does it.
+CREATE FUNCTION lanes.register_series(known_to int4, runs lanes.series_run[]) RETURNS int4
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    asked   CONSTANT int4 := coalesce(cardinality(fingerprints), 0);
-    ids     int4[];
-    first_id int4;
+    first_id   int4;
     new_metric text;
 BEGIN
-    IF asked = 0 THEN
-        RETURN '{}';
-    END IF;
-    IF cardinality(metrics) IS DISTINCT FROM asked OR cardinality(labels) IS DISTINCT FROM asked
-       OR cardinality(label_bytes) IS DISTINCT FROM asked THEN
-        RAISE EXCEPTION 'lanes.register_series wants four arrays of one length'
+    IF known_to IS NULL OR coalesce(cardinality(runs), 0) = 0 THEN
+        RAISE EXCEPTION 'lanes.register_series wants the last id that is known, and at least one run'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
-    IF array_position(fingerprints, NULL) IS NOT NULL OR array_position(metrics, NULL) IS NOT NULL
-       OR array_position(labels, NULL) IS NOT NULL OR array_position(label_bytes, NULL) IS NOT NULL THEN
-        RAISE EXCEPTION 'lanes.register_series takes no NULL elements' USING ERRCODE = 'null_value_not_allowed';
-    END IF;
-
-    -- Without the lock first: most calls after a gateway's restart ask for series that are all known.
-    ids := lanes.find_series(fingerprints, label_bytes);
-    IF array_position(ids, NULL) IS NULL THEN
-        RETURN ids;
-    END IF;
-
-    -- Then with it. The statement after the lock takes a new snapshot and so sees what the previous holder committed.
-    PERFORM FROM lanes.registry FOR UPDATE;
+    SELECT r.next_id INTO first_id FROM lanes.registry r FOR UPDATE;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'lanes.registry has lost its row' USING ERRCODE = 'data_corrupted',
-            HINT = 'INSERT INTO lanes.registry (next_id) SELECT coalesce(max(id), 0) + 1 FROM lanes.series';
+            HINT = 'INSERT INTO lanes.registry (next_id) SELECT coalesce(max(last_id), 0) + 1 FROM lanes.series_runs';
     END IF;
-    ids := lanes.find_series(fingerprints, label_bytes);
+    IF first_id - 1 > known_to THEN
+        RETURN NULL;
+    END IF;
 
     FOR new_metric IN
-        SELECT DISTINCT m.metric
-          FROM unnest(metrics, ids) AS m (metric, id)
-         WHERE m.id IS NULL AND NOT EXISTS (SELECT FROM lanes.metrics k WHERE k.metric = m.metric)
+        SELECT DISTINCT u.metric
+          FROM unnest(runs) AS u
+         WHERE NOT EXISTS (SELECT FROM lanes.metrics k WHERE k.metric = u.metric)
          ORDER BY 1
     LOOP
         PERFORM lanes.create_metric_view(new_metric);
     END LOOP;
 
-    SELECT r.next_id INTO first_id FROM lanes.registry r;
-
-    -- One label set may be asked for twice in a call; it is given one id.
-    WITH wanted AS (
-        SELECT DISTINCT ON (n.label_bytes) n.fingerprint, n.metric, n.labels, n.label_bytes, n.place
-          FROM unnest(fingerprints, metrics, labels, label_bytes, ids)
-               WITH ORDINALITY AS n (fingerprint, metric, labels, label_bytes, id, place)
-         WHERE n.id IS NULL
-         ORDER BY n.label_bytes, n.place
-    ), numbered AS (
-        SELECT w.*, row_number() OVER (ORDER BY w.place) - 1 AS nth FROM wanted w
-    )
-    INSERT INTO lanes.series (id, fingerprint, metric, labels, label_bytes)
-    SELECT (first_id::int8 + n.nth)::int4, n.fingerprint, n.metric, n.labels, n.label_bytes FROM numbered n;
-    -- The trigger of lanes.series has moved the counter.
-    RETURN lanes.find_series(fingerprints, label_bytes);
+    INSERT INTO lanes.series_runs (first_id, last_id, metric, labels)
+    SELECT (first_id + ahead.series - cardinality(ahead.labels))::int4, (first_id + ahead.series - 1)::int4, ahead.metric, ahead.labels
+      FROM (SELECT u.metric, u.labels, sum(cardinality(u.labels)) OVER (ROWS UNBOUNDED PRECEDING) AS series
+              FROM unnest(runs) AS u) AS ahead;
+    -- The trigger of lanes.series_runs has moved the counter.
+    RETURN first_id;
 END
 $$;
 
--- Ids in the order asked for; NULL where there is none. Reads under the caller's snapshot, so it is VOLATILE: within register_series
--- each call must see what was committed a moment ago.
-CREATE FUNCTION lanes.find_series(fingerprints uuid[], label_bytes bytea[]) RETURNS int4[]
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+COMMENT ON FUNCTION lanes.register_series(int4, lanes.series_run[]) IS
+    'registers label sets, which must be new, and returns the first of their consecutive ids; NULL if ids beyond known_to exist';
+
+-- Metric and canonical labels of ids, for a gateway that must know whether a label set is the one that it takes it for.
+CREATE FUNCTION lanes.find_series(ids int4[]) RETURNS TABLE (id int4, metric text, labels text)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_column
-DECLARE
-    ids int4[];
-BEGIN
-    SELECT array_agg(s.id ORDER BY n.place) INTO ids
-      FROM unnest(fingerprints, label_bytes) WITH ORDINALITY AS n (fingerprint, label_bytes, place)
-      LEFT JOIN lanes.series s ON s.fingerprint = n.fingerprint AND s.label_bytes = n.label_bytes;
-    RETURN coalesce(ids, '{}');
-END
+    SELECT asked.id, r.metric, r.labels[asked.id - r.first_id + 1]
+      FROM unnest(ids) AS asked (id)
+     CROSS JOIN LATERAL (SELECT n.first_id, n.last_id, n.metric, n.labels FROM lanes.series_runs n
+                          WHERE n.first_id <= asked.id ORDER BY n.first_id DESC LIMIT 1) AS r
+     WHERE asked.id <= r.last_id
 $$;
 
-COMMENT ON FUNCTION lanes.register_series(uuid[], text[], jsonb[], bytea[]) IS
-    'ids of label sets, in order; those not known yet are registered, and new metrics get their view';
+COMMENT ON FUNCTION lanes.find_series(int4[]) IS 'metric and canonical labels of series, by id; ids that do not exist are left out';
 
 -- SQLSTATE LN001: some digests are there already. DETAIL lists their 1-based places, nothing has been applied: send the batch again
 -- without the rows of those requests. A digest whose first transaction is still running is waited for, never guessed.
@@ -307,8 +313,9 @@ COMMENT ON FUNCTION lanes.registry_identity() IS 'changes whenever series ids le
 
 REVOKE ALL ON FUNCTION lanes.follow_series() FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.create_metric_view(text) FROM PUBLIC;
-REVOKE ALL ON FUNCTION lanes.register_series(uuid[], text[], jsonb[], bytea[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION lanes.find_series(uuid[], bytea[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.register_series(int4, lanes.series_run[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.metric_series(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.find_series(int4[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.append_once(regclass, bytea, bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.forget_requests(interval, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.registry_identity() FROM PUBLIC;
@@ -321,10 +328,11 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA lanes TO %s', role);
     EXECUTE format('GRANT INSERT ON lanes.samples TO %s', role);
     EXECUTE format('GRANT SELECT, INSERT ON lanes.requests TO %s', role);
-    EXECUTE format('GRANT SELECT ON lanes.registry TO %s', role);
+    EXECUTE format('GRANT SELECT ON lanes.registry, lanes.series_runs TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append(regclass, bytea) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_once(regclass, bytea, bytea[]) TO %s', role);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.register_series(uuid[], text[], jsonb[], bytea[]) TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.register_series(int4, lanes.series_run[]) TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.find_series(int4[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.forget_requests(interval, int4) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.registry_identity() TO %s', role);
 END
@@ -337,12 +345,13 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA lanes, metrics TO %s', role);
-    EXECUTE format('GRANT SELECT ON lanes.samples, lanes.series, lanes.metrics TO %s', role);
+    EXECUTE format('GRANT SELECT ON lanes.samples, lanes.series_runs, lanes.series, lanes.metrics TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.metric_series(text), lanes.is_stale_marker(float8) TO %s', role);
     -- Views of metrics that exist, and of those to come: these the owner of register_series creates.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA metrics TO %s', role);
     EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %s IN SCHEMA metrics GRANT SELECT ON TABLES TO %s',
                    (SELECT p.proowner::regrole FROM pg_proc p
-                     WHERE p.oid = 'lanes.register_series(uuid[], text[], jsonb[], bytea[])'::regprocedure), role);
+                     WHERE p.oid = 'lanes.register_series(int4, lanes.series_run[])'::regprocedure), role);
 END
 $$;
 

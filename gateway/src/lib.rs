@@ -24,7 +24,7 @@
 //! - An answer 204 means: the samples and the request's digest are committed, at the level asked for.
 //! - A request is applied at most once while its digest is kept (`requests.window`), however often it is repeated.
 //! - A series id is used only for the registry that gave it.
-//! - Whatever clients send, memory stays within `receive.pending_bytes_max`, `series.cache_bytes_max`, and 4 MiB a worker thread;
+//! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, and 4 MiB a worker thread;
 //!   compressed bodies that wait to be decoded, and one request that alone can take more, come on top: see [`batch::budget`].
 //!
 //! # Failure cases

@@ -83,6 +83,7 @@ async fn run(settings: Settings) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    raise_file_limit(settings.app.server.connections_max);
     let metrics = Arc::new(Metrics::new());
     let cache = Arc::new(SeriesCache::new(settings.cache_bytes_max, cache_seed()));
     let sink = Arc::new(PostgresSink::new(
@@ -100,6 +101,27 @@ async fn run(settings: Settings) -> ExitCode {
         );
     }
     ExitCode::SUCCESS
+}
+
+/// Each connection is a file descriptor, and shells allow few of them unless asked.
+fn raise_file_limit(connections: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// Sessions with PostgreSQL, runtimes, logs.
+    const OTHERS: u64 = 1024;
+    let wanted = connections as u64 + OTHERS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let raised = Rlimit {
+        current: Some(maximum.map_or(wanted, |maximum| maximum.min(wanted))),
+        maximum,
+    };
+    if setrlimit(Resource::Nofile, raised).is_err() || raised.current < Some(wanted) {
+        tracing::warn!(
+            "fewer files may be open than listen.connections_max = {connections} needs (ulimit -n)"
+        );
+    }
 }
 
 /// Random, so that no sender knows the places of cached series.

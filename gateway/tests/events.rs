@@ -304,3 +304,67 @@ async fn while_the_database_is_away_it_is_503_and_then_stored() {
     assert_eq!(post(&router, "events", &[], batch(&[(3, "a")])).await, OK);
     assert_eq!(stored(&database).len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn json_and_arrow_become_the_same_rows() {
+    let (router, database) = begin(&[]);
+    let json = br#"[{"ts": 1, "service": "api"}, {"service": "web", "ts": "1970-01-01T00:00:00.000002Z"}]"#;
+    let headers = [("content-type", "application/json")];
+    assert_eq!(post(&router, "events", &headers, json.to_vec()).await, OK);
+    let lines = [("content-type", "application/x-ndjson")];
+    let body = b"{\"ts\": 3, \"service\": \"api\"}\n{\"ts\": 4, \"service\": \"\"}\n".to_vec();
+    assert_eq!(post(&router, "events", &lines, body).await, OK);
+    assert_eq!(
+        stored(&database)
+            .iter()
+            .map(|(_, time, service)| (*time, service.as_str()))
+            .collect::<Vec<_>>(),
+        [(1, "api"), (2, "web"), (3, "api"), (4, "")]
+    );
+    for (body, told) in [
+        (&b"[{\"ts\": 1, \"tz\": 2}]"[..], "tz"),
+        (b"[{\"ts\": true}]", "ts"),
+        (
+            b"[{\"ts\": 1}, {\"service\": \"a\"}]",
+            "NOT NULL, but row 2",
+        ),
+        (b"[{", "not JSON"),
+    ] {
+        let (status, text) = post(&router, "events", &headers, body.to_vec()).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
+        assert!(text.contains(told), "{text}");
+    }
+    let arrow = [("content-type", "application/vnd.apache.arrow.stream")];
+    let (status, text) = post(&router, "events", &arrow, b"ARROW1".to_vec()).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
+    assert_eq!(stored(&database).len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_body_is_decoded_beside_the_others_and_given_back() {
+    let (router, database) = begin(&[]);
+    let rows: Vec<String> = (0..20_000)
+        .map(|time| format!("{{\"ts\": {time}, \"service\": \"service\"}}"))
+        .collect();
+    let headers = [("content-type", "application/x-ndjson")];
+    let body = rows.join("\n").into_bytes();
+    assert!(body.len() > 512 << 10);
+    assert_eq!(post(&router, "events", &headers, body).await, OK);
+    assert_eq!(stored(&database).len(), 20_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tables_are_created_only_where_that_is_asked_for() {
+    let (app, database) = start(&["--events-create-tables", "unlogged"]);
+    let router = app.router();
+    let body = batch(&[(1, "a")]);
+    assert_eq!(post(&router, "fresh", &[], body.clone()).await, OK);
+    assert_eq!(post(&router, "fresh", &[], body.clone()).await, OK);
+    assert_eq!(stored(&database).len(), 2);
+    assert_eq!(stored(&database)[0].0, 101, "unlogged");
+    let headers = [("content-type", "application/json")];
+    let (status, _) = post(&router, "other", &headers, b"[{\"ts\": 1}]".to_vec()).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "JSON names no types");
+    let (status, _) = post(&router, "lanes.other", &[], body).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+}

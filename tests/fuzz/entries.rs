@@ -15,6 +15,16 @@ pub fn remote_write(data: &[u8]) {
     lanes_gateway::receive::fuzz::exercise(data);
 }
 
+/// Events as JSON.
+pub fn events_json(data: &[u8]) {
+    lanes_gateway::events::fuzz::exercise_json(data);
+}
+
+/// Events as an Arrow stream.
+pub fn events_arrow(data: &[u8]) {
+    lanes_gateway::events::fuzz::exercise_arrow(data);
+}
+
 /// Where an image's checksum lies, and what it covers: everything after it.
 const CHECKSUM: std::ops::Range<usize> = 1..5;
 

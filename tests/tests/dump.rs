@@ -82,7 +82,9 @@ fn a_dump_restores_tables_parameters_and_samples() {
             "SELECT * FROM mine ORDER BY ts",
             "SELECT k FROM parts ORDER BY k",
             "SELECT ts, series, value FROM lanes.samples ORDER BY series, ts",
-            "SELECT id, metric, labels::text, encode(label_bytes, 'hex') FROM lanes.series ORDER BY id",
+            "SELECT id, metric, labels::text, registered_at FROM lanes.series ORDER BY id",
+            "SELECT * FROM lanes.series_runs ORDER BY first_id",
+            "SELECT next_id FROM lanes.registry",
             "SELECT count(*), sum(value) FROM metrics.dumped",
             "SELECT c.relname, a.amname, c.reloptions FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE a.amname = 'lanes' ORDER BY 1",
         ] {

@@ -11,6 +11,7 @@
 //! | [`plan`] | what is asked for |
 //! | [`request`] | requests as bytes that are ready to send, by number |
 //! | [`schedule`] | when each request is meant to be sent |
+//! | [`window`] | when a run begins to count, and when it ends |
 //! | [`response`] | answers, parsed as they come in pieces |
 //! | [`connection`] | one connection: bytes to send, requests that wait for their answers |
 //! | [`worker`] | the loop of one thread over its connections |
@@ -38,6 +39,7 @@ mod plan;
 mod request;
 
 mod schedule;
+mod window;
 
 mod connection;
 mod response;

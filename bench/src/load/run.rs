@@ -2,7 +2,8 @@
 
 use super::outcome::{Outcome, Watched};
 use super::plan::{Pace, Plan};
-use super::worker::{Window, Worker};
+use super::window::Window;
+use super::worker::Worker;
 use lanes_tests::error::{Error, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Barrier;

@@ -9,6 +9,7 @@ use super::outcome::Tally;
 use super::plan::{Pace, Plan};
 use super::response::Answer;
 use super::schedule::Schedule;
+use super::window::Window;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -24,35 +25,6 @@ const EVENTS_MAX: usize = 1024;
 const CONNECT_AGAIN: Duration = Duration::from_millis(100);
 /// A refusal that does not say when to try again.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
-
-/// The times of a run, in nanoseconds since its start.
-#[derive(Debug, Clone, Copy)]
-pub struct Window {
-    /// The warm-up is over.
-    pub opens: u64,
-    /// Nothing more is meant to be sent.
-    pub closes: u64,
-    /// Answers are waited for no longer.
-    pub gives_up: u64,
-}
-
-impl Window {
-    /// The window of a plan.
-    pub fn of(plan: &Plan) -> Window {
-        let nanoseconds = |time: Duration| time.as_nanos() as u64;
-        let opens = nanoseconds(plan.warm_up);
-        let closes = opens + nanoseconds(plan.window);
-        Window {
-            opens,
-            closes,
-            gives_up: closes + nanoseconds(plan.drain),
-        }
-    }
-
-    fn has(&self, time: u64) -> bool {
-        (self.opens..self.closes).contains(&time)
-    }
-}
 
 /// A connection's place. Another one may have taken it since an event came, which its serial number tells.
 #[derive(Debug, Default)]
@@ -157,7 +129,7 @@ impl<'a> Worker<'a> {
                 cpu_at_close = Some(thread_cpu());
             }
             self.wake(now);
-            self.send_due(now);
+            self.send_due(&clock);
             let population = self.population(now);
             let is_over =
                 now >= self.window.closes && (population == 0 || now >= self.window.gives_up);
@@ -263,7 +235,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Sends what the schedule, or the closed loop, wants sent, as far as connections are free.
-    fn send_due(&mut self, now: u64) {
+    fn send_due(&mut self, clock: &impl Fn() -> u64) {
+        let now = clock();
         let mut due = match &self.schedule {
             Some(schedule) => schedule.due(now).saturating_sub(self.begun),
             None if now < self.window.closes => u64::MAX,
@@ -273,6 +246,8 @@ impl<'a> Worker<'a> {
             let Some(index) = self.take_free() else {
                 return;
             };
+            // Requests of a closed loop begin when they are sent, not when the first of many was.
+            let now = clock();
             let room = self.plan.depth
                 - self.connections[index]
                     .connection
@@ -385,7 +360,11 @@ impl<'a> Worker<'a> {
         }
         self.connections[index].connection = Some(connection);
         match result {
-            Ok(()) if freed => self.set_free(index),
+            // At once, not after the other events: what waits would wait for them too.
+            Ok(()) if freed => {
+                self.set_free(index);
+                self.send_due(clock);
+            }
             Ok(()) => {}
             Err(broken) => self.break_off(index, broken, clock()),
         }

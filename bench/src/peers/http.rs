@@ -75,21 +75,26 @@ pub fn prometheus_number(
     }
 }
 
-/// The samples with this label `job` up to a time, asked in PromQL.
-pub fn prometheus_held(base: &str, job: &str, time: i64, extra: &[(&str, &str)]) -> Result<Held> {
+/// The samples of a selector from a time on (milliseconds since 1970), asked in PromQL.
+pub fn prometheus_held(
+    base: &str,
+    selector: &str,
+    since: i64,
+    extra: &[(&str, &str)],
+) -> Result<Held> {
+    // A while after now, since senders' clocks may be ahead of their sending; a window is without its left end, or with it: no sample is
+    // a millisecond before `since`.
+    const AHEAD_SECONDS: i64 = 60;
+    let time = now_milliseconds() / 1000 + AHEAD_SECONDS;
+    let window = (time * 1000 - since + 1).max(1);
     let ask = |function: &str| {
-        let promql = format!("sum({function}_over_time({{job=\"{job}\"}}[1d]))");
+        let promql = format!("sum({function}_over_time({selector}[{window}ms]))");
         prometheus_number(base, &promql, time, extra)
     };
     Ok(Held {
         samples: ask("count")? as u64,
         sum: ask("sum")?,
     })
-}
-
-/// Seconds since 1970, now.
-pub fn now_seconds() -> i64 {
-    now_milliseconds() / 1000
 }
 
 /// Milliseconds since 1970, now.

@@ -105,10 +105,11 @@ impl System for Lanes {
         Tree::new(&self.name, roots.into_iter().flatten())
     }
 
-    fn held(&self, job: &str) -> Result<Held> {
+    fn held(&self, job: &str, since: i64) -> Result<Held> {
         let sql = format!(
             "SELECT concat_ws(' ', count(*), coalesce(sum(value), 0)) FROM lanes.samples \
-             WHERE value <> 'NaN' AND series IN (SELECT id FROM lanes.series WHERE labels ->> 'job' = '{job}')"
+             WHERE ts >= to_timestamp({since} / 1000.0) AND value <> 'NaN' \
+             AND series IN (SELECT id FROM lanes.series WHERE labels ->> 'job' = '{job}')"
         );
         let text = self.cluster.scalar(DATABASE, &sql)?;
         let held = text.split_once(' ').and_then(|(samples, sum)| {

@@ -83,8 +83,20 @@ impl System for Prometheus {
         Tree::new(self.name(), [self.process.id()])
     }
 
-    fn held(&self, job: &str) -> Result<Held> {
-        http::prometheus_held(&self.url(""), job, http::now_seconds() + 60, &[])
+    /// Asked metric by metric: functions over time drop the name, and Prometheus refuses two metrics that are the same without it.
+    fn held(&self, job: &str, since: i64) -> Result<Held> {
+        let url = self.url("/api/v1/label/__name__/values");
+        let answer = http::json(&url, &[])?;
+        let names = answer["data"].as_array().ok_or_else(|| Error::Http {
+            url,
+            reason: answer.to_string(),
+        })?;
+        let mut held = Held::default();
+        for name in names.iter().filter_map(|name| name.as_str()) {
+            let selector = format!("{name}{{job=\"{job}\"}}");
+            held.add(http::prometheus_held(&self.url(""), &selector, since, &[])?);
+        }
+        Ok(held)
     }
 
     fn series(&self) -> Result<u64> {

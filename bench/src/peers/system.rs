@@ -20,8 +20,9 @@ pub trait System {
     }
     /// All of its processes.
     fn tree(&self) -> Tree;
-    /// What it holds of the job, as a query says; markers of series that ended, which are NaN, do not count.
-    fn held(&self, job: &str) -> Result<Held>;
+    /// What it holds of the job from a time on (milliseconds since 1970), as a query says; markers of series that ended, which are NaN, do
+    /// not count.
+    fn held(&self, job: &str, since: i64) -> Result<Held>;
     /// How many series it holds.
     fn series(&self) -> Result<u64>;
     /// Bytes on disk that hold the data; a write-ahead log, which comes to an end, is not among them.

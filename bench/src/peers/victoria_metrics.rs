@@ -88,12 +88,12 @@ impl System for VictoriaMetrics {
         Tree::new(&self.name, [self.process.id()])
     }
 
-    fn held(&self, job: &str) -> Result<Held> {
+    fn held(&self, job: &str, since: i64) -> Result<Held> {
         self.flush()?;
         http::prometheus_held(
             &self.url(""),
-            job,
-            http::now_seconds() + 60,
+            &format!("{{job=\"{job}\"}}"),
+            since,
             &[("nocache", "1")],
         )
     }

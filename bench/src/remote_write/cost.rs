@@ -88,7 +88,7 @@ pub fn run(run: &Run) -> Result<Findings> {
         .cloned()
         .collect();
     for name in turns(&wanted, definition.rounds) {
-        match turn(run, &definition, name, &folder, (&new, &known)) {
+        match turn(run, &definition, name, &folder, (&new, &known), start) {
             Ok(turn) => {
                 println!(
                     "    {name}: new {:.2}, known {:.2} {UNIT}",
@@ -159,6 +159,7 @@ fn turn(
     name: &str,
     folder: &Path,
     (new, known): (&Arc<Vec<Body>>, &Arc<Vec<Body>>),
+    since: i64,
 ) -> Result<Turn> {
     let mut system = run
         .options
@@ -171,7 +172,7 @@ fn turn(
         settle: Duration::from_secs_f64(definition.settle_seconds),
         client: run.options.client.clone(),
     };
-    let measured = both(system.as_mut(), &way, (new, known));
+    let measured = both(system.as_mut(), &way, (new, known), since);
     let stopped = system.stop();
     let turn = measured?;
     stopped?;
@@ -182,13 +183,14 @@ fn both(
     system: &mut dyn System,
     way: &Way,
     (new, known): (&Arc<Vec<Body>>, &Arc<Vec<Body>>),
+    since: i64,
 ) -> Result<Turn> {
     let first = send(system, new, way)?;
-    verify(system, JOB, first.sent, first.samples)?;
+    verify(system, (JOB, since), first.sent, first.samples)?;
     let second = send(system, known, way)?;
     let mut sent: Held = first.sent;
     sent.add(second.sent);
-    verify(system, JOB, sent, first.samples + second.samples)?;
+    verify(system, (JOB, since), sent, first.samples + second.samples)?;
     Ok(Turn {
         series: system.series()?,
         describes: system.describe(),

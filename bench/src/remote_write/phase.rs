@@ -99,9 +99,14 @@ pub fn send(system: &mut dyn System, bodies: &Arc<Vec<Body>>, way: &Way) -> Resu
     })
 }
 
-/// Fails when the system does not hold what was acknowledged. Requests whose answer is not known may be in it or not.
-pub fn verify(system: &dyn System, job: &str, sent: Held, acknowledged: u64) -> Result<()> {
-    let held = system.held(job)?;
+/// Fails when the system does not hold, from a time on (milliseconds since 1970), what was acknowledged. Requests whose answer is not known may be in it or not.
+pub fn verify(
+    system: &dyn System,
+    (job, since): (&str, i64),
+    sent: Held,
+    acknowledged: u64,
+) -> Result<()> {
+    let held = system.held(job, since)?;
     let right = match acknowledged == sent.samples {
         true => held.agrees(&sent),
         false => (acknowledged..=sent.samples).contains(&held.samples),

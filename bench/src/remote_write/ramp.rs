@@ -167,6 +167,8 @@ pub fn run(run: &Run) -> Result<Findings> {
 /// One turn.
 struct Climb<'a> {
     definition: &'a Definition,
+    /// The time of the first sample.
+    start: i64,
     sender: Sender<'a>,
     way: Way,
     sent: Held,
@@ -176,9 +178,11 @@ struct Climb<'a> {
 impl<'a> Climb<'a> {
     fn new(run: &Run, definition: &'a Definition, shape: &'a Shape) -> Climb<'a> {
         let most = definition.targets.iter().copied().max().unwrap_or(1);
+        let start = now_milliseconds();
         Climb {
+            start,
             definition,
-            sender: Sender::new(shape, &definition.fleet, most, now_milliseconds()),
+            sender: Sender::new(shape, &definition.fleet, most, start),
             way: Way {
                 pace: Pace::Closed,
                 connections: definition.connections,
@@ -206,7 +210,7 @@ impl<'a> Climb<'a> {
             ..self.way.clone()
         };
         let phase = self.send(system, Arc::new(scrapes), &way)?;
-        verify(system, JOB, self.sent, self.acknowledged)?;
+        verify(system, (JOB, self.start), self.sent, self.acknowledged)?;
         Ok(Step {
             series: system.series()?,
             disk_bytes: system.disk_bytes()?,

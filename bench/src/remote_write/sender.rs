@@ -95,6 +95,11 @@ impl<'a> Sender<'a> {
         targets * self.shape.series.len()
     }
 
+    /// The time of the next scrape, in milliseconds since 1970.
+    pub fn time(&self) -> i64 {
+        self.time
+    }
+
     /// The next scrape is at this time, in milliseconds since 1970, unless that of the last one is later.
     pub fn skip_to(&mut self, time: i64) {
         self.time = self.time.max(time);

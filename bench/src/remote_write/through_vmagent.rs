@@ -7,8 +7,10 @@
 use super::comparison::{Figures, turns};
 use crate::fleet::bodies::Held;
 use crate::peers::cached_exporter::CachedExporter;
+use crate::peers::http::now_milliseconds;
 use crate::peers::system::{self, System};
 use crate::peers::vmagent::{JOB, Settings, Vmagent};
+use crate::pinning::Processors;
 use crate::scenario::{Findings, Record, Run};
 use lanes_tests::error::{Error, Result};
 use serde::Deserialize;
@@ -80,7 +82,13 @@ pub fn run(run: &Run) -> Result<Findings> {
             if !findings.systems.contains(&describes) {
                 findings.systems.push(describes);
             }
-            let measured = measure(&definition, system.as_mut(), &exporter, &folder);
+            let measured = measure(
+                &definition,
+                system.as_mut(),
+                &exporter,
+                &folder,
+                &run.options.client,
+            );
             system.stop().and(measured)
         });
         match measured {
@@ -116,6 +124,7 @@ fn measure(
     system: &mut dyn System,
     exporter: &CachedExporter,
     folder: &Path,
+    client: &Processors,
 ) -> Result<Measured> {
     let settings = Settings {
         version: definition.version.clone(),
@@ -124,7 +133,8 @@ fn measure(
         targets: definition.targets,
         interval_seconds: definition.interval_seconds,
     };
-    let mut vmagent = Vmagent::start(settings, folder)?;
+    let since = now_milliseconds();
+    let mut vmagent = client.starting(|| Vmagent::start(settings, folder))?;
     std::thread::sleep(Duration::from_secs_f64(definition.warm_up_seconds));
     let (its_tree, tree) = (vmagent.tree(), system.tree());
     let (its_cpu, cpu, before) = (
@@ -152,7 +162,7 @@ fn measure(
     let end = vmagent.drain()?;
     // What is stored is all that was pushed, markers of series that ended aside, which no sum has.
     let pushed = (end.samples_pushed() - end.stale_markers()) as u64;
-    let held = system.held(JOB)?;
+    let held = system.held(JOB, since)?;
     vmagent.stop()?;
     check_held(system.name(), held, pushed)?;
     let duration = |quantile| {

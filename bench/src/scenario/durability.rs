@@ -48,7 +48,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     findings.systems = system.versions()?;
     for ack in &definition.acks {
         for connections in &definition.connections {
-            let row = format!("commits of one event, {ack}, {connections} connections");
+            let row = format!("commits of one event, {ack}, {}", counted(*connections));
             if run.options.wants(&row) {
                 match gateway_commits(run, &definition, &mut system, ack, *connections) {
                     Ok((rate, latency, notes)) => add(
@@ -70,8 +70,10 @@ pub fn run(run: &Run) -> Result<Findings> {
     for access_method in ["lanes", "heap"] {
         for synchronous in [true, false] {
             let level = if synchronous { "on" } else { "off" };
-            let row =
-                format!("INSERT of one row by SQL, synchronous_commit {level}, 1 connections");
+            let row = format!(
+                "INSERT of one row by SQL, synchronous_commit {level}, {}",
+                counted(1)
+            );
             if run.options.wants(&row) {
                 let settings = sql_loop(&definition, access_method, 1, synchronous);
                 report(
@@ -86,7 +88,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     }
     for readers in &definition.readers {
         for (access_method, label) in [("lanes", "lanes"), ("heap", "heap, index (key, ts)")] {
-            let row = format!("point read of the latest value, {readers} connections");
+            let row = format!("point read of the latest value, {}", counted(*readers));
             if run.options.wants(&row) {
                 let settings = sql_loop(&definition, access_method, *readers, true);
                 report(
@@ -100,6 +102,13 @@ pub fn run(run: &Run) -> Result<Findings> {
         }
     }
     Ok(findings)
+}
+
+fn counted(connections: usize) -> String {
+    match connections {
+        1 => "1 connection".to_owned(),
+        many => format!("{many} connections"),
+    }
 }
 
 fn sql_loop<'a>(
@@ -134,7 +143,7 @@ fn report(
             unit,
             measured,
             Vec::new(),
-            row.contains(" 1 connections"),
+            row.ends_with(&counted(1)),
         ),
         Err(error) => findings.add(Record::failed(row, system, unit, error.to_string())),
     }

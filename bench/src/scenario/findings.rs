@@ -59,10 +59,10 @@ impl Findings {
 
 fn line(record: &Record) -> String {
     let value = match (&record.value, &record.error) {
-        (Some(value), _) => format!("{:>14} {:<14}", figure(*value), record.unit),
+        (Some(value), _) => format!("{:>13} {:<14}", figure(*value), record.unit),
         (None, reason) => format!("error: {}", reason.as_deref().unwrap_or("no figure")),
     };
-    let mut text = format!("  {:<52} {:<20}{value}", record.row, record.system);
+    let mut text = format!("  {:<52} {:<20} {value}", record.row, record.system);
     if let Some(bar) = &record.bar {
         let verdict = if record.met == Some(true) {
             "met"

@@ -61,9 +61,13 @@ impl<S: Sink> Accumulator<S> {
             let aged = sleep_until(clock::now() + self.limits.age_max);
             tokio::pin!(aged);
             let mut is_old = false;
+            let mut ready_at = None;
             let slot = loop {
                 let is_full = batch.rows >= self.limits.rows_max || next.is_some();
                 let may_leave = is_full || is_old || on_their_way.is_empty();
+                if may_leave && ready_at.is_none() {
+                    ready_at = Some(clock::now());
+                }
                 tokio::select! {
                     biased;
                     received = requests.recv(), if !is_full => match received {
@@ -78,7 +82,9 @@ impl<S: Sink> Accumulator<S> {
             };
             // The slots are never closed.
             let Ok(slot) = slot else { break };
+            let waited = ready_at.map_or(Duration::ZERO, |ready_at| clock::now() - ready_at);
             let sender = Arc::clone(&self.sender);
+            sender.note_wait(waited);
             on_their_way.spawn(async move {
                 sender.send(batch.requests).await;
                 drop(slot);

@@ -1,5 +1,6 @@
 //! Which requests travel together, against a database that takes its time.
 
+use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -34,6 +35,16 @@ impl Sink for Recorder {
 
     async fn describe(&self, _: &str, _: &str) -> Result<Option<Table>, SinkError> {
         unreachable!("batches know their tables")
+    }
+
+    async fn create(
+        &self,
+        _: &str,
+        _: &str,
+        _: &[(&str, ColumnType)],
+        _: bool,
+    ) -> Result<(), SinkError> {
+        unreachable!("batches create no tables")
     }
 
     async fn confirm(&self, _: AckLevel) -> Result<(), SinkError> {

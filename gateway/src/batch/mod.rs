@@ -3,7 +3,8 @@
 //! | step | module | noun |
 //! |---|---|---|
 //! | who is this series | [`series_cache`] | label bytes to id, in memory |
-//! | who is it in the database | [`register`] | label sets to new ids, in bulk, one call at a time |
+//! | who may it be in the database | [`series_index`] | hashes of all registered label sets to ids, in memory |
+//! | who is it there | [`register`] | label sets to new ids, in bulk, one call at a time |
 //! | how much may wait | [`budget`] | bytes of all requests not yet answered |
 //! | what it brings | [`payload`], [`rows`] | rows, and how those of many requests become one batch of crate `lanes-wire`; samples are such |
 //! | where it goes | [`target`] | samples, or any table |
@@ -17,6 +18,7 @@ pub mod pending;
 pub mod register;
 pub mod rows;
 pub mod series_cache;
+pub mod series_index;
 pub mod target;
 
 pub use budget::{Budget, Overloaded, Reservation};
@@ -24,4 +26,5 @@ pub use payload::Payload;
 pub use pending::{Digest, Fault, Pending};
 pub use rows::Rows;
 pub use series_cache::{SeriesCache, SeriesId};
+pub use series_index::SeriesIndex;
 pub use target::Target;

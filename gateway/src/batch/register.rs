@@ -1,9 +1,10 @@
 //! New series, registered in bulk: one task, one call at a time, so requests that bring the same new series at once cost one call.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::HashTable;
 use tokio::sync::{mpsc, oneshot};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::pending::Fault;
 use super::series_cache::{SeriesCache, SeriesId};
@@ -12,8 +13,8 @@ use crate::deliver::{Backoff, Sink, SinkError};
 use crate::observe::Metrics;
 use crate::receive::{LabelSet, UnknownSeries};
 
-/// Label sets of one call: enough to spread the cost of a transaction, few enough that their views do not use up PostgreSQL's lock table.
-const CALL_LABEL_SETS_MAX: usize = 1000;
+/// Label sets of one call: enough to spread the cost of a transaction, few enough that those after it do not wait long.
+const CALL_LABEL_SETS_MAX: usize = 20_000;
 /// Label sets taken together from waiting jobs.
 const ROUND_LABEL_SETS_MAX: usize = 20_000;
 
@@ -24,6 +25,8 @@ pub struct RegisterJob {
     pub series: Vec<UnknownSeries>,
     /// The cache generation of the request.
     pub generation: u64,
+    /// [`SeriesCache::registrations`] before its series were looked up.
+    pub registrations: u64,
     /// After this nobody waits any more.
     pub deadline: Instant,
     /// Where the ids go, in the order of `series`.
@@ -87,6 +90,42 @@ async fn serve<S: Sink>(
 
 type JobAnswer = Result<Vec<SeriesId>, Fault>;
 
+/// Distinct label sets of a round.
+#[derive(Default)]
+struct Wanted<'a> {
+    sets: Vec<&'a LabelSet>,
+    /// Hashes and places of `sets`.
+    places: HashTable<(u64, usize)>,
+}
+
+impl<'a> Wanted<'a> {
+    /// The place of a label set, which is added if it is not there.
+    fn place(&mut self, set: &'a LabelSet) -> usize {
+        let hash = xxh3_64(&set.bytes);
+        let sets = &self.sets;
+        let found = self
+            .places
+            .find(hash, |(_, place)| sets[*place].bytes == set.bytes);
+        if let Some((_, place)) = found {
+            return *place;
+        }
+        let place = self.sets.len();
+        self.sets.push(set);
+        self.places
+            .insert_unique(hash, (hash, place), |(hash, _)| *hash);
+        place
+    }
+}
+
+/// Where a series of a round gets its id from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A job before this one brought it.
+    Cache(SeriesId),
+    /// The place among the label sets wanted.
+    Wanted(usize),
+}
+
 /// Registers the label sets of all jobs; an answer for each job, or the fault of the whole.
 async fn register_round<S: Sink>(
     round: &[RegisterJob],
@@ -95,14 +134,20 @@ async fn register_round<S: Sink>(
     metrics: &Metrics,
 ) -> Result<Vec<JobAnswer>, Fault> {
     let generation = cache.generation();
-    let mut places: HashMap<&[u8], usize> = HashMap::new();
-    let mut wanted: Vec<&LabelSet> = Vec::new();
-    for series in round.iter().flat_map(|job| &job.series) {
-        // A job before this one may have brought it.
-        if cache.find(generation, &series.label_set.bytes).is_none() {
-            places.entry(&series.label_set.bytes).or_insert_with(|| {
-                wanted.push(&series.label_set);
-                wanted.len() - 1
+    let mut wanted = Wanted::default();
+    let mut sources: Vec<Source> = Vec::new();
+    let registrations = cache.registrations();
+    for job in round {
+        // Where nothing has been registered since the job's request was looked up, it would not be found now either.
+        let is_late = job.registrations != registrations;
+        for series in &job.series {
+            let known = match is_late {
+                true => cache.find(generation, &series.label_set.bytes),
+                false => None,
+            };
+            sources.push(match known {
+                Some(id) => Source::Cache(id),
+                None => Source::Wanted(wanted.place(&series.label_set)),
             });
         }
     }
@@ -111,52 +156,44 @@ async fn register_round<S: Sink>(
         .map(|job| job.deadline)
         .max()
         .unwrap_or_else(clock::now);
-    let mut ids: Vec<SeriesId> = Vec::with_capacity(wanted.len());
-    for call in wanted.chunks(CALL_LABEL_SETS_MAX) {
+    let mut ids: Vec<SeriesId> = Vec::with_capacity(wanted.sets.len());
+    for call in wanted.sets.chunks(CALL_LABEL_SETS_MAX) {
         let registered = call_until(call, sink, deadline).await?;
         if registered.generation != generation {
-            return Err(Fault::Unavailable(
-                "the series registry has changed; send the request again".to_owned(),
-            ));
+            return Err(registry_changed());
         }
         metrics.series_registered.inc_by(call.len() as u64);
         for (label_set, id) in call.iter().zip(&registered.ids) {
             cache.insert(generation, &label_set.bytes, *id);
         }
         ids.extend(registered.ids);
+        cache.note_registration();
     }
-    Ok(round
-        .iter()
-        .map(|job| answer(job, generation, cache, &places, &ids))
-        .collect())
+    let mut sources = sources.into_iter();
+    let answers = round.iter().map(|job| {
+        // All of them are taken, whatever the answer is.
+        let sources: Vec<Source> = sources.by_ref().take(job.series.len()).collect();
+        if job.generation != generation {
+            return Err(registry_changed());
+        }
+        let mut answer = Vec::with_capacity(job.series.len());
+        for (series, source) in job.series.iter().zip(sources) {
+            let id = match source {
+                Source::Cache(id) => id,
+                Source::Wanted(place) => ids[place],
+            };
+            if let Some(alias) = &series.alias {
+                cache.insert(generation, alias, id);
+            }
+            answer.push(id);
+        }
+        Ok(answer)
+    });
+    Ok(answers.collect())
 }
 
-fn answer(
-    job: &RegisterJob,
-    generation: u64,
-    cache: &SeriesCache,
-    places: &HashMap<&[u8], usize>,
-    ids: &[SeriesId],
-) -> JobAnswer {
-    let changed =
-        || Fault::Unavailable("the series registry has changed; send the request again".to_owned());
-    if job.generation != generation {
-        return Err(changed());
-    }
-    let mut answer = Vec::with_capacity(job.series.len());
-    for series in &job.series {
-        let bytes = &*series.label_set.bytes;
-        let id = match places.get(bytes) {
-            Some(place) => ids[*place],
-            // It was in the cache a moment ago; should it have been pushed out since, the sender's next attempt registers it.
-            None => cache.find(generation, bytes).ok_or_else(changed)?,
-        };
-        if let Some(alias) = &series.alias {
-            cache.insert(generation, alias, id);
-        }
-        answer.push(id);
-    }
-    Ok(answer)
+fn registry_changed() -> Fault {
+    Fault::Unavailable("the series registry has changed; send the request again".to_owned())
 }
 
 async fn call_until<S: Sink>(

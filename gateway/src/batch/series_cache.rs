@@ -7,14 +7,19 @@
 //! - An id is inserted only after the transaction that registered it has committed.
 //! - Entries of a shard belong to the shard's generation. A request that began under another generation neither finds nor inserts: ids
 //!   of a database that has been replaced (restored, failed over) are never used for the new one.
-//! - Memory is bounded: a shard has a young and an old half; when the young one is full it becomes the old one, and the old one goes.
-//!   A hit in the old half moves to the young one, so series in use stay.
+//! - Memory is bounded: a shard that is full lets those entries go that have not been found since it was full before, then some of those
+//!   never found. So series in use stay while there is room for them, a part of them where there is not, and a hit takes no more than a
+//!   shared lock.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashTable;
 use parking_lot::RwLock;
+use tokio::sync::Mutex;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::series_index::SeriesIndex;
 
 const SHARDS: usize = 64;
 /// Table slot, allocation header and the like, for each entry.
@@ -31,17 +36,14 @@ pub struct SeriesCache {
     generation: AtomicU64,
     shard_bytes_max: usize,
     entries: AtomicUsize,
+    index: Arc<Mutex<SeriesIndex>>,
+    index_bytes: AtomicUsize,
+    registrations: AtomicU64,
 }
 
 #[derive(Default)]
 struct Shard {
     generation: u64,
-    young: Half,
-    old: Half,
-}
-
-#[derive(Default)]
-struct Half {
     table: HashTable<Entry>,
     bytes: usize,
 }
@@ -50,18 +52,64 @@ struct Entry {
     hash: u64,
     key: Box<[u8]>,
     id: SeriesId,
+    /// How much it was used lately; less by one each time that the shard is full.
+    last_use: AtomicU8,
 }
 
-impl Half {
+/// Neither found nor inserted since the shard was full the last time.
+const LONG_AGO: u8 = 0;
+const INSERTED: u8 = 1;
+const FOUND: u8 = 2;
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        self.key.len() + ENTRY_OVERHEAD_BYTES
+    }
+}
+
+impl Shard {
     fn find(&self, hash: u64, key: &[u8]) -> Option<SeriesId> {
-        self.table
-            .find(hash, |entry| *entry.key == *key)
-            .map(|entry| entry.id)
+        let entry = self
+            .table
+            .find(hash, |entry| entry.hash == hash && *entry.key == *key)?;
+        // Mostly it is so: then nothing is written, and the entry stays in the caches of all cores.
+        if entry.last_use.load(Ordering::Relaxed) != FOUND {
+            entry.last_use.store(FOUND, Ordering::Relaxed);
+        }
+        Some(entry.id)
+    }
+
+    /// Makes room: first go those not found since the last time, then half of those never found, at last a quarter of all.
+    fn sweep(&mut self, bytes_max: usize) {
+        self.drop_some(|entry, _| {
+            let use_now = entry.last_use.get_mut();
+            let goes = *use_now == LONG_AGO;
+            *use_now = use_now.saturating_sub(1);
+            goes
+        });
+        let enough = bytes_max - bytes_max / 8;
+        if self.bytes > enough {
+            self.drop_some(|entry, nth| nth % 2 == 0 && *entry.last_use.get_mut() == LONG_AGO);
+        }
+        if self.bytes > enough {
+            self.drop_some(|_, nth| nth % 4 == 0);
+        }
+    }
+
+    fn drop_some(&mut self, mut goes: impl FnMut(&mut Entry, usize) -> bool) {
+        let (mut nth, mut bytes) = (0, self.bytes);
+        self.table.retain(|entry| {
+            nth += 1;
+            let goes = goes(entry, nth);
+            bytes -= if goes { entry.bytes() } else { 0 };
+            !goes
+        });
+        self.bytes = bytes;
     }
 }
 
 impl SeriesCache {
-    /// A cache of about `bytes_max` bytes at most.
+    /// A cache of about `bytes_max` bytes at most, and an index of as many.
     pub fn new(bytes_max: usize, seed: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
@@ -69,7 +117,40 @@ impl SeriesCache {
             generation: AtomicU64::new(0),
             shard_bytes_max: bytes_max / SHARDS,
             entries: AtomicUsize::new(0),
+            index: Arc::new(Mutex::new(SeriesIndex::new(bytes_max, seed))),
+            index_bytes: AtomicUsize::new(0),
+            registrations: AtomicU64::new(0),
         }
+    }
+
+    /// Bytes of the entries held, about.
+    pub fn bytes(&self) -> usize {
+        self.shards.iter().map(|shard| shard.read().bytes).sum()
+    }
+
+    /// The index of all registered series, for who registers: one at a time, over calls to the database.
+    pub fn index(&self) -> Arc<Mutex<SeriesIndex>> {
+        Arc::clone(&self.index)
+    }
+
+    /// How often registered series have been inserted: while it stays, so does what is not known.
+    pub fn registrations(&self) -> u64 {
+        self.registrations.load(Ordering::Acquire)
+    }
+
+    /// Tells that registered series have been inserted.
+    pub fn note_registration(&self) {
+        self.registrations.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Bytes of the index when it was last told of.
+    pub fn index_bytes(&self) -> usize {
+        self.index_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Tells of the index, which may be locked for long.
+    pub fn note_index_bytes(&self, bytes: usize) {
+        self.index_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// The generation that a request starting now belongs to.
@@ -89,10 +170,7 @@ impl SeriesCache {
         for shard in &self.shards {
             let mut shard = shard.write();
             if shard.generation < generation {
-                self.entries.fetch_sub(
-                    shard.young.table.len() + shard.old.table.len(),
-                    Ordering::Relaxed,
-                );
+                self.entries.fetch_sub(shard.table.len(), Ordering::Relaxed);
                 *shard = Shard {
                     generation,
                     ..Shard::default()
@@ -105,65 +183,46 @@ impl SeriesCache {
     /// The id of a series, if known to this generation.
     pub fn find(&self, generation: u64, key: &[u8]) -> Option<SeriesId> {
         let hash = xxh3_64_with_seed(key, self.seed);
-        let shard_lock = self.shard(hash);
-        {
-            let shard = shard_lock.read();
-            if shard.generation != generation {
-                return None;
-            }
-            if let Some(id) = shard.young.find(hash, key) {
-                return Some(id);
-            }
-            shard.old.find(hash, key)?;
+        let shard = self.shard(hash).read();
+        if shard.generation == generation {
+            shard.find(hash, key)
+        } else {
+            None
         }
-        // Found in the old half: move it, under the write lock and looking again, as others may have been quicker.
-        let mut shard = shard_lock.write();
-        if shard.generation != generation {
-            return None;
-        }
-        let moved = match shard.old.table.find_entry(hash, |entry| *entry.key == *key) {
-            Ok(entry) => entry.remove().0,
-            Err(_) => return shard.young.find(hash, key),
-        };
-        let id = moved.id;
-        self.entries.fetch_sub(1, Ordering::Relaxed);
-        self.put(&mut shard, moved);
-        Some(id)
     }
 
     /// Remembers an id that is committed. Does nothing if the generation has passed.
     pub fn insert(&self, generation: u64, key: &[u8], id: SeriesId) {
         let hash = xxh3_64_with_seed(key, self.seed);
+        let bytes = key.len() + ENTRY_OVERHEAD_BYTES;
         let mut shard = self.shard(hash).write();
         if shard.generation != generation
-            || shard.young.find(hash, key).is_some()
-            || shard.old.find(hash, key).is_some()
+            || bytes > self.shard_bytes_max
+            || shard.find(hash, key).is_some()
         {
             return;
         }
-        self.put(
-            &mut shard,
-            Entry {
-                hash,
-                key: key.into(),
-                id,
-            },
-        );
-    }
-
-    fn put(&self, shard: &mut Shard, entry: Entry) {
-        let bytes = entry.key.len() + ENTRY_OVERHEAD_BYTES;
-        if shard.young.bytes + bytes > self.shard_bytes_max / 2 {
-            self.entries
-                .fetch_sub(shard.old.table.len(), Ordering::Relaxed);
-            shard.old = std::mem::take(&mut shard.young);
+        let before = shard.table.len();
+        if shard.bytes + bytes > self.shard_bytes_max {
+            shard.sweep(self.shard_bytes_max);
         }
-        shard.young.bytes += bytes;
-        shard
-            .young
-            .table
-            .insert_unique(entry.hash, entry, |entry| entry.hash);
-        self.entries.fetch_add(1, Ordering::Relaxed);
+        if shard.bytes + bytes > self.shard_bytes_max {
+            // A few large entries: rather none than too many.
+            shard.table.clear();
+            shard.bytes = 0;
+        }
+        shard.bytes += bytes;
+        let entry = Entry {
+            hash,
+            key: key.into(),
+            id,
+            last_use: AtomicU8::new(INSERTED),
+        };
+        shard.table.insert_unique(hash, entry, |entry| entry.hash);
+        let after = shard.table.len();
+        // Both under the lock of the shard, so the sum is right in the end.
+        self.entries.fetch_add(after, Ordering::Relaxed);
+        self.entries.fetch_sub(before, Ordering::Relaxed);
     }
 
     fn shard(&self, hash: u64) -> &RwLock<Shard> {
@@ -191,26 +250,18 @@ mod tests {
 
     #[test]
     fn equal_hashes_do_not_merge_series() {
-        let mut half = Half::default();
+        let mut shard = Shard::default();
         for (key, id) in [(b"one", 1), (b"two", 2)] {
-            half.table.insert_unique(
-                42,
-                Entry {
-                    hash: 42,
-                    key: key.as_slice().into(),
-                    id,
-                },
-                |entry| entry.hash,
-            );
+            let entry = Entry {
+                hash: 42,
+                key: key.as_slice().into(),
+                id,
+                last_use: AtomicU8::new(INSERTED),
+            };
+            shard.table.insert_unique(42, entry, |entry| entry.hash);
         }
-        assert_eq!(
-            (
-                half.find(42, b"one"),
-                half.find(42, b"two"),
-                half.find(42, b"six")
-            ),
-            (Some(1), Some(2), None)
-        );
+        let found = [b"one", b"two", b"six"].map(|key| shard.find(42, key));
+        assert_eq!(found, [Some(1), Some(2), None]);
     }
 
     #[test]
@@ -242,14 +293,15 @@ mod tests {
         for number in 0..100_000i32 {
             cache.insert(0, &number.to_le_bytes(), number + 1);
             assert_eq!(cache.find(0, &used), Some(77));
+            assert!(cache.bytes() <= SHARDS * entry_bytes * 20);
         }
         assert!(cache.entries() <= SHARDS * 20, "{}", cache.entries());
-        assert!(cache.entries() >= SHARDS * 10, "{}", cache.entries());
+        assert!(cache.entries() >= SHARDS * 8, "{}", cache.entries());
         let counted: usize = cache
             .shards
             .iter()
-            .map(|s| s.read())
-            .map(|s| s.young.table.len() + s.old.table.len())
+            .map(|shard| shard.read())
+            .map(|shard| shard.table.len())
             .sum();
         assert_eq!(counted, cache.entries());
     }

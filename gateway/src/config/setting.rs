@@ -55,7 +55,7 @@ const fn setting(
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     setting("listen", "address", "ADDRESS", "127.0.0.1:9201", "Where HTTP is served; loopback unless told otherwise"),
-    setting("listen", "connections_max", "COUNT", "1024", "HTTP connections open at once; more wait to be accepted"),
+    setting("listen", "connections_max", "COUNT", "16384", "HTTP connections open at once; more wait to be accepted"),
     setting("listen", "workers", "COUNT", "0", "Threads that serve requests, each with sessions of its own; 0 for one a processor"),
     setting("listen", "header_timeout", "DURATION", "60s", "Time for the head of a request, and for idling between requests"),
     setting("listen", "body_timeout", "DURATION", "30s", "Time for the body of a request; then 503"),
@@ -72,6 +72,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("receive", "pending_wait", "DURATION", "2s", "How long a request waits for that memory before it is 503"),
 
     setting("events", "schema", "NAME", "public", "Schema of tables that events name without one"),
+    setting("events", "create_tables", "off|logged|unlogged", "off", "Whether a FlatBuffers batch for a table that does not exist creates it, as a lanes table"),
     setting("events", "rows_max", "COUNT", "1000000", "Rows of a request with events; more is 400"),
 
     setting("batch", "rows_max", "COUNT", "65536", "Rows after which a batch takes no more requests"),

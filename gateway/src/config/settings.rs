@@ -15,7 +15,7 @@ use crate::batch::accumulate::BatchLimits;
 use crate::deliver::AckLevel;
 use crate::deliver::password::{self, Server};
 use crate::deliver::postgres::PostgresSettings;
-use crate::events::EventSettings;
+use crate::events::{CreateTables, EventSettings};
 use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
 use crate::server::ServerLimits;
 
@@ -188,6 +188,12 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
             )),
             name => Ok(name.to_owned()),
         })?,
+        create_tables: reader.get("events.create_tables", |text| match text {
+            "off" => Ok(CreateTables::Off),
+            "logged" => Ok(CreateTables::Logged),
+            "unlogged" => Ok(CreateTables::Unlogged),
+            other => Err(format!("{other:?} is not off, logged or unlogged")),
+        })?,
         rows_max: reader.count("events.rows_max", 1, lanes_wire::limits::ROWS_MAX)?,
     };
     if batch.rows_max + events.rows_max > lanes_wire::limits::ROWS_MAX {
@@ -328,6 +334,10 @@ mod tests {
             (&["--requests-window", "5s"], "shorter than 60s"),
             (&["--events-rows-max", "16777216"], "batch.rows_max"),
             (&["--events-schema", "a.b"], "has a dot"),
+            (
+                &["--events-create-tables", "yes"],
+                "is not off, logged or unlogged",
+            ),
             (&["--listen-workers", "1000"], "more than 256"),
             (&["--listen-address", "localhost"], "is not an address"),
             (&["--log-format", "xml"], "log.format"),

@@ -8,18 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
-use uuid::Uuid;
 
 use super::ack_level::AckLevel;
 use super::describe::{self, DESCRIBE};
+use super::registration;
 use super::registry::Registry;
+use super::registry_calls::RegistryStatements;
 use super::sink::{Append, Health, SinkError};
-use crate::batch::{SeriesId, Target};
+use crate::batch::{SeriesCache, SeriesId, Target};
 use crate::events::Table;
 use crate::receive::LabelSet;
 
@@ -31,7 +33,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const APPEND: &str = "SELECT lanes.append_once($1::text::regclass, $2, $3), current_setting('synchronous_standby_names') <> ''";
 const APPEND_TO_TABLE: &str = "SELECT lanes.append($1::oid::regclass, $2), current_setting('synchronous_standby_names') <> ''";
 const APPEND_TO_TABLE_ONCE: &str = "SELECT lanes.append_once($1::oid::regclass, $2, $3), current_setting('synchronous_standby_names') <> ''";
-const REGISTER: &str = "SELECT lanes.register_series($1, $2, $3::text[]::jsonb[], $4)";
 const HEALTH: &str = "SELECT lanes.registry_identity(), current_setting('synchronous_standby_names') <> '', \
                       (SELECT next_id::int8 - 1 FROM lanes.registry)";
 const FORGET: &str = "SELECT lanes.forget_requests(make_interval(secs => $1))";
@@ -53,9 +54,10 @@ pub struct CallError {
 pub struct Connection {
     client: Client,
     append: Statement,
+    register: OnceCell<RegistryStatements>,
+    cache: Arc<SeriesCache>,
     append_to_table: Statement,
     append_to_table_once: Statement,
-    register: Statement,
     level: AckLevel,
     generation: u64,
     call_timeout: Duration,
@@ -136,15 +138,15 @@ impl Connection {
         let append = client.prepare(APPEND).await.map_err(failed)?;
         let append_to_table = client.prepare(APPEND_TO_TABLE).await.map_err(failed)?;
         let append_to_table_once = client.prepare(APPEND_TO_TABLE_ONCE).await.map_err(failed)?;
-        let register = client.prepare(REGISTER).await.map_err(failed)?;
         let generation = registry.observe(&identity);
         let call_timeout = statement_timeout + GRACE;
         Ok(Self {
             client,
             append,
+            register: OnceCell::new(),
+            cache: Arc::clone(registry.cache()),
             append_to_table,
             append_to_table_once,
-            register,
             level,
             generation,
             call_timeout,
@@ -199,6 +201,11 @@ impl Connection {
         describe::table(&rows)
     }
 
+    /// Runs a statement that defines something.
+    pub async fn define(&self, statement: &str) -> Result<(), CallError> {
+        self.answered(self.client.batch_execute(statement)).await
+    }
+
     /// Makes all that is committed by now as sure as this session's own commits.
     pub async fn confirm(&self) -> Result<(), CallError> {
         self.committed(self.client.query_one(CONFIRM, &[]))
@@ -206,23 +213,19 @@ impl Connection {
             .map(drop)
     }
 
-    /// Ids of label sets.
+    /// Ids of distinct label sets; those that are new are registered.
     pub async fn register(&self, label_sets: &[&LabelSet]) -> Result<Vec<SeriesId>, CallError> {
-        let fingerprints: Vec<Uuid> = label_sets
-            .iter()
-            .map(|set| Uuid::from_u128(set.fingerprint))
-            .collect();
-        let metrics: Vec<&str> = label_sets.iter().map(|set| set.metric.as_str()).collect();
-        let labels: Vec<&str> = label_sets
-            .iter()
-            .map(|set| set.labels_json.as_str())
-            .collect();
-        let bytes: Vec<&[u8]> = label_sets.iter().map(|set| &*set.bytes).collect();
-        let parameters: [&(dyn ToSql + Sync); 4] = [&fingerprints, &metrics, &labels, &bytes];
-        let row = self
-            .committed(self.client.query_one(&self.register, &parameters))
-            .await?;
-        get(&row, 0)
+        if self.generation != self.cache.generation() {
+            // A session of the past: it goes, and the next one is of the present.
+            return Err(CallError {
+                error: SinkError::OtherRegistry,
+                kind: "registry".to_owned(),
+                is_session_good: false,
+            });
+        }
+        let index = self.cache.index();
+        let mut index = index.lock().await;
+        registration::register(self, &mut index, self.generation, label_sets, &self.cache).await
     }
 
     /// Whether the server takes batches.
@@ -243,13 +246,24 @@ impl Connection {
         Ok(u64::try_from(get::<i64>(&row, 0)?).unwrap_or(0))
     }
 
+    /// The client, for calls that are made elsewhere.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The statements of registration.
+    pub(super) async fn registry_statements(&self) -> Result<&RegistryStatements, CallError> {
+        let prepare = || self.committed(RegistryStatements::prepare(&self.client));
+        self.register.get_or_try_init(prepare).await
+    }
+
     /// Awaits a call that commits.
-    async fn committed(
+    pub(super) async fn committed<T>(
         &self,
-        call: impl Future<Output = Result<Row, tokio_postgres::Error>>,
-    ) -> Result<Row, CallError> {
+        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, CallError> {
         let warnings_before = self.warnings.load(Ordering::Acquire);
-        let row = self.answered(call).await?;
+        let answer = self.answered(call).await?;
         // A wait for standbys that is interrupted ends in a warning, not an error: committed here, perhaps not there.
         if self.level == AckLevel::Replica
             && self.warnings.load(Ordering::Acquire) != warnings_before
@@ -262,7 +276,7 @@ impl Connection {
                 is_session_good: true,
             });
         }
-        Ok(row)
+        Ok(answer)
     }
 
     /// Awaits a call. A session that does not answer in time is cancelled and given up.
@@ -316,6 +330,7 @@ pub fn no_standbys() -> CallError {
 /// What is said of level `replica` where there is no standby.
 pub const NO_STANDBYS: &str = "acknowledgement level \"replica\" cannot be kept: synchronous_standby_names of PostgreSQL is empty";
 
+/// A column of a row.
 pub(super) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
     row: &'a Row,
     column: usize,

@@ -1,5 +1,6 @@
-//! A table as the catalogue of PostgreSQL has it.
+//! A table as the catalogue of PostgreSQL has it, and the statement that creates one.
 
+use lanes_wire::ColumnType;
 use tokio_postgres::Row;
 
 use super::connection::{CallError, get};
@@ -51,4 +52,63 @@ pub fn table(rows: &[Row]) -> Result<Option<Table>, CallError> {
         may_insert: get(first, 2)?,
         columns,
     }))
+}
+
+/// The statement that creates a lanes table of these columns, unless there is a table of the name.
+pub fn create_statement(
+    schema: &str,
+    table: &str,
+    columns: &[(&str, ColumnType)],
+    is_unlogged: bool,
+) -> String {
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|(name, column_type)| format!("{} {}", identifier(name), sql_type(*column_type)))
+        .collect();
+    format!(
+        "CREATE {}TABLE IF NOT EXISTS {}.{} ({}) USING lanes",
+        if is_unlogged { "UNLOGGED " } else { "" },
+        identifier(schema),
+        identifier(table),
+        columns.join(", ")
+    )
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+fn sql_type(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Bool => "boolean",
+        ColumnType::Int16 => "smallint",
+        ColumnType::Int32 => "integer",
+        ColumnType::Int64 => "bigint",
+        ColumnType::Float32 => "real",
+        ColumnType::Float64 => "double precision",
+        ColumnType::Timestamp => "timestamp with time zone",
+        ColumnType::Date => "date",
+        ColumnType::Uuid => "uuid",
+        ColumnType::Text => "text",
+        ColumnType::Bytes => "bytea",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted() {
+        assert_eq!(
+            create_statement(
+                "s",
+                "a\"; DROP TABLE t; --",
+                &[("Ts", ColumnType::Timestamp), ("x y", ColumnType::Bytes)],
+                true
+            ),
+            "CREATE UNLOGGED TABLE IF NOT EXISTS \"s\".\"a\"\"; DROP TABLE t; --\" \
+             (\"Ts\" timestamp with time zone, \"x y\" bytea) USING lanes"
+        );
+    }
 }

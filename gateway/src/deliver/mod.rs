@@ -9,6 +9,7 @@
 //! | over what | [`postgres`], [`connection`] | a few connections for each level |
 //! | into what | [`describe`] | a table as the catalogue has it |
 //! | which registry | [`registry`] | whether series ids learned earlier still hold |
+//! | which series | [`registration`], [`registry_calls`] | label sets found in the database, or registered there |
 //! | as whom | [`password`] | where a password comes from |
 //!
 //! Why it is exactly once: the digests of the requests commit in the transaction that appends their rows, so an attempt whose outcome is
@@ -21,7 +22,9 @@ pub mod connection;
 pub mod describe;
 pub mod password;
 pub mod postgres;
+pub mod registration;
 pub mod registry;
+pub mod registry_calls;
 pub mod send;
 pub mod sink;
 

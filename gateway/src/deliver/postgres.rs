@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 
 use super::ack_level::AckLevel;
 use super::connection::{CallError, Connection};
+use super::describe::create_statement;
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Sink, SinkError};
 use crate::batch::{SeriesCache, Target};
@@ -181,6 +183,19 @@ impl Sink for PostgresSink {
         }
         let result = session.append(&self.settings.table, &append).await;
         self.settle(place, session, result)
+    }
+
+    async fn create(
+        &self,
+        schema: &str,
+        table: &str,
+        columns: &[(&str, ColumnType)],
+        is_unlogged: bool,
+    ) -> Result<(), SinkError> {
+        let session = self.session(&self.supervision, AckLevel::Memory).await?;
+        let statement = create_statement(schema, table, columns, is_unlogged);
+        let result = session.define(&statement).await;
+        self.settle(&self.supervision, session, result)
     }
 
     async fn confirm(&self, level: AckLevel) -> Result<(), SinkError> {

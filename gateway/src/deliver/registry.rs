@@ -24,6 +24,11 @@ impl Registry {
         }
     }
 
+    /// Series ids known, of the generation last seen.
+    pub fn cache(&self) -> &Arc<SeriesCache> {
+        &self.cache
+    }
+
     /// The generation of the registry last seen.
     pub fn generation(&self) -> u64 {
         self.cache.generation()

@@ -14,6 +14,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -69,6 +70,11 @@ impl<S: Sink> Sender<S> {
             level,
             metrics,
         }
+    }
+
+    /// Takes note of how long a batch waited for a session.
+    pub fn note_wait(&self, waited: Duration) {
+        self.metrics.session_wait_seconds[self.level.index()].observe(waited.as_secs_f64());
     }
 
     /// Sends requests of one target; returns when each is answered.

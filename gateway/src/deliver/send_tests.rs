@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use lanes_wire::BatchView;
+use lanes_wire::{BatchView, ColumnType};
 use parking_lot::Mutex;
 
 use super::*;
@@ -83,6 +83,16 @@ impl Sink for Database {
 
     async fn describe(&self, _: &str, _: &str) -> Result<Option<Table>, SinkError> {
         unreachable!("senders know their tables")
+    }
+
+    async fn create(
+        &self,
+        _: &str,
+        _: &str,
+        _: &[(&str, ColumnType)],
+        _: bool,
+    ) -> Result<(), SinkError> {
+        unreachable!("senders create no tables")
     }
 
     async fn confirm(&self, level: AckLevel) -> Result<(), SinkError> {

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanes_wire::ColumnType;
 use thiserror::Error;
 
 use super::ack_level::AckLevel;
@@ -86,6 +87,15 @@ pub trait Sink: Send + Sync + 'static {
         schema: &str,
         table: &str,
     ) -> impl Future<Output = Result<Option<Table>, SinkError>> + Send;
+
+    /// Creates a lanes table of these columns, all of which take NULLs, unless there is a table of the name.
+    fn create(
+        &self,
+        schema: &str,
+        table: &str,
+        columns: &[(&str, ColumnType)],
+        is_unlogged: bool,
+    ) -> impl Future<Output = Result<(), SinkError>> + Send;
 
     /// Appends one batch and its digests in one transaction, at its level.
     fn append(&self, append: Append<'_>) -> impl Future<Output = Result<(), SinkError>> + Send;

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 
 use super::table::Table;
@@ -64,6 +65,21 @@ impl<S: Sink> Catalogue<S> {
             return Ok(Some(known));
         }
         self.ask(schema, name, key).await
+    }
+
+    /// Creates a table unless there is one.
+    ///
+    /// # Errors
+    /// PostgreSQL cannot be asked, or the gateway's role may not create it.
+    pub async fn create(
+        &self,
+        schema: &str,
+        name: &str,
+        columns: &[(&str, ColumnType)],
+        is_unlogged: bool,
+    ) -> Result<(), SinkError> {
+        let _turn = self.asking.lock().await;
+        self.sink.create(schema, name, columns, is_unlogged).await
     }
 
     /// A description good enough; one that ages is asked for again by a task of its own.

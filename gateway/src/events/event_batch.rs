@@ -28,6 +28,11 @@ impl EventBatch {
         }
     }
 
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// What tells batches with other columns apart; their order does not count.
     pub fn shape(&self) -> u64 {
         self.shape

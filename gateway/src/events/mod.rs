@@ -11,9 +11,13 @@
 //! | one request | [`write`] | from its body to its answer |
 //! | in which format | [`format`](mod@format) | by `Content-Type` |
 //! | what the table takes | [`table`], [`catalogue`] | columns and kinds; as PostgreSQL described them a moment ago |
+//! | JSON | [`json`], [`time_text`] | objects to columns, typed by the table |
+//! | Arrow | [`arrow`] | record batches to columns, typed by their schema |
+//! | what is wrong with either | [`malformed`] | the text of a 400 |
 //! | does it fit | [`fit`] | a batch held against its table |
 //! | what it brings | [`event_batch`] | a verified batch; many of them joined to one |
 //! | with whom it travels | [`accumulators`] | one for each table, columns and level in use |
+//! | proof | [`fuzz`] | any bytes, as JSON and as Arrow |
 //!
 //! Whatever the format, a request becomes one batch of crate `lanes-wire`, so that everything behind the formats knows one form.
 //!
@@ -36,14 +40,27 @@ pub mod format;
 pub mod catalogue;
 pub mod table;
 
+pub mod json;
+pub mod time_text;
+
+pub mod arrow;
+
+pub mod malformed;
+
 pub mod fit;
 
 pub mod event_batch;
 
 pub mod accumulators;
 
+pub mod fuzz;
+
+#[cfg(test)]
+mod test_support;
+
 pub use accumulators::Accumulators;
 pub use catalogue::Catalogue;
 pub use event_batch::EventBatch;
+pub use malformed::Malformed;
 pub use table::{ColumnKind, Table, TableColumn};
-pub use write::{EventPath, EventSettings};
+pub use write::{CreateTables, EventPath, EventSettings};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use lanes_wire::BatchView;
+use lanes_wire::{BatchView, ColumnType};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 
@@ -14,6 +14,7 @@ use super::event_batch::EventBatch;
 use super::fit;
 use super::format::Format;
 use super::table::Table;
+use super::{arrow, json};
 use crate::batch::pending::Outcome;
 use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Target};
 use crate::clock::{self, Instant};
@@ -31,6 +32,13 @@ const KEY_BYTES_MAX: usize = 256;
 /// Schemas that no events go into, whatever the gateway's role may do there.
 const SYSTEM_SCHEMAS: [&str; 4] = ["lanes", "metrics", "pg_catalog", "information_schema"];
 
+/// Decoding JSON or Arrow may take this many times the body's bytes ...
+const DECODED_TIMES_BODY: usize = 8;
+/// ... or this many bytes, if that is more.
+const DECODED_BYTES_FLOOR: usize = 64 << 10;
+/// Longer bodies are decoded where they hold up no other request.
+const QUICK_BODY_BYTES: usize = 256 << 10;
+
 /// What events need to know.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
@@ -38,6 +46,19 @@ pub struct EventSettings {
     pub schema: String,
     /// Rows of one request.
     pub rows_max: usize,
+    /// Whether a FlatBuffers batch for a table that does not exist creates it.
+    pub create_tables: CreateTables,
+}
+
+/// Whether tables are created by the first batch for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CreateTables {
+    /// Never.
+    Off,
+    /// `CREATE TABLE … USING lanes`.
+    Logged,
+    /// `CREATE UNLOGGED TABLE … USING lanes`.
+    Unlogged,
 }
 
 /// The path that events take; one for each worker.
@@ -83,12 +104,14 @@ impl<S: Sink> EventPath<S> {
     pub async fn receive(&self, mut request: EventRequest<'_>) -> Result<(), Refusal> {
         self.metrics.body_bytes.inc_by(request.body.len() as u64);
         let deadline = request.started + self.limits.ack_timeout;
-        let mut table = self.find(request.table, None).await?;
+        let mut table = self.find_or_create(&request).await?;
         let mut is_second_attempt = false;
         loop {
-            let batch = match self.decode(&request, &table) {
+            let batch = match self.decode(&mut request, &table).await {
                 Ok(batch) => batch,
-                Err(refusal) if is_second_attempt => return Err(refusal),
+                Err(refusal) if is_second_attempt || matches!(refusal, Refusal::Busy(_)) => {
+                    return Err(refusal);
+                }
                 Err(_) => {
                     // The table may have changed since it was described; a body that is wrong by itself stays wrong.
                     is_second_attempt = true;
@@ -155,29 +178,83 @@ impl<S: Sink> EventPath<S> {
         }
     }
 
-    fn decode(&self, request: &EventRequest<'_>, table: &Table) -> Result<EventBatch, Refusal> {
-        let malformed = |error: String| Refusal::BadRequest(error);
-        let bytes = match request.format {
-            Format::FlatBuffers => request.body.clone(),
-            Format::Json | Format::Arrow => {
-                return Err(Refusal::UnsupportedMedia("not available yet".to_owned()));
-            }
-        };
-        let view = BatchView::verify(&bytes).map_err(|error| malformed(error.to_string()))?;
-        if view.rows() > self.settings.rows_max {
-            let (rows, most) = (view.rows(), self.settings.rows_max);
-            return Err(malformed(format!(
-                "{rows} rows are more than {most} (events.rows_max)"
-            )));
+    /// The body as a batch that fits the table; memory is taken before it is needed.
+    async fn decode(
+        &self,
+        request: &mut EventRequest<'_>,
+        table: &Arc<Table>,
+    ) -> Result<EventBatch, Refusal> {
+        let rows_max = self.settings.rows_max;
+        if request.format == Format::FlatBuffers {
+            return fitting(request.body.clone(), table, rows_max);
         }
-        fit::check(&view, table).map_err(|misfit| malformed(misfit.to_string()))?;
-        Ok(EventBatch::new(bytes.clone(), &view))
+        let body_bytes = request.body.len();
+        let bytes_max = body_bytes
+            .saturating_mul(DECODED_TIMES_BODY)
+            .clamp(DECODED_BYTES_FLOOR, lanes_wire::limits::BATCH_BYTES_MAX);
+        let overloaded = |error: crate::batch::Overloaded| Refusal::Busy(error.to_string());
+        request
+            .reservation
+            .exchange(&self.budget, body_bytes + bytes_max)
+            .await
+            .map_err(overloaded)?;
+        let (format, body, table) = (request.format, request.body.clone(), Arc::clone(table));
+        let decode = move || {
+            let mut batch = Vec::new();
+            let decoded = match format {
+                Format::Arrow => arrow::decode(&body, &table, rows_max, bytes_max, &mut batch),
+                _ => json::decode(&body, &table, rows_max, bytes_max, &mut batch),
+            };
+            decoded.map_err(|error| Refusal::BadRequest(error.to_string()))?;
+            fitting(batch.into(), &table, rows_max)
+        };
+        let batch = if body_bytes <= QUICK_BODY_BYTES {
+            decode()?
+        } else {
+            let decoding = tokio::task::spawn_blocking(decode).await;
+            decoding.map_err(|error| Refusal::Busy(error.to_string()))??
+        };
+        request
+            .reservation
+            .resize(&self.budget, batch.bytes())
+            .await
+            .map_err(overloaded)?;
+        Ok(batch)
+    }
+
+    async fn find_or_create(&self, request: &EventRequest<'_>) -> Result<Arc<Table>, Refusal> {
+        let found = self.find(request.table, None).await;
+        let may_create = self.settings.create_tables != CreateTables::Off
+            && request.format == Format::FlatBuffers;
+        if !may_create || !matches!(found, Err(Refusal::NotFound(_))) {
+            return found;
+        }
+        let view = BatchView::verify(&request.body)
+            .map_err(|error| Refusal::BadRequest(error.to_string()))?;
+        let columns: Vec<(&str, ColumnType)> = view
+            .columns()
+            .iter()
+            .map(|column| (column.name(), column.column_type()))
+            .collect();
+        if columns.is_empty() {
+            return found;
+        }
+        let (schema, name) = self.schema_and_name(request.table);
+        let is_unlogged = self.settings.create_tables == CreateTables::Unlogged;
+        self.catalogue
+            .create(schema, name, &columns, is_unlogged)
+            .await
+            .map_err(|error| Refusal::Busy(error.to_string()))?;
+        self.find(request.table, Some(request.started)).await
+    }
+
+    fn schema_and_name<'a>(&'a self, path: &'a str) -> (&'a str, &'a str) {
+        path.split_once('.')
+            .unwrap_or((self.settings.schema.as_str(), path))
     }
 
     async fn find(&self, path: &str, not_before: Option<Instant>) -> Result<Arc<Table>, Refusal> {
-        let (schema, name) = path
-            .split_once('.')
-            .unwrap_or((self.settings.schema.as_str(), path));
+        let (schema, name) = self.schema_and_name(path);
         if SYSTEM_SCHEMAS.contains(&schema) {
             return Err(Refusal::Forbidden(format!(
                 "events do not go into schema {schema:?}"
@@ -195,6 +272,20 @@ impl<S: Sink> EventPath<S> {
             Some(table) => Ok(table),
         }
     }
+}
+
+/// A batch that has the table's columns and not too many rows.
+fn fitting(bytes: Bytes, table: &Table, rows_max: usize) -> Result<EventBatch, Refusal> {
+    let refused = |reason: String| Refusal::BadRequest(reason);
+    let view = BatchView::verify(&bytes).map_err(|error| refused(error.to_string()))?;
+    let rows = view.rows();
+    if rows > rows_max {
+        return Err(refused(format!(
+            "{rows} rows are more than {rows_max} (events.rows_max)"
+        )));
+    }
+    fit::check(&view, table).map_err(|misfit| refused(misfit.to_string()))?;
+    Ok(EventBatch::new(bytes.clone(), &view))
 }
 
 /// The digest of the key that a request carries, if it does; keys of two tables are two keys.

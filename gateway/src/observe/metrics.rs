@@ -42,12 +42,18 @@ pub struct Metrics {
     pub series_registered: IntCounter,
     /// Entries in the series cache.
     pub series_cached: IntGauge,
+    /// Bytes of the series cache.
+    pub series_cache_bytes: IntGauge,
+    /// Bytes of the index of all registered series.
+    pub series_index_bytes: IntGauge,
     /// Rows of each batch sent.
     pub batch_rows: Histogram,
     /// Bytes of each batch sent.
     pub batch_bytes: Histogram,
     /// Seconds of each append call, by level.
     pub append_seconds: [Histogram; AckLevel::ALL.len()],
+    /// Seconds that batches ready to leave waited for a session, by level.
+    pub session_wait_seconds: [Histogram; AckLevel::ALL.len()],
     /// Bytes of requests not yet answered.
     pub pending_bytes: IntGauge,
     /// Errors of PostgreSQL, by SQLSTATE or kind.
@@ -179,6 +185,14 @@ impl Metrics {
                 "Label sets unknown to the cache and sent to PostgreSQL.",
             ),
             series_cached: gauge("series_cache_entries", "Label sets whose id is in memory."),
+            series_cache_bytes: gauge(
+                "series_cache_bytes",
+                "Bytes held for label sets whose id is in memory.",
+            ),
+            series_index_bytes: gauge(
+                "series_index_bytes",
+                "Bytes held to tell new series from registered ones.",
+            ),
             batch_rows: histogram("batch_rows", "Rows of batches sent.", powers_of_4(1.0, 11)),
             batch_bytes: histogram(
                 "batch_bytes",
@@ -188,6 +202,10 @@ impl Metrics {
             append_seconds: by_level(
                 "append_duration_seconds",
                 "Seconds of an append in PostgreSQL, commit included.",
+            ),
+            session_wait_seconds: by_level(
+                "session_wait_duration_seconds",
+                "Seconds that a batch ready to leave waited for a session. While these add up, PostgreSQL is the bottleneck, not the gateway.",
             ),
             pending_bytes: gauge(
                 "pending_bytes",

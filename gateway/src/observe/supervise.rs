@@ -55,6 +55,12 @@ impl<S: Sink> Supervision<S> {
         self.metrics
             .series_cached
             .set(i64::try_from(self.cache.entries()).unwrap_or(i64::MAX));
+        for (gauge, bytes) in [
+            (&self.metrics.series_cache_bytes, self.cache.bytes()),
+            (&self.metrics.series_index_bytes, self.cache.index_bytes()),
+        ] {
+            gauge.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        }
         let health = self.sink.health().await.ok();
         self.metrics.postgres_up.set(i64::from(health.is_some()));
         self.status.set_postgres(health);

@@ -6,7 +6,7 @@
 //! | take it in | [`body`] | bounded while it is read |
 //! | unpack | [`decompress`] | the declared length is judged before it is believed |
 //! | read | [`protobuf`], [`decode`] | series and samples, in place |
-//! | judge labels | [`label_set`] | only those of series not seen before |
+//! | judge labels | [`label_set`], [`label_json`] | only those of series not seen before; canonical as bytes and as text |
 //! | to rows | [`resolve`] | ids where known, label sets to register where not |
 //! | all together | [`write`] | one request from body to answer |
 //!
@@ -17,6 +17,7 @@ pub mod body;
 pub mod decode;
 pub mod decompress;
 pub mod fuzz;
+pub mod label_json;
 pub mod label_set;
 pub mod media_type;
 pub mod protobuf;

@@ -80,6 +80,8 @@ pub struct Resolved {
     pub unknown: Vec<UnknownSeries>,
     /// The cache generation that the ids belong to.
     pub generation: u64,
+    /// [`SeriesCache::registrations`] before the first series was looked up.
+    pub registrations: u64,
     /// What is not stored.
     pub refused: Refused,
     /// Exemplars, which are not stored and of which senders expect nothing.
@@ -115,16 +117,16 @@ impl Resolved {
 ///
 /// | what of the body | holds at most |
 /// |---|---|
-/// | a byte, of whatever | 13 bytes: itself; in labels 3 in the scratch, whose buffers double, 1 each as canonical bytes, as alias and as key of this request's table, 6 as JSON, of a control character |
+/// | a byte, of whatever | 12 bytes: itself; in labels 3 in the scratch, whose buffers double, 1 each as canonical bytes and as alias, 6 as JSON, of a control character |
 /// | a sample, of 2 bytes or more | 80 bytes: 16 in the scratch and 20 in the rows, all doubling |
 /// | a series to register, of 17 bytes or more and a sample | 496 bytes: its place in a vector and a table, both doubling, and five allocations |
 /// | all labels of one series | 512 bytes each, while looked into |
 ///
-/// A byte is in a sample (1 + 80 / 2 bytes) or in a series (13 + 496 / 17 bytes), hence 43 for each; where samples are bounded lower,
-/// 13 for each and the rest for each sample.
+/// A byte is in a sample (1 + 80 / 2 bytes) or in a series (12 + 496 / 17 bytes), hence 42 for each; where samples are bounded lower,
+/// 12 for each and the rest for each sample.
 pub fn decoding_bytes_max(declared_bytes: usize, limits: &RequestLimits) -> usize {
-    const BYTE_BYTES: usize = 13;
-    const DENSE_BYTE_BYTES: usize = 43;
+    const BYTE_BYTES: usize = 12;
+    const DENSE_BYTE_BYTES: usize = 42;
     const SAMPLE_AND_SERIES_BYTES: usize = 80 + 496;
     const LABEL_BYTES: usize = 512;
     let dense = declared_bytes.saturating_mul(DENSE_BYTE_BYTES);
@@ -148,6 +150,7 @@ pub fn resolve(
         rows: Rows::default(),
         unknown: Vec::new(),
         generation: cache.generation(),
+        registrations: cache.registrations(),
         refused: Refused::default(),
         exemplars: 0,
         metadata: 0,
@@ -195,7 +198,21 @@ pub fn resolve(
 /// for each sample of a series.
 #[derive(Default)]
 struct UnknownPlaces {
-    table: HashTable<(u64, Box<[u8]>, SeriesId)>,
+    /// Hash of the label bytes as sent, and place.
+    table: HashTable<(u64, usize)>,
+}
+
+impl UnknownSeries {
+    /// Its label bytes as sent.
+    fn sent_bytes(&self) -> &[u8] {
+        self.alias.as_deref().unwrap_or(&self.label_set.bytes)
+    }
+}
+
+/// What a row of an unknown series has for an id.
+fn provisional_id(place: usize) -> SeriesId {
+    // At most one unknown series a sample, and samples are bounded far below this.
+    -1 - SeriesId::try_from(place).unwrap_or(SeriesId::MAX - 1)
 }
 
 fn look_into(
@@ -207,8 +224,12 @@ fn look_into(
     places: &mut UnknownPlaces,
 ) -> Result<SeriesId, LabelError> {
     let hash = xxh3_64(label_bytes);
-    if let Some((_, _, id)) = places.table.find(hash, |(_, key, _)| **key == *label_bytes) {
-        return Ok(*id);
+    let unknown = &resolved.unknown;
+    let found = places.table.find(hash, |(_, place)| {
+        unknown[*place].sent_bytes() == label_bytes
+    });
+    if let Some((_, place)) = found {
+        return Ok(provisional_id(*place));
     }
     let label_set = LabelSet::parse(label_bytes, &limits.label)?;
     let is_canonical = *label_set.bytes == *label_bytes;
@@ -220,16 +241,15 @@ fn look_into(
         // Legal and of no consequence: nothing is registered for it.
         return Ok(0);
     }
-    // At most one unknown series a sample, and samples are bounded far below this.
-    let id = -1 - SeriesId::try_from(resolved.unknown.len()).unwrap_or(SeriesId::MAX - 1);
+    let place = resolved.unknown.len();
     resolved.unknown.push(UnknownSeries {
         label_set,
         alias: (!is_canonical).then(|| label_bytes.into()),
     });
     places
         .table
-        .insert_unique(hash, (hash, label_bytes.into(), id), |(hash, _, _)| *hash);
-    Ok(id)
+        .insert_unique(hash, (hash, place), |(hash, _)| *hash);
+    Ok(provisional_id(place))
 }
 
 fn refuse_series(refused: &mut Refused, samples: usize, fault: &LabelFault) {

@@ -164,6 +164,7 @@ impl WritePath {
         let job = RegisterJob {
             series,
             generation: resolved.generation,
+            registrations: resolved.registrations,
             deadline,
             reply,
         };

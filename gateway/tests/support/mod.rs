@@ -11,12 +11,12 @@ use lanes_gateway::app::{App, AppSettings};
 use lanes_gateway::batch::{Digest, SeriesCache, SeriesId, Target};
 use lanes_gateway::config::{Settings, Sources, source};
 use lanes_gateway::deliver::{AckLevel, Append, Health, Registered, Sink, SinkError};
-use lanes_gateway::events::Table;
+use lanes_gateway::events::{ColumnKind, Table, TableColumn};
 use lanes_gateway::observe::Metrics;
 use lanes_gateway::receive::LabelSet;
 use lanes_gateway::receive::label_set::put_label;
 use lanes_gateway::receive::protobuf::put_delimited;
-use lanes_wire::BatchView;
+use lanes_wire::{BatchView, ColumnType};
 use parking_lot::Mutex;
 
 /// One stored sample: metric and labels, microseconds, bits.
@@ -146,6 +146,39 @@ impl Sink for Memory {
             .lock()
             .get(&format!("{schema}.{table}"))
             .cloned())
+    }
+
+    async fn create(
+        &self,
+        schema: &str,
+        table: &str,
+        columns: &[(&str, ColumnType)],
+        is_unlogged: bool,
+    ) -> Result<(), SinkError> {
+        self.check()?;
+        let columns = columns
+            .iter()
+            .map(|(name, column_type)| TableColumn {
+                name: (*name).to_owned(),
+                sql_type: column_type.to_string(),
+                kind: *ColumnKind::ALL
+                    .iter()
+                    .find(|kind| kind.natural() == *column_type)
+                    .expect("every type has a kind"),
+                is_not_null: false,
+                has_default: false,
+                is_generated: false,
+            })
+            .collect();
+        let created = Table {
+            oid: 100 + u32::from(is_unlogged),
+            name: format!("{schema}.{table}"),
+            columns,
+            may_insert: true,
+        };
+        let mut tables = self.tables.lock();
+        tables.entry(created.name.clone()).or_insert(created);
+        Ok(())
     }
 
     async fn confirm(&self, _: AckLevel) -> Result<(), SinkError> {

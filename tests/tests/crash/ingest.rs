@@ -278,7 +278,7 @@ fn acked_samples_are_there_exactly_once_after_any_kill() {
         cluster
             .scalar(
                 DATABASE,
-                "SELECT count(*) FROM (SELECT DISTINCT label_bytes FROM lanes.series) s"
+                "SELECT count(*) FROM (SELECT DISTINCT metric, labels FROM lanes.series) s"
             )
             .unwrap(),
         cluster

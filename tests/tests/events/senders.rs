@@ -1,5 +1,7 @@
 //! Many senders.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -122,5 +124,117 @@ fn what_is_acknowledged_survives_kills_and_is_there_once() {
             "SELECT concat_ws(' ', count(*), count(DISTINCT n)) FROM t"
         ),
         format!("{acknowledged} {acknowledged}")
+    );
+}
+
+/// More than a gateway lets wait.
+const IDLE_CONNECTIONS: usize = 10_000;
+
+#[test]
+fn idle_slow_and_dying_clients_disturb_nobody() {
+    let (cluster, _passwords, gateway) = begin("events_idle", TABLE);
+    raise_file_limit();
+    let connect = || TcpStream::connect(("127.0.0.1", gateway.port())).unwrap();
+    let idle: Vec<TcpStream> = (0..IDLE_CONNECTIONS).map(|_| connect()).collect();
+    let head = "POST /api/v1/events/t HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-flatbuffers\r\n\
+                content-length: 1000\r\n\r\n";
+    // One byte of its head, a head without a body, a body that ends in the middle.
+    let mut slow = connect();
+    slow.write_all(b"P").unwrap();
+    let mut waiting = connect();
+    waiting.write_all(head.as_bytes()).unwrap();
+    let mut dying = connect();
+    dying.write_all(head.as_bytes()).unwrap();
+    dying.write_all(&[0; 500]).unwrap();
+    drop(dying);
+    for request in 0..20 {
+        assert_stored(&send(
+            &gateway,
+            "t",
+            FLATBUFFERS,
+            &events(1, request * ROWS),
+        ));
+    }
+    assert_eq!(
+        scalar(&cluster, "SELECT count(*) FROM t"),
+        (20 * ROWS).to_string()
+    );
+    drop((idle, slow, waiting));
+}
+
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    )
+    .unwrap();
+}
+
+#[test]
+fn an_overload_is_told_and_loses_nothing() {
+    let (cluster, passwords, gateway) = begin("events_overload", TABLE);
+    let small = settings("small", &cluster, &passwords)
+        .environment("LANES_GATEWAY_RECEIVE_BODY_BYTES_MAX", "1MiB")
+        .environment("LANES_GATEWAY_RECEIVE_SAMPLES_MAX", "10000")
+        .environment("LANES_GATEWAY_RECEIVE_PENDING_BYTES_MAX", "1MiB")
+        .environment("LANES_GATEWAY_RECEIVE_PENDING_WAIT", "100ms")
+        .environment("LANES_GATEWAY_ACK_TIMEOUT", "4s");
+    drop(gateway);
+    let gateway = Gateway::start(small).unwrap();
+    let mut blocker = cluster.connect(super::DATABASE).unwrap();
+    // So that the table is known.
+    assert_stored(&send(&gateway, "t", FLATBUFFERS, &events(1, 0)));
+    blocker
+        .batch_execute("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        .unwrap();
+    const REQUESTS: i64 = 200;
+    const LARGE: i64 = 1_000;
+    let answers: Vec<(u16, Option<String>)> = std::thread::scope(|scope| {
+        let sent: Vec<_> = (1..=REQUESTS)
+            .map(|request| {
+                let gateway = &gateway;
+                scope.spawn(move || {
+                    let body = batch(&[("n", ColumnType::Int64)], |buffers| {
+                        let first = request * LARGE;
+                        buffers[0]
+                            .extend_i64(&(first..first + LARGE).collect::<Vec<_>>())
+                            .unwrap();
+                    });
+                    let answer = send(gateway, "t", FLATBUFFERS, &body);
+                    (
+                        answer.status,
+                        answer.header("retry-after").map(str::to_owned),
+                    )
+                })
+            })
+            .collect();
+        sent.into_iter()
+            .map(|request| request.join().unwrap())
+            .collect()
+    });
+    assert!(
+        answers
+            .iter()
+            .all(|(status, retry_after)| *status == 503 && retry_after.is_some()),
+        "nothing can be stored while the table is locked: {answers:?}"
+    );
+    blocker.batch_execute("ROLLBACK").unwrap();
+    assert_stored(&send(&gateway, "t", FLATBUFFERS, &events(1, 1_000_000)));
+    // What was answered 503 may be stored or not, but each request wholly or not at all.
+    assert_eq!(
+        scalar(
+            &cluster,
+            "SELECT count(*) FROM (SELECT FROM t WHERE service IS NULL GROUP BY n / 1000 HAVING count(*) <> 1000) AS torn"
+        ),
+        "0"
+    );
+    assert_eq!(
+        scalar(&cluster, "SELECT count(*) FROM t WHERE service IS NOT NULL"),
+        (2 * ROWS).to_string()
     );
 }

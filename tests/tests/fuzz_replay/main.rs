@@ -92,3 +92,13 @@ fn images() {
 fn remote_write_requests() {
     replay("remote_write", entries::remote_write);
 }
+
+#[test]
+fn events_as_json() {
+    replay("events_json", entries::events_json);
+}
+
+#[test]
+fn events_as_arrow_streams() {
+    replay("events_arrow", entries::events_arrow);
+}

@@ -230,8 +230,7 @@ fn two_gateways_agree_on_series_and_apply_a_request_once() {
             });
         }
     });
-    let one_id_each =
-        "SELECT count(*) || ' ' || count(DISTINCT label_bytes) || ' ' || max(id) FROM lanes.series";
+    let one_id_each = "SELECT count(*) || ' ' || count(DISTINCT (metric, labels)) || ' ' || max(id) FROM lanes.series";
     assert_eq!(
         cluster.scalar(DATABASE, one_id_each).unwrap(),
         "800 800 800",

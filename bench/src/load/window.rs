@@ -1,0 +1,56 @@
+//! When a run begins to count, and when it ends.
+
+use super::plan::Plan;
+use std::time::Duration;
+
+/// The times of a run, in nanoseconds since its start.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// The warm-up is over.
+    pub opens: u64,
+    /// Nothing more is meant to be sent.
+    pub closes: u64,
+    /// Answers are waited for no longer.
+    pub gives_up: u64,
+}
+
+impl Window {
+    /// The window of a plan.
+    pub fn of(plan: &Plan) -> Window {
+        let nanoseconds = |time: Duration| time.as_nanos() as u64;
+        let opens = nanoseconds(plan.warm_up);
+        let closes = opens + nanoseconds(plan.window);
+        Window {
+            opens,
+            closes,
+            gives_up: closes + nanoseconds(plan.drain),
+        }
+    }
+
+    /// Whether a time is one that counts.
+    pub fn has(&self, time: u64) -> bool {
+        (self.opens..self.closes).contains(&time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Repeated;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_counts_lies_between_warm_up_and_drain() {
+        let window = Window::of(&Plan {
+            warm_up: Duration::from_nanos(10),
+            window: Duration::from_nanos(5),
+            drain: Duration::from_nanos(3),
+            ..Plan::new(([127, 0, 0, 1], 1).into(), Arc::new(Repeated(Vec::new())))
+        });
+        assert_eq!(
+            [9, 10, 14, 15].map(|time| window.has(time)),
+            [false, true, true, false]
+        );
+        assert_eq!(window.gives_up, 18);
+    }
+}

@@ -1,0 +1,256 @@
+//! Label sets to ids: the known ones found, the new ones registered.
+//!
+//! ```text
+//! catch up: read what others registered since, into the index
+//! candidates := ids that the index gives for each label set
+//! confirm them in the database, which has the labels; look there too for what the index had no room for
+//! the rest is new, if nothing has been registered meanwhile: register it after the last id known
+//!     -> something has: begin again
+//! ```
+//! The last step is decided by the database under its lock (`lanes.register_series`), so gateways that bring the same series at once give
+//! it one id. A call whose outcome is unknown is harmless: the next one catches up with whatever became of it.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::connection::CallError;
+use super::sink::SinkError;
+use crate::batch::{SeriesCache, SeriesId, SeriesIndex};
+use crate::receive::LabelSet;
+use crate::receive::label_json::bytes_of_stored;
+
+/// New series of one metric; they get consecutive ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeriesRun<'a> {
+    /// The metric.
+    pub metric: &'a str,
+    /// Canonical labels of each series, as JSON.
+    pub labels: Vec<&'a str>,
+}
+
+/// Series as they lie in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredRun {
+    /// Id of the first one.
+    pub first_id: SeriesId,
+    /// The metric.
+    pub metric: String,
+    /// Canonical labels of each series, as JSON.
+    pub labels: Vec<String>,
+}
+
+/// What registration asks of a database.
+pub trait RegistryCalls {
+    /// The last id given.
+    fn last_id(&self) -> impl Future<Output = Result<SeriesId, CallError>> + Send;
+
+    /// Some runs that begin beyond `id`, in order of ids; none when there are no more.
+    fn runs_beyond(
+        &self,
+        id: SeriesId,
+    ) -> impl Future<Output = Result<Vec<StoredRun>, CallError>> + Send;
+
+    /// Id, metric and labels of those of `ids` that exist.
+    fn series_of(
+        &self,
+        ids: &[SeriesId],
+    ) -> impl Future<Output = Result<Vec<(SeriesId, String, String)>, CallError>> + Send;
+
+    /// Places and ids of those of `wanted` that are registered with ids beyond `id`.
+    fn find_beyond(
+        &self,
+        id: SeriesId,
+        wanted: &[&LabelSet],
+    ) -> impl Future<Output = Result<Vec<(usize, SeriesId)>, CallError>> + Send;
+
+    /// Registers runs, if no ids beyond `known_to` have been given; the first new id.
+    fn register_runs(
+        &self,
+        known_to: SeriesId,
+        runs: &[SeriesRun<'_>],
+    ) -> impl Future<Output = Result<Option<SeriesId>, CallError>> + Send;
+}
+
+/// Series of one run: a run is read whole to look at one of its series.
+const RUN_SERIES_MAX: usize = 256;
+/// New metrics of one call: each makes a view, and views of one transaction use up PostgreSQL's lock table.
+const CALL_METRICS_MAX: usize = 1000;
+/// Series confirmed in one call.
+const CONFIRMED_MAX: usize = 10_000;
+/// How often others may be quicker before the sender is told to come again.
+const ATTEMPTS_MAX: usize = 20;
+
+/// Ids of distinct label sets, in their order. `cache` learns, when the index is first filled, what it has room for.
+///
+/// # Errors
+/// Of the calls; what has been registered until then stays and is found by the next attempt.
+pub async fn register(
+    calls: &impl RegistryCalls,
+    index: &mut SeriesIndex,
+    generation: u64,
+    label_sets: &[&LabelSet],
+    cache: &SeriesCache,
+) -> Result<Vec<SeriesId>, CallError> {
+    index.begin(generation);
+    let mut ids: Vec<SeriesId> = vec![0; label_sets.len()];
+    let mut unknown = by_metric(label_sets);
+    for _ in 0..ATTEMPTS_MAX {
+        // Before the runs are read: what is committed by then is read with them.
+        let last_id = calls.last_id().await?;
+        catch_up(calls, index, cache, generation, last_id).await?;
+        find(calls, index, label_sets, &mut unknown, &mut ids).await?;
+        if register_new(calls, index, label_sets, &mut unknown, &mut ids).await? {
+            return Ok(ids);
+        }
+    }
+    Err(CallError {
+        error: SinkError::Unavailable(
+            "other gateways register series without pause; send the request again".to_owned(),
+        ),
+        kind: "registration".to_owned(),
+        is_session_good: true,
+    })
+}
+
+/// Places of the label sets, each metric's side by side; the order in which they came decides among them.
+fn by_metric(label_sets: &[&LabelSet]) -> Vec<usize> {
+    // By hash, which is quicker than by name: metrics that share one are only cut into more runs.
+    let mut places: Vec<(u64, usize)> = label_sets
+        .iter()
+        .enumerate()
+        .map(|(place, set)| (xxh3_64(set.metric.as_bytes()), place))
+        .collect();
+    places.sort_unstable();
+    places.into_iter().map(|(_, place)| place).collect()
+}
+
+async fn catch_up(
+    calls: &impl RegistryCalls,
+    index: &mut SeriesIndex,
+    cache: &SeriesCache,
+    generation: u64,
+    last_id: SeriesId,
+) -> Result<(), CallError> {
+    // What other gateways register while this one runs is not what comes to this one.
+    let is_first = index.known_to() == 0;
+    while index.known_to() < last_id {
+        let runs = calls.runs_beyond(index.known_to()).await?;
+        if runs.is_empty() {
+            break;
+        }
+        for run in &runs {
+            index.extend(
+                run.first_id,
+                &run.metric,
+                run.labels.iter().map(String::as_str),
+            );
+            if is_first {
+                for (id, labels) in (run.first_id..).zip(&run.labels) {
+                    if let Some(bytes) = bytes_of_stored(&run.metric, labels) {
+                        cache.insert(generation, &bytes, id);
+                    }
+                }
+            }
+        }
+    }
+    index.advance(last_id);
+    cache.note_index_bytes(index.bytes());
+    Ok(())
+}
+
+/// Takes those that are registered out of `unknown` and notes their ids.
+async fn find(
+    calls: &impl RegistryCalls,
+    index: &SeriesIndex,
+    label_sets: &[&LabelSet],
+    unknown: &mut Vec<usize>,
+    ids: &mut [SeriesId],
+) -> Result<(), CallError> {
+    let mut candidates: Vec<(SeriesId, usize)> = Vec::new();
+    for place in &*unknown {
+        let set = label_sets[*place];
+        let found = index.candidates(&set.metric, &set.labels_json);
+        candidates.extend(found.map(|id| (id, *place)));
+    }
+    candidates.sort_unstable();
+    for some in candidates.chunks(CONFIRMED_MAX) {
+        let mut asked: Vec<SeriesId> = some.iter().map(|(id, _)| *id).collect();
+        asked.dedup();
+        for (id, metric, labels) in calls.series_of(&asked).await? {
+            let first = some.partition_point(|(candidate, _)| *candidate < id);
+            let of_id = some[first..].iter().take_while(|(other, _)| *other == id);
+            for (_, place) in of_id {
+                let set = label_sets[*place];
+                if set.metric == metric && set.labels_json == labels {
+                    ids[*place] = id;
+                }
+            }
+        }
+    }
+    unknown.retain(|place| ids[*place] == 0);
+    if index.indexed_to() < index.known_to() && !unknown.is_empty() {
+        let wanted: Vec<&LabelSet> = unknown.iter().map(|place| label_sets[*place]).collect();
+        for (nth, id) in calls.find_beyond(index.indexed_to(), &wanted).await? {
+            if let Some(place) = unknown.get(nth) {
+                ids[*place] = id;
+            }
+        }
+        unknown.retain(|place| ids[*place] == 0);
+    }
+    Ok(())
+}
+
+/// Registers `unknown`, which is ordered by metric; `false` if others have been quicker.
+async fn register_new(
+    calls: &impl RegistryCalls,
+    index: &mut SeriesIndex,
+    label_sets: &[&LabelSet],
+    unknown: &mut Vec<usize>,
+    ids: &mut [SeriesId],
+) -> Result<bool, CallError> {
+    while !unknown.is_empty() {
+        let (runs, series) = runs_of_call(label_sets, unknown);
+        let Some(first_id) = calls.register_runs(index.known_to(), &runs).await? else {
+            return Ok(false);
+        };
+        let mut id = first_id;
+        for run in &runs {
+            index.extend(id, run.metric, run.labels.iter().copied());
+            // The database has counted them in 32 bits.
+            id += run.labels.len() as SeriesId;
+        }
+        for (id, place) in (first_id..id).zip(unknown.drain(..series)) {
+            ids[place] = id;
+        }
+    }
+    Ok(true)
+}
+
+/// Runs of as many label sets, from the front, as one call takes; and how many these are.
+fn runs_of_call<'a>(label_sets: &[&'a LabelSet], places: &[usize]) -> (Vec<SeriesRun<'a>>, usize) {
+    let mut runs: Vec<SeriesRun<'a>> = Vec::new();
+    let mut metrics = 0;
+    for (nth, place) in places.iter().enumerate() {
+        let set = label_sets[*place];
+        let same_metric = runs.last().is_some_and(|run| run.metric == set.metric);
+        match runs.last_mut() {
+            Some(run) if same_metric && run.labels.len() < RUN_SERIES_MAX => {
+                run.labels.push(&set.labels_json);
+                continue;
+            }
+            _ => {}
+        }
+        metrics += usize::from(!same_metric);
+        if metrics > CALL_METRICS_MAX {
+            return (runs, nth);
+        }
+        runs.push(SeriesRun {
+            metric: &set.metric,
+            labels: vec![&set.labels_json],
+        });
+    }
+    (runs, places.len())
+}
+
+#[cfg(test)]
+#[path = "registration_tests.rs"]
+mod tests;

@@ -1,0 +1,78 @@
+//! The entries for fuzzing: any bytes, as a body in either format. They must return, whatever the bytes are, and what they return is a
+//! batch within the bounds.
+
+use lanes_wire::BatchView;
+
+use super::{ColumnKind, Malformed, Table, TableColumn, arrow, json};
+
+const ROWS_MAX: usize = 1_000;
+const BYTES_MAX: usize = 1 << 20;
+
+/// Columns of every kind, named after it.
+fn table() -> Table {
+    let types = [
+        "bool",
+        "int2",
+        "int4",
+        "int8",
+        "float4",
+        "float8",
+        "numeric",
+        "timestamptz",
+        "date",
+        "uuid",
+        "text",
+        "bytea",
+        "jsonb",
+        "inet",
+    ];
+    let column = |sql_type: &str| TableColumn {
+        name: sql_type.to_owned(),
+        sql_type: sql_type.to_owned(),
+        kind: ColumnKind::of_type(sql_type),
+        is_not_null: false,
+        has_default: false,
+        is_generated: false,
+    };
+    Table {
+        oid: 16_384,
+        name: "public.events".to_owned(),
+        may_insert: true,
+        columns: types.into_iter().map(column).collect(),
+    }
+}
+
+/// Takes `data` as JSON. Panics only if a promise is broken.
+pub fn exercise_json(data: &[u8]) {
+    let mut out = Vec::new();
+    check(
+        json::decode(data, &table(), ROWS_MAX, BYTES_MAX, &mut out),
+        &out,
+    );
+}
+
+/// Takes `data` as an Arrow stream. Panics only if a promise is broken.
+pub fn exercise_arrow(data: &[u8]) {
+    let mut out = Vec::new();
+    check(
+        arrow::decode(data, &table(), ROWS_MAX, BYTES_MAX, &mut out),
+        &out,
+    );
+}
+
+fn check(decoded: Result<usize, Malformed>, out: &[u8]) {
+    match decoded {
+        Ok(rows) => {
+            let view = BatchView::verify(out).expect("what was decoded is a batch");
+            assert_eq!(view.rows(), rows);
+            assert!(rows <= ROWS_MAX, "rows are bounded");
+            let columns_bytes = 512 * (1 + view.columns().len());
+            assert!(out.len() <= BYTES_MAX + columns_bytes, "bytes are bounded");
+        }
+        Err(malformed) => {
+            let text = malformed.to_string();
+            assert!(text.len() < 2_000, "messages are short: {text}");
+            assert!(out.is_empty(), "a fault leaves the old batch");
+        }
+    }
+}

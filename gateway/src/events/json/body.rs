@@ -1,0 +1,132 @@
+//! A body: one array, objects a line, or one object over several lines.
+
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+
+use super::rows::{RowSeed, Rows};
+use crate::events::{Malformed, Table};
+
+/// Replaces `out` by the batch that a JSON body says, and gives its rows. On an error `out` is unchanged.
+///
+/// At most `rows_max` rows. The columns take at most `bytes_max` bytes, text counted as the body's length; so does `out`, but for
+/// a few hundred bytes a column. An empty body is a batch of no rows.
+///
+/// # Errors
+/// The first fault, with its row and column.
+pub fn decode(
+    body: &[u8],
+    table: &Table,
+    rows_max: usize,
+    bytes_max: usize,
+    out: &mut Vec<u8>,
+) -> Result<usize, Malformed> {
+    let text = std::str::from_utf8(body).map_err(|error| Malformed::NotUtf8 {
+        byte: error.valid_up_to(),
+    })?;
+    let mut rows = Rows::new(table, text, rows_max, bytes_max);
+    if text.trim_ascii_start().starts_with('[') {
+        one_value(text, &mut rows, Form::Array)?;
+    } else {
+        let mut lines = lines(text);
+        if let Some((number, line)) = lines.next() {
+            match one_line(number, line, &mut rows) {
+                // The first object does not end where its line ends: the body is one object written over several.
+                Err(fault) if fault.is_cut_off => {
+                    rows = Rows::new(table, text, rows_max, bytes_max);
+                    one_value(text, &mut rows, Form::Object)?;
+                }
+                first => {
+                    first.map_err(|fault| fault.malformed)?;
+                    for (number, line) in lines {
+                        one_line(number, line, &mut rows).map_err(|fault| fault.malformed)?;
+                    }
+                }
+            }
+        }
+    }
+    rows.finish(out)
+}
+
+/// Lines with something on them, numbered from 1. JSON has no raw newline inside a string, so this cuts none in two.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut rest = text;
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        loop {
+            if rest.is_empty() {
+                return None;
+            }
+            let (line, after) = match memchr::memchr(b'\n', rest.as_bytes()) {
+                Some(end) => (&rest[..end], &rest[end + 1..]),
+                None => (rest, ""),
+            };
+            rest = after;
+            number += 1;
+            if !line.trim_ascii_start().is_empty() {
+                return Some((number, line));
+            }
+        }
+    })
+}
+
+struct Fault {
+    malformed: Malformed,
+    /// The text ended inside a value.
+    is_cut_off: bool,
+}
+
+fn one_line(number: usize, line: &str, rows: &mut Rows<'_>) -> Result<(), Fault> {
+    let mut parser = sonic_rs::Deserializer::from_str(line);
+    RowSeed(rows)
+        .deserialize(&mut parser)
+        .and_then(|()| parser.end())
+        .map_err(|error| Fault {
+            is_cut_off: error.is_eof(),
+            malformed: blame(rows, &error, number),
+        })
+}
+
+enum Form {
+    Array,
+    Object,
+}
+
+fn one_value(text: &str, rows: &mut Rows<'_>, form: Form) -> Result<(), Malformed> {
+    let mut parser = sonic_rs::Deserializer::from_str(text);
+    match form {
+        Form::Array => parser.deserialize_seq(ArrayVisitor(rows)),
+        Form::Object => RowSeed(rows).deserialize(&mut parser),
+    }
+    .and_then(|()| parser.end())
+    .map_err(|error| blame(rows, &error, 1))
+}
+
+/// What stopped the parser: the fault that a visitor left, or else the parser's own.
+fn blame(rows: &mut Rows<'_>, error: &sonic_rs::Error, first_line: usize) -> Malformed {
+    if let Some(fault) = rows.take_fault() {
+        return fault;
+    }
+    let text = error.to_string();
+    // The parser adds an excerpt with a marker, on lines of its own, and its position.
+    let problem = text.lines().next().unwrap_or_default();
+    let problem = problem.split(" at line ").next().unwrap_or_default();
+    Malformed::Syntax {
+        line: first_line + error.line().saturating_sub(1),
+        column: error.column(),
+        problem: problem.to_owned(),
+    }
+}
+
+struct ArrayVisitor<'r, 't>(&'r mut Rows<'t>);
+
+impl<'de> Visitor<'de> for ArrayVisitor<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("an array of objects")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        while sequence.next_element_seed(RowSeed(&mut *self.0))?.is_some() {}
+        Ok(())
+    }
+}

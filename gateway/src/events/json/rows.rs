@@ -1,0 +1,318 @@
+//! Rows being collected from objects.
+
+use lanes_wire::{BatchBuilder, limits};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use super::raw;
+use super::value::{ValueFault, ValueSeed, clipped, needs_raw_text};
+use crate::events::{ColumnKind, Malformed, Table};
+
+/// No column yet: the place before an object's first key.
+const START: usize = 0;
+
+/// The columns that the objects so far have had.
+///
+/// # Invariants
+/// Between rows every column has `count` rows. Inside of one, those whose keys have come have one more.
+pub(super) struct Rows<'t> {
+    table: &'t Table,
+    body: &'t str,
+    rows_max: usize,
+    bytes_max: usize,
+    builder: BatchBuilder,
+    /// Column of the batch → column of the table.
+    columns: Vec<&'t crate::events::TableColumn>,
+    /// Column of the table → column of the batch.
+    by_place: Vec<Option<usize>>,
+    /// Places of the table's columns by name, once a key had to be looked up.
+    places_by_name: Vec<usize>,
+    /// The column whose key came after that of column `n - 1` last time, at `n`; that of the first key at [`START`].
+    followers: Vec<Option<usize>>,
+    /// Bytes that one row takes, text aside.
+    row_bytes: usize,
+    count: usize,
+    /// Whether the body's depth has been checked, which only values kept as text ask for.
+    is_depth_checked: bool,
+    fault: Option<Malformed>,
+}
+
+impl<'t> Rows<'t> {
+    pub(super) fn new(table: &'t Table, body: &'t str, rows_max: usize, bytes_max: usize) -> Self {
+        Rows {
+            table,
+            body,
+            rows_max: rows_max.min(limits::ROWS_MAX),
+            bytes_max,
+            builder: BatchBuilder::new(),
+            columns: Vec::new(),
+            by_place: Vec::new(),
+            places_by_name: Vec::new(),
+            followers: vec![None],
+            row_bytes: 0,
+            count: 0,
+            is_depth_checked: false,
+            fault: None,
+        }
+    }
+
+    /// The fault that ended the parsing, if it was found here and not by the parser.
+    pub(super) fn take_fault(&mut self) -> Option<Malformed> {
+        self.fault.take()
+    }
+
+    /// Replaces `out` by the batch and gives its rows.
+    pub(super) fn finish(mut self, out: &mut Vec<u8>) -> Result<usize, Malformed> {
+        if self.columns.is_empty() && self.count > 0 {
+            return Err(Malformed::NoColumns { rows: self.count });
+        }
+        self.builder.finish(out)?;
+        Ok(self.count)
+    }
+
+    /// Rows count from 1 in messages.
+    fn row(&self) -> usize {
+        self.count + 1
+    }
+
+    /// Keeps the fault and gives the parser a reason to stop.
+    #[cold]
+    fn fail<E: Error>(&mut self, fault: Malformed) -> E {
+        self.fault = Some(fault);
+        E::custom("")
+    }
+
+    fn begin_row<E: Error>(&mut self) -> Result<(), E> {
+        if self.count == self.rows_max {
+            let rows_max = self.rows_max;
+            return Err(self.fail(Malformed::TooManyRows { rows_max }));
+        }
+        Ok(())
+    }
+
+    /// NULL where the object had no key.
+    fn end_row<E: Error>(&mut self, keys: usize) -> Result<(), E> {
+        if keys < self.columns.len() {
+            let count = self.count;
+            for column in self.builder.columns_mut() {
+                if column.rows() == count {
+                    column.push_null();
+                }
+            }
+        }
+        self.count += 1;
+        self.check_bytes(self.count)
+    }
+
+    /// Text takes no more than the body that it came from.
+    fn check_bytes<E: Error>(&mut self, rows: usize) -> Result<(), E> {
+        if rows * self.row_bytes + self.body.len() > self.bytes_max {
+            let bytes_max = self.bytes_max;
+            return Err(self.fail(Malformed::TooLarge { bytes_max }));
+        }
+        Ok(())
+    }
+
+    /// The column of a key that comes after column `previous - 1`.
+    #[inline]
+    fn column<E: Error>(&mut self, previous: usize, key: &str) -> Result<usize, E> {
+        let column = match self.followers[previous] {
+            Some(guess) if self.columns[guess].name == key => guess,
+            _ => self.look_up(previous, key)?,
+        };
+        if self.builder.columns_mut()[column].rows() > self.count {
+            let (row, name) = (self.row(), clipped(key));
+            return Err(self.fail(Malformed::DuplicateKey { row, name }));
+        }
+        Ok(column)
+    }
+
+    fn look_up<E: Error>(&mut self, previous: usize, key: &str) -> Result<usize, E> {
+        let columns = &self.table.columns;
+        if self.places_by_name.is_empty() {
+            self.places_by_name.extend(0..columns.len());
+            self.places_by_name
+                .sort_unstable_by_key(|place| columns[*place].name.as_str());
+            self.by_place.resize(columns.len(), None);
+        }
+        let found = self
+            .places_by_name
+            .binary_search_by_key(&key, |place| columns[*place].name.as_str());
+        let Ok(found) = found else {
+            let (row, table) = (self.row(), self.table.name.clone());
+            let name = clipped(key);
+            return Err(self.fail(Malformed::UnknownKey { row, table, name }));
+        };
+        let place = self.places_by_name[found];
+        let column = match self.by_place[place] {
+            Some(column) => column,
+            None => self.add_column(place)?,
+        };
+        self.followers[previous] = Some(column);
+        Ok(column)
+    }
+
+    /// A column that no row before this one had.
+    fn add_column<E: Error>(&mut self, place: usize) -> Result<usize, E> {
+        let column = &self.table.columns[place];
+        let column_type = column.kind.natural();
+        // An item takes a code or an end offset; a boolean counts as a byte, and its validity with it.
+        self.row_bytes += column_type.width().unwrap_or(match column.kind {
+            ColumnKind::Bool => 1,
+            _ => size_of::<u32>(),
+        });
+        self.check_bytes(self.row())?;
+        let index = match self.builder.add_column(&column.name, column_type) {
+            Ok(index) => index,
+            Err(error) => return Err(self.fail(error.into())),
+        };
+        let buffer = self.builder.column(index);
+        for _ in 0..self.count {
+            buffer.push_null();
+        }
+        self.columns.push(column);
+        self.followers.push(None);
+        self.by_place[place] = Some(index);
+        Ok(index)
+    }
+
+    /// Values kept as text are skipped by recursion, so the depth of the body is checked before the first of them.
+    fn check_depth<E: Error>(&mut self) -> Result<(), E> {
+        if !self.is_depth_checked {
+            if let Some(byte) = raw::too_deep(self.body.as_bytes()) {
+                let depth_max = raw::DEPTH_MAX;
+                return Err(self.fail(Malformed::TooDeep { byte, depth_max }));
+            }
+            self.is_depth_checked = true;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn value_fault<E: Error>(&mut self, column: usize, fault: ValueFault) -> E {
+        let row = self.row();
+        let column = self.columns[column].name.clone();
+        self.fail(match fault {
+            ValueFault::Unfit { found, expected } => Malformed::Value {
+                row,
+                column,
+                found,
+                expected,
+            },
+            ValueFault::Nul => Malformed::Nul { row, column },
+            ValueFault::Build(error) => error.into(),
+        })
+    }
+}
+
+/// One object.
+pub(super) struct RowSeed<'r, 't>(pub(super) &'r mut Rows<'t>);
+
+impl<'de> DeserializeSeed<'de> for RowSeed<'_, '_> {
+    type Value = ();
+
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl RowSeed<'_, '_> {
+    #[cold]
+    fn not_an_object<E: Error>(self, found: String) -> Result<(), E> {
+        let row = self.0.row();
+        Err(self.0.fail(Malformed::NotAnObject { row, found }))
+    }
+}
+
+impl<'de> Visitor<'de> for RowSeed<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    #[inline]
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let rows = self.0;
+        rows.begin_row()?;
+        let mut keys = 0;
+        let mut previous = START;
+        while let Some(column) = map.next_key_seed(KeySeed { rows, previous })? {
+            let kind = rows.columns[column].kind;
+            if needs_raw_text(kind) {
+                rows.check_depth()?;
+            }
+            let mut fault = None;
+            let value = ValueSeed {
+                kind,
+                column: rows.builder.column(column),
+                fault: &mut fault,
+            };
+            if let Err(error) = map.next_value_seed(value) {
+                return Err(match fault {
+                    Some(fault) => rows.value_fault(column, fault),
+                    None => error,
+                });
+            }
+            keys += 1;
+            previous = column + 1;
+        }
+        rows.end_row(keys)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.not_an_object("null".to_owned())
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.not_an_object(value.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.not_an_object(format!("the number {value}"))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.not_an_object(format!("the number {value}"))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.not_an_object(format!("the number {value}"))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.not_an_object(format!("the string \"{}\"", clipped(value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        self.not_an_object("an array".to_owned())
+    }
+}
+
+/// A key, to the column of its value.
+struct KeySeed<'r, 't> {
+    rows: &'r mut Rows<'t>,
+    previous: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for KeySeed<'_, '_> {
+    type Value = usize;
+
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for KeySeed<'_, '_> {
+    type Value = usize;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("the name of a column")
+    }
+
+    #[inline]
+    fn visit_str<E: Error>(self, key: &str) -> Result<usize, E> {
+        self.rows.column(self.previous, key)
+    }
+}
