@@ -6,6 +6,7 @@ import uuid
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import lanes_client
@@ -65,6 +66,32 @@ def test_a_frame_arrives_as_it_was_sent(client, sql, table):
         ("1704085200", "a", "1.5", "1"),
         ("1704085201", "", "", "2"),
         ("1704085202", "b", "2.5", ""),
+    ]
+
+
+def test_an_arrow_table_arrives_as_it_was_sent(client, sql, table):
+    name = table("ts timestamptz NOT NULL, sym text, price float8, size int, id uuid, open boolean, d date, raw bytea")
+    times = [datetime.datetime(2024, 1, 1, 0, 0, second, tzinfo=UTC) for second in range(3)]
+    rows = pa.table(
+        {
+            "ts": pa.array(times, pa.timestamp("ns", "Europe/Paris")),
+            "sym": pa.array(["a", None, "a"]).dictionary_encode(),
+            "price": pa.array([1.5, None, 2.5]),
+            "size": pa.array([1, 2, None], pa.int16()),
+            "id": pa.array([bytes(16), None, bytes([255] * 16)], pa.binary(16)),
+            "open": pa.array([True, None, False]),
+            "d": pa.array([datetime.date(2024, 2, 29), None, None]),
+            "raw": pa.array([b"\0", None, b"x"], pa.large_binary()),
+        }
+    )
+    assert client.append(name, rows) == 3
+    assert client.append(name, rows.to_batches()[0].slice(1, 1)) == 1
+    second = ("1704067201", "", "", "2", "", "", "", "")
+    assert sql(f"SELECT extract(epoch FROM ts)::bigint, sym, price, size, id, open, d, raw FROM {name} ORDER BY 1") == [
+        ("1704067200", "a", "1.5", "1", "00000000-0000-0000-0000-000000000000", "t", "2024-02-29", "\\x00"),
+        second,
+        second,
+        ("1704067202", "a", "2.5", "", "ffffffff-ffff-ffff-ffff-ffffffffffff", "f", "", "\\x78"),
     ]
 
 
