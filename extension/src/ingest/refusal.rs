@@ -62,7 +62,10 @@ impl Refusal {
             ),
             Refusal::NoTable { table } => (
                 Code::ERRCODE_UNDEFINED_TABLE,
-                format!("cannot append: there is no table with oid {}", table.to_u32()),
+                format!(
+                    "cannot append: there is no table with oid {}",
+                    table.to_u32()
+                ),
                 None,
                 None,
             ),
