@@ -37,7 +37,7 @@ const HEALTH: &str = "SELECT lanes.registry_identity(), current_setting('synchro
                       (SELECT next_id::int8 - 1 FROM lanes.registry)";
 const FORGET: &str = "SELECT lanes.forget_requests(make_interval(secs => $1))";
 /// Writes a few bytes of log in a transaction of its own, so that its commit flushes (and replicates) all commits before it.
-const CONFIRM: &str = "SELECT pg_logical_emit_message(true, 'lanes-gateway', '')";
+const CONFIRM: &str = "SELECT pg_logical_emit_message(true, 'lanes-gateway', ''), current_setting('synchronous_standby_names') <> ''";
 
 /// What went wrong in a session, and whether the session is still good.
 #[derive(Debug)]
@@ -122,11 +122,13 @@ impl Connection {
         });
         // From here on an early return drops the client, which ends the driver.
         let set_up = format!(
-            "SET search_path = pg_catalog; SET synchronous_commit = {}; SET statement_timeout = {}; \
+            "SET search_path = pg_catalog; SET synchronous_commit = {}; SET statement_timeout = {}; SET lock_timeout = {}; \
              SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; \
              SET client_min_messages = warning",
             level.synchronous_commit(),
             statement_timeout.as_millis(),
+            // A locked table gives its session back in time for another attempt; 0 would be no bound at all.
+            (statement_timeout / 2).as_millis().max(1),
         );
         let failed = |error| call_error(&error, true);
         client.batch_execute(&set_up).await.map_err(failed)?;
@@ -167,6 +169,14 @@ impl Connection {
 
     /// Appends a batch and its digests, samples to the table of this name; returns when that is committed at the session's level.
     pub async fn append(&self, samples: &str, append: &Append<'_>) -> Result<(), CallError> {
+        let appended = self.append_at_level(samples, append).await;
+        match append.target {
+            Target::Samples { .. } => appended,
+            Target::Table { is_once, .. } => appended.map_err(|error| of_table(error, is_once)),
+        }
+    }
+
+    async fn append_at_level(&self, samples: &str, append: &Append<'_>) -> Result<(), CallError> {
         let batch = &append.batch;
         let digests: Vec<&[u8]> = append
             .digests
@@ -180,15 +190,19 @@ impl Connection {
         let row = match &append.target {
             Target::Samples { .. } => call(&self.append, &[&samples, batch, &digests]).await?,
             Target::Table { oid, is_once, .. } => {
-                let appended = if *is_once {
-                    call(&self.append_to_table_once, &[oid, batch, &digests]).await
+                if *is_once {
+                    call(&self.append_to_table_once, &[oid, batch, &digests]).await?
                 } else {
-                    call(&self.append_to_table, &[oid, batch]).await
-                };
-                appended.map_err(|error| of_table(error, *is_once))?
+                    call(&self.append_to_table, &[oid, batch]).await?
+                }
             }
         };
-        if self.level == AckLevel::Replica && !get::<bool>(&row, 1)? {
+        self.has_standbys(&row)
+    }
+
+    /// What is committed at level `replica` without a standby to wait for is committed here alone; the second column tells.
+    fn has_standbys(&self, row: &Row) -> Result<(), CallError> {
+        if self.level == AckLevel::Replica && !get::<bool>(row, 1)? {
             return Err(no_standbys());
         }
         Ok(())
@@ -208,9 +222,8 @@ impl Connection {
 
     /// Makes all that is committed by now as sure as this session's own commits.
     pub async fn confirm(&self) -> Result<(), CallError> {
-        self.committed(self.client.query_one(CONFIRM, &[]))
-            .await
-            .map(drop)
+        let row = self.committed(self.client.query_one(CONFIRM, &[])).await?;
+        self.has_standbys(&row)
     }
 
     /// Ids of distinct label sets; those that are new are registered.
@@ -309,7 +322,10 @@ fn of_table(error: CallError, is_once: bool) -> CallError {
         "42P01" | "42703" | "42804" | "428C9" | "42501" => SinkError::TableChanged(reason),
         // Row-level security, rules, kinds of table.
         "0A000" | "42809" => SinkError::Refused(reason),
-        "connection" | "timeout" if !is_once => SinkError::OutcomeUnknown(reason),
+        // The session was lost, or the commit is done here and not known to be on the standbys.
+        "connection" | "timeout" | "01000" | "no_standbys" | "57P01" | "57P02" if !is_once => {
+            SinkError::OutcomeUnknown(reason)
+        }
         _ => SinkError::Unavailable(reason),
     };
     CallError {
@@ -394,6 +410,36 @@ fn places(detail: &str) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_be_committed_is_not_appended_again_without_a_digest() {
+        let unavailable = |kind: &str| CallError {
+            error: SinkError::Unavailable("text".to_owned()),
+            kind: kind.to_owned(),
+            is_session_good: true,
+        };
+        for after_commit in [
+            no_standbys(),
+            timed_out("text".to_owned()),
+            unavailable("connection"),
+            unavailable("01000"),
+            unavailable("57P01"),
+            unavailable("57P02"),
+        ] {
+            let kind = after_commit.kind.clone();
+            let error = of_table(after_commit, false).error;
+            assert!(matches!(error, SinkError::OutcomeUnknown(_)), "{kind}");
+            let error = of_table(unavailable(&kind), true).error;
+            assert!(matches!(error, SinkError::Unavailable(_)), "{kind}");
+        }
+        for before_commit in ["53300", "40P01", "55P03", "57014"] {
+            let error = of_table(unavailable(before_commit), false).error;
+            assert!(
+                matches!(error, SinkError::Unavailable(_)),
+                "{before_commit}"
+            );
+        }
+    }
 
     #[test]
     fn sqlstates_mean_retry_or_refusal() {
