@@ -11,8 +11,11 @@ use tokio::time::timeout;
 
 use crate::batch::{Budget, Overloaded, Reservation};
 
-/// The budget is asked for this much at once, not for every frame.
+/// The budget is asked for this much at once, not for every frame; for less while the body is shorter than this.
 const STEP_BYTES: usize = 64 << 10;
+
+/// The least that is asked for: a body of which little comes holds little.
+const LEAST_BYTES: usize = 1 << 10;
 
 /// Why there is no body.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -74,7 +77,11 @@ async fn read_frames(
         }
         if held_bytes > reserved_bytes {
             // Not the declared length at once: memory is taken as bytes come, so declaring costs others nothing.
-            reserved_bytes = held_bytes.next_multiple_of(STEP_BYTES);
+            reserved_bytes = if held_bytes < STEP_BYTES {
+                held_bytes.next_power_of_two().max(LEAST_BYTES)
+            } else {
+                held_bytes.next_multiple_of(STEP_BYTES)
+            };
             reservation.resize(budget, reserved_bytes).await?;
         }
         if first.is_empty() && joined.is_empty() {
@@ -134,9 +141,25 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(bytes, "abcdef");
-        assert_eq!(budget.pending_bytes(), STEP_BYTES);
+        assert_eq!(budget.pending_bytes(), LEAST_BYTES);
         drop(reservation);
         assert_eq!(budget.pending_bytes(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_that_trickle_leave_room_for_others() {
+        use futures_util::StreamExt;
+        let budget = budget();
+        for _ in 0..512 {
+            let first = stream::once(async { Ok::<_, Infallible>(Bytes::from_static(b"a")) });
+            let body = Body::from_stream(first.chain(stream::pending()));
+            let budget = budget.clone();
+            tokio::spawn(async move { read(body, 1 << 20, 100 * TIME, &budget).await.map(drop) });
+        }
+        tokio::time::sleep(TIME / 1000).await;
+        assert_eq!(budget.pending_bytes(), 512 * LEAST_BYTES);
+        let whole = Body::from(vec![0; 4 * STEP_BYTES]);
+        assert!(read(whole, 1 << 20, TIME, &budget).await.is_ok());
     }
 
     #[tokio::test]
