@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -76,6 +76,7 @@ impl<S: Sink> App<S> {
         cache: Arc<SeriesCache>,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let status = Arc::new(Status::default());
         let budget = Budget::new(settings.pending_bytes_max, settings.pending_wait);
         let (register, register_jobs) = mpsc::channel(QUEUE_REQUESTS_MAX);
@@ -99,6 +100,7 @@ impl<S: Sink> App<S> {
             cache,
             metrics,
             status,
+            decoders: Arc::new(Semaphore::new(cores)),
             register,
         };
         let (handlers, mut tasks) = worker::start(&shared, Arc::clone(&sink));

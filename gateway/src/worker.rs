@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::app::AppSettings;
-use crate::batch::accumulate::Accumulator;
+use crate::batch::accumulate::{Accumulator, BatchLimits};
 use crate::batch::register::RegisterJob;
 use crate::batch::{Budget, SeriesCache};
 use crate::deliver::{AckLevel, Sender, Sink};
@@ -32,6 +32,8 @@ pub struct Shared {
     pub metrics: Arc<Metrics>,
     /// Readiness and rates.
     pub status: Arc<Status>,
+    /// Turns to decode long bodies of events.
+    pub decoders: Arc<Semaphore>,
     /// To the registration of new series.
     pub register: mpsc::Sender<RegisterJob>,
 }
@@ -44,21 +46,31 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         cache,
         metrics,
         status,
+        decoders,
         register,
     } = shared.clone();
-    let limits = settings.batch;
     let senders = AckLevel::ALL
         .map(|level| Arc::new(Sender::new(Arc::clone(&sink), level, Arc::clone(&metrics))));
-    let slots = AckLevel::ALL.map(|_| Arc::new(Semaphore::new(limits.in_flight_max)));
-    let accumulator = move |level: AckLevel| Accumulator {
-        sender: Arc::clone(&senders[level.index()]),
-        limits,
-        slots: Arc::clone(&slots[level.index()]),
+    // Slots of samples and slots of tables, so that a table that is locked or slow never holds up samples.
+    let accumulators_of = |limits: BatchLimits| {
+        let senders = senders.clone();
+        let slots = AckLevel::ALL.map(|_| Arc::new(Semaphore::new(settings.batch.in_flight_max)));
+        move |level: AckLevel| Accumulator {
+            sender: Arc::clone(&senders[level.index()]),
+            limits,
+            slots: Arc::clone(&slots[level.index()]),
+        }
     };
+    let of_samples = accumulators_of(settings.batch);
+    // One table alone leaves a slot to the others, where there is more than one.
+    let of_tables = accumulators_of(BatchLimits {
+        in_flight_max: settings.batch.in_flight_max.saturating_sub(1).max(1),
+        ..settings.batch
+    });
     let mut tasks = Vec::new();
     let levels = AckLevel::ALL.map(|level| {
         let (requests, received) = mpsc::channel(QUEUE_REQUESTS_MAX);
-        tasks.push(tokio::spawn(accumulator(level).run(received, None)));
+        tasks.push(tokio::spawn(of_samples(level).run(received, None)));
         requests
     });
     let events = EventPath {
@@ -66,8 +78,9 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         limits: settings.receive,
         budget: budget.clone(),
         metrics: Arc::clone(&metrics),
+        decoders,
         catalogue: Arc::new(Catalogue::new(sink)),
-        accumulators: Accumulators::new(accumulator),
+        accumulators: Accumulators::new(of_tables),
     };
     let path = WritePath {
         limits: settings.receive,

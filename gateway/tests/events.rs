@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use lanes_gateway::deliver::SinkError;
 use lanes_gateway::events::{ColumnKind, Table, TableColumn};
 use lanes_wire::{BatchBuilder, BatchView, ColumnType};
-use support::{Memory, start};
+use support::{Memory, simple, start};
 use tower::ServiceExt;
 
 fn column(name: &str, kind: ColumnKind, is_not_null: bool) -> TableColumn {
@@ -367,4 +367,81 @@ async fn tables_are_created_only_where_that_is_asked_for() {
     assert_eq!(status, StatusCode::NOT_FOUND, "JSON names no types");
     let (status, _) = post(&router, "lanes.other", &[], body).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_locked_table_holds_up_neither_samples_nor_other_tables() {
+    let (router, database) = begin(&["--postgres-sessions", "2"]);
+    database
+        .tables
+        .lock()
+        .insert("public.free".to_owned(), table(8));
+    database.locked.lock().insert(7);
+    for time in 0..10 {
+        let router = router.clone();
+        tokio::spawn(async move { post(&router, "events", &[], batch(&[(time, "a")])).await });
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(post(&router, "free", &[], batch(&[(1, "a")])).await, OK);
+    let samples = Request::post("/api/v1/write").body(Body::from(simple("up", 1.0)));
+    let answer = router.clone().oneshot(samples.unwrap()).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+}
+
+#[tokio::test(start_paused = true)]
+async fn descriptions_that_age_are_asked_for_one_at_a_time() {
+    let (router, database) = begin(&[]);
+    let names: Vec<String> = (0..20).map(|number| format!("t{number}")).collect();
+    for (name, oid) in names.iter().zip(100..) {
+        let mut tables = database.tables.lock();
+        tables.insert(format!("public.{name}"), table(oid));
+    }
+    for _ in 0..2 {
+        for name in &names {
+            assert_eq!(post(&router, name, &[], batch(&[(1, "a")])).await, OK);
+        }
+        tokio::time::sleep(std::time::Duration::from_secs(6)).await;
+        *database.describe_takes.lock() = std::time::Duration::from_millis(10);
+    }
+    assert_eq!(database.describe_calls.load(Ordering::Acquire), 40);
+    assert_eq!(database.describing_max.load(Ordering::Acquire), 1);
+}
+
+/// Bytes of the memory budget that are taken.
+async fn pending_bytes(router: &Router) -> u64 {
+    let request = Request::get("/api/v1/status").body(Body::empty());
+    let answer = router.clone().oneshot(request.unwrap()).await.unwrap();
+    let text = answer.into_body().collect().await.unwrap().to_bytes();
+    let status: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    status["pending_bytes"].as_u64().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_until_the_answer_is_counted() {
+    let (router, database) = begin(&[]);
+    *database.append_takes.lock() = std::time::Duration::from_secs(1);
+    let flat = batch(&[(1, &"a".repeat(100_000))]);
+    let json = format!("[{{\"ts\": 1, \"service\": {:?}}}]", "a".repeat(100_000));
+    for (content_type, body, held_bytes) in [
+        ("application/x-flatbuffers", flat, 100_000),
+        ("application/json", json.into_bytes(), 200_000),
+    ] {
+        let error = SinkError::TableChanged("it is another".to_owned());
+        database.event_errors.lock().push(error);
+        let sent = tokio::spawn({
+            let router = router.clone();
+            async move { post(&router, "events", &[("content-type", content_type)], body).await }
+        });
+        // In the first attempt, and in the second.
+        for _ in 0..2 {
+            tokio::time::sleep(std::time::Duration::from_millis(900)).await;
+            let pending_bytes = pending_bytes(&router).await;
+            assert!(
+                (held_bytes..held_bytes + 20_000).contains(&pending_bytes),
+                "{content_type}: {pending_bytes}"
+            );
+        }
+        assert_eq!(sent.await.unwrap(), OK);
+        assert_eq!(pending_bytes(&router).await, 0);
+    }
 }

@@ -3,7 +3,8 @@
 //! A batch leaves at once when none is on its way, so that a lone request waits for nothing. While others are on their way it grows, until
 //! one of them is back, it has `rows_max` rows, or its first request has waited `age_max`; so batches get larger as load grows. Each batch
 //! takes a slot, of which there are as many as sessions; while all are taken the batch goes on growing up to `rows_max`, then the channel
-//! fills, requests wait in their handlers, and the memory budget turns newcomers away.
+//! fills, requests wait in their handlers, and the memory budget turns newcomers away. Slots go to batches in the order in which these
+//! were ready to leave.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub struct BatchLimits {
     pub rows_max: usize,
     /// How long the first request waits for company while other batches are on their way.
     pub age_max: Duration,
-    /// Batches on their way at once.
+    /// Batches of one accumulator on their way at once; 1 or more.
     pub in_flight_max: usize,
 }
 
@@ -38,7 +39,7 @@ pub struct Accumulator<S> {
     pub sender: Arc<Sender<S>>,
     /// When they leave.
     pub limits: BatchLimits,
-    /// Batches on their way; shared by all accumulators of a level.
+    /// Batches on their way; shared by the accumulators of a level, those of samples apart from those of tables.
     pub slots: Arc<Semaphore>,
 }
 
@@ -60,11 +61,16 @@ impl<S: Sink> Accumulator<S> {
             let mut batch = Batch::of(first);
             let aged = sleep_until(clock::now() + self.limits.age_max);
             tokio::pin!(aged);
-            let mut is_old = false;
+            // One for the batch: a new one would stand behind all others in the slots' queue.
+            let slot = Arc::clone(&self.slots).acquire_owned();
+            tokio::pin!(slot);
+            let (mut is_old, mut is_last) = (false, false);
             let mut ready_at = None;
             let slot = loop {
-                let is_full = batch.rows >= self.limits.rows_max || next.is_some();
-                let may_leave = is_full || is_old || on_their_way.is_empty();
+                let is_full = batch.rows >= self.limits.rows_max || next.is_some() || is_last;
+                // Once true it stays so: batches on their way only get fewer here.
+                let may_leave = (is_full || is_old || on_their_way.is_empty())
+                    && on_their_way.len() < self.limits.in_flight_max;
                 if may_leave && ready_at.is_none() {
                     ready_at = Some(clock::now());
                 }
@@ -73,10 +79,10 @@ impl<S: Sink> Accumulator<S> {
                     received = requests.recv(), if !is_full => match received {
                         Some(pending) if pending.target == batch.target => batch.add(pending),
                         Some(pending) => next = Some(pending),
-                        None => break Arc::clone(&self.slots).acquire_owned().await,
+                        None => is_last = true,
                     },
                     Some(_) = on_their_way.join_next() => {}
-                    slot = Arc::clone(&self.slots).acquire_owned(), if may_leave => break slot,
+                    slot = &mut slot, if may_leave => break slot,
                     () = &mut aged, if !is_old => is_old = true,
                 }
             };

@@ -67,6 +67,16 @@ struct Running {
 }
 
 fn start(takes: Duration, rows_max: usize, in_flight_max: usize) -> Running {
+    let slots = Arc::new(Semaphore::new(in_flight_max));
+    start_on(takes, rows_max, in_flight_max, slots)
+}
+
+fn start_on(
+    takes: Duration,
+    rows_max: usize,
+    in_flight_max: usize,
+    slots: Arc<Semaphore>,
+) -> Running {
     let recorder = Arc::new(Recorder {
         takes,
         batches: Mutex::default(),
@@ -85,7 +95,7 @@ fn start(takes: Duration, rows_max: usize, in_flight_max: usize) -> Running {
     let accumulator = Accumulator {
         sender: Arc::new(sender),
         limits,
-        slots: Arc::new(Semaphore::new(in_flight_max)),
+        slots,
     };
     tokio::spawn(accumulator.run(received, None));
     Running {
@@ -173,6 +183,38 @@ async fn while_the_database_is_busy_the_batch_grows_up_to_its_bound() {
         sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(running.finish().await, [(0, 1), (0, 4), (0, 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_keeps_its_place_in_the_queue_while_it_grows() {
+    let slots = Arc::new(Semaphore::new(1));
+    let mut running = start_on(Duration::from_millis(1), 100, 1, Arc::clone(&slots));
+    let held = Arc::clone(&slots).acquire_owned().await.unwrap();
+    running.request(0).await;
+    sleep(Duration::from_millis(1)).await;
+    let recorder = Arc::clone(&running.recorder);
+    let other = tokio::spawn(async move {
+        let _slot = slots.acquire_owned().await.unwrap();
+        recorder.batches.lock().clone()
+    });
+    sleep(Duration::from_millis(1)).await;
+    running.request(0).await;
+    sleep(Duration::from_millis(1)).await;
+    drop(held);
+    assert_eq!(other.await.unwrap(), [(0, 2)], "first come, first served");
+    assert_eq!(running.finish().await, [(0, 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_accumulator_leaves_slots_to_others() {
+    let slots = Arc::new(Semaphore::new(3));
+    let mut running = start_on(Duration::from_secs(1), 1, 2, Arc::clone(&slots));
+    for _ in 0..5 {
+        running.request(0).await;
+    }
+    sleep(Duration::from_millis(100)).await;
+    assert_eq!(slots.available_permits(), 1);
+    assert_eq!(running.finish().await, [(0, 1); 5]);
 }
 
 #[tokio::test(start_paused = true)]

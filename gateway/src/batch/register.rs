@@ -6,6 +6,7 @@ use hashbrown::HashTable;
 use tokio::sync::{mpsc, oneshot};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::budget::Reservation;
 use super::pending::Fault;
 use super::series_cache::{SeriesCache, SeriesId};
 use crate::clock::{self, Instant};
@@ -29,8 +30,35 @@ pub struct RegisterJob {
     pub registrations: u64,
     /// After this nobody waits any more.
     pub deadline: Instant,
-    /// Where the ids go, in the order of `series`.
-    pub reply: oneshot::Sender<Result<Vec<SeriesId>, Fault>>,
+    /// The memory of the request, which `series` is a part of: held here, as its sender may go while the job waits.
+    pub reservation: Reservation,
+    /// Where the ids go.
+    pub reply: oneshot::Sender<Result<RegisteredSeries, Fault>>,
+}
+
+/// A job that is done.
+#[derive(Debug)]
+pub struct RegisteredSeries {
+    /// In the order of the job's series.
+    pub ids: Vec<SeriesId>,
+    /// As it came with the job.
+    pub reservation: Reservation,
+}
+
+impl RegisterJob {
+    /// Whether someone waits for the ids.
+    fn is_awaited(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    fn answer(self, answer: JobAnswer) {
+        let reservation = self.reservation;
+        // While the reservation still covers them.
+        drop(self.series);
+        let registered = answer.map(|ids| RegisteredSeries { ids, reservation });
+        // A request that is gone needs no ids.
+        let _ = self.reply.send(registered);
+    }
 }
 
 /// Serves jobs until all senders are gone.
@@ -46,8 +74,14 @@ pub async fn run<S: Sink>(
         while label_sets < ROUND_LABEL_SETS_MAX
             && let Ok(job) = jobs.try_recv()
         {
-            label_sets += job.series.len();
-            round.push(job);
+            if job.is_awaited() {
+                label_sets += job.series.len();
+                round.push(job);
+            }
+        }
+        round.retain(RegisterJob::is_awaited);
+        if round.is_empty() {
+            continue;
         }
         serve(round, &*sink, &cache, &metrics).await;
     }
@@ -62,8 +96,7 @@ async fn serve<S: Sink>(
     match register_round(&round, sink, cache, metrics).await {
         Ok(ids) => {
             for (job, ids) in round.into_iter().zip(ids) {
-                // A request that is gone needs no ids.
-                let _ = job.reply.send(ids);
+                job.answer(ids);
             }
         }
         // One job's label sets are refused: which one's, each alone will tell.
@@ -73,18 +106,18 @@ async fn serve<S: Sink>(
                 match register_round(&alone, sink, cache, metrics).await {
                     Ok(ids) => {
                         for (job, ids) in alone.into_iter().zip(ids) {
-                            let _ = job.reply.send(ids);
+                            job.answer(ids);
                         }
                     }
                     Err(fault) => alone
                         .into_iter()
-                        .for_each(|job| drop(job.reply.send(Err(fault.clone())))),
+                        .for_each(|job| job.answer(Err(fault.clone()))),
                 }
             }
         }
         Err(fault) => round
             .drain(..)
-            .for_each(|job| drop(job.reply.send(Err(fault.clone())))),
+            .for_each(|job| job.answer(Err(fault.clone()))),
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Catalogue<S> {
     tables: Mutex<HashMap<String, Entry>>,
     /// One question at a time: whoever waits finds the answer when its turn comes.
     asking: tokio::sync::Mutex<()>,
+    /// And one beside them for descriptions that age, so that requests do not wait behind those, nor sessions grow in number.
+    refreshing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone)]
@@ -42,6 +44,7 @@ impl<S: Sink> Catalogue<S> {
             sink,
             tables: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
+            refreshing: tokio::sync::Mutex::default(),
         }
     }
 
@@ -99,6 +102,7 @@ impl<S: Sink> Catalogue<S> {
             entry.is_being_asked = true;
             let (catalogue, key) = (Arc::clone(self), key.to_owned());
             tokio::spawn(async move {
+                let _turn = catalogue.refreshing.lock().await;
                 if let Some((schema, name)) = key.split_once('.') {
                     // An error is noted by the sink; the next request asks again.
                     if catalogue.ask(schema, name, key.clone()).await.is_err() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use lanes_wire::{BatchView, ColumnType};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout_at;
 
 use super::accumulators::Accumulators;
@@ -39,6 +39,14 @@ const DECODED_BYTES_FLOOR: usize = 64 << 10;
 /// Longer bodies are decoded where they hold up no other request.
 const QUICK_BODY_BYTES: usize = 256 << 10;
 
+/// Most bytes that decoding JSON or Arrow holds: the body, as much again twice for what points into it, and the columns beside the batch
+/// that is made of them.
+fn decoding_bytes_max(body_bytes: usize, bytes_max: usize) -> usize {
+    body_bytes
+        .saturating_mul(3)
+        .saturating_add(bytes_max.saturating_mul(2))
+}
+
 /// What events need to know.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
@@ -71,6 +79,8 @@ pub struct EventPath<S> {
     pub budget: Budget,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// Turns to decode long bodies, as many as there are processors; shared by all workers.
+    pub decoders: Arc<Semaphore>,
     /// Tables by name.
     pub catalogue: Arc<Catalogue<S>>,
     /// To the batches.
@@ -101,9 +111,22 @@ impl<S: Sink> EventPath<S> {
     /// # Errors
     /// The answer to give instead of 204. After `Refusal::Busy` it may be stored or not: repeating it with its `Idempotency-Key` is right.
     /// After all others nothing of it is stored.
-    pub async fn receive(&self, mut request: EventRequest<'_>) -> Result<(), Refusal> {
+    pub async fn receive(&self, request: EventRequest<'_>) -> Result<(), Refusal> {
         self.metrics.body_bytes.inc_by(request.body.len() as u64);
         let deadline = request.started + self.limits.ack_timeout;
+        match timeout_at(deadline, self.receive_until(request, deadline)).await {
+            Ok(result) => result,
+            Err(_) => Err(Refusal::Busy(
+                "PostgreSQL has not confirmed the request in time (ack.timeout)".to_owned(),
+            )),
+        }
+    }
+
+    async fn receive_until(
+        &self,
+        mut request: EventRequest<'_>,
+        deadline: Instant,
+    ) -> Result<(), Refusal> {
         let mut table = self.find_or_create(&request).await?;
         let mut is_second_attempt = false;
         loop {
@@ -136,10 +159,11 @@ impl<S: Sink> EventPath<S> {
                 reservation: std::mem::take(&mut request.reservation),
                 reply,
             };
-            match self
-                .hand_over(pending, request.level, answer, deadline)
-                .await?
-            {
+            self.accumulators.send(pending, request.level).await;
+            let Ok(outcome) = answer.await else {
+                return Err(Refusal::Busy("the gateway is stopping".to_owned()));
+            };
+            match outcome {
                 Ok(_) => {
                     self.metrics.ack_seconds[request.level.index()]
                         .observe((clock::now() - request.started).as_secs_f64());
@@ -158,68 +182,75 @@ impl<S: Sink> EventPath<S> {
         }
     }
 
-    async fn hand_over(
-        &self,
-        pending: Pending<EventBatch>,
-        level: AckLevel,
-        answer: oneshot::Receiver<Outcome>,
-        deadline: Instant,
-    ) -> Result<Outcome, Refusal> {
-        let answered = timeout_at(deadline, async {
-            self.accumulators.send(pending, level).await;
-            answer.await
-        });
-        match answered.await {
-            Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(_)) => Err(Refusal::Busy("the gateway is stopping".to_owned())),
-            Err(_) => Err(Refusal::Busy(
-                "PostgreSQL has not confirmed the request in time (ack.timeout)".to_owned(),
-            )),
-        }
-    }
-
-    /// The body as a batch that fits the table; memory is taken before it is needed.
+    /// The body as a batch that fits the table; memory is taken before it is needed. Afterwards the reservation covers the body, which
+    /// lives until the answer as it may be decoded again, and the batch.
     async fn decode(
         &self,
         request: &mut EventRequest<'_>,
         table: &Arc<Table>,
     ) -> Result<EventBatch, Refusal> {
         let rows_max = self.settings.rows_max;
-        if request.format == Format::FlatBuffers {
-            return fitting(request.body.clone(), table, rows_max);
-        }
         let body_bytes = request.body.len();
         let bytes_max = body_bytes
             .saturating_mul(DECODED_TIMES_BODY)
             .clamp(DECODED_BYTES_FLOOR, lanes_wire::limits::BATCH_BYTES_MAX);
         let overloaded = |error: crate::batch::Overloaded| Refusal::Busy(error.to_string());
-        request
-            .reservation
-            .exchange(&self.budget, body_bytes + bytes_max)
-            .await
-            .map_err(overloaded)?;
+        let is_batch = request.format == Format::FlatBuffers;
+        if is_batch {
+            // Held already, unless an earlier attempt has given it away.
+            let reserved = request.reservation.resize(&self.budget, body_bytes).await;
+            reserved.map_err(overloaded)?;
+        } else {
+            let decoding_bytes = decoding_bytes_max(body_bytes, bytes_max);
+            let reserved = request.reservation.exchange(&self.budget, decoding_bytes);
+            reserved.await.map_err(overloaded)?;
+        }
         let (format, body, table) = (request.format, request.body.clone(), Arc::clone(table));
         let decode = move || {
             let mut batch = Vec::new();
             let decoded = match format {
+                Format::FlatBuffers => return fitting(body, &table, rows_max),
                 Format::Arrow => arrow::decode(&body, &table, rows_max, bytes_max, &mut batch),
                 _ => json::decode(&body, &table, rows_max, bytes_max, &mut batch),
             };
             decoded.map_err(|error| Refusal::BadRequest(error.to_string()))?;
-            fitting(batch.into(), &table, rows_max)
+            // No larger than it is counted.
+            fitting(batch.into_boxed_slice().into(), &table, rows_max)
         };
         let batch = if body_bytes <= QUICK_BODY_BYTES {
             decode()?
         } else {
-            let decoding = tokio::task::spawn_blocking(decode).await;
-            decoding.map_err(|error| Refusal::Busy(error.to_string()))??
+            self.decode_beside(&mut request.reservation, decode).await?
         };
-        request
-            .reservation
-            .resize(&self.budget, batch.bytes())
-            .await
-            .map_err(overloaded)?;
+        if !is_batch {
+            // Less than was taken for decoding, so nothing is waited for.
+            let held_bytes = body_bytes + batch.bytes();
+            let reserved = request.reservation.resize(&self.budget, held_bytes).await;
+            reserved.map_err(overloaded)?;
+        }
         Ok(batch)
+    }
+
+    /// Decodes on a thread of its own. It goes on when nobody waits for it any more, so it keeps what it holds of the budget itself.
+    async fn decode_beside(
+        &self,
+        reservation: &mut Reservation,
+        decode: impl FnOnce() -> Result<EventBatch, Refusal> + Send + 'static,
+    ) -> Result<EventBatch, Refusal> {
+        // After the memory is taken: whoever has a turn waits for nothing.
+        let turn = Arc::clone(&self.decoders).acquire_owned().await;
+        let turn = turn.map_err(|error| Refusal::Busy(error.to_string()))?;
+        let held = std::mem::take(reservation);
+        let decoding = tokio::task::spawn_blocking(move || {
+            let result = decode();
+            drop(turn);
+            (result, held)
+        });
+        let (result, held) = decoding
+            .await
+            .map_err(|error| Refusal::Busy(error.to_string()))?;
+        *reservation = held;
+        result
     }
 
     async fn find_or_create(&self, request: &EventRequest<'_>) -> Result<Arc<Table>, Refusal> {

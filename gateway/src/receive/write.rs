@@ -88,7 +88,7 @@ impl WritePath {
             .await
             .map_err(|error| Refusal::Busy(error.to_string()))?;
         if !resolved.unknown.is_empty() {
-            self.register(&mut resolved, deadline).await?;
+            reservation = self.register(&mut resolved, reservation, deadline).await?;
         }
         let Resolved {
             rows,
@@ -158,7 +158,13 @@ impl WritePath {
         }
     }
 
-    async fn register(&self, resolved: &mut Resolved, deadline: Instant) -> Result<(), Refusal> {
+    /// Registers what is unknown; gives the reservation back, of which the label sets are no part any more.
+    async fn register(
+        &self,
+        resolved: &mut Resolved,
+        reservation: Reservation,
+        deadline: Instant,
+    ) -> Result<Reservation, Refusal> {
         let (reply, answer) = oneshot::channel();
         let series = std::mem::take(&mut resolved.unknown);
         let job = RegisterJob {
@@ -166,13 +172,19 @@ impl WritePath {
             generation: resolved.generation,
             registrations: resolved.registrations,
             deadline,
+            reservation,
             reply,
         };
-        let ids = hand_over(&self.register, job, answer, deadline)
+        let mut registered = hand_over(&self.register, job, answer, deadline)
             .await?
             .map_err(refusal_of_fault)?;
-        resolved.fill_in(&ids);
-        Ok(())
+        resolved.fill_in(&registered.ids);
+        let rest = registered
+            .reservation
+            .resize(&self.budget, resolved.heap_bytes());
+        rest.await
+            .map_err(|error| Refusal::Busy(error.to_string()))?;
+        Ok(registered.reservation)
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, missing_docs, reason = "each test file uses its part")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -32,11 +32,18 @@ pub struct Memory {
     pub samples: Mutex<Vec<Stored>>,
     pub digests: Mutex<HashMap<Digest, AckLevel>>,
     pub register_calls: Mutex<Vec<usize>>,
+    pub register_takes: Mutex<Duration>,
     pub append_calls: Mutex<Vec<(AckLevel, usize)>>,
     pub append_takes: Mutex<Duration>,
     /// By schema and name.
     pub tables: Mutex<HashMap<String, Table>>,
     pub describe_calls: AtomicU64,
+    pub describe_takes: Mutex<Duration>,
+    /// Calls of describe on their way, and the most that there were.
+    pub describing: AtomicU64,
+    pub describing_max: AtomicU64,
+    /// Tables that appends to wait for without an end.
+    pub locked: Mutex<HashSet<u32>>,
     /// Batches of events: the table's oid, the batch.
     pub events: Mutex<Vec<(u32, Vec<u8>)>>,
     /// Errors of the next appends to tables.
@@ -70,6 +77,8 @@ impl Sink for Memory {
     async fn register(&self, label_sets: &[&LabelSet]) -> Result<Registered, SinkError> {
         self.check()?;
         self.register_calls.lock().push(label_sets.len());
+        let takes = *self.register_takes.lock();
+        tokio::time::sleep(takes).await;
         let mut series = self.series.lock();
         let ids = label_sets
             .iter()
@@ -89,6 +98,11 @@ impl Sink for Memory {
     }
 
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
+        if let Target::Table { oid, .. } = append.target
+            && self.locked.lock().contains(&oid)
+        {
+            std::future::pending().await
+        }
         let takes = *self.append_takes.lock();
         tokio::time::sleep(takes).await;
         self.check()?;
@@ -141,6 +155,11 @@ impl Sink for Memory {
     async fn describe(&self, schema: &str, table: &str) -> Result<Option<Table>, SinkError> {
         self.check()?;
         self.describe_calls.fetch_add(1, Ordering::AcqRel);
+        let now = self.describing.fetch_add(1, Ordering::AcqRel) + 1;
+        self.describing_max.fetch_max(now, Ordering::AcqRel);
+        let takes = *self.describe_takes.lock();
+        tokio::time::sleep(takes).await;
+        self.describing.fetch_sub(1, Ordering::AcqRel);
         Ok(self
             .tables
             .lock()

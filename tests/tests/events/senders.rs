@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::{FLATBUFFERS, assert_stored, batch, begin, scalar, send, settings};
 use lanes_tests::gateway::Gateway;
+use lanes_tests::remote_write::{Series, body};
 use lanes_wire::ColumnType;
 
 const SENDERS: i64 = 8;
@@ -173,6 +174,53 @@ fn raise_file_limit() {
         },
     )
     .unwrap();
+}
+
+#[test]
+fn a_locked_table_holds_up_neither_samples_nor_other_tables() {
+    let (cluster, passwords, gateway) = begin(
+        "events_locked",
+        "CREATE TABLE t (n int8, service text) USING lanes; CREATE TABLE u (LIKE t) USING lanes;
+         GRANT INSERT ON t, u TO lanes_gateway",
+    );
+    drop(gateway);
+    let few = settings("few", &cluster, &passwords)
+        .environment("LANES_GATEWAY_POSTGRES_SESSIONS", "2")
+        .environment("LANES_GATEWAY_ACK_TIMEOUT", "8s");
+    let gateway = Gateway::start(few).unwrap();
+    assert_stored(&send(&gateway, "t", FLATBUFFERS, &events(1, 0)));
+    let mut blocker = cluster.connect(super::DATABASE).unwrap();
+    blocker
+        .batch_execute("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE")
+        .unwrap();
+    std::thread::scope(|scope| {
+        let blocked: Vec<_> = (1..=20)
+            .map(|request| {
+                let gateway = &gateway;
+                scope.spawn(move || send(gateway, "t", FLATBUFFERS, &events(1, request * ROWS)))
+            })
+            .collect();
+        // Until PostgreSQL has one of them waiting for the lock.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while scalar(&cluster, "SELECT count(*) FROM pg_locks WHERE NOT granted") == "0" {
+            assert!(Instant::now() < deadline, "nothing waits for the table");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for request in 0..4 {
+            assert_stored(&send(&gateway, "u", FLATBUFFERS, &events(1, request * ROWS)));
+            let series = Series::new("up", &[], vec![(1_700_000_000_000 + request, 1.0)]);
+            assert_stored(&gateway.remote_write(&body(&[series]), None).unwrap());
+        }
+        blocker.batch_execute("ROLLBACK").unwrap();
+        for request in blocked {
+            let status = request.join().unwrap().status;
+            assert!(status == 204 || status == 503, "{status}");
+        }
+    });
+    assert_eq!(
+        scalar(&cluster, "SELECT count(*) FROM u"),
+        (4 * ROWS).to_string()
+    );
 }
 
 #[test]
