@@ -1,5 +1,5 @@
-//! The check `images`: compose files as docker-compose reads them, shell scripts as shellcheck does. What the images do is tested by
-//! `tests/tests/images`.
+//! The check `images`: compose files as docker-compose reads them, shell scripts as shellcheck does, Prometheus's configuration as promtool
+//! does. What the images do is tested by `tests/tests/images`.
 
 use crate::checks::{Count, one};
 use lanes_tests::error::Result;
@@ -9,13 +9,20 @@ use std::process::Command;
 /// Debian's docker-compose judges the files without a Docker to talk to.
 pub fn check() -> Result<Count> {
     let folder = place::workspace().join("docker");
-    let compose = |file: &str| {
-        let mut command = Command::new("docker-compose");
-        command.current_dir(&folder);
-        one(&mut command, &["--file", file, "config", "--quiet"])
+    let tool = |name: &str, arguments: &[&str]| {
+        let mut command = Command::new(name);
+        one(command.current_dir(&folder), arguments)
     };
-    let mut shellcheck = Command::new("shellcheck");
-    shellcheck.current_dir(&folder);
+    let compose = |file: &str| tool("docker-compose", &["--file", file, "config", "--quiet"]);
     let scripts = ["postgres/entrypoint.sh", "postgres/make-secrets.sh"];
-    Ok(compose("compose.yml") + compose("compose.bench.yml") + one(&mut shellcheck, &scripts))
+    let prometheus = [
+        "check",
+        "config",
+        "--syntax-only",
+        "prometheus/prometheus.yml",
+    ];
+    Ok(compose("compose.yml")
+        + compose("compose.bench.yml")
+        + tool("shellcheck", &scripts)
+        + tool("promtool", &prometheus))
 }
