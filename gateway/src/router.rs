@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -100,10 +101,11 @@ pub fn router<S: Sink>(handlers: Handlers<S>) -> Router {
 
 async fn write<S: Sink>(
     State(handlers): State<Handlers<S>>,
-    headers: HeaderMap,
-    body: Body,
+    request: Request,
 ) -> Result<StatusCode, Refusal> {
     let started = clock::now();
+    // The whole request: extracted for themselves, the headers would be cloned.
+    let (Parts { headers, .. }, body) = request.into_parts();
     media_type::check(&headers).map_err(Refusal::UnsupportedMedia)?;
     let level = handlers.level(&headers)?;
     let (bytes, reservation) = handlers.read(body).await?;
@@ -117,10 +119,10 @@ async fn write<S: Sink>(
 async fn write_events<S: Sink>(
     State(handlers): State<Handlers<S>>,
     Path(table): Path<String>,
-    headers: HeaderMap,
-    body: Body,
+    request: Request,
 ) -> Result<StatusCode, Refusal> {
     let started = clock::now();
+    let (Parts { headers, .. }, body) = request.into_parts();
     let format = Format::of(&headers).map_err(Refusal::UnsupportedMedia)?;
     let level = handlers.level(&headers)?;
     let digest = events::write::digest(&headers, &table)?;

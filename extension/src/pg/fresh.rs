@@ -3,21 +3,28 @@
 //! written once as zeros to lengthen the file and once more when its buffer is wanted.
 //!
 //! Why this is safe:
-//! - *Nobody else knows the blocks.* They lie past what was the file's end when they were taken, so no buffer caches them; no
-//!   entry names them before the caller writes one, which it does after [`FreshPages::finish`].
+//! - *Nobody else knows the blocks.* They lie past what was the file's end when they were taken, and no entry names them before the
+//!   caller writes one, which it does after [`FreshPages::finish`]. Who reads blocks by number alone (`pg_prewarm`, ANALYZE from
+//!   PostgreSQL 17 on) may meanwhile have read them as zeros: such a buffer is given the page once the file has it. A read that
+//!   began before the write has its buffer in the table by then, and a later one finds the page.
 //! - *Checkpoints.* The pages of a group are written, and the file noted as one to be synced at the next checkpoint, before the
 //!   group's WAL record is inserted. So a checkpoint either starts before the record, and replay writes the pages again, or
 //!   after, and syncs them.
 //! - *WAL before data.* A page may reach the disk before its record. Crash then, and the block is one that nobody names: it is
 //!   overwritten unread when VACUUM's sweep has found it. Records are full images, so replay never depends on what a page held.
-//! - *Holes.* The file is lengthened by its last new block alone. A writer that fails leaves a hole, which reads as zeros.
-//!   A full disk is an ERROR of the writer, not of a later checkpoint.
+//!   After power is lost such a page may be torn: nothing of ours reads it, but `pg_checksums --check` tells of it.
+//! - *Full disk.* Room is taken before the file is lengthened, so that a full disk is an ERROR of the writer, not of a later
+//!   checkpoint. A writer that fails leaves blocks that read as zeros.
 
 use std::cell::Cell;
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
+use super::page::LockedPage;
 use super::ports::{self, BLCKSZ};
+#[cfg(feature = "pg15")]
+use super::room;
+use crate::error;
 
 const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
 /// Pages of a group: as many as one WAL record takes, and few enough to stay in a core's own cache from filling to logging.
@@ -44,15 +51,27 @@ thread_local! {
 /// # Safety
 /// `relation` is open, has `length` blocks, and the caller alone may lengthen it.
 pub unsafe fn lengthen(relation: pg_sys::Relation, length: u32, blocks: u32) {
+    let Some(end) = length
+        .checked_add(blocks)
+        .filter(|end| *end < pg_sys::InvalidBlockNumber)
+    else {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            "a lanes table cannot have more than 4294967294 blocks",
+            "Partition the table.",
+        )
+    };
     // SAFETY: the caller's promise; the page is only read.
     unsafe {
-        pg_sys::smgrextend(
-            ports::RelationGetSmgr(relation),
-            MAIN,
-            length + blocks - 1,
-            (&raw const ZEROS).cast_mut().cast(),
-            false,
-        );
+        let smgr = ports::RelationGetSmgr(relation);
+        #[cfg(not(feature = "pg15"))]
+        pg_sys::smgrzeroextend(smgr, MAIN, length, (end - length) as i32, false);
+        #[cfg(feature = "pg15")]
+        {
+            room::take(smgr, length, end);
+            let zeros = (&raw const ZEROS).cast_mut().cast();
+            pg_sys::smgrextend(smgr, MAIN, end - 1, zeros, false);
+        }
     }
 }
 
@@ -83,6 +102,7 @@ impl FreshPages {
     pub fn fill(&mut self, fill: impl FnOnce(&mut [u8])) {
         if self.filled == GROUP_PAGES {
             self.write_group();
+            ports::CHECK_FOR_INTERRUPTS();
         }
         if self.filled == self.pages.len() {
             self.pages.push(ZEROS.clone());
@@ -122,7 +142,13 @@ impl FreshPages {
                 (*page.cast::<pg_sys::PageHeaderData>()).pd_lsn = pg_sys::PageXLogRecPtr::default();
                 pg_sys::PageSetChecksumInplace(page, block);
                 let is_last_of_file = index + 1 == count || (block + 1).is_multiple_of(FILE_BLOCKS);
+                #[cfg(any(feature = "pg15", feature = "pg16"))]
                 pg_sys::smgrwrite(smgr, MAIN, block, page.cast(), !is_last_of_file);
+                #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+                {
+                    let mut buffer = page.cast_const().cast();
+                    pg_sys::smgrwritev(smgr, MAIN, block, &mut buffer, 1, !is_last_of_file);
+                }
             }
             if ports::RelationNeedsWAL(self.relation) {
                 let mut locator = ports::relation_locator(self.relation);
@@ -138,5 +164,27 @@ impl FreshPages {
         }
         self.first += count as u32;
         self.filled = 0;
+        // SAFETY: as above; the pages hold what the file holds.
+        unsafe { refresh_buffers(self.relation, &blocks[..count], &pages[..count]) }
+    }
+}
+
+/// Gives pages to the buffers that hold their blocks as they were before.
+///
+/// # Safety
+/// `relation` is open; the blocks exist and belong to the caller; each page is as the file has it.
+unsafe fn refresh_buffers(relation: pg_sys::Relation, blocks: &[u32], pages: &[pg_sys::Page]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // Nobody else can read those of a temporary table.
+        if ports::RelationUsesLocalBuffers(relation) {
+            return;
+        }
+        for (&block, &page) in blocks.iter().zip(pages) {
+            // Asked for its first step alone, which looks whether there is a buffer.
+            if pg_sys::PrefetchBuffer(relation, MAIN, block).recent_buffer != 0 {
+                LockedPage::exclusive(relation, block).replace(page);
+            }
+        }
     }
 }

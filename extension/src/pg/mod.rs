@@ -22,6 +22,8 @@ pub mod lock;
 pub mod nodes;
 pub mod page;
 pub mod ports;
+#[cfg(feature = "pg15")]
+mod room;
 pub mod shmem;
 pub mod slot;
 pub mod snapshot;

@@ -170,6 +170,18 @@ impl LockedPage {
             pg_sys::MarkBufferDirty(self.buffer);
         }
     }
+
+    /// Makes the page what the file already has; so there is nothing to write or to log.
+    ///
+    /// # Safety
+    /// The page is exclusively locked; `image` is a whole page.
+    pub unsafe fn replace(&mut self, image: pg_sys::Page) {
+        // SAFETY: the caller's promise; pinned, so the page stays.
+        unsafe {
+            let page = pg_sys::BufferGetPage(self.buffer);
+            std::ptr::copy_nonoverlapping(image.cast_const(), page, BLCKSZ);
+        }
+    }
 }
 
 impl Drop for LockedPage {

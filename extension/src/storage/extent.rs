@@ -62,6 +62,15 @@ fn take(extents: &mut Vec<Extent>, wanted: u32) -> Option<u32> {
     Some(first)
 }
 
+/// What of the extents lies within a file of `length` blocks.
+fn within(mut extents: Vec<Extent>, length: u32) -> Vec<Extent> {
+    extents.retain_mut(|e| {
+        e.blocks = e.blocks.min(length.saturating_sub(e.first));
+        e.blocks > 0
+    });
+    extents
+}
+
 /// Blocks that were given out.
 #[derive(Clone, Copy)]
 pub struct Allocation {
@@ -80,33 +89,45 @@ pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> Allocation {
     // SAFETY: the caller's promise; the metapage lock makes this process the only one to change the file's length.
     unsafe {
         let meta = LockedPage::exclusive(relation, META_BLOCK);
-        let mut extents = read(meta.bytes());
+        let listed = read(meta.bytes());
         let length = metapage::blocks(relation);
-        // Blocks past the end were lengthened but never logged before a crash.
-        extents.retain_mut(|e| {
-            e.blocks = e.blocks.min(length.saturating_sub(e.first));
-            e.blocks > 0
-        });
-        let Some(first) = take(&mut extents, wanted) else {
-            fresh::lengthen(relation, length, wanted);
-            return Allocation {
-                first: length,
-                is_fresh: true,
-            };
-        };
-        let mut change = PageChange::begin(relation);
-        write(change.edit(&meta), &mut extents);
-        change.finish();
-        Allocation {
-            first,
-            is_fresh: false,
+        // Blocks past the end were lengthened, which is not logged, on a server that went before a crash, a promotion or a restore.
+        let mut extents = within(listed.clone(), length);
+        let taken = take(&mut extents, wanted);
+        // Before the file is lengthened: else the list would go on naming blocks that belong to someone from then on.
+        if extents != listed {
+            let mut change = PageChange::begin(relation);
+            write(change.edit(&meta), &mut extents);
+            change.finish();
+        }
+        match taken {
+            Some(first) => Allocation {
+                first,
+                is_fresh: false,
+            },
+            None => {
+                fresh::lengthen(relation, length, wanted);
+                Allocation {
+                    first: length,
+                    is_fresh: true,
+                }
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Extent, take};
+    use super::{Extent, take, within};
+
+    #[test]
+    fn what_lies_past_the_end_is_not_given_out() {
+        let extent = |first, blocks| Extent { first, blocks };
+        let listed = vec![extent(5, 3), extent(18, 4), extent(20, 2), extent(30, 1)];
+        assert_eq!(within(listed.clone(), 20), [extent(5, 3), extent(18, 2)]);
+        assert_eq!(within(listed.clone(), 31), listed);
+        assert_eq!(within(listed, 0), []);
+    }
 
     #[test]
     fn takes_the_tightest_fit() {

@@ -124,7 +124,8 @@ impl<S: Sink> Catalogue<S> {
         let table = self.sink.describe(schema, name).await?.map(Arc::new);
         let mut tables = self.tables.lock();
         match &table {
-            Some(table) => {
+            // A privilege that is missing is granted soon, and looked for by whoever comes next.
+            Some(table) if table.may_insert => {
                 if tables.len() >= TABLES_MAX {
                     tables.clear();
                 }
@@ -136,7 +137,7 @@ impl<S: Sink> Catalogue<S> {
                 };
                 tables.insert(key, entry);
             }
-            None => drop(tables.remove(&key)),
+            _ => drop(tables.remove(&key)),
         }
         Ok(table)
     }

@@ -23,6 +23,8 @@ const REQUEST_SAMPLES: usize = 50;
 /// Level `memory` loses at most three times `wal_writer_delay` (200 ms by default). The rest is for the WAL writer of a busy
 /// machine to get its turn.
 const MEMORY_WINDOW: Duration = Duration::from_millis(3 * 200 + 1400);
+/// Between two requests of a sender.
+const PACE: Duration = Duration::from_millis(3);
 /// A sender that is not answered at all gives up waiting and repeats the request.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -49,6 +51,7 @@ fn sender(
     url: String,
     level: &'static str,
     stop: Arc<AtomicBool>,
+    pause: Arc<AtomicBool>,
 ) -> (Record, JoinHandle<()>) {
     let record = Record::default();
     let mine = record.clone();
@@ -60,6 +63,11 @@ fn sender(
             .new_agent();
         let mut first = 0;
         while !stop.load(Ordering::Relaxed) {
+            // Else more is sent during a check than was sent before it, and each takes longer than the last.
+            std::thread::sleep(PACE);
+            if pause.load(Ordering::Relaxed) {
+                continue;
+            }
             // A series more now and then, so that registration is under way at kills too.
             let instance = (first / (REQUEST_SAMPLES * 40)).to_string();
             let samples = (first..first + REQUEST_SAMPLES)
@@ -150,6 +158,7 @@ struct Rig {
     cluster: Cluster,
     gateway: Gateway,
     stop: Arc<AtomicBool>,
+    pause: Arc<AtomicBool>,
     senders: Vec<(String, Record, JoinHandle<()>)>,
 }
 
@@ -163,11 +172,13 @@ impl Rig {
             .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
         let gateway = Gateway::start(settings).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
+        let pause = Arc::new(AtomicBool::new(false));
         let senders = (0..3)
             .map(|number| {
                 let metric = format!("crash_{number}");
                 let url = gateway.url("/api/v1/write");
-                let (record, handle) = sender(metric.clone(), url, level, stop.clone());
+                let (record, handle) =
+                    sender(metric.clone(), url, level, stop.clone(), pause.clone());
                 (metric, record, handle)
             })
             .collect();
@@ -175,6 +186,7 @@ impl Rig {
             cluster,
             gateway,
             stop,
+            pause,
             senders,
         }
     }
@@ -185,6 +197,15 @@ impl Rig {
             .iter()
             .map(|(metric, record, _)| (metric.clone(), record.lock().unwrap().clone()))
             .collect()
+    }
+
+    /// Checks what each sender has done up to now, while none sends more.
+    fn check(&self) {
+        self.pause.store(true, Ordering::Relaxed);
+        for (metric, requests) in self.records() {
+            check(&self.cluster, &metric, &requests, None);
+        }
+        self.pause.store(false, Ordering::Relaxed);
     }
 
     /// Waits until each sender has a request acked after now: all is well again.
@@ -261,9 +282,7 @@ fn acked_samples_are_there_exactly_once_after_any_kill() {
                 rig.gateway.start_again().unwrap();
             }
         }
-        for (metric, requests) in rig.records() {
-            check(&rig.cluster, &metric, &requests, None);
-        }
+        rig.check();
     }
     rig.wait_flowing();
     let (cluster, mut gateway, samples) = rig.finish();

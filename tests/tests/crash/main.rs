@@ -3,12 +3,14 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`ingest`] | sustained remote write: what was sent, what was acked and when, what must therefore be there |
+//! | [`short_file`] | a file that ends before its metapage says |
 //! | [`sql`] | sustained SQL against a lanes table and its heap twin in the same transactions |
 //!
 //! A process that is killed loses what it kept in its own memory and nothing that it gave to the operating system, so the
 //! clusters do not wait for the disk (`fsync = off`): WAL that was not yet written at the kill is lost all the same.
 
 mod ingest;
+mod short_file;
 mod sql;
 
 use lanes_tests::cluster::Cluster;
