@@ -125,13 +125,13 @@ async fn write_events<S: Sink>(
     let (Parts { headers, .. }, body) = request.into_parts();
     let format = Format::of(&headers).map_err(Refusal::UnsupportedMedia)?;
     let level = handlers.level(&headers)?;
-    let digest = events::write::digest(&headers, &table)?;
+    let key = events::write::key(&headers)?;
     let (body, reservation) = handlers.read(body).await?;
     let request = EventRequest {
         table: &table,
         format,
         body,
-        digest,
+        key,
         reservation,
         level,
         started,

@@ -36,6 +36,9 @@ pub enum Fault {
     /// Never: the database refuses this very data.
     #[error("{0}")]
     Refused(String),
+    /// The gateway's role lacks the privilege. Nothing is stored.
+    #[error("{0}")]
+    Forbidden(String),
     /// The table is not what it was when the request was held against it. Nothing is stored.
     #[error("{0}")]
     TableChanged(String),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use tokio::sync::{mpsc, oneshot};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::budget::Reservation;
 use super::pending::Fault;
@@ -132,9 +131,8 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// The place of a label set, which is added if it is not there.
-    fn place(&mut self, set: &'a LabelSet) -> usize {
-        let hash = xxh3_64(&set.bytes);
+    /// The place of a label set of this hash, which is added if it is not there.
+    fn place(&mut self, set: &'a LabelSet, hash: u64) -> usize {
         let sets = &self.sets;
         let found = self
             .places
@@ -180,7 +178,10 @@ async fn register_round<S: Sink>(
             };
             sources.push(match known {
                 Some(id) => Source::Cache(id),
-                None => Source::Wanted(wanted.place(&series.label_set)),
+                None => {
+                    let label_set = &series.label_set;
+                    Source::Wanted(wanted.place(label_set, cache.hash(&label_set.bytes)))
+                }
             });
         }
     }

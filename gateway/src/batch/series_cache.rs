@@ -180,9 +180,14 @@ impl SeriesCache {
         generation
     }
 
+    /// A hash whose places no sender can foresee.
+    pub fn hash(&self, key: &[u8]) -> u64 {
+        xxh3_64_with_seed(key, self.seed)
+    }
+
     /// The id of a series, if known to this generation.
     pub fn find(&self, generation: u64, key: &[u8]) -> Option<SeriesId> {
-        let hash = xxh3_64_with_seed(key, self.seed);
+        let hash = self.hash(key);
         let shard = self.shard(hash).read();
         if shard.generation == generation {
             shard.find(hash, key)
@@ -193,7 +198,7 @@ impl SeriesCache {
 
     /// Remembers an id that is committed. Does nothing if the generation has passed.
     pub fn insert(&self, generation: u64, key: &[u8], id: SeriesId) {
-        let hash = xxh3_64_with_seed(key, self.seed);
+        let hash = self.hash(key);
         let bytes = key.len() + ENTRY_OVERHEAD_BYTES;
         let mut shard = self.shard(hash).write();
         if shard.generation != generation

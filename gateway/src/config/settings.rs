@@ -194,6 +194,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
             "unlogged" => Ok(CreateTables::Unlogged),
             other => Err(format!("{other:?} is not off, logged or unlogged")),
         })?,
+        samples_table: reader.get("postgres.table", |text| Ok(text.to_owned()))?,
         rows_max: reader.count("events.rows_max", 1, lanes_wire::limits::ROWS_MAX)?,
     };
     if batch.rows_max + events.rows_max > lanes_wire::limits::ROWS_MAX {

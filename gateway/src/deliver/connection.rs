@@ -217,7 +217,9 @@ impl Connection {
 
     /// Runs a statement that defines something.
     pub async fn define(&self, statement: &str) -> Result<(), CallError> {
-        self.answered(self.client.batch_execute(statement)).await
+        self.answered(self.client.batch_execute(statement))
+            .await
+            .map_err(of_definition)
     }
 
     /// Makes all that is committed by now as sure as this session's own commits.
@@ -238,7 +240,9 @@ impl Connection {
         }
         let index = self.cache.index();
         let mut index = index.lock().await;
-        registration::register(self, &mut index, self.generation, label_sets, &self.cache).await
+        registration::register(self, &mut index, self.generation, label_sets, &self.cache)
+            .await
+            .map_err(of_registration)
     }
 
     /// Whether the server takes batches.
@@ -311,6 +315,39 @@ impl Connection {
     }
 }
 
+/// What an error means of a statement that creates what a sender has named.
+fn of_definition(error: CallError) -> CallError {
+    let SinkError::Unavailable(reason) = error.error else {
+        return error;
+    };
+    let error_of = match error.kind.as_str() {
+        "42501" => SinkError::Forbidden(reason),
+        // There is no such schema.
+        "3F000" => SinkError::TableChanged(reason),
+        kind if kind.starts_with("42") => SinkError::Refused(reason),
+        _ => SinkError::Unavailable(reason),
+    };
+    CallError {
+        error: error_of,
+        ..error
+    }
+}
+
+/// What registration gets wrong an operator can mend, in the registry: nothing of it is the sender's data.
+fn of_registration(error: CallError) -> CallError {
+    match error.error {
+        SinkError::Refused(reason)
+            if matches!(error.kind.get(..2), Some("23" | "54")) || error.kind == "22003" =>
+        {
+            CallError {
+                error: SinkError::Unavailable(reason),
+                ..error
+            }
+        }
+        _ => error,
+    }
+}
+
 /// What an error means when the target is a table that the sender has named: there the sender can mend what in the table of samples an
 /// operator must.
 fn of_table(error: CallError, is_once: bool) -> CallError {
@@ -319,7 +356,8 @@ fn of_table(error: CallError, is_once: bool) -> CallError {
     };
     let error_of = match error.kind.as_str() {
         // Undefined table, undefined column, other type, generated column, NULL where none may be: described before a change.
-        "42P01" | "42703" | "42804" | "428C9" | "42501" => SinkError::TableChanged(reason),
+        "42P01" | "42703" | "42804" | "428C9" => SinkError::TableChanged(reason),
+        "42501" => SinkError::Forbidden(reason),
         // Row-level security, rules, kinds of table.
         "0A000" | "42809" => SinkError::Refused(reason),
         // The session was lost, or the commit is done here and not known to be on the standbys.
@@ -439,6 +477,35 @@ mod tests {
                 "{before_commit}"
             );
         }
+    }
+
+    #[test]
+    fn definitions_and_registrations_fail_in_their_own_ways() {
+        let call_error = |code: &str| CallError {
+            error: sink_error(&SqlState::from_code(code), "text", None),
+            kind: code.to_owned(),
+            is_session_good: true,
+        };
+        for (code, expected) in [
+            ("42501", "Forbidden"),
+            ("3F000", "TableChanged"),
+            ("42704", "Refused"),
+            ("53300", "Unavailable"),
+        ] {
+            let error = format!("{:?}", of_definition(call_error(code)).error);
+            assert!(error.starts_with(expected), "{code}: {error}");
+        }
+        for (code, expected) in [
+            ("23505", "Unavailable"),
+            ("54000", "Unavailable"),
+            ("22003", "Unavailable"),
+            ("22021", "Refused"),
+        ] {
+            let error = format!("{:?}", of_registration(call_error(code)).error);
+            assert!(error.starts_with(expected), "{code}: {error}");
+        }
+        let forbidden = of_table(call_error("42501"), false).error;
+        assert!(matches!(forbidden, SinkError::Forbidden(_)));
     }
 
     #[test]

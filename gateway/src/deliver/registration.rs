@@ -130,6 +130,20 @@ async fn catch_up(
     generation: u64,
     last_id: SeriesId,
 ) -> Result<(), CallError> {
+    if last_id < index.known_to() {
+        // The counter went back behind ids that were in use: a backup restored, with the identity that it was taken under.
+        tracing::warn!(
+            last_id,
+            known_to = index.known_to(),
+            "series ids went back: cached ones are forgotten"
+        );
+        cache.begin_generation();
+        return Err(CallError {
+            error: SinkError::OtherRegistry,
+            kind: "registry".to_owned(),
+            is_session_good: false,
+        });
+    }
     // What other gateways register while this one runs is not what comes to this one.
     let is_first = index.known_to() == 0;
     while index.known_to() < last_id {

@@ -249,3 +249,21 @@ async fn runs_and_calls_are_bounded() {
     assert_eq!(first + second, CALL_METRICS_MAX + 2);
     assert_eq!(gateway.ids(&database, &sets).await, ids);
 }
+
+#[tokio::test]
+async fn ids_that_went_back_are_forgotten() {
+    let (database, mut gateway) = (Database::default(), Gateway::new(1 << 20));
+    gateway
+        .ids(&database, &[set("a", "1"), set("a", "2")])
+        .await;
+    let before = gateway.cache.generation();
+    database.runs.lock().clear();
+    *database.next_id.lock() = 0;
+    let (one, cache) = (set("b", "1"), &gateway.cache);
+    let error = register(&database, &mut gateway.index, before, &[&one], cache).await;
+    assert_eq!(error.unwrap_err().error, SinkError::OtherRegistry);
+    let now = gateway.cache.generation();
+    assert_ne!(now, before);
+    let ids = register(&database, &mut gateway.index, now, &[&one], &gateway.cache).await;
+    assert_eq!(ids.unwrap(), [1]);
+}

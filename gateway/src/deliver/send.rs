@@ -107,6 +107,9 @@ impl<S: Sink> Sender<S> {
                 Err(SinkError::TableChanged(reason)) => {
                     answer(group.members, &Err(Fault::TableChanged(reason)));
                 }
+                Err(SinkError::Forbidden(reason)) => {
+                    answer(group.members, &Err(Fault::Forbidden(reason)));
+                }
                 Err(error @ (SinkError::OtherRegistry | SinkError::OutcomeUnknown(_))) => {
                     answer(group.members, &Err(Fault::Unavailable(error.to_string())));
                 }

@@ -60,6 +60,9 @@ pub enum SinkError {
     /// The digests at these places are there already. Nothing was applied.
     #[error("requests at {0:?} were applied before")]
     Duplicates(Vec<usize>),
+    /// The gateway's role lacks the privilege. Nothing was applied.
+    #[error("{0}")]
+    Forbidden(String),
     /// The table is gone, or its columns have changed. Nothing was applied.
     #[error("{0}")]
     TableChanged(String),

@@ -139,3 +139,13 @@ pub enum Malformed {
     #[error(transparent)]
     Batch(#[from] BuildError),
 }
+
+impl Malformed {
+    /// Whether another table might take the body: it speaks of columns that the table lacks, or of values that a column does not take.
+    pub fn is_of_table(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownKey { .. } | Self::UnknownColumn { .. } | Self::Value { .. }
+        )
+    }
+}

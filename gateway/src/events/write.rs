@@ -18,7 +18,7 @@ use super::{arrow, json};
 use crate::batch::pending::Outcome;
 use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Target};
 use crate::clock::{self, Instant};
-use crate::deliver::{AckLevel, Sink};
+use crate::deliver::{AckLevel, Sink, SinkError};
 use crate::error::Refusal;
 use crate::observe::Metrics;
 use crate::receive::ReceiveLimits;
@@ -27,6 +27,8 @@ use crate::receive::ReceiveLimits;
 pub const ROUTE: &str = "/api/v1/events/{table}";
 /// The header by which a request is recognised when it comes again.
 pub const KEY_HEADER: &str = "idempotency-key";
+/// Of PostgreSQL's names of schemas and tables.
+const NAME_BYTES_MAX: usize = 63;
 /// Longer keys are refused.
 const KEY_BYTES_MAX: usize = 256;
 /// Schemas that no events go into, whatever the gateway's role may do there.
@@ -54,6 +56,8 @@ pub struct EventSettings {
     pub schema: String,
     /// Rows of one request.
     pub rows_max: usize,
+    /// The table of samples, which events do not go into: `schema.table`, quoted where SQL wants it.
+    pub samples_table: String,
     /// Whether a FlatBuffers batch for a table that does not exist creates it.
     pub create_tables: CreateTables,
 }
@@ -95,8 +99,8 @@ pub struct EventRequest<'a> {
     pub format: Format,
     /// As sent.
     pub body: Bytes,
-    /// What it is recognised by when it comes again.
-    pub digest: Option<Digest>,
+    /// What its sender recognises it by when it comes again: its `Idempotency-Key`.
+    pub key: Option<&'a [u8]>,
     /// What the body holds of the budget.
     pub reservation: Reservation,
     /// What the answer promises.
@@ -114,6 +118,7 @@ impl<S: Sink> EventPath<S> {
     pub async fn receive(&self, request: EventRequest<'_>) -> Result<(), Refusal> {
         self.metrics.body_bytes.inc_by(request.body.len() as u64);
         let deadline = request.started + self.limits.ack_timeout;
+        // Its table is asked for in that time too, and its turn to be decoded comes in it.
         match timeout_at(deadline, self.receive_until(request, deadline)).await {
             Ok(result) => result,
             Err(_) => Err(Refusal::Busy(
@@ -132,11 +137,15 @@ impl<S: Sink> EventPath<S> {
         loop {
             let batch = match self.decode(&mut request, &table).await {
                 Ok(batch) => batch,
-                Err(refusal) if is_second_attempt || matches!(refusal, Refusal::Busy(_)) => {
+                // Wrong by itself, whatever the table is, or against the table as it is now.
+                Err(Unfit {
+                    refusal,
+                    is_of_table,
+                }) if !is_of_table || is_second_attempt => {
                     return Err(refusal);
                 }
                 Err(_) => {
-                    // The table may have changed since it was described; a body that is wrong by itself stays wrong.
+                    // The table may have changed since it was described.
                     is_second_attempt = true;
                     table = self.find(request.table, Some(request.started)).await?;
                     continue;
@@ -147,14 +156,15 @@ impl<S: Sink> EventPath<S> {
                 return Ok(());
             }
             let (reply, answer) = oneshot::channel::<Outcome>();
+            let digest = request.key.map(|key| digest(&table, key));
             let pending = Pending {
                 target: Target::Table {
                     oid: table.oid,
                     shape: batch.shape(),
-                    is_once: request.digest.is_some(),
+                    is_once: digest.is_some(),
                 },
                 payload: batch,
-                digest: request.digest,
+                digest,
                 deadline,
                 reservation: std::mem::take(&mut request.reservation),
                 reply,
@@ -174,7 +184,10 @@ impl<S: Sink> EventPath<S> {
                 Err(Fault::TableChanged(reason)) if is_second_attempt => {
                     return Err(Refusal::BadRequest(reason));
                 }
-                Err(Fault::TableChanged(_)) => {
+                Err(Fault::Forbidden(reason)) if is_second_attempt => {
+                    return Err(Refusal::Forbidden(reason));
+                }
+                Err(Fault::TableChanged(_) | Fault::Forbidden(_)) => {
                     is_second_attempt = true;
                     table = self.find(request.table, Some(clock::now())).await?;
                 }
@@ -188,13 +201,13 @@ impl<S: Sink> EventPath<S> {
         &self,
         request: &mut EventRequest<'_>,
         table: &Arc<Table>,
-    ) -> Result<EventBatch, Refusal> {
+    ) -> Result<EventBatch, Unfit> {
         let rows_max = self.settings.rows_max;
         let body_bytes = request.body.len();
         let bytes_max = body_bytes
             .saturating_mul(DECODED_TIMES_BODY)
             .clamp(DECODED_BYTES_FLOOR, lanes_wire::limits::BATCH_BYTES_MAX);
-        let overloaded = |error: crate::batch::Overloaded| Refusal::Busy(error.to_string());
+        let overloaded = |error: crate::batch::Overloaded| Unfit::busy(&error);
         let is_batch = request.format == Format::FlatBuffers;
         if is_batch {
             // Held already, unless an earlier attempt has given it away.
@@ -213,7 +226,10 @@ impl<S: Sink> EventPath<S> {
                 Format::Arrow => arrow::decode(&body, &table, rows_max, bytes_max, &mut batch),
                 _ => json::decode(&body, &table, rows_max, bytes_max, &mut batch),
             };
-            decoded.map_err(|error| Refusal::BadRequest(error.to_string()))?;
+            decoded.map_err(|error| Unfit {
+                is_of_table: error.is_of_table(),
+                ..Unfit::body(&error)
+            })?;
             // No larger than it is counted.
             fitting(batch.into_boxed_slice().into(), &table, rows_max)
         };
@@ -235,20 +251,18 @@ impl<S: Sink> EventPath<S> {
     async fn decode_beside(
         &self,
         reservation: &mut Reservation,
-        decode: impl FnOnce() -> Result<EventBatch, Refusal> + Send + 'static,
-    ) -> Result<EventBatch, Refusal> {
+        decode: impl FnOnce() -> Result<EventBatch, Unfit> + Send + 'static,
+    ) -> Result<EventBatch, Unfit> {
         // After the memory is taken: whoever has a turn waits for nothing.
         let turn = Arc::clone(&self.decoders).acquire_owned().await;
-        let turn = turn.map_err(|error| Refusal::Busy(error.to_string()))?;
+        let turn = turn.map_err(|error| Unfit::busy(&error))?;
         let held = std::mem::take(reservation);
         let decoding = tokio::task::spawn_blocking(move || {
             let result = decode();
             drop(turn);
             (result, held)
         });
-        let (result, held) = decoding
-            .await
-            .map_err(|error| Refusal::Busy(error.to_string()))?;
+        let (result, held) = decoding.await.map_err(|error| Unfit::busy(&error))?;
         *reservation = held;
         result
     }
@@ -272,11 +286,20 @@ impl<S: Sink> EventPath<S> {
         }
         let (schema, name) = self.schema_and_name(request.table);
         let is_unlogged = self.settings.create_tables == CreateTables::Unlogged;
-        self.catalogue
-            .create(schema, name, &columns, is_unlogged)
-            .await
-            .map_err(|error| Refusal::Busy(error.to_string()))?;
-        self.find(request.table, Some(request.started)).await
+        let created = self.catalogue.create(schema, name, &columns, is_unlogged);
+        let refusal = match created.await {
+            Ok(()) => None,
+            Err(SinkError::Forbidden(reason)) => Some(Refusal::Forbidden(reason)),
+            Err(SinkError::TableChanged(reason)) => Some(Refusal::NotFound(reason)),
+            Err(SinkError::Refused(reason)) => Some(Refusal::BadRequest(reason)),
+            Err(error) => return Err(Refusal::Busy(error.to_string())),
+        };
+        // Another may have created it at the same moment.
+        let found = self.find(request.table, Some(request.started)).await;
+        found.map_err(|error| match (error, refusal) {
+            (Refusal::NotFound(_), Some(refusal)) => refusal,
+            (error, _) => error,
+        })
     }
 
     fn schema_and_name<'a>(&'a self, path: &'a str) -> (&'a str, &'a str) {
@@ -291,11 +314,21 @@ impl<S: Sink> EventPath<S> {
                 "events do not go into schema {schema:?}"
             )));
         }
+        if [schema, name].into_iter().any(|name| !is_name(name)) {
+            return Err(Refusal::NotFound(format!(
+                "a schema or table has a name of 1 to {NAME_BYTES_MAX} bytes without NUL"
+            )));
+        }
+        let is_samples = |name: &str| name == self.settings.samples_table;
+        if is_samples(&format!("{schema}.{name}")) {
+            return Err(of_samples());
+        }
         let found = self.catalogue.find(schema, name, not_before).await;
         match found.map_err(|error| Refusal::Busy(error.to_string()))? {
             None => Err(Refusal::NotFound(format!(
                 "there is no table {schema}.{name}; create it, and GRANT INSERT on it to the gateway's role"
             ))),
+            Some(table) if is_samples(&table.name) => Err(of_samples()),
             Some(table) if !table.may_insert => Err(Refusal::Forbidden(format!(
                 "the gateway's role may not insert into {}; GRANT INSERT on it",
                 table.name
@@ -305,25 +338,59 @@ impl<S: Sink> EventPath<S> {
     }
 }
 
+/// Why a body is no batch for the table.
+struct Unfit {
+    refusal: Refusal,
+    /// Whether another table might take it, and so this one after a change.
+    is_of_table: bool,
+}
+
+impl Unfit {
+    fn body(error: &impl ToString) -> Self {
+        Self {
+            refusal: Refusal::BadRequest(error.to_string()),
+            is_of_table: false,
+        }
+    }
+
+    fn busy(error: &impl ToString) -> Self {
+        Self {
+            refusal: Refusal::Busy(error.to_string()),
+            is_of_table: false,
+        }
+    }
+}
+
+/// Whether PostgreSQL may have a schema or table of this name; longer ones it would cut.
+fn is_name(name: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains('\0')
+}
+
+fn of_samples() -> Refusal {
+    Refusal::Forbidden("events do not go into the table of samples (postgres.table)".to_owned())
+}
+
 /// A batch that has the table's columns and not too many rows.
-fn fitting(bytes: Bytes, table: &Table, rows_max: usize) -> Result<EventBatch, Refusal> {
-    let refused = |reason: String| Refusal::BadRequest(reason);
-    let view = BatchView::verify(&bytes).map_err(|error| refused(error.to_string()))?;
+fn fitting(bytes: Bytes, table: &Table, rows_max: usize) -> Result<EventBatch, Unfit> {
+    let view = BatchView::verify(&bytes).map_err(|error| Unfit::body(&error))?;
     let rows = view.rows();
     if rows > rows_max {
-        return Err(refused(format!(
+        return Err(Unfit::body(&format!(
             "{rows} rows are more than {rows_max} (events.rows_max)"
         )));
     }
-    fit::check(&view, table).map_err(|misfit| refused(misfit.to_string()))?;
+    fit::check(&view, table).map_err(|misfit| Unfit {
+        is_of_table: true,
+        ..Unfit::body(&misfit)
+    })?;
     Ok(EventBatch::new(bytes.clone(), &view))
 }
 
-/// The digest of the key that a request carries, if it does; keys of two tables are two keys.
+/// The key that a request carries, if it does.
 ///
 /// # Errors
 /// A key that is empty, too long, or there twice.
-pub fn digest(headers: &HeaderMap, table: &str) -> Result<Option<Digest>, Refusal> {
+pub fn key(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal> {
     let mut keys = headers.get_all(KEY_HEADER).iter();
     let Some(key) = keys.next() else {
         return Ok(None);
@@ -333,8 +400,11 @@ pub fn digest(headers: &HeaderMap, table: &str) -> Result<Option<Digest>, Refusa
             "header Idempotency-Key must come once and have 1 to {KEY_BYTES_MAX} bytes"
         )));
     }
-    Ok(Some(Digest::of(
-        &format!("/api/v1/events/{table}"),
-        key.as_bytes(),
-    )))
+    Ok(Some(key.as_bytes()))
+}
+
+/// The digest of a key: of the table as it was found, however the path named it. Keys of two tables are two keys, and so are those of a
+/// table and of another one created in its place.
+fn digest(table: &Table, key: &[u8]) -> Digest {
+    Digest::of(&format!("/api/v1/events/{}/{}", table.oid, table.name), key)
 }

@@ -6,7 +6,6 @@
 
 use hashbrown::HashTable;
 use thiserror::Error;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::decode::{DecodeError, Sample, Scratch, WriteRequest};
 use super::label_set::{LabelError, LabelFault, LabelLimits, LabelSet};
@@ -223,7 +222,7 @@ fn look_into(
     resolved: &mut Resolved,
     places: &mut UnknownPlaces,
 ) -> Result<SeriesId, LabelError> {
-    let hash = xxh3_64(label_bytes);
+    let hash = cache.hash(label_bytes);
     let unknown = &resolved.unknown;
     let found = places.table.find(hash, |(_, place)| {
         unknown[*place].sent_bytes() == label_bytes

@@ -71,7 +71,6 @@ impl WritePath {
     ) -> Result<(), Refusal> {
         let deadline = started + self.limits.ack_timeout;
         self.metrics.body_bytes.inc_by(body.len() as u64);
-        let digest = Digest::of(ROUTE, &body);
         let declared_bytes = declared_bytes(&body, self.limits.decompressed_bytes_max)
             .map_err(|error| Refusal::BadRequest(error.to_string()))?;
         let decoding_bytes = decoding_bytes_max(declared_bytes, &self.limits.request);
@@ -80,6 +79,7 @@ impl WritePath {
             .await
             .map_err(|error| Refusal::Busy(error.to_string()))?;
         let mut resolved = self.resolve(&body)?;
+        let digest = digest(&resolved, &body);
         drop(body);
         self.count(&resolved);
         // Less than was taken for decoding, so nothing is waited for.
@@ -188,6 +188,16 @@ impl WritePath {
     }
 }
 
+/// Of the body alone, where all of it is taken. Where some is refused, of the number of rows that are not too: a body sent again after
+/// an operator has raised a limit brings more than before, and is another request.
+fn digest(resolved: &Resolved, body: &[u8]) -> Digest {
+    if resolved.refused.is_nothing() {
+        Digest::of(ROUTE, body)
+    } else {
+        Digest::of(&format!("{ROUTE}/{}", resolved.rows.len()), body)
+    }
+}
+
 /// Sends a job to its task and awaits the answer, until the deadline.
 async fn hand_over<J, A>(
     queue: &mpsc::Sender<J>,
@@ -211,7 +221,9 @@ async fn hand_over<J, A>(
 fn refusal_of_fault(fault: Fault) -> Refusal {
     match fault {
         // The table of samples is the operator's to mend.
-        Fault::Unavailable(reason) | Fault::TableChanged(reason) => Refusal::Busy(reason),
+        Fault::Unavailable(reason) | Fault::TableChanged(reason) | Fault::Forbidden(reason) => {
+            Refusal::Busy(reason)
+        }
         Fault::Refused(reason) => Refusal::BadRequest(reason),
     }
 }

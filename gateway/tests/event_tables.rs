@@ -1,0 +1,124 @@
+//! Which table events go into, and what a key stands for.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use lanes_gateway::deliver::SinkError;
+use lanes_gateway::events::{ColumnKind, Table, TableColumn};
+use support::{Memory, start};
+use tower::ServiceExt;
+
+fn table(oid: u32, name: &str) -> Table {
+    Table {
+        oid,
+        name: name.to_owned(),
+        columns: vec![TableColumn {
+            name: "n".to_owned(),
+            sql_type: "bigint".to_owned(),
+            kind: ColumnKind::Int8,
+            is_not_null: false,
+            has_default: false,
+            is_generated: false,
+        }],
+        may_insert: true,
+    }
+}
+
+fn begin(flags: &[&str]) -> (Router, Arc<Memory>) {
+    let (app, database) = start(flags);
+    put(&database, table(7, "public.t"));
+    (app.router(), database)
+}
+
+fn put(database: &Memory, table: Table) {
+    database.tables.lock().insert(table.name.clone(), table);
+}
+
+/// The status of a request with JSON.
+async fn post(router: &Router, table: &str, key: Option<&str>, body: &'static str) -> u16 {
+    let mut request =
+        Request::post(format!("/api/v1/events/{table}")).header("content-type", "application/json");
+    if let Some(key) = key {
+        request = request.header("idempotency-key", key);
+    }
+    let request = request.body(Body::from(body)).unwrap();
+    let answer = router.clone().oneshot(request).await.unwrap();
+    answer.status().as_u16()
+}
+
+const ROW: &str = r#"[{"n": 1}]"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_of_the_table_and_not_of_its_path() {
+    let (router, database) = begin(&[]);
+    for path in ["t", "public.t", "t"] {
+        assert_eq!(post(&router, path, Some("k"), ROW).await, 204);
+    }
+    assert_eq!(database.events.lock().len(), 1);
+    // Dropped and created again, which the first append finds out.
+    put(&database, table(8, "public.t"));
+    let error = SinkError::TableChanged("it is gone".to_owned());
+    database.event_errors.lock().push(error);
+    assert_eq!(post(&router, "t", Some("k"), ROW).await, 204);
+    let oids: Vec<u32> = database.events.lock().iter().map(|(oid, _)| *oid).collect();
+    assert_eq!(oids, [7, 8]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_wrong_by_itself_asks_postgresql_nothing() {
+    let (router, database) = begin(&[]);
+    assert_eq!(post(&router, "t", None, ROW).await, 204);
+    let calls = || database.describe_calls.load(Ordering::Acquire);
+    assert_eq!(calls(), 1);
+    for body in ["[{", r#"[{"n": 1, "n": 2}]"#, "[1]"] {
+        assert_eq!(post(&router, "t", None, body).await, 400);
+        assert_eq!(calls(), 1, "{body}");
+    }
+    // The column may have been added since.
+    assert_eq!(post(&router, "t", None, r#"[{"m": 1}]"#).await, 400);
+    assert_eq!(calls(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_no_table_has_and_the_table_of_samples() {
+    let (router, database) = begin(&["--postgres-table", "public.samples"]);
+    put(&database, table(9, "public.samples"));
+    let (long, longest) = ("t".repeat(64), "t".repeat(63));
+    put(&database, table(10, &format!("public.{longest}")));
+    for (path, status) in [
+        (&*long, 404),
+        ("public.", 404),
+        (".t", 404),
+        ("t%00", 404),
+        (&longest, 204),
+        ("samples", 403),
+        ("public.samples", 403),
+        ("t", 204),
+    ] {
+        assert_eq!(post(&router, path, None, ROW).await, status, "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_privilege_lost_is_forbidden() {
+    let (router, database) = begin(&[]);
+    let denied = || SinkError::Forbidden("permission denied for table t".to_owned());
+    database.event_errors.lock().push(denied());
+    assert_eq!(post(&router, "t", None, ROW).await, 204, "granted again");
+    database.event_errors.lock().extend([denied(), denied()]);
+    assert_eq!(post(&router, "t", None, ROW).await, 403);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_database_that_does_not_answer_is_503_in_time() {
+    let (router, database) = begin(&["--ack-timeout", "2s"]);
+    *database.describe_takes.lock() = std::time::Duration::from_secs(60);
+    let started = tokio::time::Instant::now();
+    assert_eq!(post(&router, "t", None, ROW).await, 503);
+    assert_eq!(started.elapsed().as_secs(), 2);
+}
