@@ -1,7 +1,9 @@
 //! Requests of one level of acknowledgement, brought together by rows and age.
 //!
 //! A batch leaves at once when none is on its way, so that a lone request waits for nothing. While others are on their way it grows, until
-//! one of them is back, it has `rows_max` rows, or its first request has waited `age_max`; so batches get larger as load grows. Each batch
+//! one of them is back, it has `rows_max` rows, or its first request has waited `age_max`; so batches get larger as load grows. After a
+//! batch of many requests the next one lets the time that three such take go by, `age_max` at most: an append has a price of its own, which
+//! a busy database pays for fewer and larger ones. Each batch
 //! takes a slot, of which there are as many as sessions; while all are taken the batch goes on growing up to `rows_max`, then the channel
 //! fills, requests wait in their handlers, and the memory budget turns newcomers away. Slots go to batches in the order in which these
 //! were ready to leave.
@@ -21,6 +23,11 @@ use crate::deliver::{Sender, Sink};
 
 /// How long batches on their way are waited for when everything ends; nobody waits for an answer as long as that.
 const END_PATIENCE: Duration = Duration::from_secs(60);
+
+/// A batch of as many requests has company to expect.
+const BUSY_REQUESTS: usize = 16;
+/// Between two batches of many requests, in times that the last one took.
+const REST: u32 = 3;
 
 /// When a batch leaves.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +59,8 @@ impl<S: Sink> Accumulator<S> {
     ) {
         let mut on_their_way = JoinSet::new();
         let mut next = None;
+        let mut took = Duration::ZERO;
+        let mut rest_from = None;
         loop {
             let first = match next.take() {
                 Some(first) => Some(first),
@@ -61,6 +70,10 @@ impl<S: Sink> Accumulator<S> {
             let mut batch = Batch::of(first);
             let aged = sleep_until(clock::now() + self.limits.age_max);
             tokio::pin!(aged);
+            let rest = (REST * took).min(self.limits.age_max);
+            let rested = sleep_until(rest_from.map_or_else(clock::now, |from| from + rest));
+            tokio::pin!(rested);
+            let mut is_rested = rest_from.is_none();
             // One for the batch: a new one would stand behind all others in the slots' queue.
             let slot = Arc::clone(&self.slots).acquire_owned();
             tokio::pin!(slot);
@@ -69,7 +82,7 @@ impl<S: Sink> Accumulator<S> {
             let slot = loop {
                 let is_full = batch.rows >= self.limits.rows_max || next.is_some() || is_last;
                 // Once true it stays so: batches on their way only get fewer here.
-                let may_leave = (is_full || is_old || on_their_way.is_empty())
+                let may_leave = (is_full || is_old || (is_rested && on_their_way.is_empty()))
                     && on_their_way.len() < self.limits.in_flight_max;
                 if may_leave && ready_at.is_none() {
                     ready_at = Some(clock::now());
@@ -81,8 +94,9 @@ impl<S: Sink> Accumulator<S> {
                         Some(pending) => next = Some(pending),
                         None => is_last = true,
                     },
-                    Some(_) = on_their_way.join_next() => {}
+                    Some(sent) = on_their_way.join_next() => took = sent.unwrap_or_default(),
                     slot = &mut slot, if may_leave => break slot,
+                    () = &mut rested, if !is_rested => is_rested = true,
                     () = &mut aged, if !is_old => is_old = true,
                 }
             };
@@ -91,9 +105,12 @@ impl<S: Sink> Accumulator<S> {
             let waited = ready_at.map_or(Duration::ZERO, |ready_at| clock::now() - ready_at);
             let sender = Arc::clone(&self.sender);
             sender.note_wait(waited);
+            let left_at = clock::now();
+            rest_from = (batch.requests.len() >= BUSY_REQUESTS).then_some(left_at);
             on_their_way.spawn(async move {
                 sender.send(batch.requests).await;
                 drop(slot);
+                clock::now() - left_at
             });
         }
         // Whoever still waits for an answer is served before this ends.

@@ -174,6 +174,27 @@ async fn a_batch_leaves_when_another_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_many_requests_the_next_batch_waits_for_more_of_them() {
+    let mut running = start(Duration::from_millis(1), 1000, 2);
+    running.request(0).await;
+    sleep(Duration::from_micros(100)).await;
+    for _ in 0..BUSY_REQUESTS {
+        running.request(0).await;
+    }
+    // These have left when the first was back, and are back themselves now.
+    sleep(Duration::from_micros(2_000)).await;
+    running.request(0).await;
+    sleep(Duration::from_micros(500)).await;
+    running.request(0).await;
+    sleep(Duration::from_millis(10)).await;
+    running.request(0).await;
+    assert_eq!(
+        running.finish().await,
+        [(0, 1), (0, BUSY_REQUESTS), (0, 2), (0, 1)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn while_the_database_is_busy_the_batch_grows_up_to_its_bound() {
     let mut running = start(Duration::from_secs(1), 4, 1);
     running.request(0).await;
