@@ -1,4 +1,4 @@
-//! Batches into PostgreSQL, exactly once.
+//! Batches into PostgreSQL: exactly once what has a digest, at most once for each time that it is sent what has none.
 //!
 //! | step | module | noun |
 //! |---|---|---|
@@ -12,9 +12,10 @@
 //! | which series | [`registration`], [`registry_calls`] | label sets found in the database, or registered there |
 //! | as whom | [`password`] | where a password comes from |
 //!
-//! Why it is exactly once: the digests of the requests commit in the transaction that appends their rows, so an attempt whose outcome is
+//! Why it is exactly once with digests: these commit in the transaction that appends their rows, so an attempt whose outcome is
 //! unknown (connection lost while committing) is simply repeated: either the digests are there, and the requests are acknowledged
-//! without being applied, or they are not, and nothing was applied. The window is as long as digests are kept.
+//! without being applied, or they are not, and nothing was applied. The window is as long as digests are kept. Events without a key have
+//! no digest: an attempt whose outcome is unknown is not repeated, and its sender is told so.
 
 pub mod ack_level;
 pub mod backoff;
