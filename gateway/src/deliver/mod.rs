@@ -6,6 +6,7 @@
 //! | send until known | [`send`] | one batch: repeated, split, reduced, until each request has its outcome |
 //! | how often | [`backoff`] | pauses between attempts |
 //! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
+//! | what an error means | [`call_error`] | by SQLSTATE, and by whether the commit may be done |
 //! | over what | [`postgres`], [`connection`] | a few connections for each level |
 //! | into what | [`describe`] | a table as the catalogue has it |
 //! | which registry | [`registry`] | whether series ids learned earlier still hold |
@@ -19,6 +20,7 @@
 
 pub mod ack_level;
 pub mod backoff;
+pub mod call_error;
 pub mod connection;
 pub mod describe;
 pub mod password;

@@ -11,7 +11,8 @@ use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 
 use super::ack_level::AckLevel;
-use super::connection::{CallError, Connection};
+use super::call_error::CallError;
+use super::connection::Connection;
 use super::describe::create_statement;
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Sink, SinkError};

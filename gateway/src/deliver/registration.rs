@@ -12,7 +12,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::connection::CallError;
+use super::call_error::CallError;
 use super::sink::SinkError;
 use crate::batch::{SeriesCache, SeriesId, SeriesIndex};
 use crate::receive::LabelSet;

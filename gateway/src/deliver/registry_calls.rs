@@ -5,7 +5,8 @@ use futures_util::TryStreamExt;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Row, Statement};
 
-use super::connection::{CallError, Connection, get};
+use super::call_error::CallError;
+use super::connection::{Connection, get};
 use super::registration::{RegistryCalls, SeriesRun, StoredRun};
 use crate::batch::SeriesId;
 use crate::receive::LabelSet;
