@@ -3,6 +3,7 @@
 //! Shutdown: `/-/ready` turns 503, the listener closes, requests on their way are stored and answered, then the tasks behind them end.
 //! Whatever is not answered by then was never acknowledged.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,13 +132,14 @@ impl<S: Sink> App<S> {
     }
 
     /// Serves `listener` until `stop` turns true and requests on their way have ended. Returns whether all of them did.
-    pub async fn serve(self, listener: TcpListener, stop: watch::Receiver<bool>) -> bool {
-        let mut stopping = stop.clone();
-        let status = Arc::clone(&self.shared.status);
-        let announce = tokio::spawn(async move {
-            let _ = stopping.wait_for(|stop| *stop).await;
-            status.set_stopping();
-        });
+    ///
+    /// # Errors
+    /// A worker cannot be started; nothing is served then.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        stop: watch::Receiver<bool>,
+    ) -> io::Result<bool> {
         let limits = self.shared.settings.server;
         let mut connections = Vec::new();
         let mut threads = Vec::new();
@@ -154,9 +156,15 @@ impl<S: Sink> App<S> {
                     metrics,
                 )));
             } else {
-                threads.push(self.spawn_worker(number, received));
+                threads.push(self.spawn_worker(number, received).await?);
             }
         }
+        let mut stopping = stop.clone();
+        let status = Arc::clone(&self.shared.status);
+        let announce = tokio::spawn(async move {
+            let _ = stopping.wait_for(|stop| *stop).await;
+            status.set_stopping();
+        });
         accept_all(listener, limits, &connections, stop).await;
         drop(connections);
         let mut all_ended = true;
@@ -170,16 +178,16 @@ impl<S: Sink> App<S> {
         for task in &self.tasks {
             task.abort();
         }
-        all_ended
+        Ok(all_ended)
     }
 
     /// A thread that serves what it is dealt; the receiver tells how it ended.
-    fn spawn_worker(
+    async fn spawn_worker(
         &self,
         number: usize,
         connections: mpsc::Receiver<Accepted>,
-    ) -> oneshot::Receiver<bool> {
-        let (ended, end) = oneshot::channel();
+    ) -> io::Result<oneshot::Receiver<bool>> {
+        let ((started, start), (ended, end)) = (oneshot::channel(), oneshot::channel());
         let (shared, sink) = (self.shared.clone(), self.sink.for_another_thread());
         let run = move || {
             let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -187,8 +195,9 @@ impl<S: Sink> App<S> {
                 .build()
             {
                 Ok(runtime) => runtime,
-                Err(error) => return tracing::error!("worker {number}: {error}"),
+                Err(error) => return drop(started.send(Err(error))),
             };
+            let _ = started.send(Ok(()));
             let all_ended = runtime.block_on(async {
                 let (handlers, _tasks) = worker::start(&shared, sink);
                 let limits = shared.settings.server;
@@ -198,10 +207,9 @@ impl<S: Sink> App<S> {
             let _ = ended.send(all_ended);
         };
         let thread = std::thread::Builder::new().name(format!("worker-{number}"));
-        if let Err(error) = thread.spawn(run) {
-            tracing::error!("worker {number} cannot be started: {error}");
-        }
-        end
+        thread.spawn(run)?;
+        start.await.map_err(io::Error::other)??;
+        Ok(end)
     }
 }
 

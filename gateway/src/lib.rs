@@ -21,11 +21,15 @@
 //! | [`clock`] | the one source of time |
 //!
 //! # Invariants
-//! - An answer 204 means: the samples and the request's digest are committed, at the level asked for.
-//! - A request is applied at most once while its digest is kept (`requests.window`), however often it is repeated.
+//! - An answer 204 means: the rows are committed at the level asked for, and with them the request's digest if it has one. Remote write
+//!   always has, events with an `Idempotency-Key` have.
+//! - A request with a digest is applied at most once while that is kept (`requests.window`), however often it is repeated. Events without
+//!   a key are applied each time that they are sent, and each time at most once.
 //! - A series id is used only for the registry that gave it.
 //! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, and 4 MiB a worker thread;
-//!   compressed bodies that wait to be decoded, and one request that alone can take more, come on top: see [`batch::budget`].
+//!   compressed bodies that wait to be decoded, and one request that alone can take more, come on top: see [`batch::budget`]. So do two
+//!   copies of each batch on its way, as encoded and as handed to its session: `postgres.sessions` of samples and as many of events, for
+//!   each worker and level in use.
 //!
 //! # Failure cases
 //! | what | then |

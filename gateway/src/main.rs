@@ -93,12 +93,15 @@ async fn run(settings: Settings) -> ExitCode {
     ));
     let app = App::start(settings.app, sink, cache, metrics);
     tracing::info!(address = %settings.address, version = env!("CARGO_PKG_VERSION"), "lanes-gateway listens");
-    if app.serve(listener, stop).await {
-        tracing::info!("lanes-gateway has stopped");
-    } else {
-        tracing::warn!(
+    match app.serve(listener, stop).await {
+        Ok(true) => tracing::info!("lanes-gateway has stopped"),
+        Ok(false) => tracing::warn!(
             "requests were still on their way at the end of listen.shutdown_timeout; none of them was acknowledged"
-        );
+        ),
+        Err(error) => {
+            tracing::error!("a worker cannot be started: {error}");
+            return ExitCode::FAILURE;
+        }
     }
     ExitCode::SUCCESS
 }

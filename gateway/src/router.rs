@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 use crate::batch::{Budget, Reservation};
 use crate::clock;
-use crate::deliver::connection::NO_STANDBYS;
+use crate::deliver::call_error::NO_STANDBYS;
 use crate::deliver::{AckLevel, Sink};
 use crate::error::Refusal;
 use crate::events::format::Format;

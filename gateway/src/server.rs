@@ -55,10 +55,7 @@ pub async fn accept_all(
         };
         match accepted {
             Ok(accepted) => {
-                // A worker takes connections until it is told to stop, as this is.
-                if let Some(worker) = turns.next() {
-                    let _ = worker.send(accepted).await;
-                }
+                deal(accepted, workers.len(), &mut turns).await;
             }
             Err(error) => {
                 tracing::warn!("a connection could not be accepted: {error}");
@@ -66,6 +63,22 @@ pub async fn accept_all(
             }
         }
     }
+}
+
+/// Gives a connection to the next worker that takes it. A worker takes connections until it is told to stop, unless it has died.
+async fn deal<'a>(
+    accepted: Accepted,
+    workers: usize,
+    turns: &mut impl Iterator<Item = &'a mpsc::Sender<Accepted>>,
+) {
+    let mut undealt = accepted;
+    for worker in turns.take(workers) {
+        match worker.send(undealt).await {
+            Ok(()) => return,
+            Err(mpsc::error::SendError(back)) => undealt = back,
+        }
+    }
+    tracing::error!("no worker is left to serve a connection");
 }
 
 /// Serves the connections dealt to one worker until there will be no more, then lets requests on their way end. Returns whether all of
@@ -133,4 +146,30 @@ fn tower_service(
     tower::ServiceExt::map_request(router, |request: hyper::Request<hyper::body::Incoming>| {
         request.map(Body::new)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dead_worker_is_passed_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let limits = ServerLimits {
+            connections_max: 10,
+            workers: 2,
+            header_timeout: Duration::from_secs(1),
+            shutdown_timeout: Duration::from_secs(1),
+        };
+        let ((alive, mut dealt), (dead, gone)) = (mpsc::channel(10), mpsc::channel(10));
+        drop(gone);
+        let (_stop, stopped) = watch::channel(false);
+        tokio::spawn(async move { accept_all(listener, limits, &[dead, alive], stopped).await });
+        for _ in 0..4 {
+            let stream = TcpStream::connect(address).await.unwrap();
+            assert!(dealt.recv().await.is_some());
+            drop(stream);
+        }
+    }
 }

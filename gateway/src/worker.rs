@@ -79,7 +79,7 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         budget: budget.clone(),
         metrics: Arc::clone(&metrics),
         decoders,
-        catalogue: Arc::new(Catalogue::new(sink)),
+        catalogue: Arc::new(Catalogue::new(sink, Arc::clone(&cache))),
         accumulators: Accumulators::new(of_tables),
     };
     let path = WritePath {

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 struct Server {
     address: SocketAddr,
     stop: watch::Sender<bool>,
-    serving: JoinHandle<bool>,
+    serving: JoinHandle<std::io::Result<bool>>,
     database: Arc<Memory>,
 }
 
@@ -134,7 +134,10 @@ async fn shutdown_answers_what_is_on_its_way() {
     }
     server.stop.send(true).unwrap();
     assert!(read_all(&mut stream).await.starts_with("HTTP/1.1 204"));
-    assert!(server.serving.await.unwrap(), "all requests ended in time");
+    assert!(
+        server.serving.await.unwrap().unwrap(),
+        "all requests ended in time"
+    );
     assert_eq!(server.database.values("up"), [1.0]);
     assert!(
         TcpStream::connect(server.address).await.is_err(),

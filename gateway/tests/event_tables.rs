@@ -8,10 +8,13 @@ use std::sync::atomic::Ordering;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
+use lanes_gateway::app::App;
+use lanes_gateway::batch::SeriesCache;
 use lanes_gateway::clock;
 use lanes_gateway::deliver::SinkError;
 use lanes_gateway::events::{ColumnKind, Table, TableColumn};
-use support::{Memory, start};
+use lanes_gateway::observe::Metrics;
+use support::{Memory, settings, start};
 use tower::ServiceExt;
 
 fn table(oid: u32, name: &str) -> Table {
@@ -68,6 +71,24 @@ async fn a_key_is_of_the_table_and_not_of_its_path() {
     assert_eq!(post(&router, "t", Some("k"), ROW).await, 204);
     let oids: Vec<u32> = database.events.lock().iter().map(|(oid, _)| *oid).collect();
     assert_eq!(oids, [7, 8]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_the_database_its_tables_are_forgotten() {
+    let database = Arc::new(Memory::default());
+    let cache = Arc::new(SeriesCache::new(1 << 20, 1));
+    let (sink, metrics) = (Arc::clone(&database), Arc::new(Metrics::new()));
+    let app = App::start(settings(&[]), sink, Arc::clone(&cache), metrics);
+    let router = app.router();
+    for (oid, generation) in [(7, 0), (8, 1)] {
+        put(&database, table(oid, "public.t"));
+        assert_eq!(post(&router, "t", None, ROW).await, 204);
+        let calls = database.describe_calls.load(Ordering::Acquire);
+        assert_eq!(calls, u64::from(oid) - 6);
+        let target = database.targets.lock().pop().unwrap();
+        assert_eq!(target.generation(), generation);
+        cache.begin_generation();
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,6 +10,8 @@ pub enum Target {
     },
     /// Any table.
     Table {
+        /// The registry generation of the database that it was described by: elsewhere its oid may be another table's.
+        generation: u64,
         /// Its oid.
         oid: u32,
         /// What tells the batch's columns, names and types, from others.
@@ -17,4 +19,13 @@ pub enum Target {
         /// Whether every request has a digest. Else none has, and a batch whose outcome is unknown is not sent again.
         is_once: bool,
     },
+}
+
+impl Target {
+    /// The registry generation that it belongs to.
+    pub fn generation(self) -> u64 {
+        match self {
+            Self::Samples { generation } | Self::Table { generation, .. } => generation,
+        }
+    }
 }

@@ -11,11 +11,13 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
 
 use super::ack_level::AckLevel;
+use super::call_error::{
+    CallError, call_error, no_standbys, of_definition, of_registration, of_table, timed_out,
+};
 use super::describe::{self, DESCRIBE};
 use super::registration;
 use super::registry::Registry;
@@ -25,8 +27,6 @@ use crate::batch::{SeriesCache, SeriesId, Target};
 use crate::events::Table;
 use crate::receive::LabelSet;
 
-/// Raised by `lanes.append_once` when digests are there already.
-const DUPLICATE_REQUESTS: &str = "LN001";
 /// Between the server's statement timeout and the moment the gateway gives a session up.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -38,17 +38,6 @@ const HEALTH: &str = "SELECT lanes.registry_identity(), current_setting('synchro
 const FORGET: &str = "SELECT lanes.forget_requests(make_interval(secs => $1))";
 /// Writes a few bytes of log in a transaction of its own, so that its commit flushes (and replicates) all commits before it.
 const CONFIRM: &str = "SELECT pg_logical_emit_message(true, 'lanes-gateway', ''), current_setting('synchronous_standby_names') <> ''";
-
-/// What went wrong in a session, and whether the session is still good.
-#[derive(Debug)]
-pub struct CallError {
-    /// What.
-    pub error: SinkError,
-    /// For metrics: the SQLSTATE, or `connection` or `timeout`.
-    pub kind: String,
-    /// Whether the session may be used again.
-    pub is_session_good: bool,
-}
 
 /// An open session.
 pub struct Connection {
@@ -315,75 +304,6 @@ impl Connection {
     }
 }
 
-/// What an error means of a statement that creates what a sender has named.
-fn of_definition(error: CallError) -> CallError {
-    let SinkError::Unavailable(reason) = error.error else {
-        return error;
-    };
-    let error_of = match error.kind.as_str() {
-        "42501" => SinkError::Forbidden(reason),
-        // There is no such schema.
-        "3F000" => SinkError::TableChanged(reason),
-        kind if kind.starts_with("42") => SinkError::Refused(reason),
-        _ => SinkError::Unavailable(reason),
-    };
-    CallError {
-        error: error_of,
-        ..error
-    }
-}
-
-/// What registration gets wrong an operator can mend, in the registry: nothing of it is the sender's data.
-fn of_registration(error: CallError) -> CallError {
-    match error.error {
-        SinkError::Refused(reason)
-            if matches!(error.kind.get(..2), Some("23" | "54")) || error.kind == "22003" =>
-        {
-            CallError {
-                error: SinkError::Unavailable(reason),
-                ..error
-            }
-        }
-        _ => error,
-    }
-}
-
-/// What an error means when the target is a table that the sender has named: there the sender can mend what in the table of samples an
-/// operator must.
-fn of_table(error: CallError, is_once: bool) -> CallError {
-    let SinkError::Unavailable(reason) = error.error else {
-        return error;
-    };
-    let error_of = match error.kind.as_str() {
-        // Undefined table, undefined column, other type, generated column, NULL where none may be: described before a change.
-        "42P01" | "42703" | "42804" | "428C9" => SinkError::TableChanged(reason),
-        "42501" => SinkError::Forbidden(reason),
-        // Row-level security, rules, kinds of table.
-        "0A000" | "42809" => SinkError::Refused(reason),
-        // The session was lost, or the commit is done here and not known to be on the standbys.
-        "connection" | "timeout" | "01000" | "no_standbys" | "57P01" | "57P02" if !is_once => {
-            SinkError::OutcomeUnknown(reason)
-        }
-        _ => SinkError::Unavailable(reason),
-    };
-    CallError {
-        error: error_of,
-        ..error
-    }
-}
-
-/// Level `replica` without anything to replicate to.
-pub fn no_standbys() -> CallError {
-    CallError {
-        error: SinkError::Unavailable(NO_STANDBYS.to_owned()),
-        kind: "no_standbys".to_owned(),
-        is_session_good: true,
-    }
-}
-
-/// What is said of level `replica` where there is no standby.
-pub const NO_STANDBYS: &str = "acknowledgement level \"replica\" cannot be kept: synchronous_standby_names of PostgreSQL is empty";
-
 /// A column of a row.
 pub(super) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
     row: &'a Row,
@@ -391,146 +311,4 @@ pub(super) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
 ) -> Result<T, CallError> {
     row.try_get(column)
         .map_err(|error| call_error(&error, false))
-}
-
-fn timed_out(reason: String) -> CallError {
-    CallError {
-        error: SinkError::Unavailable(reason),
-        kind: "timeout".to_owned(),
-        is_session_good: false,
-    }
-}
-
-fn call_error(error: &tokio_postgres::Error, is_closed: bool) -> CallError {
-    let Some(database_error) = error.as_db_error() else {
-        let reason = match std::error::Error::source(error) {
-            Some(source) => format!("PostgreSQL: {error}: {source}"),
-            None => format!("PostgreSQL: {error}"),
-        };
-        return CallError {
-            error: SinkError::Unavailable(reason),
-            kind: "connection".to_owned(),
-            is_session_good: false,
-        };
-    };
-    let code = database_error.code();
-    CallError {
-        error: sink_error(code, database_error.message(), database_error.detail()),
-        kind: code.code().to_owned(),
-        is_session_good: !is_closed,
-    }
-}
-
-/// What an SQLSTATE means to a sender. Only data that can never be stored is refused; all that an operator can mend is worth a retry.
-fn sink_error(code: &SqlState, message: &str, detail: Option<&str>) -> SinkError {
-    let reason = format!("PostgreSQL: {message} (SQLSTATE {})", code.code());
-    if code.code() == DUPLICATE_REQUESTS {
-        return match detail.and_then(places) {
-            Some(places) => SinkError::Duplicates(places),
-            None => SinkError::Unavailable(reason),
-        };
-    }
-    match code.code().get(..2) {
-        // Data exception, constraint violated, check option violated, a program limit passed.
-        Some("22" | "23" | "44" | "54") => SinkError::Refused(reason),
-        _ => SinkError::Unavailable(reason),
-    }
-}
-
-/// `1,4` to 0 and 3.
-fn places(detail: &str) -> Option<Vec<usize>> {
-    detail
-        .split(',')
-        .map(|place| place.trim().parse::<usize>().ok()?.checked_sub(1))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_may_be_committed_is_not_appended_again_without_a_digest() {
-        let unavailable = |kind: &str| CallError {
-            error: SinkError::Unavailable("text".to_owned()),
-            kind: kind.to_owned(),
-            is_session_good: true,
-        };
-        for after_commit in [
-            no_standbys(),
-            timed_out("text".to_owned()),
-            unavailable("connection"),
-            unavailable("01000"),
-            unavailable("57P01"),
-            unavailable("57P02"),
-        ] {
-            let kind = after_commit.kind.clone();
-            let error = of_table(after_commit, false).error;
-            assert!(matches!(error, SinkError::OutcomeUnknown(_)), "{kind}");
-            let error = of_table(unavailable(&kind), true).error;
-            assert!(matches!(error, SinkError::Unavailable(_)), "{kind}");
-        }
-        for before_commit in ["53300", "40P01", "55P03", "57014"] {
-            let error = of_table(unavailable(before_commit), false).error;
-            assert!(
-                matches!(error, SinkError::Unavailable(_)),
-                "{before_commit}"
-            );
-        }
-    }
-
-    #[test]
-    fn definitions_and_registrations_fail_in_their_own_ways() {
-        let call_error = |code: &str| CallError {
-            error: sink_error(&SqlState::from_code(code), "text", None),
-            kind: code.to_owned(),
-            is_session_good: true,
-        };
-        for (code, expected) in [
-            ("42501", "Forbidden"),
-            ("3F000", "TableChanged"),
-            ("42704", "Refused"),
-            ("53300", "Unavailable"),
-        ] {
-            let error = format!("{:?}", of_definition(call_error(code)).error);
-            assert!(error.starts_with(expected), "{code}: {error}");
-        }
-        for (code, expected) in [
-            ("23505", "Unavailable"),
-            ("54000", "Unavailable"),
-            ("22003", "Unavailable"),
-            ("22021", "Refused"),
-        ] {
-            let error = format!("{:?}", of_registration(call_error(code)).error);
-            assert!(error.starts_with(expected), "{code}: {error}");
-        }
-        let forbidden = of_table(call_error("42501"), false).error;
-        assert!(matches!(forbidden, SinkError::Forbidden(_)));
-    }
-
-    #[test]
-    fn sqlstates_mean_retry_or_refusal() {
-        let error = |code: &str, detail| sink_error(&SqlState::from_code(code), "text", detail);
-        assert_eq!(
-            error("LN001", Some("1,4, 7")),
-            SinkError::Duplicates(vec![0, 3, 6])
-        );
-        for detail in [None, Some(""), Some("0"), Some("1,x")] {
-            assert!(
-                matches!(error("LN001", detail), SinkError::Unavailable(_)),
-                "{detail:?}"
-            );
-        }
-        for code in ["22P04", "23514", "44000", "54000"] {
-            assert!(matches!(error(code, None), SinkError::Refused(_)), "{code}");
-        }
-        for code in [
-            "57P01", "53300", "40P01", "42501", "42P01", "25006", "08006", "XX000", "0A000",
-        ] {
-            assert!(
-                matches!(error(code, None), SinkError::Unavailable(_)),
-                "{code}"
-            );
-        }
-    }
 }

@@ -3,7 +3,8 @@
 use lanes_wire::ColumnType;
 use tokio_postgres::Row;
 
-use super::connection::{CallError, get};
+use super::call_error::CallError;
+use super::connection::get;
 use crate::events::{ColumnKind, Table, TableColumn};
 
 /// One row a column, in order; of a table without columns, one row without a column. `$1` schema, `$2` name.

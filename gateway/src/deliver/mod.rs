@@ -1,4 +1,4 @@
-//! Batches into PostgreSQL, exactly once.
+//! Batches into PostgreSQL: exactly once what has a digest, at most once for each time that it is sent what has none.
 //!
 //! | step | module | noun |
 //! |---|---|---|
@@ -6,18 +6,21 @@
 //! | send until known | [`send`] | one batch: repeated, split, reduced, until each request has its outcome |
 //! | how often | [`backoff`] | pauses between attempts |
 //! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
+//! | what an error means | [`call_error`] | by SQLSTATE, and by whether the commit may be done |
 //! | over what | [`postgres`], [`connection`] | a few connections for each level |
 //! | into what | [`describe`] | a table as the catalogue has it |
 //! | which registry | [`registry`] | whether series ids learned earlier still hold |
 //! | which series | [`registration`], [`registry_calls`] | label sets found in the database, or registered there |
 //! | as whom | [`password`] | where a password comes from |
 //!
-//! Why it is exactly once: the digests of the requests commit in the transaction that appends their rows, so an attempt whose outcome is
+//! Why it is exactly once with digests: these commit in the transaction that appends their rows, so an attempt whose outcome is
 //! unknown (connection lost while committing) is simply repeated: either the digests are there, and the requests are acknowledged
-//! without being applied, or they are not, and nothing was applied. The window is as long as digests are kept.
+//! without being applied, or they are not, and nothing was applied. The window is as long as digests are kept. Events without a key have
+//! no digest: an attempt whose outcome is unknown is not repeated, and its sender is told so.
 
 pub mod ack_level;
 pub mod backoff;
+pub mod call_error;
 pub mod connection;
 pub mod describe;
 pub mod password;

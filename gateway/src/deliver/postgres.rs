@@ -11,11 +11,12 @@ use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 
 use super::ack_level::AckLevel;
-use super::connection::{CallError, Connection};
+use super::call_error::CallError;
+use super::connection::Connection;
 use super::describe::create_statement;
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Sink, SinkError};
-use crate::batch::{SeriesCache, Target};
+use crate::batch::SeriesCache;
 use crate::clock::{self, Instant};
 use crate::events::Table;
 use crate::observe::Metrics;
@@ -75,7 +76,13 @@ impl PostgresSink {
             // Taken out of the lock before anything is awaited.
             let idle = place.lock().pop();
             match idle {
-                Some(connection) if !connection.is_closed() => return Ok(connection),
+                // One of a registry that has passed is as good as lost.
+                Some(connection)
+                    if !connection.is_closed()
+                        && connection.generation() == self.registry.generation() =>
+                {
+                    return Ok(connection);
+                }
                 Some(lost) => drop(lost),
                 None => break,
             }
@@ -172,9 +179,7 @@ impl Sink for PostgresSink {
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
         let place = &self.idle[append.level.index()];
         let session = self.session(place, append.level).await?;
-        if let Target::Samples { generation } = append.target
-            && session.generation() != generation
-        {
+        if session.generation() != append.target.generation() {
             // Either the request or the session is of the past; a session that is goes.
             if session.generation() == self.registry.generation() {
                 place.lock().push(session);

@@ -12,7 +12,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::connection::CallError;
+use super::call_error::CallError;
 use super::sink::SinkError;
 use crate::batch::{SeriesCache, SeriesId, SeriesIndex};
 use crate::receive::LabelSet;
@@ -72,6 +72,8 @@ pub trait RegistryCalls {
 
 /// Series of one run: a run is read whole to look at one of its series.
 const RUN_SERIES_MAX: usize = 256;
+/// Bytes of the labels of one run, unless one series alone has more; see [`RegistryCalls::runs_beyond`].
+const RUN_BYTES_MAX: usize = 1 << 20;
 /// New metrics of one call: each makes a view, and views of one transaction use up PostgreSQL's lock table.
 const CALL_METRICS_MAX: usize = 1000;
 /// Series confirmed in one call.
@@ -242,12 +244,17 @@ async fn register_new(
 /// Runs of as many label sets, from the front, as one call takes; and how many these are.
 fn runs_of_call<'a>(label_sets: &[&'a LabelSet], places: &[usize]) -> (Vec<SeriesRun<'a>>, usize) {
     let mut runs: Vec<SeriesRun<'a>> = Vec::new();
-    let mut metrics = 0;
+    let (mut metrics, mut run_bytes) = (0, 0);
     for (nth, place) in places.iter().enumerate() {
         let set = label_sets[*place];
         let same_metric = runs.last().is_some_and(|run| run.metric == set.metric);
+        run_bytes += set.labels_json.len();
         match runs.last_mut() {
-            Some(run) if same_metric && run.labels.len() < RUN_SERIES_MAX => {
+            Some(run)
+                if same_metric
+                    && run.labels.len() < RUN_SERIES_MAX
+                    && run_bytes <= RUN_BYTES_MAX =>
+            {
                 run.labels.push(&set.labels_json);
                 continue;
             }
@@ -257,6 +264,7 @@ fn runs_of_call<'a>(label_sets: &[&'a LabelSet], places: &[usize]) -> (Vec<Serie
         if metrics > CALL_METRICS_MAX {
             return (runs, nth);
         }
+        run_bytes = set.labels_json.len();
         runs.push(SeriesRun {
             metric: &set.metric,
             labels: vec![&set.labels_json],

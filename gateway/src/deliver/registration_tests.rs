@@ -267,3 +267,17 @@ async fn ids_that_went_back_are_forgotten() {
     let ids = register(&database, &mut gateway.index, now, &[&one], &gateway.cache).await;
     assert_eq!(ids.unwrap(), [1]);
 }
+
+#[test]
+fn runs_are_bounded_in_bytes() {
+    let mut sets: Vec<LabelSet> = (0..10).map(|nth| set("a", &nth.to_string())).collect();
+    for set in &mut sets {
+        set.labels_json = "x".repeat(300 << 10);
+    }
+    sets[9].labels_json = "x".repeat(2 * RUN_BYTES_MAX);
+    let label_sets: Vec<&LabelSet> = sets.iter().collect();
+    let places: Vec<usize> = (0..10).collect();
+    let (runs, taken) = runs_of_call(&label_sets, &places);
+    let lengths: Vec<usize> = runs.iter().map(|run| run.labels.len()).collect();
+    assert_eq!((lengths, taken), (vec![3, 3, 3, 1], 10));
+}

@@ -1,16 +1,19 @@
 //! What registration asks, asked of PostgreSQL over one session.
 
 use bytes::{BufMut, BytesMut};
+use futures_util::TryStreamExt;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Row, Statement};
 
-use super::connection::{CallError, Connection, get};
+use super::call_error::CallError;
+use super::connection::{Connection, get};
 use super::registration::{RegistryCalls, SeriesRun, StoredRun};
 use crate::batch::SeriesId;
 use crate::receive::LabelSet;
 
 const LAST_ID: &str = "SELECT next_id - 1 FROM lanes.registry";
-/// As many rows as some ten megabytes hold.
+/// Runs are read no further once this many bytes of them have come: some thousand series for each of a few dozen runs.
+const RUNS_BYTES: usize = 8 << 20;
 const RUNS_BEYOND: &str = "SELECT first_id, metric, labels FROM lanes.series_runs WHERE first_id > $1 ORDER BY first_id LIMIT 300";
 const SERIES_OF: &str = "SELECT id, metric, labels FROM lanes.find_series($1)";
 const FIND_BEYOND: &str = "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS w (metric, labels, place)), \
@@ -56,9 +59,19 @@ impl RegistryCalls for Connection {
 
     async fn runs_beyond(&self, id: SeriesId) -> Result<Vec<StoredRun>, CallError> {
         let statement = &self.registry_statements().await?.runs_beyond;
-        let rows = self
-            .committed(self.client().query(statement, &[&id]))
-            .await?;
+        let read = async {
+            let mut stream = std::pin::pin!(self.client().query_raw(statement, [id]).await?);
+            let (mut rows, mut bytes) = (Vec::new(), 0);
+            while bytes < RUNS_BYTES
+                && let Some(row) = stream.try_next().await?
+            {
+                bytes += row.raw_size_bytes();
+                rows.push(row);
+            }
+            // The rest is dropped as it comes.
+            Ok(rows)
+        };
+        let rows = self.committed(read).await?;
         rows.iter()
             .map(|row| {
                 Ok(StoredRun {

@@ -284,6 +284,7 @@ async fn an_outcome_that_is_unknown_is_told_and_not_tried_again() {
     let (mut pending, answer) = request(1);
     pending.digest = None;
     pending.target = Target::Table {
+        generation: 0,
         oid: 1,
         shape: 1,
         is_once: false,

@@ -10,10 +10,9 @@ use super::event_batch::EventBatch;
 use crate::batch::accumulate::Accumulator;
 use crate::batch::{Pending, Target};
 use crate::deliver::{AckLevel, Sink};
+use crate::worker::QUEUE_REQUESTS_MAX;
 
 const IDLE_MAX: Duration = Duration::from_secs(60);
-/// Requests that may wait in one channel; their memory is bounded by the budget.
-const QUEUE_REQUESTS_MAX: usize = 1024;
 /// Accumulators open at once. Past it one of them closes: its requests are served, and the next one opens it again.
 const OPEN_MAX: usize = 256;
 
@@ -70,10 +69,5 @@ impl<S: Sink> Accumulators<S> {
 
     fn forget_closed(&self) {
         self.open.lock().retain(|_, requests| !requests.is_closed());
-    }
-
-    /// How many are open.
-    pub fn count(&self) -> usize {
-        self.open.lock().len()
     }
 }

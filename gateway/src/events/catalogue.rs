@@ -12,6 +12,7 @@ use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 
 use super::table::Table;
+use crate::batch::SeriesCache;
 use crate::clock::{self, Instant};
 use crate::deliver::{Sink, SinkError};
 
@@ -23,6 +24,8 @@ const TABLES_MAX: usize = 10_000;
 /// The tables of one database.
 pub struct Catalogue<S> {
     sink: Arc<S>,
+    /// Knows the registry generation: with the database all its tables change.
+    cache: Arc<SeriesCache>,
     tables: Mutex<HashMap<String, Entry>>,
     /// One question at a time: whoever waits finds the answer when its turn comes.
     asking: tokio::sync::Mutex<()>,
@@ -34,18 +37,25 @@ pub struct Catalogue<S> {
 struct Entry {
     table: Arc<Table>,
     described_at: Instant,
+    generation: u64,
     is_being_asked: bool,
 }
 
 impl<S: Sink> Catalogue<S> {
     /// Knows nothing yet.
-    pub fn new(sink: Arc<S>) -> Self {
+    pub fn new(sink: Arc<S>, cache: Arc<SeriesCache>) -> Self {
         Self {
             sink,
+            cache,
             tables: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// The registry generation: tables found from now on are of it, or of a later one.
+    pub fn generation(&self) -> u64 {
+        self.cache.generation()
     }
 
     /// The table of this schema and name, described after `not_before`; `None` if there is none.
@@ -95,6 +105,10 @@ impl<S: Sink> Catalogue<S> {
         let mut tables = self.tables.lock();
         let entry = tables.get_mut(key)?;
         let age = now.saturating_duration_since(entry.described_at);
+        if entry.generation != self.cache.generation() {
+            tables.clear();
+            return None;
+        }
         if age > STALE || not_before.is_some_and(|instant| entry.described_at <= instant) {
             return None;
         }
@@ -120,7 +134,7 @@ impl<S: Sink> Catalogue<S> {
         name: &str,
         key: String,
     ) -> Result<Option<Arc<Table>>, SinkError> {
-        let described_at = clock::now();
+        let (described_at, generation) = (clock::now(), self.cache.generation());
         let table = self.sink.describe(schema, name).await?.map(Arc::new);
         let mut tables = self.tables.lock();
         match &table {
@@ -133,6 +147,7 @@ impl<S: Sink> Catalogue<S> {
                 let entry = Entry {
                     table,
                     described_at,
+                    generation,
                     is_being_asked: false,
                 };
                 tables.insert(key, entry);

@@ -132,6 +132,8 @@ impl<S: Sink> EventPath<S> {
         mut request: EventRequest<'_>,
         deadline: Instant,
     ) -> Result<(), Refusal> {
+        // Should it pass before the append, nothing is applied.
+        let generation = self.catalogue.generation();
         let mut table = self.find_or_create(&request).await?;
         let mut is_second_attempt = false;
         loop {
@@ -159,6 +161,7 @@ impl<S: Sink> EventPath<S> {
             let digest = request.key.map(|key| digest(&table, key));
             let pending = Pending {
                 target: Target::Table {
+                    generation,
                     oid: table.oid,
                     shape: batch.shape(),
                     is_once: digest.is_some(),

@@ -76,26 +76,26 @@ impl Status {
 
     /// The body of `/api/v1/status`.
     pub fn json(&self, metrics: &Metrics, cached: usize, pending_bytes: usize) -> Value {
-        let requests_refused: u64 = ["400", "415", "503"]
-            .iter()
-            .map(|status| {
-                metrics
-                    .requests
-                    .with_label_values(&["/api/v1/write", status])
-                    .get()
-            })
-            .sum();
+        // Of remote write and events together.
+        let requests = |statuses: &[&str]| -> u64 {
+            [crate::receive::write::ROUTE, crate::events::write::ROUTE]
+                .iter()
+                .flat_map(|route| statuses.iter().map(move |status| [*route, *status]))
+                .map(|labels| metrics.requests.with_label_values(&labels).get())
+                .sum()
+        };
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "ready": self.is_ready(),
             "postgres_up": self.is_postgres_up.load(Ordering::Acquire),
             "samples_per_second": (self.samples_per_second() * 10.0).round() / 10.0,
             "rows": metrics.samples_stored.get(),
+            "events": metrics.events_stored.get(),
             "series": self.series.load(Ordering::Acquire).max(0),
             "series_cached": cached,
             "pending_bytes": pending_bytes,
-            "requests_stored": metrics.requests.with_label_values(&["/api/v1/write", "204"]).get(),
-            "requests_refused": requests_refused,
+            "requests_stored": requests(&["204"]),
+            "requests_refused": requests(&["400", "403", "404", "415", "503"]),
             "requests_repeated": metrics.requests_repeated.get(),
         })
     }

@@ -42,6 +42,8 @@ pub struct Memory {
     /// Calls of describe on their way, and the most that there were.
     pub describing: AtomicU64,
     pub describing_max: AtomicU64,
+    /// Of all appends.
+    pub targets: Mutex<Vec<Target>>,
     /// Tables that appends to wait for without an end.
     pub locked: Mutex<HashSet<u32>>,
     /// Batches of events: the table's oid, the batch.
@@ -98,6 +100,7 @@ impl Sink for Memory {
     }
 
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
+        self.targets.lock().push(append.target);
         if let Target::Table { oid, .. } = append.target
             && self.locked.lock().contains(&oid)
         {
