@@ -207,7 +207,12 @@ fn a_locked_table_holds_up_neither_samples_nor_other_tables() {
             std::thread::sleep(Duration::from_millis(10));
         }
         for request in 0..4 {
-            assert_stored(&send(&gateway, "u", FLATBUFFERS, &events(1, request * ROWS)));
+            assert_stored(&send(
+                &gateway,
+                "u",
+                FLATBUFFERS,
+                &events(1, request * ROWS),
+            ));
             let series = Series::new("up", &[], vec![(1_700_000_000_000 + request, 1.0)]);
             assert_stored(&gateway.remote_write(&body(&[series]), None).unwrap());
         }
