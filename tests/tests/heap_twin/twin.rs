@@ -88,8 +88,10 @@ impl Twin {
         let tables = if session.aborted {
             Vec::new()
         } else {
-            match model::read(&mut self.clients[who][0]) {
-                Ok(tables) => tables,
+            // Both sides read, though one answer would do: under REPEATABLE READ the first query takes the snapshot.
+            let read = [0, 1].map(|side: usize| model::read(&mut self.clients[who][side]));
+            match read.into_iter().collect::<Result<Vec<_>, _>>() {
+                Ok(mut tables) => tables.swap_remove(0),
                 Err(error) => self.fail(&format!("the catalog cannot be read: {error}")),
             }
         };
