@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use lanes_wire::{BatchView, ColumnType};
+use lanes_wire::{BatchError, BatchView, ColumnType};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout_at;
 
@@ -348,6 +348,12 @@ struct Unfit {
     is_of_table: bool,
 }
 
+impl From<BatchError> for Unfit {
+    fn from(error: BatchError) -> Self {
+        Self::body(&error)
+    }
+}
+
 impl Unfit {
     fn body(error: &impl ToString) -> Self {
         Self {
@@ -375,18 +381,18 @@ fn of_samples() -> Refusal {
 
 /// A batch that has the table's columns and not too many rows.
 fn fitting(bytes: Bytes, table: &Table, rows_max: usize) -> Result<EventBatch, Unfit> {
-    let view = BatchView::verify(&bytes).map_err(|error| Unfit::body(&error))?;
-    let rows = view.rows();
-    if rows > rows_max {
-        return Err(Unfit::body(&format!(
-            "{rows} rows are more than {rows_max} (events.rows_max)"
-        )));
-    }
-    fit::check(&view, table).map_err(|misfit| Unfit {
-        is_of_table: true,
-        ..Unfit::body(&misfit)
-    })?;
-    Ok(EventBatch::new(bytes.clone(), &view))
+    EventBatch::verify(bytes, |view| {
+        let rows = view.rows();
+        if rows > rows_max {
+            return Err(Unfit::body(&format!(
+                "{rows} rows are more than {rows_max} (events.rows_max)"
+            )));
+        }
+        fit::check(view, table).map_err(|misfit| Unfit {
+            is_of_table: true,
+            ..Unfit::body(&misfit)
+        })
+    })
 }
 
 /// The key that a request carries, if it does.
