@@ -9,7 +9,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout_at;
 
 use super::accumulators::Accumulators;
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, Found};
 use super::event_batch::EventBatch;
 use super::fit;
 use super::format::Format;
@@ -271,6 +271,19 @@ impl<S: Sink> EventPath<S> {
     }
 
     async fn find_or_create(&self, request: &EventRequest<'_>) -> Result<Arc<Table>, Refusal> {
+        let (schema, name) = self.schema_and_name(request.table);
+        // Nearly always.
+        if let Some(found) = self.catalogue.known(schema, name, None, request.started) {
+            return open(found);
+        }
+        // Rare, and large: it has a place of its own.
+        Box::pin(self.find_first_or_create(request)).await
+    }
+
+    async fn find_first_or_create(
+        &self,
+        request: &EventRequest<'_>,
+    ) -> Result<Arc<Table>, Refusal> {
         let found = self.find(request.table, None).await;
         let may_create = self.settings.create_tables != CreateTables::Off
             && request.format == Format::FlatBuffers;
@@ -310,6 +323,7 @@ impl<S: Sink> EventPath<S> {
             .unwrap_or((self.settings.schema.as_str(), path))
     }
 
+    /// The table of this path, described after `not_before`.
     async fn find(&self, path: &str, not_before: Option<Instant>) -> Result<Arc<Table>, Refusal> {
         let (schema, name) = self.schema_and_name(path);
         if SYSTEM_SCHEMAS.contains(&schema) {
@@ -322,21 +336,12 @@ impl<S: Sink> EventPath<S> {
                 "a schema or table has a name of 1 to {NAME_BYTES_MAX} bytes without NUL"
             )));
         }
-        let is_samples = |name: &str| name == self.settings.samples_table;
-        if is_samples(&format!("{schema}.{name}")) {
-            return Err(of_samples());
-        }
         let found = self.catalogue.find(schema, name, not_before).await;
         match found.map_err(|error| Refusal::Busy(error.to_string()))? {
             None => Err(Refusal::NotFound(format!(
                 "there is no table {schema}.{name}; create it, and GRANT INSERT on it to the gateway's role"
             ))),
-            Some(table) if is_samples(&table.name) => Err(of_samples()),
-            Some(table) if !table.may_insert => Err(Refusal::Forbidden(format!(
-                "the gateway's role may not insert into {}; GRANT INSERT on it",
-                table.name
-            ))),
-            Some(table) => Ok(table),
+            Some(found) => open(found),
         }
     }
 }
@@ -375,8 +380,16 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains('\0')
 }
 
-fn of_samples() -> Refusal {
-    Refusal::Forbidden("events do not go into the table of samples (postgres.table)".to_owned())
+/// The table, if it takes events.
+fn open(found: Found) -> Result<Arc<Table>, Refusal> {
+    Err(Refusal::Forbidden(match found {
+        Found::Open(table) => return Ok(table),
+        Found::Denied(table) => format!(
+            "the gateway's role may not insert into {}; GRANT INSERT on it",
+            table.name
+        ),
+        Found::Samples => "events do not go into the table of samples (postgres.table)".to_owned(),
+    }))
 }
 
 /// A batch that has the table's columns and not too many rows.
