@@ -12,11 +12,11 @@ use pgrx::prelude::*;
 
 use super::explain::Explain;
 use super::node::{self, Node, Planned, Routines};
-use super::plan;
 use super::prune::Filter;
 use super::shared_scan::SharedScan;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
+use super::{plan, remembered};
 use crate::pg::nodes;
 use crate::table_am::insert_buffer;
 
@@ -134,7 +134,7 @@ impl Node for ScanState {
         unsafe {
             let quals: Vec<_> = nodes::list((*explain.plan()).custom_exprs).collect();
             explain.quals(&quals);
-            explain.reasons((*explain.plan()).custom_private);
+            explain.reasons(remembered::reasons(explain.plan()));
         }
         if explain.is_analyze() {
             explain.counters(&self.counters.plus(&self.of_workers));

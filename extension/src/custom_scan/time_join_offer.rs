@@ -1,4 +1,4 @@
-//! Offers `LanesTimeJoin` for the rows of a join by time, and makes its plan.
+//! Offers `LanesTimeJoin` for the rows of a join by time.
 
 use pgrx::pg_sys;
 
