@@ -26,10 +26,10 @@
 //! - A request with a digest is applied at most once while that is kept (`requests.window`), however often it is repeated. Events without
 //!   a key are applied each time that they are sent, and each time at most once.
 //! - A series id is used only for the registry that gave it.
-//! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, and 4 MiB a worker thread;
-//!   compressed bodies that wait to be decoded, and one request that alone can take more, come on top: see [`batch::budget`]. So do two
-//!   copies of each batch on its way, as encoded and as handed to its session: `postgres.sessions` of samples and as many of events, for
-//!   each worker and level in use.
+//! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, 4 MiB a worker thread, and
+//!   64 KiB a connection ([`server::CONNECTION_BYTES_MAX`]); compressed bodies that wait to be decoded, and one request that alone can take
+//!   more, come on top: see [`batch::budget`]. So do two copies of each batch on its way, as encoded and as handed to its session:
+//!   `postgres.sessions` of samples and as many of events, for each worker and level in use.
 //!
 //! # Failure cases
 //! | what | then |

@@ -3,10 +3,12 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`bombs`] | requests made to hurt: exact status codes, no memory growth, nothing stored that should not be |
+//! | [`overload`] | more than fits: nothing acknowledged is lost, every answer says what to do, memory stays within its budget |
 //! | [`outage`] | Postgres away, slow or restarted; two gateways on one database; the same request again |
 
 mod bombs;
 mod outage;
+mod overload;
 
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};
