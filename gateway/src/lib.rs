@@ -2,15 +2,15 @@
 //! without losing what it acknowledged, because it acknowledges only what is committed.
 //!
 //! ```text
-//! HTTP -> server -> router -> receive            -> batch                 -> deliver            -> PostgreSQL
-//!         limits    routes    body, snappy,         series ids, memory      sessions, retries,
-//!                             protobuf, labels      budget, coalescing      exactly once
+//! HTTP -> server -> service, router -> receive            -> batch                 -> deliver            -> PostgreSQL
+//!         limits    routes             body, snappy,         series ids, memory      sessions, retries,
+//!                                      protobuf, labels      budget, coalescing      exactly once
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`config`] | every setting once: flag, environment, TOML, default, help |
-//! | [`server`], [`router`], [`error`] | connections and their bounds; routes; the answers other than success |
+//! | [`server`], [`service`], [`router`], [`error`] | connections and their bounds; the short way of events; routes; the answers other than success |
 //! | [`receive`] | a request from bytes to rows |
 //! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
@@ -50,6 +50,7 @@ pub mod config;
 pub mod error;
 pub mod router;
 pub mod server;
+pub mod service;
 
 pub mod receive;
 

@@ -25,6 +25,8 @@ use crate::receive::ReceiveLimits;
 
 /// The route, with the table's name for a parameter.
 pub const ROUTE: &str = "/api/v1/events/{table}";
+/// The part of the route before the table's name.
+pub const PATH: &str = "/api/v1/events/";
 /// The header by which a request is recognised when it comes again.
 pub const KEY_HEADER: &str = "idempotency-key";
 /// Of PostgreSQL's names of schemas and tables.
@@ -149,7 +151,7 @@ impl<S: Sink> EventPath<S> {
                 Err(_) => {
                     // The table may have changed since it was described.
                     is_second_attempt = true;
-                    table = self.find(request.table, Some(request.started)).await?;
+                    table = self.find_again(&request, request.started).await?;
                     continue;
                 }
             };
@@ -192,7 +194,7 @@ impl<S: Sink> EventPath<S> {
                 }
                 Err(Fault::TableChanged(_) | Fault::Forbidden(_)) => {
                     is_second_attempt = true;
-                    table = self.find(request.table, Some(clock::now())).await?;
+                    table = self.find_again(&request, clock::now()).await?;
                 }
             }
         }
@@ -201,6 +203,20 @@ impl<S: Sink> EventPath<S> {
     /// The body as a batch that fits the table; memory is taken before it is needed. Afterwards the reservation covers the body, which
     /// lives until the answer as it may be decoded again, and the batch.
     async fn decode(
+        &self,
+        request: &mut EventRequest<'_>,
+        table: &Arc<Table>,
+    ) -> Result<EventBatch, Unfit> {
+        let body_bytes = request.body.len();
+        let is_quick = request.format == Format::FlatBuffers && body_bytes <= QUICK_BODY_BYTES;
+        if is_quick && request.reservation.shrink(body_bytes) {
+            return fitting(request.body.clone(), table, self.settings.rows_max);
+        }
+        // Larger, and so it has a place of its own.
+        Box::pin(self.decode_in_turn(request, table)).await
+    }
+
+    async fn decode_in_turn(
         &self,
         request: &mut EventRequest<'_>,
         table: &Arc<Table>,
@@ -321,6 +337,15 @@ impl<S: Sink> EventPath<S> {
     fn schema_and_name<'a>(&'a self, path: &'a str) -> (&'a str, &'a str) {
         path.split_once('.')
             .unwrap_or((self.settings.schema.as_str(), path))
+    }
+
+    /// The table as it is now. Rare, and large: it has a place of its own.
+    async fn find_again(
+        &self,
+        request: &EventRequest<'_>,
+        not_before: Instant,
+    ) -> Result<Arc<Table>, Refusal> {
+        Box::pin(self.find(request.table, Some(not_before))).await
     }
 
     /// The table of this path, described after `not_before`.
