@@ -123,7 +123,10 @@ where
 
 /// Reads the rest of a body that there is no room for, and keeps nothing of it. An answer that comes before the end of its request ends the
 /// connection, and a client that is still sending then may never see it.
-async fn discard(mut body: Body, bytes_max: usize) {
+async fn discard<B>(mut body: B, bytes_max: usize)
+where
+    B: Body<Data = Bytes> + Unpin,
+{
     let mut left = bytes_max;
     while let Some(Ok(frame)) = body.frame().await {
         let bytes = frame.data_ref().map_or(0, Bytes::len);
