@@ -108,12 +108,17 @@ const fn float(width: u16) -> LaneKind {
     }
 }
 
-const KINDS: [LaneKind; 9] = [
+const KINDS: [LaneKind; 10] = [
     LaneKind::Absent,
     LaneKind::Bool,
     LaneKind::Fixed {
         width: 1,
         stride: 1,
+        number: Number::Opaque,
+    },
+    LaneKind::Fixed {
+        width: 2,
+        stride: 2,
         number: Number::Opaque,
     },
     LaneKind::Fixed {
