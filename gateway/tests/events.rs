@@ -370,16 +370,18 @@ async fn tables_are_created_only_where_that_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_locked_table_holds_up_neither_samples_nor_other_tables() {
+async fn locked_tables_hold_up_neither_samples_nor_other_tables() {
     let (router, database) = begin(&["--postgres-sessions", "2"]);
-    database
-        .tables
-        .lock()
-        .insert("public.free".to_owned(), table(8));
-    database.locked.lock().insert(7);
+    for (name, oid) in [("public.free", 8), ("public.locked", 9)] {
+        let mut tables = database.tables.lock();
+        tables.insert(name.to_owned(), table(oid));
+    }
+    database.locked.lock().extend([7, 9]);
     for time in 0..10 {
-        let router = router.clone();
-        tokio::spawn(async move { post(&router, "events", &[], batch(&[(time, "a")])).await });
+        for name in ["events", "locked"] {
+            let router = router.clone();
+            tokio::spawn(async move { post(&router, name, &[], batch(&[(time, "a")])).await });
+        }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert_eq!(post(&router, "free", &[], batch(&[(1, "a")])).await, OK);
