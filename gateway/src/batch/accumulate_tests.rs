@@ -1,6 +1,5 @@
 //! Which requests travel together, against a database that takes its time.
 
-use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -9,7 +8,7 @@ use super::*;
 use crate::batch::pending::Outcome;
 use crate::batch::{Digest, Reservation, Rows};
 use crate::deliver::{AckLevel, Append, Health, Registered, SinkError};
-use crate::events::Table;
+use crate::events::{ColumnKind, Table};
 use crate::observe::Metrics;
 use crate::receive::LabelSet;
 
@@ -41,7 +40,7 @@ impl Sink for Recorder {
         &self,
         _: &str,
         _: &str,
-        _: &[(&str, ColumnType)],
+        _: &[(&str, ColumnKind)],
         _: bool,
     ) -> Result<(), SinkError> {
         unreachable!("batches create no tables")

@@ -72,7 +72,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("receive", "pending_wait", "DURATION", "2s", "How long a request waits for that memory before it is 503"),
 
     setting("events", "schema", "NAME", "public", "Schema of tables that events name without one"),
-    setting("events", "create_tables", "off|logged|unlogged", "off", "Whether a FlatBuffers batch for a table that does not exist creates it, as a lanes table"),
+    setting("events", "create_tables", "off|logged|unlogged", "off", "Whether the first request for a table that does not exist creates it, as a lanes table"),
     setting("events", "rows_max", "COUNT", "1000000", "Rows of a request with events; more is 400"),
 
     setting("batch", "rows_max", "COUNT", "65536", "Rows after which a batch takes no more requests"),
