@@ -11,7 +11,7 @@ use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 
 use crate::error;
-use crate::pg::ports;
+use crate::pg::{names, ports};
 
 /// Columns by which sealed segments are sorted.
 pub const ORDER_BY: &CStr = c"order_by";
@@ -153,9 +153,7 @@ pub unsafe fn check(relation: pg_sys::Oid, parameters: *mut pg_sys::List) {
     unsafe {
         for i in 0..ports::list_length(parameters) {
             let element: *mut pg_sys::DefElem = ports::list_nth(parameters, i);
-            let value = CStr::from_ptr(pg_sys::defGetString(element))
-                .to_string_lossy()
-                .into_owned();
+            let value = names::text(pg_sys::defGetString(element)).unwrap_or_default();
             let mut seen: Vec<String> = Vec::new();
             for name in order_by_columns(&value) {
                 let wanted = std::ffi::CString::new(name.as_str()).unwrap_or_default();
@@ -193,9 +191,7 @@ pub unsafe fn drop_unfit(relation: pg_sys::Oid, is_lanes: unsafe fn(pg_sys::Oid)
         let mut fits = is_lanes(relation);
         for i in 0..ports::list_length(ours) {
             let element: *mut pg_sys::DefElem = ports::list_nth(ours, i);
-            let value = CStr::from_ptr(pg_sys::defGetString(element))
-                .to_string_lossy()
-                .into_owned();
+            let value = names::text(pg_sys::defGetString(element)).unwrap_or_default();
             fits &= order_by_columns(&value).iter().all(|name| {
                 let name = std::ffi::CString::new(name.as_str()).unwrap_or_default();
                 pg_sys::get_attnum(relation, name.as_ptr()) > 0

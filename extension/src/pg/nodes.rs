@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use super::{ports, tree};
+use super::{names, ports, tree};
 
 /// The elements of a list of pointers; none of a null list.
 ///
@@ -15,16 +15,27 @@ pub unsafe fn list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T>
     (0..length).map(move |index| unsafe { ports::list_nth(list, index) })
 }
 
-/// A zeroed node.
+/// Numbers as a list that PostgreSQL can copy and print.
+pub fn integers(numbers: &[i32]) -> *mut pg_sys::List {
+    let mut list = std::ptr::null_mut();
+    for number in numbers {
+        // SAFETY: a list of integers, or none yet.
+        list = unsafe { pg_sys::lappend_int(list, *number) };
+    }
+    list
+}
+
+/// The numbers of such a list.
 ///
 /// # Safety
-/// `T` is the node type of this tag.
-pub unsafe fn make<T>(tag: pg_sys::NodeTag) -> *mut T {
-    // SAFETY: palloc'd memory of that size; zero is a valid state of every node.
+/// A list made by [`integers`].
+pub unsafe fn integers_of(list: *const pg_sys::List) -> Vec<i32> {
+    // SAFETY: the caller's promise; a null list has no elements.
     unsafe {
-        let node = pg_sys::palloc0(size_of::<T>()).cast::<pg_sys::Node>();
-        (*node).type_ = tag;
-        node.cast()
+        let element = |index| (*(*list).elements.add(index)).int_value;
+        (0..ports::list_length(list) as usize)
+            .map(element)
+            .collect()
     }
 }
 
@@ -41,11 +52,7 @@ pub fn string(text: &str) -> *mut pg_sys::Node {
 /// `node` is such a node.
 pub unsafe fn text_of(node: *mut pg_sys::Node) -> String {
     // SAFETY: the caller's promise.
-    unsafe {
-        std::ffi::CStr::from_ptr((*node.cast::<pg_sys::String>()).sval)
-            .to_string_lossy()
-            .into_owned()
-    }
+    unsafe { names::text((*node.cast::<pg_sys::String>()).sval).unwrap_or_default() }
 }
 
 /// Whether an expression holds a subquery that was not made a parameter.
