@@ -26,6 +26,28 @@ pub(super) fn unpack(bits: &[u8], width: u32, base: u64, out: &mut [u64]) {
     }
 }
 
+/// As [`unpack`], of at most 32 bits.
+pub(super) fn unpack_narrow(bits: &[u8], width: u32, base: u32, out: &mut [u32]) {
+    assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 32);
+    #[cfg(miri)]
+    narrow(
+        &naive::unpack_bits(bits, width, out.len(), base.into()),
+        out,
+    );
+    #[cfg(not(miri))]
+    // SAFETY: as many bytes as the rows need and the slack have just been counted.
+    unsafe {
+        decode::unpack_bits_u32(bits.as_ptr(), width, out.len(), base, out.as_mut_ptr());
+    }
+}
+
+/// The low halves of as many numbers.
+pub(super) fn narrow(numbers: &[u64], out: &mut [u32]) {
+    for (out, number) in out.iter_mut().zip(numbers) {
+        *out = *number as u32;
+    }
+}
+
 /// `out[i] = out[i] * factor + base`.
 pub(super) fn scale(out: &mut [u64], factor: u64, base: u64) {
     #[cfg(miri)]
