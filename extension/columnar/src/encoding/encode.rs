@@ -10,7 +10,7 @@ use super::format::{
     ALL_FALSE, ALL_NULLS, ALL_TRUE, BITMAP, CHECKED_AT, CHECKSUM_AT, Class, Header, NO_NULLS,
     ONE_VALUE, PATTERN, POWER_BITS, SLACK_BYTES, SOME_NULLS, VALUES, checksum,
 };
-use super::integers::{Differences, Outliers, Start, write_block};
+use super::integers::{self, Differences, Outliers, SAMPLE, Start, write_block};
 use super::pattern::{self, Chunk};
 use super::words::{self, Widening};
 use crate::bits;
@@ -21,7 +21,13 @@ use crate::items::Items;
 use crate::kind::LaneKind;
 use crate::limits::{IMAGE_BYTES_MAX, VECTOR_ROWS};
 
-/// Pieces of fewer rows are also weighed against one block for all.
+/// Rows that a run of equal values needs on average, without a key, to be a block.
+const PIECE_ROWS_MIN: usize = 16;
+
+/// Pieces of fewer rows on average are too small to be blocks.
+const TINY_ROWS: usize = 4;
+
+/// Pieces of fewer rows on average are also weighed against one block for all.
 const SHORT_ROWS: usize = 64;
 
 /// Encodes a column. `starts` are the rows at which a new key starts (see [`key_starts`](super::key_starts)), ascending; none is
@@ -336,6 +342,9 @@ impl BlockWriter {
         let vector = &words[rows.clone()];
         let start = out.len();
         let mut pieces = chunks.len();
+        if pieces * TINY_ROWS > vector.len() && pieces > 1 {
+            return self.write(vector, true, out);
+        }
         if let [chunk] = chunks
             && chunk.pattern.is_none()
         {
@@ -353,7 +362,10 @@ impl BlockWriter {
         } else {
             self.write_chunks(words, &rows, chunks, out);
         }
-        if pieces > 1 && pieces * SHORT_ROWS > vector.len() {
+        if pieces > 1
+            && pieces * SHORT_ROWS > vector.len()
+            && self.bytes_min(vector) < out.len() - start
+        {
             let mut other = std::mem::take(&mut self.other);
             other.clear();
             self.write(vector, true, &mut other);
@@ -363,6 +375,24 @@ impl BlockWriter {
             }
             self.other = other;
         }
+    }
+
+    /// About the fewest bytes that one block of these values may take.
+    fn bytes_min(&mut self, words: &[u64]) -> usize {
+        let mut pairs = [0; 2 * SAMPLE];
+        for (index, pair) in pairs.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            let row = index * (words.len() - 1) / SAMPLE;
+            *pair = [words[row], words[row + 1]];
+        }
+        let numbers = &mut self.numbers;
+        self.outliers.rows.clear();
+        let is_decimal = self.outliers.width > 0
+            && decimal::to_decimals(&pairs, numbers, &mut self.outliers).is_some();
+        if !is_decimal {
+            numbers.clear();
+            numbers.extend(pairs.map(|word| word as i64));
+        }
+        integers::bytes_min(numbers, words.len())
     }
 
     fn write_chunks(
@@ -451,6 +481,3 @@ impl BlockWriter {
         }
     }
 }
-
-/// Rows that a run of equal values needs on average, without a key, to be a block.
-const PIECE_ROWS_MIN: usize = 16;
