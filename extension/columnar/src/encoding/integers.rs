@@ -50,7 +50,7 @@ pub(super) fn bytes_min(pairs: &[i64], rows: usize) -> usize {
         sample(&numbers[..pairs.len()]),
         sample(&deltas[..pairs.len()]),
     );
-    if !numbers.is_mostly_distinct() {
+    if numbers.distinct() <= SAMPLE / 3 {
         return 0;
     }
     packed_len(rows, numbers.bits_min().min(deltas.bits_min()))
@@ -196,18 +196,21 @@ impl Plan {
         for &residual in residuals {
             histogram[distance(residual) as usize] += 1;
         }
+        let widest = histogram.iter().rposition(|&count| count > 0).unwrap_or(0);
         let (mut patches, mut patch_bits) = (0_usize, 0_usize);
-        let (mut best, mut best_bits) = (64, usize::MAX);
-        for width in (0..=64).rev() {
+        let (mut best, mut best_bits) = (widest, usize::MAX);
+        for width in (bits_min.saturating_sub(1) as usize..=widest).rev() {
             // A gap of one byte, a continuation bit in eight, half a byte that is never full.
             let cost = residuals.len() * width + patches * 12 + patch_bits * 8 / 7;
             if cost < best_bits {
                 (best, best_bits) = (width, cost);
             }
-            let here = histogram[width] as usize;
-            patches += here;
+            patches += histogram[width] as usize;
             // Those of `width` bits and all before have one bit more above a narrower window.
             patch_bits += patches;
+        }
+        if best == widest {
+            return None;
         }
         let (mut least, mut greatest, mut inside) = (i64::MAX, i64::MIN, 0);
         for &residual in residuals {
@@ -370,12 +373,15 @@ impl Sample {
             self.numbers[SAMPLE / 5],
             self.numbers[SAMPLE - 1 - SAMPLE / 5],
         );
-        (64 - high.abs_diff(low).leading_zeros()).saturating_sub(1)
+        (64 - high.abs_diff(low).leading_zeros()).saturating_sub(2)
+    }
+
+    fn distinct(&self) -> usize {
+        self.numbers[..self.count].chunk_by(|a, b| a == b).count()
     }
 
     fn is_mostly_distinct(&self) -> bool {
-        let equal = self.numbers[..self.count].windows(2);
-        equal.filter(|pair| pair[0] == pair[1]).count() < self.count / 4
+        self.distinct() > self.count - self.count / 4
     }
 }
 
