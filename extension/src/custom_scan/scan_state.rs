@@ -136,7 +136,7 @@ unsafe extern "C-unwind" fn next(node: *mut pg_sys::ScanState) -> *mut pg_sys::T
             if let Some(shared) = ours.shared {
                 running
                     .source
-                    .share(&raw const (*shared.as_ptr()).next_segment);
+                    .share(&raw const (*shared.as_ptr()).taken);
             }
             ours.running = Some(running);
         }

@@ -6,13 +6,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::vector_source::Counters;
+use crate::table_am::scan::SharedSegments;
 
 /// Lies in the memory of a parallel query.
 #[repr(C)]
 #[derive(Default)]
 pub struct SharedScan {
-    /// The next segment that nobody has taken.
-    pub next_segment: AtomicU64,
+    /// Which segments are taken.
+    pub taken: SharedSegments,
     segments: AtomicU64,
     vectors: AtomicU64,
     vectors_skipped: AtomicU64,
@@ -23,7 +24,7 @@ pub struct SharedScan {
 impl SharedScan {
     /// Starts the scan over. No participant is scanning now.
     pub fn restart(&self) {
-        self.next_segment.store(0, Ordering::Relaxed);
+        self.taken.restart();
     }
 
     /// A worker is done: what it did, and how many rows passed the quals.

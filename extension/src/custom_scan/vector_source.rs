@@ -6,8 +6,6 @@
 //!     zone maps contradict a pushed qual → next
 //! ```
 
-use std::sync::atomic::AtomicU64;
-
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::frame::Frame;
@@ -20,7 +18,7 @@ use super::prune::Prune;
 use super::settings;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
-use crate::table_am::scan::{Range, Scan};
+use crate::table_am::scan::{Range, Scan, SharedSegments};
 use crate::table_am::tid;
 
 /// What a source did, for EXPLAIN.
@@ -108,10 +106,10 @@ impl VectorSource {
     /// Shares the segments with the other participants of a parallel scan.
     ///
     /// # Safety
-    /// `next_segment` outlives the source.
-    pub unsafe fn share(&mut self, next_segment: *const AtomicU64) {
+    /// `segments` outlives the source.
+    pub unsafe fn share(&mut self, segments: *const SharedSegments) {
         // SAFETY: the caller's promise.
-        unsafe { self.scan.share(next_segment) }
+        unsafe { self.scan.share(segments) }
     }
 
     /// Starts over: from the first row, or from the last vector to the first. The rows are those that there were.

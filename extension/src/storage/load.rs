@@ -1,4 +1,8 @@
 //! Reading back: the runs of a table and the columns of a range of its rows.
+//!
+//! The list of runs is the directory's, without those that a part covers, and with the parts' segments in their places. It is
+//! read on from where it stands, by whoever scans; the segments that follow the last run of the directory are always
+//! listed together with it, so that a writer that lists its own run next leaves none out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,6 +17,7 @@ use lanes_columnar::limits::{segment_first_row, segment_rows_max};
 use pgrx::pg_sys;
 
 use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE};
+use super::part::Parts;
 use super::{data_page, metapage::Meta};
 use crate::error;
 use crate::gucs;
@@ -72,16 +77,66 @@ impl PrivateDirectory {
             known[&key].clone()
         });
         let position = shared.borrow().position;
+        let end_row = shared.borrow().entries.last().map_or(0, RunEntry::end_row);
         // SAFETY: as above.
         unsafe {
-            directory::walk(relation, meta.directory_head, position, |_, page, next| {
+            walk_runs(relation, meta, position, end_row, |runs, next| {
                 let mut directory = shared.borrow_mut();
-                directory.entries.extend_from_slice(page);
+                directory.entries.extend_from_slice(runs);
                 directory.position = next;
                 true
             });
         }
         shared
+    }
+}
+
+/// Calls `visit` with the runs from `position` of the directory on, after those that end at `end_row`, and with the
+/// position after them. Stops early when it answers false.
+///
+/// # Safety
+/// `relation` is the open lanes table that `meta` was read from; position and row belong together, in its generation.
+unsafe fn walk_runs(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    position: Position,
+    mut end_row: u64,
+    mut visit: impl FnMut(&[RunEntry], Position) -> bool,
+) {
+    // SAFETY: the caller's promise.
+    let parts = unsafe { Parts::of(relation, meta) };
+    let mut runs: Vec<RunEntry> = Vec::new();
+    let (mut last, mut goes_on) = (position, true);
+    // SAFETY: the caller's promise.
+    unsafe {
+        directory::walk(
+            relation,
+            meta.directory_head,
+            position,
+            |block, entries, next| {
+                runs.clear();
+                for entry in entries {
+                    if parts.of_row(entry.first_row).is_none() {
+                        parts.push_runs(relation, end_row, entry.first_row, &mut runs);
+                        runs.push(*entry);
+                        end_row = entry.end_row();
+                    }
+                }
+                if next.block == block {
+                    parts.push_runs(relation, end_row, u64::MAX, &mut runs);
+                    end_row = runs.last().map_or(end_row, RunEntry::end_row).max(end_row);
+                }
+                last = next;
+                goes_on = visit(&runs, next);
+                goes_on
+            },
+        );
+        runs.clear();
+        parts.push_runs(relation, end_row, u64::MAX, &mut runs);
+    }
+    if goes_on && !runs.is_empty() {
+        // The directory has no entry left on its last page.
+        visit(&runs, last);
     }
 }
 
@@ -182,23 +237,23 @@ unsafe fn catch_up(
 ) -> Option<u32> {
     loop {
         let (mut confirmed, position) = cached.published();
-        // Made for a later generation than ours: our head of the chain may be unlinked. The caller starts over.
-        if position.block == 0 && cached.generation() != meta.generation {
+        // Of a later generation than ours: our head of the chain may be unlinked, and we do not know its parts. The
+        // caller starts over.
+        if cached.generation() != meta.generation {
             return None;
         }
+        let end_row = match confirmed {
+            0 => 0,
+            runs => cached.run(runs - 1).end_row(),
+        };
         let mut complete = true;
         // SAFETY: the caller holds the relation open.
         unsafe {
-            directory::walk(
-                relation,
-                meta.directory_head,
-                position,
-                |_, entries, next| {
-                    complete = cached.publish(confirmed, entries, next);
-                    confirmed += if complete { entries.len() as u32 } else { 0 };
-                    complete
-                },
-            );
+            walk_runs(relation, meta, position, end_row, |runs, next| {
+                complete = cached.publish(confirmed, runs, next);
+                confirmed += if complete { runs.len() as u32 } else { 0 };
+                complete
+            });
         }
         if complete {
             return Some(confirmed);

@@ -10,10 +10,9 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::sample::{AnalyzeBlock, SampleBlock};
-use super::scan::{self, ParallelState, Scan};
+use super::scan::{self, ParallelState, Scan, SharedSegments};
 use super::{insert, insert_buffer, modify, refuse, relation, rewrite, tid, vacuum};
 use crate::pg::{ports, slot};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,
@@ -245,7 +244,7 @@ unsafe extern "C-unwind" fn parallelscan_initialize(
             (*state).base.phs_locator = ports::relation_locator(relation);
         }
         (*state).base.phs_syncscan = false;
-        (&raw mut (*state).next_segment).write(AtomicU64::new(0));
+        (&raw mut (*state).segments).write(SharedSegments::default());
     }
     size_of::<ParallelState>()
 }
@@ -257,9 +256,7 @@ unsafe extern "C-unwind" fn parallelscan_reinitialize(
 ) {
     // SAFETY: initialised above; no participant is scanning now.
     unsafe {
-        (*parallel.cast::<ParallelState>())
-            .next_segment
-            .store(0, Ordering::Relaxed)
+        (*parallel.cast::<ParallelState>()).segments.restart()
     }
 }
 

@@ -12,6 +12,7 @@ use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use pgrx::pg_sys;
 
 use super::reader::{Content, Reader, Window};
+use super::row_numbers::{self, Reading};
 use super::tid;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
@@ -48,8 +49,39 @@ enum Place {
 #[repr(C)]
 pub struct ParallelState {
     pub base: pg_sys::ParallelTableScanDescData,
-    /// The next segment that nobody has taken.
-    pub next_segment: AtomicU64,
+    pub segments: SharedSegments,
+}
+
+/// Which segments the participants of a parallel scan have taken.
+#[repr(C)]
+#[derive(Default)]
+pub struct SharedSegments {
+    /// The next one that nobody has taken.
+    next: AtomicU64,
+    /// One more than the sealings of the table as the first participant found it; 0: nobody has taken a segment yet.
+    /// Whoever opened the table before or after a sealing in between has other rows in its segments, and leaves all of
+    /// them to the others.
+    numbering: AtomicU64,
+}
+
+impl SharedSegments {
+    /// Starts over. No participant is scanning now.
+    pub fn restart(&self) {
+        self.next.store(0, Ordering::Relaxed);
+        self.numbering.store(0, Ordering::Relaxed);
+    }
+
+    /// Takes a segment; `None`: the table was sealed between the others' looking at it and this one's.
+    fn take(&self, sealings: u64) -> Option<u64> {
+        let own = sealings + 1;
+        let others = self
+            .numbering
+            .compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
+        if others.is_err_and(|others| others != own) {
+            return None;
+        }
+        Some(self.next.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// A scan under way.
@@ -60,8 +92,9 @@ pub struct Scan {
     /// Rows outside are not returned (TID-range scans).
     bounds: (u64, u64),
     place: Place,
-    /// Of a parallel scan: the next segment that no participant has taken.
-    shared: *const AtomicU64,
+    /// Of a parallel scan.
+    shared: *const SharedSegments,
+    reading: Reading,
 }
 
 impl Scan {
@@ -75,8 +108,11 @@ impl Scan {
     ) -> Scan {
         // SAFETY: the caller's promise.
         unsafe {
+            row_numbers::keep_if_changing(relation);
+            let reader = Reader::open(relation);
             Scan {
-                reader: Reader::open(relation),
+                reading: Reading::begin(relation, reader.meta()),
+                reader,
                 snapshot: (!snapshot.is_null()).then(|| Snapshot::new(snapshot)),
                 serializable: !snapshot.is_null()
                     && ports::serializable_check_needed(relation, snapshot),
@@ -85,7 +121,7 @@ impl Scan {
                 shared: if parallel.is_null() {
                     std::ptr::null()
                 } else {
-                    &raw const (*parallel).next_segment
+                    &raw const (*parallel).segments
                 },
             }
         }
@@ -94,16 +130,28 @@ impl Scan {
     /// Shares the segments with the other participants of a parallel scan.
     ///
     /// # Safety
-    /// `next_segment` outlives the scan.
-    pub unsafe fn share(&mut self, next_segment: *const AtomicU64) {
-        self.shared = next_segment;
+    /// `segments` outlives the scan.
+    pub unsafe fn share(&mut self, segments: *const SharedSegments) {
+        self.shared = segments;
     }
 
     /// Starts over, with what the table holds now.
     pub fn restart(&mut self) {
         self.place = Place::BeforeFirst;
         // SAFETY: `begin`'s caller promised that the relation stays open.
-        self.reader = unsafe { Reader::open_as(self.reader.relation, self.reader.descriptor) };
+        unsafe { self.open(self.reader.descriptor) };
+    }
+
+    /// Reads the table anew, as it is now.
+    ///
+    /// # Safety
+    /// `descriptor` is live and of this table, which is open.
+    unsafe fn open(&mut self, descriptor: pg_sys::TupleDesc) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.reader = Reader::open_as(self.reader.relation, descriptor);
+            self.reading = Reading::begin(self.reader.relation, self.reader.meta());
+        }
     }
 
     /// Restricts the scan to the rows between two tuple ids, both included.
@@ -142,7 +190,7 @@ impl Scan {
                     (self.reader.descriptor, self.reader.shape) = (descriptor, shape);
                 } else {
                     self.place = Place::BeforeFirst;
-                    self.reader = Reader::open_as(self.reader.relation, descriptor);
+                    self.open(descriptor);
                 }
             }
         }
@@ -299,8 +347,10 @@ impl Scan {
     /// The segment after `from` in the direction; of a parallel scan, the next that no participant has taken.
     fn claim(&self, from: i64, forward: bool, first: i64) -> i64 {
         if !self.shared.is_null() {
+            let sealings = self.reader.meta().map_or(0, |meta| meta.sealings);
             // SAFETY: shared state outlives the scan (`begin`'s promise).
-            return first + unsafe { (*self.shared).fetch_add(1, Ordering::Relaxed) } as i64;
+            let taken = unsafe { (*self.shared).take(sealings) };
+            return taken.map_or(i64::MAX, |segment| first + segment as i64);
         }
         if forward { from + 1 } else { from - 1 }
     }
@@ -479,6 +529,7 @@ pub unsafe fn fetch(
         if (*raw).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
             ports::PredicateLockRelation(relation, raw);
         }
+        row_numbers::keep_if_changing(relation);
         let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
         let Some(mut content) = reader.content.take() else {
             return false;
