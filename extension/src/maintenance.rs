@@ -82,8 +82,8 @@ unsafe fn time_column(relation: pg_sys::Relation) -> Option<usize> {
         let descriptor = (*relation).rd_att;
         let is_time = |&place: &usize| {
             let attribute = ports::TupleDescAttr(descriptor, place);
-            let kind = (*attribute).atttypid;
-            !(*attribute).attisdropped
+            let kind = attribute.atttypid;
+            !attribute.attisdropped
                 && (kind == pg_sys::TIMESTAMPTZOID || kind == pg_sys::TIMESTAMPOID)
         };
         let table = (*relation).rd_id;

@@ -23,6 +23,7 @@ use crate::observe::{Metrics, Status, self_scrape};
 use crate::receive::{ReceiveLimits, WritePath};
 use crate::router::{Handlers, router};
 use crate::server::{Accepted, ServerLimits, accept_all, serve};
+use crate::service::service;
 use crate::worker::{self, QUEUE_REQUESTS_MAX, Shared};
 
 /// Connections accepted and not yet taken by their worker.
@@ -151,7 +152,7 @@ impl<S: Sink> App<S> {
                 let metrics = Arc::clone(&self.shared.metrics);
                 here = Some(tokio::spawn(serve(
                     received,
-                    self.router(),
+                    service(self.handlers.clone()),
                     limits,
                     metrics,
                 )));
@@ -201,7 +202,7 @@ impl<S: Sink> App<S> {
             let all_ended = runtime.block_on(async {
                 let (handlers, _tasks) = worker::start(&shared, sink);
                 let limits = shared.settings.server;
-                serve(connections, router(handlers), limits, shared.metrics).await
+                serve(connections, service(handlers), limits, shared.metrics).await
             });
             // Who started it may be gone.
             let _ = ended.send(all_ended);

@@ -2,15 +2,15 @@
 //! without losing what it acknowledged, because it acknowledges only what is committed.
 //!
 //! ```text
-//! HTTP -> server -> router -> receive            -> batch                 -> deliver            -> PostgreSQL
-//!         limits    routes    body, snappy,         series ids, memory      sessions, retries,
-//!                             protobuf, labels      budget, coalescing      exactly once
+//! HTTP -> server -> service, router -> receive            -> batch                 -> deliver            -> PostgreSQL
+//!         limits    routes             body, snappy,         series ids, memory      sessions, retries,
+//!                                      protobuf, labels      budget, coalescing      exactly once
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`config`] | every setting once: flag, environment, TOML, default, help |
-//! | [`server`], [`router`], [`error`] | connections and their bounds; routes; the answers other than success |
+//! | [`server`], [`service`], [`router`], [`error`] | connections and their bounds; the short way of events; routes; the answers other than success |
 //! | [`receive`] | a request from bytes to rows |
 //! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
@@ -29,7 +29,8 @@
 //! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, and 4 MiB a worker thread;
 //!   compressed bodies that wait to be decoded, and one request that alone can take more, come on top: see [`batch::budget`]. So do two
 //!   copies of each batch on its way, as encoded and as handed to its session: `postgres.sessions` of samples and as many of events, for
-//!   each worker and level in use.
+//!   each worker and level in use; 64 bytes for each column of a request with events; and what is kept from batch to batch, for each
+//!   worker, table, columns and level in use up to four times [`batch::payload::JOINED_BYTES_KEPT`].
 //!
 //! # Failure cases
 //! | what | then |
@@ -48,6 +49,7 @@ pub mod config;
 pub mod error;
 pub mod router;
 pub mod server;
+pub mod service;
 
 pub mod receive;
 

@@ -1,8 +1,8 @@
 //! The routes, at a glance.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
@@ -12,9 +12,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use bytes::Bytes;
+use hyper::body::Body as HttpBody;
 
 use crate::batch::{Budget, Reservation};
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::deliver::call_error::NO_STANDBYS;
 use crate::deliver::{AckLevel, Sink};
 use crate::error::Refusal;
@@ -54,7 +55,8 @@ impl<S> Clone for Handlers<S> {
 }
 
 impl<S> Handlers<S> {
-    fn metrics(&self) -> &Metrics {
+    /// Counters.
+    pub fn metrics(&self) -> &Metrics {
         &self.path.metrics
     }
 
@@ -72,7 +74,10 @@ impl<S> Handlers<S> {
         Ok(level)
     }
 
-    async fn read(&self, body: Body) -> Result<(Bytes, Reservation), Refusal> {
+    async fn read<B>(&self, body: B) -> Result<(Bytes, Reservation), Refusal>
+    where
+        B: HttpBody<Data = Bytes, Error: Display> + Unpin,
+    {
         let limits = &self.path.limits;
         body::read(
             body,
@@ -82,6 +87,38 @@ impl<S> Handlers<S> {
         )
         .await
         .map_err(refusal_of_body)
+    }
+}
+
+impl<S: Sink> Handlers<S> {
+    /// Stores a request with events; `started` is when its head came.
+    ///
+    /// # Errors
+    /// The answer to give instead of 204.
+    pub async fn write_events<B>(
+        &self,
+        table: &str,
+        headers: &HeaderMap,
+        body: B,
+        started: Instant,
+    ) -> Result<(), Refusal>
+    where
+        B: HttpBody<Data = Bytes, Error: Display> + Unpin,
+    {
+        let format = Format::of(headers).map_err(Refusal::UnsupportedMedia)?;
+        let level = self.level(headers)?;
+        let key = events::write::key(headers)?;
+        let (body, reservation) = self.read(body).await?;
+        let request = EventRequest {
+            table,
+            format,
+            body,
+            key,
+            reservation,
+            level,
+            started,
+        };
+        self.events.receive(request).await
     }
 }
 
@@ -123,20 +160,9 @@ async fn write_events<S: Sink>(
 ) -> Result<StatusCode, Refusal> {
     let started = clock::now();
     let (Parts { headers, .. }, body) = request.into_parts();
-    let format = Format::of(&headers).map_err(Refusal::UnsupportedMedia)?;
-    let level = handlers.level(&headers)?;
-    let key = events::write::key(&headers)?;
-    let (body, reservation) = handlers.read(body).await?;
-    let request = EventRequest {
-        table: &table,
-        format,
-        body,
-        key,
-        reservation,
-        level,
-        started,
-    };
-    handlers.events.receive(request).await?;
+    handlers
+        .write_events(&table, &headers, body, started)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -1,20 +1,21 @@
 //! Connections: how many, how slow they may be, and how they end.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::HttpService;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::observe::Metrics;
+use crate::service::Answer;
 
 /// Bounds of connections.
 #[derive(Debug, Clone, Copy)]
@@ -83,12 +84,18 @@ async fn deal<'a>(
 
 /// Serves the connections dealt to one worker until there will be no more, then lets requests on their way end. Returns whether all of
 /// them did within the shutdown timeout.
-pub async fn serve(
+pub async fn serve<H>(
     mut connections: mpsc::Receiver<Accepted>,
-    router: Router,
+    service: H,
     limits: ServerLimits,
     metrics: Arc<Metrics>,
-) -> bool {
+) -> bool
+where
+    H: HttpService<Incoming, ResBody = Answer, Error = Infallible, Future: Send + 'static>
+        + Clone
+        + Send
+        + 'static,
+{
     let graceful = GracefulShutdown::new();
     while let Some(Accepted { stream, slot }) = connections.recv().await {
         let stream = match TcpStream::from_std(stream) {
@@ -100,11 +107,12 @@ pub async fn serve(
         };
         // Answers are small and awaited.
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(tower_service(router.clone()));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_timeout)
-            .serve_connection(TokioIo::new(stream), service);
+            // Answers are small: copied together they cost less than being gathered by the kernel.
+            .writev(false)
+            .serve_connection(TokioIo::new(stream), service.clone());
         let watched = graceful.watch(connection);
         let metrics = Arc::clone(&metrics);
         tokio::spawn(async move {
@@ -130,22 +138,6 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<Ac
     // Its worker registers it with its own runtime.
     let stream = stream.into_std()?;
     Ok(Accepted { stream, slot })
-}
-
-/// The router for bodies as hyper gives them.
-fn tower_service(
-    router: Router,
-) -> impl tower::Service<
-    hyper::Request<hyper::body::Incoming>,
-    Response = axum::response::Response,
-    Error = std::convert::Infallible,
-    Future: Send + 'static,
-> + Clone
-+ Send
-+ 'static {
-    tower::ServiceExt::map_request(router, |request: hyper::Request<hyper::body::Incoming>| {
-        request.map(Body::new)
-    })
 }
 
 #[cfg(test)]

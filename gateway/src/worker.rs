@@ -73,13 +73,14 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         tasks.push(tokio::spawn(of_samples(level).run(received, None)));
         requests
     });
+    let samples_table = settings.events.samples_table.clone();
     let events = EventPath {
         settings: settings.events,
         limits: settings.receive,
         budget: budget.clone(),
         metrics: Arc::clone(&metrics),
         decoders,
-        catalogue: Arc::new(Catalogue::new(sink, Arc::clone(&cache))),
+        catalogue: Arc::new(Catalogue::new(sink, Arc::clone(&cache), samples_table)),
         accumulators: Accumulators::new(of_tables),
     };
     let path = WritePath {

@@ -6,11 +6,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::Request;
+use http_body_util::BodyExt;
+use lanes_gateway::events::{ColumnKind, Table, TableColumn};
 use support::{Memory, simple, start_on};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tower::ServiceExt;
 
 struct Server {
     address: SocketAddr,
@@ -20,7 +25,10 @@ struct Server {
 }
 
 async fn serve(flags: &[&str]) -> Server {
-    let database = Arc::new(Memory::default());
+    serve_on(flags, Arc::default()).await
+}
+
+async fn serve_on(flags: &[&str], database: Arc<Memory>) -> Server {
     let app = start_on(flags, &database);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -58,6 +66,100 @@ async fn a_request_over_a_socket() {
         .unwrap();
     assert!(read_all(&mut stream).await.starts_with("HTTP/1.1 204"));
     assert_eq!(server.database.values("up"), [1.0]);
+}
+
+/// Events over a socket go another way than over the router, and are answered and counted alike.
+#[tokio::test]
+async fn events_over_a_socket_are_answered_and_counted_as_by_the_router() {
+    let database = Arc::new(Memory::default());
+    let column = TableColumn {
+        name: "n".to_owned(),
+        sql_type: "bigint".to_owned(),
+        kind: ColumnKind::Int8,
+        is_not_null: false,
+        has_default: false,
+        is_generated: false,
+    };
+    let table = Table {
+        oid: 7,
+        name: "public.t".to_owned(),
+        columns: vec![column],
+        may_insert: true,
+    };
+    database.tables.lock().insert(table.name.clone(), table);
+    let server = serve_on(&[], database).await;
+    let router = start_on(&[], &server.database).router();
+    let json = "content-type: application/json\r\n";
+    for (line, headers, body, status) in [
+        ("POST /api/v1/events/t", json, "[{\"n\": 1}]", 204),
+        (
+            "POST /api/v1/events/public.t?a=b",
+            json,
+            "[{\"n\": 2}]",
+            204,
+        ),
+        ("POST /api/v1/events/%74", json, "[{\"n\": 3}]", 204),
+        ("POST /api/v1/events/t", json, "[{\"m\": 1}]", 400),
+        ("POST /api/v1/events/t", json, "[{", 400),
+        ("POST /api/v1/events/u", json, "[{\"n\": 1}]", 404),
+        ("POST /api/v1/events/t", "", "[{\"n\": 1}]", 415),
+        (
+            "POST /api/v1/events/t",
+            "content-type: application/json\r\nx-lanes-ack: never\r\n",
+            "[]",
+            400,
+        ),
+        ("POST /api/v1/events/lanes.t", json, "[]", 403),
+        ("GET /api/v1/events/t", json, "", 405),
+        ("POST /api/v1/events/", json, "[]", 404),
+        ("POST /api/v1/events/t/u", json, "[]", 404),
+    ] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let text = format!(
+            "{line} HTTP/1.1\r\nhost: x\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let answer = read_all(&mut stream).await;
+        let (method, path) = line.split_once(' ').unwrap();
+        let mut request = Request::builder().method(method).uri(path);
+        for header in headers.lines() {
+            let (name, value) = header.split_once(": ").unwrap();
+            request = request.header(name, value);
+        }
+        let request = request.body(Body::from(body)).unwrap();
+        let routed = router.clone().oneshot(request).await.unwrap();
+        assert_eq!(routed.status().as_u16(), status, "{line} {body}");
+        let told = routed.into_body().collect().await.unwrap().to_bytes();
+        let (head, told_here) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(
+            head.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{line} {body}: {head}"
+        );
+        assert_eq!(told_here.as_bytes(), &*told, "{line} {body}");
+    }
+    let counted = |text: &str| {
+        text.lines()
+            .filter(|line| {
+                line.starts_with("lanes_gateway_http_requests_total")
+                    || line.contains("_request_duration_seconds_count")
+            })
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let scrape = Request::get("/metrics").body(Body::empty()).unwrap();
+    let by_router = router.oneshot(scrape).await.unwrap();
+    let by_router = by_router.into_body().collect().await.unwrap().to_bytes();
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let scrape = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(scrape).await.unwrap();
+    let here = counted(&read_all(&mut stream).await);
+    assert_eq!(here, counted(&String::from_utf8_lossy(&by_router)));
+    assert!(
+        here.iter()
+            .any(|line| line.contains("/api/v1/events/{table}") && line.contains("204")),
+        "{here:?}"
+    );
 }
 
 #[tokio::test]

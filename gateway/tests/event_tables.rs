@@ -137,6 +137,26 @@ async fn a_privilege_lost_is_forbidden() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_privilege_that_is_missing_is_asked_for_once_a_second() {
+    let (router, database) = begin(&[]);
+    let denied = Table {
+        may_insert: false,
+        ..table(7, "public.t")
+    };
+    put(&database, denied);
+    let calls = || database.describe_calls.load(Ordering::Acquire);
+    for _ in 0..20 {
+        assert_eq!(post(&router, "t", None, ROW).await, 403);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(calls(), 2);
+    put(&database, table(7, "public.t"));
+    tokio::time::sleep(std::time::Duration::from_millis(1_001)).await;
+    assert_eq!(post(&router, "t", None, ROW).await, 204);
+    assert_eq!(calls(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_database_that_does_not_answer_is_503_in_time() {
     let (router, database) = begin(&["--ack-timeout", "2s"]);
     *database.describe_takes.lock() = std::time::Duration::from_secs(60);

@@ -202,22 +202,13 @@ fn both(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Options;
+    use crate::remote_write::data_files::both_forms;
 
     #[test]
     fn the_data_file_fits_and_names_systems_that_there_are() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let definition: Definition = Run::read("remote-write", &options)
-                .unwrap()
-                .definition()
-                .unwrap();
-            let systems = definition.systems.iter().map(String::as_str);
-            assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
-            assert!(systems.count() > 0 && definition.systems.contains(&definition.yardstick));
+        for definition in both_forms::<Definition>("remote-write", |definition| &definition.systems)
+        {
+            assert!(definition.systems.contains(&definition.yardstick));
         }
     }
 }

@@ -22,6 +22,8 @@
 
 pub mod comparison;
 pub mod cost;
+#[cfg(test)]
+mod data_files;
 pub mod phase;
 pub mod ramp;
 pub mod requests;

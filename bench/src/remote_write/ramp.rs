@@ -235,19 +235,12 @@ impl<'a> Climb<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Options;
+    use crate::remote_write::data_files::both_forms;
 
     #[test]
     fn the_data_file_fits_and_names_systems_that_there_are() {
-        for short in [false, true] {
-            let options = Options {
-                short,
-                ..Options::default()
-            };
-            let definition: Definition = Run::read("ramp", &options).unwrap().definition().unwrap();
-            let systems = definition.systems.iter().map(String::as_str);
-            assert!(systems.clone().all(|name| system::SYSTEMS.contains(&name)));
-            assert!(systems.count() > 0 && definition.targets.is_sorted());
+        for definition in both_forms::<Definition>("ramp", |definition| &definition.systems) {
+            assert!(definition.targets.is_sorted());
         }
     }
 }

@@ -90,6 +90,9 @@ pub enum Error {
         /// Checksum of its bytes.
         computed: u32,
     },
+    /// An encoded lane is damaged, or was not written by [`encode_lane`](crate::encoding::encode_lane).
+    #[error("the encoded lane is malformed: {0}")]
+    EncodedLane(&'static str),
     /// A version that this code does not read.
     #[error("image version {version} is not known")]
     Version {

@@ -8,6 +8,7 @@
 //! - [`mod@column`]: a column of one run in private memory, built from rows or from a batch.
 //!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
+//! - [`encoding`]: the bytes of one column of a sealed segment, of which any vector can be decoded alone.
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
 //! - [`zone_map`]: what a few words tell of the values of some rows, so that a scan may skip them.
 //! - [`sort`]: the order of the rows of a sealed part. [`part`]: what a part's segments are and where they lie.
@@ -24,6 +25,7 @@ mod body;
 mod buffer;
 pub mod column;
 mod dictionary;
+pub mod encoding;
 pub mod error;
 pub mod image;
 mod items;

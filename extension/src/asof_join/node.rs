@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 
 use super::history::TieImage;
 use crate::pg::kind::Kind;
-use crate::pg::{ports, tree};
+use crate::pg::{nodes, ports, tree};
 
 /// Stands for a kept column where nobody asks for one.
 pub const NOT_KEPT: i32 = -1;
@@ -145,13 +145,9 @@ impl Node {
         numbers.extend(&self.outputs);
         // SAFETY: lists of their own kinds; a null list is a legal element.
         unsafe {
-            let mut list_of_numbers = std::ptr::null_mut();
-            for number in numbers {
-                list_of_numbers = pg_sys::lappend_int(list_of_numbers, number);
-            }
             tree::list(&[
                 pg_sys::lappend_oid(std::ptr::null_mut(), self.table),
-                list_of_numbers,
+                nodes::integers(&numbers),
                 self.key_expressions,
                 self.bound_expressions,
                 self.table_quals,
@@ -174,8 +170,7 @@ impl Node {
             }
             let part = |index| ports::list_nth::<pg_sys::List>(list, index);
             let table = (*(*part(0)).elements).oid_value;
-            let mut numbers = (0..ports::list_length(part(1)))
-                .map(|index| (*(*part(1)).elements.add(index as usize)).int_value);
+            let mut numbers = nodes::integers_of(part(1)).into_iter();
             let mut next = || numbers.next();
             let flag = |number: i32| number != 0;
             let (time, time_kind) = (next()? as i16, Kind::from_number(next()?)?);

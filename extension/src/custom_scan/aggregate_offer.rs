@@ -2,12 +2,13 @@
 
 use pgrx::pg_sys;
 
+use super::aggregate_state::AggregateState;
 use super::offer::{VECTOR_SHARE, quals};
 use super::own_aggregate::Arrival;
 use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, plan};
+use super::{aggregate_call, node, plan};
 use crate::pg::{nodes, ports, tree};
 
 /// Offers to aggregate a table, or what a join gives its rows.
@@ -87,11 +88,8 @@ pub unsafe fn offer(
         ungrouped_columns((*query).havingQual, keys)?;
         let aggregates = ports::list_length(calls);
 
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        let path = node::path::<AggregateState>(output, target);
         let base = &mut (*path).path;
-        base.pathtype = pg_sys::NodeTag::T_CustomScan;
-        base.parent = output;
-        base.pathtarget = target;
         base.parallel_safe = join.is_none() && (*output).consider_parallel;
         base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
@@ -110,12 +108,10 @@ pub unsafe fn offer(
             + (*target).cost.startup;
         base.total_cost = base.startup_cost
             + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         (*path).custom_private = plan::engine_private(index, keys, calls, filters, join);
         if let Some(join) = join {
             (*path).custom_paths = tree::list(&[join.path]);
         }
-        (*path).methods = plan::aggregate_path_methods();
         pg_sys::add_path(output, path.cast());
         Ok(())
     }

@@ -249,11 +249,12 @@ impl JoinPlan {
                     calls = tree::list(aggregates);
                 }
             }
-            let mut encoded = std::ptr::null_mut();
-            for number in numbers {
-                encoded = pg_sys::lappend(encoded, pg_sys::makeInteger(number).cast());
-            }
-            tree::list(&[encoded, self.table_quals, calls, expressions])
+            tree::list(&[
+                nodes::integers(&numbers),
+                self.table_quals,
+                calls,
+                expressions,
+            ])
         }
     }
 
@@ -267,8 +268,7 @@ impl JoinPlan {
     ) -> JoinPlan {
         // SAFETY: the caller's promise.
         unsafe {
-            let numbers: *mut pg_sys::List = ports::list_nth(encoded, 0);
-            let mut numbers = nodes::list::<pg_sys::Integer>(numbers).map(|node| (*node).ival);
+            let mut numbers = nodes::integers_of(ports::list_nth(encoded, 0)).into_iter();
             let mut next = || numbers.next().unwrap_or_default();
             let table = pg_sys::Oid::from(next() as u32);
             let (time, inner) = (next() as i16, next() != 0);

@@ -132,11 +132,11 @@ impl KeptRows {
         unsafe { pg_sys::MemoryContextSwitchTo(before) };
     }
 
-    /// Stores the next row into a slot; false at the end.
+    /// Writes the next row's values into a slot; false at the end.
     ///
     /// # Safety
     /// `slot` is an empty virtual slot of the table, which is cleared before the next fetch.
-    pub unsafe fn store_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
+    pub unsafe fn write_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
         let Some(&row) = self.rows.get(self.next) else {
             return false;
         };
@@ -151,7 +151,6 @@ impl KeptRows {
             }
             (*slot).tts_tid = tid::from_row(row);
             (*slot).tts_tableOid = self.table;
-            pg_sys::ExecStoreVirtualTuple(slot);
         }
         true
     }

@@ -4,38 +4,16 @@
 //! Of rows of a group that tie, which one wins is not defined in SQL. Here it is the last one in row order if the first
 //! key of the order is descending, the first one otherwise.
 
-use std::ffi::CStr;
-
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
+use super::latest_state::LatestState;
+use super::node::{self, Planned};
 use super::offer::{self, Quals};
 use super::row_plan::RowPlan;
-use super::sort_key::{self, OrderedBy};
-use super::state::Static;
+use super::sort_key;
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, latest_state, require};
+use super::{aggregate_call, require};
 use crate::pg::{nodes, ports};
-
-/// The name of the node.
-pub const NAME: &CStr = c"LanesLatest";
-
-static PATH: Static<pg_sys::CustomPathMethods> = Static(pg_sys::CustomPathMethods {
-    CustomName: NAME.as_ptr(),
-    PlanCustomPath: Some(plan),
-    ReparameterizeCustomPathByChild: None,
-});
-
-static PLAN: Static<pg_sys::CustomScanMethods> = Static(pg_sys::CustomScanMethods {
-    CustomName: NAME.as_ptr(),
-    CreateCustomScanState: Some(latest_state::create),
-});
-
-/// Makes the node known by name.
-pub fn register() {
-    // SAFETY: a static table.
-    unsafe { pg_sys::RegisterCustomScanMethods(&raw const PLAN.0) };
-}
 
 /// Bytes that a group takes, about.
 const GROUP_BYTES: f64 = 150.0;
@@ -102,12 +80,8 @@ pub unsafe fn offer(
             return Err("its groups would not fit in memory (see work_mem)".into());
         }
 
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        let path = node::path::<LatestState>(output, target);
         let base = &mut (*path).path;
-        base.pathtype = pg_sys::NodeTag::T_CustomScan;
-        base.parent = output;
-        base.pathtarget = target;
-        base.parallel_safe = (*output).consider_parallel;
         base.rows = rows;
         let operator = pg_sys::cpu_operator_cost;
         let work = f64::from(ports::list_length(pushed)) * offer::VECTOR_SHARE;
@@ -120,70 +94,29 @@ pub unsafe fn offer(
             + rows * f64::from(ports::list_length(kept)) * operator;
         base.total_cost =
             base.startup_cost + rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        let mut private = std::ptr::null_mut();
-        private = pg_sys::lappend(private, pg_sys::makeInteger((*input).relid as i32).cast());
-        for quals in [pushed, kept] {
-            private = pg_sys::lappend(private, pg_sys::extract_actual_clauses(quals, false).cast());
-        }
-        let (mut group_list, mut key_list, mut flags) = Default::default();
-        let append = |list: &mut *mut pg_sys::List, node: *mut pg_sys::Node| {
-            *list = pg_sys::lappend(*list, node.cast());
+        let remembered = RowPlan {
+            first_pass: 0,
+            pushed: pg_sys::extract_actual_clauses(pushed, false),
+            kept: pg_sys::extract_actual_clauses(kept, false),
+            groups,
+            keys,
+            reasons: std::ptr::null_mut(),
         };
-        groups
-            .iter()
-            .for_each(|group| append(&mut group_list, *group));
-        for key in &keys {
-            append(&mut key_list, key.expression);
-            append(
-                &mut flags,
-                pg_sys::makeInteger(sort_key::to_flags(key.order)).cast(),
-            );
-        }
-        for list in [group_list, key_list, flags] {
-            private = pg_sys::lappend(private, list.cast());
-        }
-        (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
-        (*path).custom_private = private;
-        (*path).methods = &raw const PATH.0;
+        (*path).custom_private = remembered.remembered((*input).relid).of_path();
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn plan(
-    root: *mut pg_sys::PlannerInfo,
-    _relation: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    target: *mut pg_sys::List,
-    _clauses: *mut pg_sys::List,
-    _children: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
-    // SAFETY: the planner's live structures; the path's list is that of `offer`.
+/// Makes the plan of a path.
+///
+/// # Safety
+/// The planner's live structures, and a path made above.
+pub unsafe fn plan(planned: &Planned) {
+    // SAFETY: the caller's promise.
     unsafe {
-        let private = (*path).custom_private;
-        let list = |part| ports::list_nth::<pg_sys::List>(private, part);
-        let index = (*ports::list_nth::<pg_sys::Integer>(private, 0)).ival as u32;
-        let flags = nodes::list::<pg_sys::Integer>(list(5));
-        let keys = nodes::list::<pg_sys::Node>(list(4)).zip(flags);
-        let key = |(expression, flags): (_, *mut pg_sys::Integer)| OrderedBy {
-            expression,
-            order: sort_key::of_flags((*flags).ival),
-        };
-        let scan = nodes::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
-        (*scan).scan.plan.targetlist = target;
-        (*scan).scan.scanrelid = index;
-        (*scan).flags = (*path).flags;
-        (*scan).methods = &raw const PLAN.0;
-        let remembered = RowPlan {
-            first_pass: 0,
-            pushed: list(1),
-            kept: list(2),
-            groups: nodes::list(list(3)).collect(),
-            keys: keys.map(key).collect(),
-            reasons: require::reason_list(root, index, None),
-        };
-        remembered.write(scan);
-        scan.cast()
+        let index = planned.take_over();
+        planned.note_reasons(index, None);
+        (*planned.scan).scan.scanrelid = index;
     }
 }

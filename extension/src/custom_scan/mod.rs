@@ -12,7 +12,8 @@
 //!
 //! The cast, in that order:
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
-//! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations. [`plan`]: from path to plan.
+//! - [`node`]: what every node is: PostgreSQL's callbacks, once, and the methods behind them. [`remembered`]: what plans keep.
+//! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations. [`plan`]: their plans.
 //! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
 //!   [`own_aggregate`]: PostgreSQL's expressions as the engine's. [`names`]: what they are called in messages.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
@@ -25,7 +26,7 @@
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
 //!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
-//! - [`privilege`]: whether the user may execute what the engine computes. [`explain`]: what EXPLAIN says of them. [`state`]: how a node of PostgreSQL's owns a state of ours.
+//! - [`privilege`]: whether the user may execute what the engine computes. [`explain`]: what EXPLAIN says of them.
 //!
 //! *Plan and state are two things.* A plan holds PostgreSQL's own expressions and lists only, so it can be copied and
 //! cached. The engine's expressions are made from them when the first row is asked for: by then parameters have values.
@@ -50,12 +51,14 @@ pub mod kept_rows;
 pub mod latest_plan;
 pub mod latest_state;
 pub mod names;
+pub mod node;
 pub mod number_functions;
 pub mod offer;
 pub mod own_aggregate;
 pub mod plan;
 pub mod privilege;
 pub mod prune;
+pub mod remembered;
 pub mod require;
 pub mod right_side;
 pub mod row_plan;
@@ -63,7 +66,6 @@ pub mod scan_state;
 pub mod settings;
 pub mod shared_scan;
 pub mod sort_key;
-pub mod state;
 pub mod text_quals;
 pub mod text_test;
 pub mod time_join;
@@ -84,10 +86,12 @@ pub mod window_values;
 /// Registers nodes and hooks. Called from `_PG_init`.
 pub fn register() {
     settings::register();
-    plan::register();
-    top_n_plan::register();
-    latest_plan::register();
-    window_plan::register();
+    node::register::<scan_state::ScanState>();
+    node::register::<top_n_state::TopNState>();
+    node::register::<latest_state::LatestState>();
+    node::register::<aggregate_state::AggregateState>();
+    node::register::<time_join_state::JoinState>();
+    node::register::<window_state::WindowState>();
     offer::register();
     require::register();
 }

@@ -6,10 +6,11 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::require::About;
+use super::scan_state::ScanState;
 use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
-use super::{aggregate_offer, latest_plan, plan, require, top_n_plan, window_plan};
+use super::{aggregate_offer, latest_plan, node, require, top_n_plan, window_plan};
 use crate::pg::{nodes, ports};
 use crate::table_am::routine;
 
@@ -322,14 +323,10 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
         }
         let mut translator = Translator::new(Scalars::Unknown);
         let Quals { pushed, kept } = split_quals(root, relation, &mut translator);
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        let path = node::path::<ScanState>(relation, (*relation).reltarget);
         let base = &mut (*path).path;
-        base.pathtype = pg_sys::NodeTag::T_CustomScan;
-        base.parent = relation;
-        base.pathtarget = (*relation).reltarget;
         base.param_info =
             pg_sys::get_baserel_parampathinfo(root, relation, (*relation).lateral_relids);
-        base.parallel_safe = (*relation).consider_parallel;
         base.rows = match base.param_info.is_null() {
             true => (*relation).rows,
             false => (*base.param_info).ppi_rows,
@@ -346,9 +343,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
                 * (pg_sys::cpu_tuple_cost * 0.5
                     + f64::from(ports::list_length(kept)) * pg_sys::cpu_operator_cost
                     + target.per_tuple);
-        (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
         (*path).custom_private = pushed;
-        (*path).methods = plan::scan_path_methods();
         top_n_plan::offer(root, relation, &mut translator, path, pushed, kept);
         offer_parallel_scan(relation, path);
         pg_sys::add_path(relation, path.cast());

@@ -7,6 +7,53 @@ use lanes_columnar::vector::predicate::{Predicate, flip};
 use lanes_columnar::vector::value::Value;
 use lanes_columnar::zone_map::{Bound, Zone};
 use lanes_simd::Comparison;
+use pgrx::pg_sys;
+
+use super::translate::{Translation, Translator};
+
+/// The quals of a table, and what of them zone maps can contradict.
+pub struct Filter {
+    /// In the order in which they are evaluated.
+    pub quals: Vec<Predicate>,
+    pub prunes: Vec<Prune>,
+}
+
+impl Filter {
+    /// # Errors
+    /// Why a qual is none of the engine's.
+    ///
+    /// # Safety
+    /// Live quals.
+    pub unsafe fn of(
+        translator: &mut Translator,
+        quals: impl Iterator<Item = *mut pg_sys::Node>,
+    ) -> Translation<Filter> {
+        // SAFETY: the caller's promise.
+        let quals = unsafe { predicates(translator, quals)? };
+        let mut prunes = Vec::new();
+        for qual in &quals {
+            Prune::of(qual, &mut prunes);
+        }
+        Ok(Filter { quals, prunes })
+    }
+}
+
+/// Quals as the engine's.
+///
+/// # Errors
+/// Why one of them is none.
+///
+/// # Safety
+/// Live quals.
+pub unsafe fn predicates(
+    translator: &mut Translator,
+    quals: impl Iterator<Item = *mut pg_sys::Node>,
+) -> Translation<Vec<Predicate>> {
+    // SAFETY: the caller's promise.
+    quals
+        .map(|qual| unsafe { translator.predicate(qual) })
+        .collect()
+}
 
 /// The column of a value that is one, or one made wider: bounds of the one are bounds of the other.
 fn widened_column(value: &Value) -> Option<usize> {
@@ -33,7 +80,7 @@ pub struct Prune {
 
 impl Prune {
     /// The comparisons that have to hold for a predicate to be TRUE.
-    pub fn of(predicate: &Predicate, found: &mut Vec<Prune>) {
+    fn of(predicate: &Predicate, found: &mut Vec<Prune>) {
         match predicate {
             Predicate::And(parts) => parts.iter().for_each(|part| Prune::of(part, found)),
             Predicate::Compare(comparison, left, right) => {

@@ -9,11 +9,16 @@ use std::cell::{Cell, RefCell};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
+use super::aggregate_state::AggregateState;
+use super::latest_state::LatestState;
+use super::node::Node;
 use super::offer::is_lanes_table;
 use super::plan::EnginePlan;
-use super::row_plan::RowPlan;
+use super::remembered;
+use super::scan_state::ScanState;
 use super::settings::{self, Vectorize};
-use super::{latest_plan, plan, top_n_plan};
+use super::time_join_state::JoinState;
+use super::top_n_state::TopNState;
 use crate::error;
 use crate::pg::{nodes, ports};
 
@@ -253,14 +258,12 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
             pg_sys::NodeTag::T_CustomScan => {
                 let scan = plan.cast::<pg_sys::CustomScan>();
                 let name = std::ffi::CStr::from_ptr((*(*scan).methods).CustomName);
-                let is_whole = name == plan::AGGREGATE_NAME || name == plan::TIME_JOIN_NAME;
-                let (index, reasons) = if name == plan::SCAN_NAME {
-                    ((*scan).scan.scanrelid, (*scan).custom_private)
-                } else if name == top_n_plan::NAME || name == latest_plan::NAME {
-                    ((*scan).scan.scanrelid, RowPlan::of(scan).reasons)
-                } else if is_whole {
-                    let plan = EnginePlan::of(scan);
-                    (plan.index, plan.reasons)
+                let is_whole = name == AggregateState::NAME || name == JoinState::NAME;
+                let is_scan = [ScanState::NAME, TopNState::NAME, LatestState::NAME].contains(&name);
+                let (index, reasons) = if is_whole {
+                    (EnginePlan::of(scan).index, remembered::reasons(scan))
+                } else if is_scan {
+                    ((*scan).scan.scanrelid, remembered::reasons(scan))
                 } else {
                     (0, std::ptr::null_mut())
                 };

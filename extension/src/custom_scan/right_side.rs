@@ -11,14 +11,14 @@ use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
-use lanes_columnar::vector::{Evaluation, EvaluationError};
+use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use lanes_simd::search::is_sorted_i64;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
 use super::join_plan::{JoinPlan, Wanted};
 use super::names::{function_name, type_name};
-use super::prune::Prune;
+use super::prune::Filter;
 use super::translate::{Scalars, Translation, Translator, number_type};
 use super::vector_source::{Counters, VectorSource};
 use crate::pg::kind::Kind;
@@ -28,8 +28,7 @@ use crate::pg::nodes;
 pub struct RightSide {
     table: pg_sys::Oid,
     scalars: Vec<Option<Scalar>>,
-    quals: Vec<Predicate>,
-    prunes: Vec<Prune>,
+    filter: Filter,
     /// The keys, until the join takes them.
     pub keys: Vec<Key>,
     time: Value,
@@ -113,10 +112,7 @@ impl RightSide {
             let column = |column: i16| {
                 number_of(column).map(|number| Value::Column(number, column as usize - 1))
             };
-            let mut quals = Vec::new();
-            for qual in nodes::list::<pg_sys::Node>(plan.table_quals) {
-                quals.push(translator.predicate(qual)?);
-            }
+            let filter = Filter::of(&mut translator, nodes::list(plan.table_quals))?;
             let mut keys = Vec::new();
             for key in &plan.keys {
                 let attribute = key.column as usize - 1;
@@ -139,16 +135,11 @@ impl RightSide {
                     }
                 }
             }
-            let mut prunes = Vec::new();
-            for qual in &quals {
-                Prune::of(qual, &mut prunes);
-            }
             Ok(RightSide {
                 table: plan.table,
                 time: column(plan.time)?,
                 scalars: translator.scalars,
-                quals,
-                prunes,
+                filter,
                 keys,
                 columns,
                 calls,
@@ -205,7 +196,7 @@ impl RightSide {
         let mut latest = i64::MIN;
         let mut in_order = self.time.number() == NumberType::I64;
         let mut is_empty = true;
-        while in_order && scan.source.advance(&self.prunes, &self.scalars) {
+        while in_order && scan.source.advance(&self.filter.prunes, &self.scalars) {
             is_empty = false;
             let zone = scan.source.zone(attribute);
             let ends = zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted));
@@ -253,19 +244,14 @@ impl RightSide {
             return Ok(None);
         };
         loop {
-            if scan.source.is_window_done() || !self.prunes.is_empty() {
+            if scan.source.is_window_done() || !self.filter.prunes.is_empty() {
                 leave_window();
             }
-            let Some(mut selection) = scan.source.next(&self.prunes, &self.scalars) else {
+            let Some(mut selection) = scan.source.next(&self.filter.prunes, &self.scalars) else {
                 break;
             };
             let frame = scan.source.frame(&self.scalars);
-            for qual in &mut self.quals {
-                if selection.is_empty() {
-                    break;
-                }
-                selection = qual.evaluate(&frame, &selection)?.yes;
-            }
+            narrow(&mut self.filter.quals, &frame, &mut selection)?;
             let times = self.time.evaluate(&frame, &selection)?;
             selection = times.valid(&selection);
             if selection.is_empty() {

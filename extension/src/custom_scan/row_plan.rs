@@ -1,13 +1,15 @@
 //! What a plan that gives whole rows remembers: [`LanesTopN`](super::top_n_plan), [`LanesLatest`](super::latest_plan).
 //!
-//! | custom_private | custom_exprs |
+//! | numbers | custom_exprs |
 //! |---|---|
-//! | rows of a first pass, how many pushed quals, kept quals, groups, flags a key, reasons | pushed quals, kept quals, groups, keys |
+//! | rows of a first pass, how many pushed quals, kept quals, groups, then flags a key | pushed quals, kept quals, groups, keys |
 
 use pgrx::pg_sys;
 
+use super::explain::Explain;
+use super::remembered::{self, Remembered};
 use super::sort_key::{self, OrderedBy};
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 
 /// The plan, taken apart.
 pub struct RowPlan {
@@ -26,49 +28,42 @@ pub struct RowPlan {
 }
 
 impl RowPlan {
-    /// Writes all of it into a plan.
+    /// What a path remembers of it; the reasons come with the plan.
     ///
     /// # Safety
-    /// A fresh plan; lists and expressions are live.
-    pub unsafe fn write(&self, scan: *mut pg_sys::CustomScan) {
+    /// Lists and expressions are live.
+    pub unsafe fn remembered(&self, index: u32) -> Remembered {
         // SAFETY: the caller's promise.
         unsafe {
-            let integer = |value: i32| pg_sys::makeInteger(value).cast::<std::ffi::c_void>();
-            let mut flags = std::ptr::null_mut();
+            let keys: Vec<_> = self.keys.iter().map(|key| key.expression).collect();
             let mut expressions = pg_sys::list_concat_copy(self.pushed, self.kept);
-            for group in &self.groups {
-                expressions = pg_sys::lappend(expressions, group.cast());
-            }
-            for key in &self.keys {
-                expressions = pg_sys::lappend(expressions, key.expression.cast());
-                flags = pg_sys::lappend(flags, integer(sort_key::to_flags(key.order)));
-            }
-            let mut private = std::ptr::null_mut();
-            for value in [
+            expressions = pg_sys::list_concat(expressions, tree::list(&self.groups));
+            let mut numbers = vec![
                 self.first_pass,
                 ports::list_length(self.pushed),
                 ports::list_length(self.kept),
                 self.groups.len() as i32,
-            ] {
-                private = pg_sys::lappend(private, integer(value));
+            ];
+            numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
+            Remembered {
+                index,
+                numbers,
+                nodes: std::ptr::null_mut(),
+                expressions: pg_sys::list_concat(expressions, tree::list(&keys)),
+                targets: std::ptr::null_mut(),
             }
-            private = pg_sys::lappend(private, flags.cast());
-            private = pg_sys::lappend(private, self.reasons.cast());
-            (*scan).custom_exprs = expressions;
-            (*scan).custom_private = private;
         }
     }
 
     /// Reads it back. Lists are made in the current memory context.
     ///
     /// # Safety
-    /// `scan` is a plan that was written to.
+    /// A plan that remembers it.
     pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> RowPlan {
         // SAFETY: the caller's promise.
         unsafe {
-            let private = (*scan).custom_private;
-            let integer = |part| (*ports::list_nth::<pg_sys::Integer>(private, part)).ival;
-            let (pushed, kept, groups) = (integer(1), integer(2), integer(3));
+            let numbers = remembered::numbers(scan);
+            let (pushed, kept, groups) = (numbers[1], numbers[2], numbers[3]);
             let part = |from: i32, count: i32| {
                 let rest = pg_sys::list_copy_tail((*scan).custom_exprs, from);
                 pg_sys::list_truncate(rest, count)
@@ -76,19 +71,33 @@ impl RowPlan {
             let mut expressions =
                 nodes::list::<pg_sys::Node>((*scan).custom_exprs).skip((pushed + kept) as usize);
             let found = expressions.by_ref().take(groups as usize).collect();
-            let flags = nodes::list::<pg_sys::Integer>(ports::list_nth(private, 4));
-            let key = |(expression, flags): (_, *mut pg_sys::Integer)| OrderedBy {
+            let key = |(expression, flags): (_, &i32)| OrderedBy {
                 expression,
-                order: sort_key::of_flags((*flags).ival),
+                order: sort_key::of_flags(*flags),
             };
             RowPlan {
-                first_pass: integer(0),
+                first_pass: numbers[0],
                 pushed: part(0, pushed),
                 kept: part(pushed, kept),
                 groups: found,
-                keys: expressions.zip(flags).map(key).collect(),
-                reasons: ports::list_nth(private, 5),
+                keys: expressions.zip(&numbers[4..]).map(key).collect(),
+                reasons: remembered::reasons(scan),
             }
+        }
+    }
+
+    /// What EXPLAIN says of it.
+    ///
+    /// # Safety
+    /// The plan of the node that is explained.
+    pub unsafe fn explain(&self, explain: &Explain) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            explain.expressions(c"Group Key", &self.groups);
+            explain.order(&self.keys);
+            explain.quals(&tree::elements(self.pushed));
+            explain.filter(&tree::elements(self.kept));
+            explain.reasons(self.reasons);
         }
     }
 }

@@ -2,47 +2,41 @@
 //!
 //! A slot gets only the attributes that the plan's target list and remaining quals ask for, straight from the lanes.
 
+use std::ffi::CStr;
 use std::ptr::NonNull;
 
-use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::{Evaluation, narrow};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::prune::Prune;
+use super::explain::Explain;
+use super::node::{self, Node, Planned, Routines};
+use super::prune::Filter;
 use super::shared_scan::SharedScan;
-use super::state::Static;
-use super::translate::{Scalars, Translator};
+use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
-use super::{explain, plan, state};
-use crate::error;
-use crate::pg::{nodes, ports};
+use super::{plan, remembered};
+use crate::pg::nodes;
 use crate::table_am::insert_buffer;
 
-static METHODS: Static<pg_sys::CustomExecMethods> = Static(pg_sys::CustomExecMethods {
-    CustomName: plan::SCAN_NAME.as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(execute),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
-    EstimateDSMCustomScan: Some(estimate_shared),
-    InitializeDSMCustomScan: Some(initialize_shared),
-    ReInitializeDSMCustomScan: Some(reinitialize_shared),
-    InitializeWorkerCustomScan: Some(initialize_worker),
-    ShutdownCustomScan: Some(shutdown),
-    ExplainCustomScan: Some(explain_scan),
-});
+static ROUTINES: Routines = {
+    let mut routines = Routines::of::<ScanState>();
+    routines.execution.EstimateDSMCustomScan = Some(estimate_shared);
+    routines.execution.InitializeDSMCustomScan = Some(initialize_shared);
+    routines.execution.ReInitializeDSMCustomScan = Some(reinitialize_shared);
+    routines.execution.InitializeWorkerCustomScan = Some(initialize_worker);
+    routines.execution.ShutdownCustomScan = Some(shutdown);
+    routines
+};
 
 /// A scan under execution.
 #[derive(Default)]
-struct ScanState {
+pub struct ScanState {
     /// Attributes that the plan asks for, ascending.
     attributes: Vec<usize>,
     /// The pushed quals, for rows that come from elsewhere (`EvalPlanQual`).
     recheck: *mut pg_sys::ExprState,
-    running: Option<Running>,
     counters: Counters,
     passed: u64,
     /// Of a parallel scan: what the participants share, and what was heard from workers.
@@ -51,44 +45,143 @@ struct ScanState {
 }
 
 /// What exists from the first row on.
-struct Running {
+pub struct Running {
     source: VectorSource,
     translator: Translator,
-    quals: Vec<Predicate>,
-    prunes: Vec<Prune>,
+    filter: Filter,
     selection: Selection,
     next: usize,
 }
 
-#[pg_guard]
-pub unsafe extern "C-unwind" fn create(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: static methods.
-    unsafe { state::make::<ScanState>(&raw const METHODS.0) }
+impl Node for ScanState {
+    const NAME: &'static CStr = c"LanesScan";
+    const ROUTINES: &'static Routines = &ROUTINES;
+    const IS_RECHECKED: bool = true;
+    type Running = Running;
+
+    unsafe fn plan(planned: &Planned) {
+        // SAFETY: the planner's live structures.
+        unsafe { plan::plan_scan(planned) }
+    }
+
+    unsafe fn begin(&mut self, node: *mut pg_sys::CustomScanState) {
+        // SAFETY: a node freshly initialised by PostgreSQL.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            self.attributes = begin_table(node, std::ptr::null_mut());
+            self.recheck = pg_sys::ExecInitQual((*scan).custom_exprs, node.cast());
+        }
+    }
+
+    unsafe fn start(&mut self, node: *mut pg_sys::CustomScanState) -> Translation<Running> {
+        // SAFETY: a node in execution.
+        unsafe {
+            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let mut translator = Translator::new(Scalars::Evaluated(&raw mut (*node).ss.ps));
+            let filter = Filter::of(&mut translator, nodes::list((*scan).custom_exprs))?;
+            let snapshot = (*(*node).ss.ps.state).es_snapshot;
+            let relation = (*node).ss.ss_currentRelation;
+            let mut source = VectorSource::begin(relation, snapshot, Vec::new());
+            if let Some(shared) = self.shared {
+                source.share(&raw const (*shared.as_ptr()).taken);
+            }
+            Ok(Running {
+                source,
+                translator,
+                filter,
+                selection: Selection::NONE,
+                next: 0,
+            })
+        }
+    }
+
+    unsafe fn next(
+        &mut self,
+        running: &mut Running,
+        node: *mut pg_sys::CustomScanState,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> Evaluation<bool> {
+        let Some(row) = running.next_row(&mut self.passed)? else {
+            return Ok(false);
+        };
+        // SAFETY: slot and lanes are alive, and the slot has room for all attributes.
+        unsafe {
+            let (outlet, place) = (running.source.outlet(), running.source.place(row));
+            let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+            for &attribute in &self.attributes {
+                (*outlet).read(place, attribute, attribute + 1, values, nulls);
+            }
+            (*slot).tts_tid = running.source.tid(row);
+            (*slot).tts_tableOid = (*(*node).ss.ss_currentRelation).rd_id;
+        }
+        Ok(true)
+    }
+
+    fn recheck(&self) -> *mut pg_sys::ExprState {
+        self.recheck
+    }
+
+    fn note(&mut self, running: &mut Running) {
+        self.counters = running.source.counters;
+    }
+
+    unsafe fn end(running: Running) {
+        running.source.end();
+    }
+
+    unsafe fn explain(&self, explain: &Explain) {
+        // SAFETY: the plan's own lists.
+        unsafe {
+            let quals: Vec<_> = nodes::list((*explain.plan()).custom_exprs).collect();
+            explain.quals(&quals);
+            explain.reasons(remembered::reasons(explain.plan()));
+        }
+        if explain.is_analyze() {
+            explain.counters(&self.counters.plus(&self.of_workers));
+            explain.integer(c"Vector Rows Passed", self.passed);
+        }
+    }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
+impl Running {
+    /// The next row that passes; its place is relative to the source's vector.
+    fn next_row(&mut self, passed: &mut u64) -> Evaluation<Option<usize>> {
+        loop {
+            if let Some(row) = self.selection.next(self.next) {
+                self.next = row + 1;
+                return Ok(Some(row));
+            }
+            let scalars = &self.translator.scalars;
+            let Some(mut selection) = self.source.next(&self.filter.prunes, scalars) else {
+                return Ok(None);
+            };
+            let frame = self.source.frame(scalars);
+            narrow(&mut self.filter.quals, &frame, &mut selection)?;
+            *passed += selection.count() as u64;
+            (self.selection, self.next) = (selection, 0);
+        }
+    }
+}
+
+/// Makes a scan of a table ready: gives the attributes that its plan asks for, ascending, some quals included.
+///
+/// # Safety
+/// A node of ours that scans a table, freshly initialised by PostgreSQL; live quals of its plan.
+pub unsafe fn begin_table(
     node: *mut pg_sys::CustomScanState,
-    _estate: *mut pg_sys::EState,
-    _flags: i32,
-) {
-    // SAFETY: a node of ours, freshly initialised by PostgreSQL.
+    quals: *mut pg_sys::List,
+) -> Vec<usize> {
+    // SAFETY: the caller's promise.
     unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let ours = state::of::<ScanState>(node);
+        let relation = (*node).ss.ss_currentRelation;
         // If this runs in workers, those cannot see what is still gathered in this process.
-        insert_buffer::flush_table((*(*node).ss.ss_currentRelation).rd_id);
-        let descriptor = (*(*node).ss.ss_currentRelation).rd_att;
-        ours.attributes = attributes(scan, std::ptr::null_mut(), descriptor);
-        ours.recheck = pg_sys::ExecInitQual((*scan).custom_exprs, node.cast());
+        insert_buffer::flush_table((*relation).rd_id);
+        attributes((*node).ss.ps.plan.cast(), quals, (*relation).rd_att)
     }
 }
 
 /// The attributes that a plan's own expressions ask for, and some quals.
-///
-/// # Safety
-/// A live plan of a scan of a table with this descriptor.
-pub unsafe fn attributes(
+unsafe fn attributes(
     scan: *mut pg_sys::CustomScan,
     quals: *mut pg_sys::List,
     descriptor: pg_sys::TupleDesc,
@@ -115,139 +208,6 @@ pub unsafe fn attributes(
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn execute(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: a node of ours.
-    unsafe { pg_sys::ExecScan(&raw mut (*node).ss, Some(next), Some(recheck)) }
-}
-
-/// The next row that passes the pushed quals; null at the end.
-#[pg_guard]
-unsafe extern "C-unwind" fn next(node: *mut pg_sys::ScanState) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: `execute` hands over a node of ours; slot and lanes are alive, and the slot has room for all attributes.
-    unsafe {
-        let slot = (*node).ss_ScanTupleSlot;
-        let custom = node.cast::<pg_sys::CustomScanState>();
-        let ours = state::of::<ScanState>(custom);
-        ports::ExecClearTuple(slot);
-        if ours.running.is_none() {
-            let mut running = Running::begin(custom);
-            if let Some(shared) = ours.shared {
-                running
-                    .source
-                    .share(&raw const (*shared.as_ptr()).taken);
-            }
-            ours.running = Some(running);
-        }
-        let Some(running) = &mut ours.running else {
-            return std::ptr::null_mut();
-        };
-        let Some(row) = running.next_row(&mut ours.passed) else {
-            ours.counters = running.source.counters;
-            return std::ptr::null_mut();
-        };
-        ours.counters = running.source.counters;
-        let (outlet, place) = (running.source.outlet(), running.source.place(row));
-        let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-        for &attribute in &ours.attributes {
-            (*outlet).read(place, attribute, attribute + 1, values, nulls);
-        }
-        (*slot).tts_tid = running.source.tid(row);
-        (*slot).tts_tableOid = (*(*node).ss_currentRelation).rd_id;
-        pg_sys::ExecStoreVirtualTuple(slot)
-    }
-}
-
-impl Running {
-    /// Parameters have their values now.
-    unsafe fn begin(node: *mut pg_sys::CustomScanState) -> Running {
-        // SAFETY: a node of ours, in execution.
-        unsafe {
-            let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-            let mut translator = Translator::new(Scalars::Evaluated(&raw mut (*node).ss.ps));
-            let (mut quals, mut prunes) = (Vec::new(), Vec::new());
-            // What translation leaves behind has to live as long as the scan.
-            let context = (*(*node).ss.ps.state).es_query_cxt;
-            let before = pg_sys::MemoryContextSwitchTo(context);
-            for qual in nodes::list::<pg_sys::Node>((*scan).custom_exprs) {
-                let predicate = translator
-                    .predicate(qual)
-                    .unwrap_or_else(|reason| error::unplanned(&reason));
-                Prune::of(&predicate, &mut prunes);
-                quals.push(predicate);
-            }
-            pg_sys::MemoryContextSwitchTo(before);
-            let snapshot = (*(*node).ss.ps.state).es_snapshot;
-            Running {
-                source: VectorSource::begin((*node).ss.ss_currentRelation, snapshot, Vec::new()),
-                translator,
-                quals,
-                prunes,
-                selection: Selection::NONE,
-                next: 0,
-            }
-        }
-    }
-
-    /// The next row that passes; its place is relative to the source's vector.
-    fn next_row(&mut self, passed: &mut u64) -> Option<usize> {
-        loop {
-            if let Some(row) = self.selection.next(self.next) {
-                self.next = row + 1;
-                return Some(row);
-            }
-            let scalars = &self.translator.scalars;
-            let mut selection = self.source.next(&self.prunes, scalars)?;
-            let frame = self.source.frame(scalars);
-            for qual in &mut self.quals {
-                if selection.is_empty() {
-                    break;
-                }
-                match qual.evaluate(&frame, &selection) {
-                    Ok(truth) => selection = truth.yes,
-                    Err(failure) => error::evaluation(failure),
-                }
-            }
-            *passed += selection.count() as u64;
-            (self.selection, self.next) = (selection, 0);
-        }
-    }
-}
-
-/// Whether a row that came from elsewhere passes the pushed quals.
-#[pg_guard]
-unsafe extern "C-unwind" fn recheck(
-    node: *mut pg_sys::ScanState,
-    slot: *mut pg_sys::TupleTableSlot,
-) -> bool {
-    // SAFETY: `execute` hands over a node of ours; the slot is filled.
-    unsafe {
-        // Expressions of this node expect a slot whose values are all there.
-        ports::slot_getallattrs(slot);
-        let context = (*node).ps.ps_ExprContext;
-        (*context).ecxt_scantuple = slot;
-        let ours = state::of::<ScanState>(node.cast());
-        nodes::exec_qual(ours.recheck, context)
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a node of ours; the slot must let go of the lanes before they go.
-    unsafe {
-        stop(node);
-        pg_sys::ExecScanReScan(&raw mut (*node).ss);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a node of ours.
-    unsafe { stop(node) }
-}
-
-#[pg_guard]
 unsafe extern "C-unwind" fn estimate_shared(
     _node: *mut pg_sys::CustomScanState,
     _context: *mut pg_sys::ParallelContext,
@@ -264,7 +224,7 @@ unsafe extern "C-unwind" fn initialize_shared(
     // SAFETY: PostgreSQL allocated what `estimate_shared` asked for, aligned for anything.
     unsafe {
         memory.cast::<SharedScan>().write(SharedScan::default());
-        state::of::<ScanState>(node).shared = NonNull::new(memory.cast());
+        node::state::<ScanState>(node).shared = NonNull::new(memory.cast());
     }
 }
 
@@ -285,7 +245,7 @@ unsafe extern "C-unwind" fn initialize_worker(
     memory: *mut std::ffi::c_void,
 ) {
     // SAFETY: initialised by the leader; it lives as long as the query.
-    unsafe { state::of::<ScanState>(node).shared = NonNull::new(memory.cast()) }
+    unsafe { node::state::<ScanState>(node).shared = NonNull::new(memory.cast()) }
 }
 
 /// The last moment at which what is shared can be used: workers tell what they did, the leader hears it.
@@ -293,7 +253,7 @@ unsafe extern "C-unwind" fn initialize_worker(
 unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
     // SAFETY: a node of ours; what is shared is still there.
     unsafe {
-        let ours = state::of::<ScanState>(node);
+        let ours = node::state::<ScanState>(node);
         let Some(shared) = ours.shared.take() else {
             return;
         };
@@ -304,35 +264,6 @@ unsafe extern "C-unwind" fn shutdown(node: *mut pg_sys::CustomScanState) {
             let (counters, passed) = shared.as_ref().collect();
             ours.of_workers = ours.of_workers.plus(&counters);
             ours.passed += passed;
-        }
-    }
-}
-
-unsafe fn stop(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a node of ours; the slot lets go of the lanes before they go.
-    unsafe {
-        ports::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
-        if let Some(running) = state::of::<ScanState>(node).running.take() {
-            running.source.end();
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn explain_scan(
-    node: *mut pg_sys::CustomScanState,
-    ancestors: *mut pg_sys::List,
-    output: *mut pg_sys::ExplainState,
-) {
-    // SAFETY: a node of ours, and EXPLAIN's live structures.
-    unsafe {
-        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        let ours = state::of::<ScanState>(node);
-        explain::quals(node, (*scan).custom_exprs, ancestors, output);
-        explain::reasons((*scan).custom_private, output);
-        if (*output).analyze {
-            explain::counters(&ours.counters.plus(&ours.of_workers), output);
-            explain::integer(c"Vector Rows Passed", ours.passed, output);
         }
     }
 }

@@ -15,6 +15,7 @@ pub struct SharedScan {
     /// Which segments are taken.
     pub taken: SharedSegments,
     segments: AtomicU64,
+    segments_skipped: AtomicU64,
     vectors: AtomicU64,
     vectors_skipped: AtomicU64,
     rows: AtomicU64,
@@ -31,6 +32,7 @@ impl SharedScan {
     pub fn report(&self, counters: &Counters, passed: u64) {
         for (total, did) in [
             (&self.segments, counters.segments),
+            (&self.segments_skipped, counters.segments_skipped),
             (&self.vectors, counters.vectors),
             (&self.vectors_skipped, counters.vectors_skipped),
             (&self.rows, counters.rows),
@@ -45,6 +47,7 @@ impl SharedScan {
         let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
         let counters = Counters {
             segments: take(&self.segments),
+            segments_skipped: take(&self.segments_skipped),
             vectors: take(&self.vectors),
             vectors_skipped: take(&self.vectors_skipped),
             rows: take(&self.rows),

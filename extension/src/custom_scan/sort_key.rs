@@ -4,7 +4,6 @@ use lanes_columnar::order::{KEYS_MAX, Order, SortKey};
 use pgrx::pg_sys;
 
 use super::translate::{self, Refusal, Translation, Translator};
-use crate::error;
 use crate::pg::{nodes, ports};
 
 /// An expression with the order that is wanted of it.
@@ -147,14 +146,21 @@ pub fn of_flags(flags: i32) -> Order {
 
 /// The engine's keys.
 ///
+/// # Errors
+/// Why a key is none of the engine's.
+///
 /// # Safety
-/// The plan's live expressions, which were translated when it was made.
-pub unsafe fn keys(translator: &mut Translator, ordered_by: &[OrderedBy]) -> Vec<SortKey> {
-    let key = |by: &OrderedBy| SortKey {
-        // SAFETY: the caller's promise.
-        value: unsafe { translator.value(by.expression) }
-            .unwrap_or_else(|reason| error::unplanned(&reason)),
-        order: by.order,
+/// The plan's live expressions.
+pub unsafe fn keys(
+    translator: &mut Translator,
+    ordered_by: &[OrderedBy],
+) -> Translation<Vec<SortKey>> {
+    let key = |by: &OrderedBy| {
+        Ok(SortKey {
+            // SAFETY: the caller's promise.
+            value: unsafe { translator.value(by.expression)? },
+            order: by.order,
+        })
     };
     ordered_by.iter().map(key).collect()
 }

@@ -11,8 +11,10 @@ use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
 use super::join_plan::{Computed, JoinPlan, Wanted};
+use super::node::Node;
+use super::offer;
+use super::time_join_state::JoinState;
 use super::translate::Translation;
-use super::{offer, plan};
 use crate::asof_join::match_shape::{Output, match_shape};
 use crate::asof_join::match_window::match_window;
 use crate::asof_join::plan as asof_plan;
@@ -296,7 +298,10 @@ unsafe fn nested_loop(mut path: *mut pg_sys::Path) -> Option<*mut pg_sys::NestPa
                 }
                 pg_sys::NodeTag::T_CustomPath => {
                     let custom = path.cast::<pg_sys::CustomPath>();
-                    let ours = [asof_plan::path_methods(), plan::time_join_path_methods()];
+                    let ours = [
+                        asof_plan::path_methods(),
+                        &raw const JoinState::ROUTINES.path,
+                    ];
                     if !ours.contains(&(*custom).methods) {
                         return None;
                     }

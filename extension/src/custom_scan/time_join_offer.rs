@@ -1,13 +1,15 @@
-//! Offers `LanesTimeJoin` for the rows of a join by time, and makes its plan.
+//! Offers `LanesTimeJoin` for the rows of a join by time.
 
 use pgrx::pg_sys;
 
 use super::join_plan::number_types;
+use super::node;
 use super::offer::{VECTOR_SHARE, is_lanes_scan, quals};
-use super::plan::{self, engine_private};
+use super::plan::engine_private;
 use super::require::{self, About};
 use super::settings::{self, Vectorize};
 use super::time_join::{self, Sides, TimeJoin};
+use super::time_join_state::JoinState;
 use super::translate::{Scalars, Translation, Translator};
 use crate::asof_join::offer;
 use crate::pg::{nodes, ports, tree};
@@ -157,11 +159,10 @@ unsafe fn offer_rows(
                 false => drop(translator.attribute(output)?),
             }
         }
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        let path = node::path::<JoinState>(joined, (*joined).reltarget);
+        // Who wants more than its columns has them computed above it.
+        (*path).flags = 0;
         let base = &mut (*path).path;
-        base.pathtype = pg_sys::NodeTag::T_CustomScan;
-        base.parent = joined;
-        base.pathtarget = (*joined).reltarget;
         base.parallel_safe = false;
         base.rows = (*nested).jpath.path.rows;
         let filters_count = f64::from(ports::list_length(filters).max(1));
@@ -174,7 +175,6 @@ unsafe fn offer_rows(
         (*path).custom_private =
             engine_private(index, outputs, std::ptr::null_mut(), filters, Some(join));
         (*path).custom_paths = tree::list(&[join.path]);
-        (*path).methods = plan::time_join_path_methods();
         pg_sys::add_path(joined, path.cast());
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! `LanesTimeJoin`: the rows of a lanes table with what a join by time gives them, a slot a row.
 
+use std::ffi::CStr;
+
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::{Number, NumberType};
 use lanes_columnar::vector::predicate::Predicate;
@@ -8,38 +10,21 @@ use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, narrow};
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
+use super::explain::Explain;
 use super::join_stage::JoinStage;
-use super::plan::EnginePlan;
-use super::prune::Prune;
-use super::state::Static;
+use super::node::{Node, Planned, Routines};
+use super::plan::{self, EnginePlan};
+use super::privilege;
+use super::prune::{Filter, predicates};
 use super::translate::{Scalars, Translation, Translator, to_datum};
 use super::vector_source::{Counters, VectorSource};
-use super::{explain, plan, privilege, state};
-use crate::error;
-use crate::pg::{nodes, ports};
 
-static METHODS: Static<pg_sys::CustomExecMethods> = Static(pg_sys::CustomExecMethods {
-    CustomName: plan::TIME_JOIN_NAME.as_ptr(),
-    BeginCustomScan: Some(begin),
-    ExecCustomScan: Some(execute),
-    EndCustomScan: Some(end),
-    ReScanCustomScan: Some(rescan),
-    MarkPosCustomScan: None,
-    RestrPosCustomScan: None,
-    EstimateDSMCustomScan: None,
-    InitializeDSMCustomScan: None,
-    ReInitializeDSMCustomScan: None,
-    InitializeWorkerCustomScan: None,
-    ShutdownCustomScan: None,
-    ExplainCustomScan: Some(explain_join),
-});
+static ROUTINES: Routines = Routines::of::<JoinState>();
 
 /// A join under execution.
 #[derive(Default)]
-struct JoinState {
-    running: Option<Running>,
+pub struct JoinState {
     counters: Counters,
     joined: Option<(Counters, &'static str)>,
     passed: u64,
@@ -57,11 +42,10 @@ enum Output {
 }
 
 /// What exists from the first row on.
-struct Running {
+pub struct Running {
     source: VectorSource,
     translator: Translator,
-    quals: Vec<Predicate>,
-    prunes: Vec<Prune>,
+    filter: Filter,
     join: JoinStage,
     quals_above: Vec<Predicate>,
     outputs: Vec<Output>,
@@ -72,79 +56,26 @@ struct Running {
     nulls: Vec<bool>,
 }
 
-#[pg_guard]
-pub unsafe extern "C-unwind" fn create(_scan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
-    // SAFETY: static methods.
-    unsafe { state::make::<JoinState>(&raw const METHODS.0) }
-}
+impl Node for JoinState {
+    const NAME: &'static CStr = c"LanesTimeJoin";
+    const ROUTINES: &'static Routines = &ROUTINES;
+    type Running = Running;
 
-#[pg_guard]
-unsafe extern "C-unwind" fn begin(
-    node: *mut pg_sys::CustomScanState,
-    _estate: *mut pg_sys::EState,
-    _flags: i32,
-) {
-    // SAFETY: a node of ours, freshly initialised by PostgreSQL.
-    unsafe {
-        let plan = EnginePlan::of((*node).ss.ps.plan.cast());
-        privilege::check_execute(plan.expressions().into_iter());
+    unsafe fn plan(planned: &Planned) {
+        // SAFETY: the planner's live structures. The clauses are among the path's own.
+        unsafe { plan::plan_engine(planned) }
     }
-}
 
-#[pg_guard]
-unsafe extern "C-unwind" fn execute(
-    node: *mut pg_sys::CustomScanState,
-) -> *mut pg_sys::TupleTableSlot {
-    // SAFETY: a node of ours, in execution.
-    unsafe {
-        let ours = state::of::<JoinState>(node);
-        let slot = (*node).ss.ss_ScanTupleSlot;
-        ports::ExecClearTuple(slot);
-        if ours.running.is_none() {
-            let running = Running::begin(node);
-            ours.running = Some(running.unwrap_or_else(|reason| error::unplanned(&reason)));
-        }
-        let Some(running) = &mut ours.running else {
-            return std::ptr::null_mut();
-        };
-        let next = running.next_row(&mut ours.passed);
-        match next {
-            Err(failure) => error::evaluation(failure),
-            Ok(None) => {
-                ours.finish();
-                let result = (*node).ss.ps.ps_ResultTupleSlot;
-                if !result.is_null() {
-                    ports::ExecClearTuple(result);
-                }
-                std::ptr::null_mut()
-            }
-            Ok(Some(row)) => {
-                running.fill(row, slot);
-                pg_sys::ExecStoreVirtualTuple(slot);
-                let context = (*node).ss.ps.ps_ExprContext;
-                pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
-                (*context).ecxt_scantuple = slot;
-                nodes::exec_project((*node).ss.ps.ps_ProjInfo, slot)
-            }
+    unsafe fn begin(&mut self, node: *mut pg_sys::CustomScanState) {
+        // SAFETY: a node freshly initialised by PostgreSQL.
+        unsafe {
+            let plan = EnginePlan::of((*node).ss.ps.plan.cast());
+            privilege::check_execute(plan.expressions().into_iter());
         }
     }
-}
 
-impl JoinState {
-    /// Notes what was done, for EXPLAIN.
-    fn finish(&mut self) {
-        if let Some(running) = &mut self.running {
-            self.counters = running.source.counters;
-            self.bytes = running.join.bytes();
-            self.joined = Some((running.join.end(), running.join.algorithm()));
-        }
-    }
-}
-
-impl Running {
-    /// Parameters have their values now.
-    unsafe fn begin(node: *mut pg_sys::CustomScanState) -> Translation<Running> {
-        // SAFETY: a node of ours, in execution; the table was locked when the plan was made ready.
+    unsafe fn start(&mut self, node: *mut pg_sys::CustomScanState) -> Translation<Running> {
+        // SAFETY: a node in execution; the table was locked when the plan was made ready.
         unsafe {
             let estate = (*node).ss.ps.state;
             let plan = EnginePlan::of((*node).ss.ps.plan.cast());
@@ -152,16 +83,9 @@ impl Running {
             let Some(join) = &plan.join else {
                 return Err("no join".into());
             };
-            // What translation leaves behind has to live as long as the scan.
-            let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
             let state = &raw mut (*node).ss.ps;
             let mut translator = Translator::of_join(Scalars::Evaluated(state), plan.index, join);
-            let (mut quals, mut prunes) = (Vec::new(), Vec::new());
-            for qual in &plan.quals {
-                let predicate = translator.predicate(*qual)?;
-                Prune::of(&predicate, &mut prunes);
-                quals.push(predicate);
-            }
+            let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let mut outputs = Vec::new();
             for column in &plan.keys {
                 outputs.push(if translator.is_given(*column) {
@@ -173,18 +97,13 @@ impl Running {
                     Output::Attribute(translator.attribute(*column)?)
                 });
             }
-            let mut quals_above = Vec::new();
-            for qual in &plan.quals_above {
-                quals_above.push(translator.predicate(*qual)?);
-            }
+            let quals_above = predicates(&mut translator, plan.quals_above.iter().copied())?;
             let join = JoinStage::begin(join, state, &mut translator)?;
-            pg_sys::MemoryContextSwitchTo(before);
             let attributes = (*(*table).rd_att).natts as usize;
             Ok(Running {
                 source: VectorSource::begin(table, (*estate).es_snapshot, Vec::new()),
                 translator,
-                quals,
-                prunes,
+                filter,
                 join,
                 quals_above,
                 outputs,
@@ -196,6 +115,47 @@ impl Running {
         }
     }
 
+    unsafe fn next(
+        &mut self,
+        running: &mut Running,
+        _node: *mut pg_sys::CustomScanState,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> Evaluation<bool> {
+        let next = running.next_row(&mut self.passed)?;
+        if let Some(row) = next {
+            // SAFETY: the node's slot, and a row of the vector under way.
+            unsafe { running.fill(row, slot) }
+        }
+        Ok(next.is_some())
+    }
+
+    fn note(&mut self, running: &mut Running) {
+        self.counters = running.source.counters;
+        self.bytes = running.join.bytes();
+        self.joined = Some((running.join.end(), running.join.algorithm()));
+    }
+
+    unsafe fn end(running: Running) {
+        running.source.end();
+    }
+
+    unsafe fn explain(&self, explain: &Explain) {
+        // SAFETY: the node's plan.
+        unsafe {
+            let plan = EnginePlan::of(explain.plan());
+            explain.table(plan.index);
+            plan.explain(explain);
+        }
+        if explain.is_analyze() {
+            explain.counters(&self.counters);
+            explain.joined(&self.joined);
+            explain.integer(c"Vector Rows Passed", self.passed);
+            explain.kilobytes(c"Memory", self.bytes);
+        }
+    }
+}
+
+impl Running {
     /// The next row of the join, relative to the source's vector.
     fn next_row(&mut self, passed: &mut u64) -> Evaluation<Option<usize>> {
         loop {
@@ -204,11 +164,11 @@ impl Running {
                 return Ok(Some(row));
             }
             let scalars = &self.translator.scalars;
-            let Some(mut selection) = self.source.next(&self.prunes, scalars) else {
+            let Some(mut selection) = self.source.next(&self.filter.prunes, scalars) else {
                 return Ok(None);
             };
             let frame = self.source.frame(scalars);
-            narrow(&mut self.quals, &frame, &mut selection)?;
+            narrow(&mut self.filter.quals, &frame, &mut selection)?;
             if !selection.is_empty() {
                 self.join.find(&frame, &mut selection)?;
                 let given = self.join.operands();
@@ -256,61 +216,6 @@ impl Running {
                     });
                 }
             }
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn rescan(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a node of ours.
-    unsafe { stop(node) }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn end(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a node of ours.
-    unsafe { stop(node) }
-}
-
-unsafe fn stop(node: *mut pg_sys::CustomScanState) {
-    // SAFETY: a node of ours; the slots let go of the lanes before they go.
-    unsafe {
-        let result = (*node).ss.ps.ps_ResultTupleSlot;
-        if !result.is_null() {
-            ports::ExecClearTuple(result);
-        }
-        ports::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
-        let ours = state::of::<JoinState>(node);
-        ours.finish();
-        if let Some(running) = ours.running.take() {
-            running.source.end();
-        }
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn explain_join(
-    node: *mut pg_sys::CustomScanState,
-    ancestors: *mut pg_sys::List,
-    output: *mut pg_sys::ExplainState,
-) {
-    // SAFETY: a node of ours, and EXPLAIN's live structures.
-    unsafe {
-        let plan = EnginePlan::of((*node).ss.ps.plan.cast());
-        explain::table(plan.index, output);
-        if let Some(join) = &plan.join {
-            explain::text(c"Time Join", &join.describe(), output);
-        }
-        explain::expressions(c"Vector Quals", node, &plan.quals, ancestors, output);
-        explain::expressions(c"Join Filter", node, &plan.quals_above, ancestors, output);
-        explain::reasons(plan.reasons, output);
-        let ours = state::of::<JoinState>(node);
-        if (*output).analyze {
-            ours.finish();
-            explain::counters(&ours.counters, output);
-            explain::joined(&ours.joined, output);
-            explain::integer(c"Vector Rows Passed", ours.passed, output);
-            explain::kilobytes(c"Memory", ours.bytes, output);
         }
     }
 }

@@ -4,43 +4,20 @@
 //! stand above it (Limit, Incremental Sort for further keys, Merge Append for partitions, Nested Loop). It is offered
 //! only to queries with a LIMIT, and its cost grows with the passes that more rows take.
 
-use std::ffi::CStr;
-
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
-use super::require::About;
+use super::node::{self, Planned};
+use super::offer;
+use super::require::{self, About};
 use super::row_plan::RowPlan;
-use super::sort_key::{self, OrderedBy};
-use super::state::Static;
+use super::sort_key;
+use super::top_n_state::TopNState;
 use super::translate::Translator;
-use super::{offer, require, top_n_state};
-use crate::pg::{nodes, ports};
-
-/// The name of the node.
-pub const NAME: &CStr = c"LanesTopN";
 
 /// Rows that the first pass keeps at least.
 const FIRST_PASS_MIN: f64 = 64.0;
 /// By how much a pass keeps more than the one before it.
 pub const PASS_GROWTH: usize = 8;
-
-static PATH: Static<pg_sys::CustomPathMethods> = Static(pg_sys::CustomPathMethods {
-    CustomName: NAME.as_ptr(),
-    PlanCustomPath: Some(plan),
-    ReparameterizeCustomPathByChild: None,
-});
-
-static PLAN: Static<pg_sys::CustomScanMethods> = Static(pg_sys::CustomScanMethods {
-    CustomName: NAME.as_ptr(),
-    CreateCustomScanState: Some(top_n_state::create),
-});
-
-/// Makes the node known by name.
-pub fn register() {
-    // SAFETY: a static table.
-    unsafe { pg_sys::RegisterCustomScanMethods(&raw const PLAN.0) };
-}
 
 /// Whether a query wants the first rows only, and gets them as the table has them.
 unsafe fn wants_first_rows(root: *mut pg_sys::PlannerInfo) -> bool {
@@ -100,26 +77,21 @@ pub unsafe fn offer(
         let first_pass = if limit > 0.0 { limit } else { FIRST_PASS_MIN };
         let first_pass = first_pass.clamp(FIRST_PASS_MIN, f64::from(i32::MAX)) as i32;
 
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        let path = node::path::<TopNState>(relation, (*relation).reltarget);
         (*path).path = (*scan).path;
         let base = &mut (*path).path;
         base.pathkeys =
             pg_sys::list_truncate(pg_sys::list_copy((*root).query_pathkeys), keys.len() as i32);
         cost(base, relation, first_pass, keys.len());
-        let (mut expressions, mut flags) = (std::ptr::null_mut(), std::ptr::null_mut());
-        for key in &keys {
-            expressions = pg_sys::lappend(expressions, key.expression.cast());
-            let flag = pg_sys::makeInteger(sort_key::to_flags(key.order));
-            flags = pg_sys::lappend(flags, flag.cast());
-        }
-        let mut private = std::ptr::null_mut();
-        private = pg_sys::lappend(private, pg_sys::makeInteger(first_pass).cast());
-        for part in [pushed, expressions, flags] {
-            private = pg_sys::lappend(private, part.cast());
-        }
-        (*path).flags = (*scan).flags;
-        (*path).custom_private = private;
-        (*path).methods = &raw const PATH.0;
+        let remembered = RowPlan {
+            first_pass,
+            pushed,
+            kept: std::ptr::null_mut(),
+            groups: Vec::new(),
+            keys,
+            reasons: std::ptr::null_mut(),
+        };
+        (*path).custom_private = remembered.remembered((*relation).relid).of_path();
         pg_sys::add_path(relation, path.cast());
     }
 }
@@ -158,51 +130,19 @@ unsafe fn cost(
 /// What a kept row takes beside its values, about.
 const ROW_BYTES: f64 = 150.0;
 
-#[pg_guard]
-unsafe extern "C-unwind" fn plan(
-    root: *mut pg_sys::PlannerInfo,
-    relation: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    target: *mut pg_sys::List,
-    clauses: *mut pg_sys::List,
-    _children: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
-    // SAFETY: the planner's live structures; the path's list is that of `offer`.
+/// Makes the plan of a path.
+///
+/// # Safety
+/// The planner's live structures, and a path made above.
+pub unsafe fn plan(planned: &Planned) {
+    // SAFETY: the caller's promise.
     unsafe {
-        let private = (*path).custom_private;
-        let list = |part| ports::list_nth::<pg_sys::List>(private, part);
-        let (mut kept, mut pushed) = (std::ptr::null_mut(), std::ptr::null_mut());
-        for clause in nodes::list::<pg_sys::RestrictInfo>(clauses) {
-            if (*clause).pseudoconstant {
-                continue;
-            }
-            let list = if pg_sys::list_member_ptr(list(1), clause.cast()) {
-                &mut pushed
-            } else {
-                &mut kept
-            };
-            *list = pg_sys::lappend(*list, (*clause).clause.cast());
-        }
-        let flags = nodes::list::<pg_sys::Integer>(list(3));
-        let keys = nodes::list::<pg_sys::Node>(list(2)).zip(flags);
-        let key = |(expression, flags): (_, *mut pg_sys::Integer)| OrderedBy {
-            expression,
-            order: sort_key::of_flags((*flags).ival),
-        };
-        let scan = nodes::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
-        (*scan).scan.plan.targetlist = target;
-        (*scan).scan.scanrelid = (*relation).relid;
-        (*scan).flags = (*path).flags;
-        let remembered = RowPlan {
-            first_pass: (*ports::list_nth::<pg_sys::Integer>(private, 0)).ival,
-            pushed,
-            kept,
-            groups: Vec::new(),
-            keys: keys.map(key).collect(),
-            reasons: require::reason_list(root, (*relation).relid, None),
-        };
-        remembered.write(scan);
-        (*scan).methods = &raw const PLAN.0;
-        scan.cast()
+        let index = planned.take_over();
+        // The path has the vectorised quals as the planner holds them.
+        let mut plan = RowPlan::of(planned.scan);
+        (plan.pushed, plan.kept) = planned.quals(plan.pushed);
+        planned.remember(&plan.remembered(index));
+        planned.note_reasons(index, None);
+        (*planned.scan).scan.scanrelid = index;
     }
 }

@@ -25,6 +25,8 @@ use crate::table_am::tid;
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
     pub segments: u64,
+    /// Sealed segments that were not read: their zones ruled them out.
+    pub segments_skipped: u64,
     pub vectors: u64,
     pub vectors_skipped: u64,
     pub rows: u64,
@@ -35,6 +37,7 @@ impl Counters {
     pub fn plus(&self, other: &Counters) -> Counters {
         Counters {
             segments: self.segments + other.segments,
+            segments_skipped: self.segments_skipped + other.segments_skipped,
             vectors: self.vectors + other.vectors,
             vectors_skipped: self.vectors_skipped + other.vectors_skipped,
             rows: self.rows + other.rows,
@@ -132,7 +135,7 @@ impl VectorSource {
     /// As [`VectorSource::next`], without a copy of the rows: see [`VectorSource::visible`].
     pub fn advance(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> bool {
         loop {
-            if !self.open && !self.open_window() {
+            if !self.open && !self.open_window(prunes, scalars) {
                 return false;
             }
             let found = if self.backward {
@@ -168,8 +171,17 @@ impl VectorSource {
         self.open && self.range == self.ranges.len()
     }
 
-    fn open_window(&mut self) -> bool {
-        let Some((ranges, window)) = self.scan.next_window(!self.backward) else {
+    fn open_window(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> bool {
+        let zone_maps = self.zone_maps;
+        let rules_out = |zone: &dyn Fn(usize) -> Option<Zone>| {
+            zone_maps
+                && prunes.iter().any(|prune| {
+                    zone(prune.attribute).is_some_and(|zone| prune.rules_out(&zone, scalars))
+                })
+        };
+        let opened = self.scan.next_window(!self.backward, &rules_out).is_some();
+        self.counters.segments_skipped = self.scan.segments_skipped;
+        let Some((ranges, window)) = self.scan.current().filter(|_| opened) else {
             return false;
         };
         self.lanes.clear();

@@ -4,7 +4,6 @@ use lanes_columnar::aggregate::ema::order_key;
 use lanes_columnar::aggregate::{Aggregation, Grouping};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::{Number, NumberType, Scalar};
-use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, Weight, WeightFault, narrow};
@@ -13,7 +12,7 @@ use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
-use super::prune::Prune;
+use super::prune::Filter;
 use super::translate::{Scalars, Translation, Translator, to_scalar};
 use super::vector_source::VectorSource;
 use super::window_plan::{Kind, WindowPlan};
@@ -26,8 +25,7 @@ pub type Time = (bool, i64);
 pub struct WindowInput {
     pub source: VectorSource,
     translator: Translator,
-    quals: Vec<Predicate>,
-    prunes: Vec<Prune>,
+    filter: Filter,
     groups: Aggregation,
     time: Value,
     /// What each function takes: x, and perhaps a time.
@@ -129,12 +127,7 @@ impl WindowInput {
         // SAFETY: the caller's promise.
         unsafe {
             let mut translator = Translator::new(Scalars::Evaluated(state));
-            let (mut quals, mut prunes) = (Vec::new(), Vec::new());
-            for qual in &plan.quals {
-                let predicate = translator.predicate(*qual)?;
-                Prune::of(&predicate, &mut prunes);
-                quals.push(predicate);
-            }
+            let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let mut keys = Vec::new();
             for key in &plan.keys {
                 keys.push(aggregate_call::key(&mut translator, *key)?.0);
@@ -161,8 +154,7 @@ impl WindowInput {
             let input = WindowInput {
                 source: VectorSource::begin(table, (*(*state).state).es_snapshot, Vec::new()),
                 translator,
-                quals,
-                prunes,
+                filter,
                 groups: Aggregation::new(keys, Vec::new()),
                 time,
                 arguments,
@@ -198,10 +190,10 @@ impl WindowInput {
     /// Goes on to the next vector with rows that pass, and reads their times.
     fn next_rows(&mut self) -> Evaluation<bool> {
         let scalars = &self.translator.scalars;
-        while let Some(mut rows) = self.source.next(&self.prunes, scalars) {
+        while let Some(mut rows) = self.source.next(&self.filter.prunes, scalars) {
             ports::CHECK_FOR_INTERRUPTS();
             let frame = self.source.frame(scalars);
-            narrow(&mut self.quals, &frame, &mut rows)?;
+            narrow(&mut self.filter.quals, &frame, &mut rows)?;
             if rows.is_empty() {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! `LanesWindow`: `lanes.ema`, `lanes.delta` and `lanes.rate` over a window of a table's rows; path and plan.
 //!
-//! | custom_private | custom_exprs | custom_scan_tlist |
+//! | numbers | custom_exprs | custom_scan_tlist |
 //! |---|---|---|
 //! | how many columns, functions, quals and partition keys, whether peers have one average | parameters of all expressions | columns, functions, a row of quals, partition keys, time and a column of the table |
 //!
@@ -8,23 +8,18 @@
 //! never returns stands in one row expression, so that no expression of the query's target list is taken for a part of
 //! it; the column at its end, which no target list that is accepted has, says which table it is.
 
-use std::ffi::CStr;
-
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
+use super::aggregate_call;
 use super::names::function_name;
+use super::node;
 use super::offer::{VECTOR_SHARE, quals};
 use super::own_aggregate::is_ours;
-use super::state::Static;
+use super::remembered::{self, Remembered, Targets, table_column, table_of};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, window_state};
-use crate::pg::tree;
-use crate::pg::{nodes, ports};
-
-/// The name of the node.
-pub const NAME: &CStr = c"LanesWindow";
+use super::window_state::WindowState;
+use crate::pg::{nodes, ports, tree};
 
 /// Bytes that a partition takes, about.
 const PARTITION_BYTES: f64 = 150.0;
@@ -36,23 +31,6 @@ const UP_TO_PEERS: u32 = pg_sys::FRAMEOPTION_RANGE
 const UP_TO_ROW: u32 = pg_sys::FRAMEOPTION_ROWS
     | pg_sys::FRAMEOPTION_START_UNBOUNDED_PRECEDING
     | pg_sys::FRAMEOPTION_END_CURRENT_ROW;
-
-static PATH: Static<pg_sys::CustomPathMethods> = Static(pg_sys::CustomPathMethods {
-    CustomName: NAME.as_ptr(),
-    PlanCustomPath: Some(plan),
-    ReparameterizeCustomPathByChild: None,
-});
-
-static PLAN: Static<pg_sys::CustomScanMethods> = Static(pg_sys::CustomScanMethods {
-    CustomName: NAME.as_ptr(),
-    CreateCustomScanState: Some(window_state::create),
-});
-
-/// Makes the node known by name.
-pub fn register() {
-    // SAFETY: a static table.
-    unsafe { pg_sys::RegisterCustomScanMethods(&raw const PLAN.0) };
-}
 
 /// Which function a call is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,11 +156,8 @@ pub unsafe fn offer(
             return Err("its partitions would not fit in memory (see work_mem)".into());
         }
 
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        let path = node::path::<WindowState>(output, target);
         let base = &mut (*path).path;
-        base.pathtype = pg_sys::NodeTag::T_CustomScan;
-        base.parent = output;
-        base.pathtarget = target;
         base.parallel_safe = false;
         base.pathkeys = pg_sys::make_pathkeys_for_sortclauses(root, (*window).orderClause, targets);
         base.rows = (*input).rows;
@@ -195,26 +170,26 @@ pub unsafe fn offer(
         let each = (keys.len() + calls.len()) as f64 * operator;
         base.total_cost = base.startup_cost
             + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + each + (*target).cost.per_tuple);
-        let mut hidden = filters.clone();
-        hidden.extend(&keys);
-        hidden.push(time);
         let counts = [columns.len(), calls.len(), filters.len(), keys.len()];
-        let mut private = std::ptr::null_mut();
-        for value in counts
-            .into_iter()
-            .chain([usize::from(plain == UP_TO_PEERS)])
-        {
-            private = pg_sys::lappend(private, pg_sys::makeInteger(value as i32).cast());
+        let mut numbers: Vec<i32> = counts.iter().map(|count| *count as i32).collect();
+        numbers.push(i32::from(plain == UP_TO_PEERS));
+        let index = (*input).relid;
+        let mut hidden = filters;
+        hidden.extend(&keys);
+        hidden.extend([time, table_column(index)]);
+        let mut targets = Targets::new();
+        for expression in columns.iter().chain(&calls) {
+            targets.push(*expression);
         }
-        let mut parts = std::ptr::null_mut();
-        parts = pg_sys::lappend(parts, private.cast());
-        for list in [&columns, &calls, &hidden] {
-            parts = pg_sys::lappend(parts, tree::list(list).cast());
-        }
-        let index = pg_sys::makeInteger((*input).relid as i32);
-        (*path).flags = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
-        (*path).custom_private = pg_sys::lappend(parts, index.cast());
-        (*path).methods = &raw const PATH.0;
+        targets.push(row_of(&hidden));
+        let remembered = Remembered {
+            index,
+            numbers,
+            nodes: std::ptr::null_mut(),
+            expressions: targets.parameters,
+            targets: targets.entries,
+        };
+        (*path).custom_private = remembered.of_path();
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
@@ -287,53 +262,16 @@ unsafe fn time(
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn plan(
-    _root: *mut pg_sys::PlannerInfo,
-    _relation: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    target: *mut pg_sys::List,
-    _clauses: *mut pg_sys::List,
-    _children: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
-    // SAFETY: the planner's live structures; the path's list is that of `offer`.
+/// A row of expressions.
+unsafe fn row_of(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
+    // SAFETY: the planner's live expressions.
     unsafe {
-        let parts = (*path).custom_private;
-        let list = |part| ports::list_nth::<pg_sys::List>(parts, part);
-        let index = (*ports::list_nth::<pg_sys::Integer>(parts, 4)).ival;
-        let (mut entries, mut parameters) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let mut append = |expression: *mut pg_sys::Node| {
-            let number = ports::list_length(entries) as i16 + 1;
-            let none = std::ptr::null_mut();
-            let entry = pg_sys::makeTargetEntry(expression.cast(), number, none, false);
-            entries = pg_sys::lappend(entries, entry.cast());
-            nodes::parameters(expression, &mut parameters);
-        };
-        for expression in nodes::list(list(1)).chain(nodes::list(list(2))) {
-            append(expression);
-        }
-        let table = pg_sys::makeVar(
-            index,
-            pg_sys::TableOidAttributeNumber as i16,
-            pg_sys::OIDOID,
-            -1,
-            pg_sys::InvalidOid,
-            0,
-        );
-        let hidden = nodes::make::<pg_sys::RowExpr>(pg_sys::NodeTag::T_RowExpr);
-        (*hidden).args = pg_sys::lappend(pg_sys::list_copy(list(3)), table.cast());
-        (*hidden).row_typeid = pg_sys::RECORDOID;
-        (*hidden).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
-        (*hidden).location = -1;
-        append(hidden.cast());
-        let scan = nodes::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
-        (*scan).scan.plan.targetlist = target;
-        (*scan).flags = (*path).flags;
-        (*scan).custom_scan_tlist = entries;
-        (*scan).custom_exprs = parameters;
-        (*scan).custom_private = list(0);
-        (*scan).methods = &raw const PLAN.0;
-        scan.cast()
+        let row = nodes::make::<pg_sys::RowExpr>(pg_sys::NodeTag::T_RowExpr);
+        (*row).args = tree::list(expressions);
+        (*row).row_typeid = pg_sys::RECORDOID;
+        (*row).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;
+        (*row).location = -1;
+        row.cast()
     }
 }
 
@@ -367,8 +305,8 @@ impl WindowPlan {
     pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> WindowPlan {
         // SAFETY: the caller's promise.
         unsafe {
-            let private = (*scan).custom_private;
-            let count = |part| (*ports::list_nth::<pg_sys::Integer>(private, part)).ival as usize;
+            let numbers = remembered::numbers(scan);
+            let count = |part: usize| numbers[part] as usize;
             let mut entries = nodes::list::<pg_sys::TargetEntry>((*scan).custom_scan_tlist)
                 .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
             let columns = entries.by_ref().take(count(0)).collect();
@@ -386,7 +324,7 @@ impl WindowPlan {
                 keys,
                 time,
                 peers: count(4) != 0,
-                index: (*table.cast::<pg_sys::Var>()).varno as u32,
+                index: table_of(table),
             }
         }
     }

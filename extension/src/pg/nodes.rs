@@ -28,6 +28,30 @@ pub unsafe fn make<T>(tag: pg_sys::NodeTag) -> *mut T {
     }
 }
 
+/// Numbers as a list that PostgreSQL can copy and print.
+pub fn integers(numbers: &[i32]) -> *mut pg_sys::List {
+    let mut list = std::ptr::null_mut();
+    for number in numbers {
+        // SAFETY: a list of integers, or none yet.
+        list = unsafe { pg_sys::lappend_int(list, *number) };
+    }
+    list
+}
+
+/// The numbers of such a list.
+///
+/// # Safety
+/// A list made by [`integers`].
+pub unsafe fn integers_of(list: *const pg_sys::List) -> Vec<i32> {
+    // SAFETY: the caller's promise; a null list has no elements.
+    unsafe {
+        let element = |index| (*(*list).elements.add(index)).int_value;
+        (0..ports::list_length(list) as usize)
+            .map(element)
+            .collect()
+    }
+}
+
 /// A string as a node.
 pub fn string(text: &str) -> *mut pg_sys::Node {
     let text = std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default();

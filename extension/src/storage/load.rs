@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::rc::Rc;
 
 use lanes_columnar::arena::{Position, Relation, RelationKey, RunEntry};
@@ -16,7 +17,7 @@ use lanes_columnar::kind::LaneKind;
 use lanes_columnar::limits::{segment_first_row, segment_rows_max};
 use pgrx::pg_sys;
 
-use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE};
+use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE, FLAG_SEALED};
 use super::part::Parts;
 use super::{data_page, metapage::Meta};
 use crate::error;
@@ -310,14 +311,16 @@ impl Shape {
     }
 }
 
-/// Decodes one whole run, appending to `columns`. The rows of a dead run are NULLs: nobody sees them.
+/// Decodes rows of one run, appending to `columns`: any of a sealed one, else all. The rows of a dead run are NULLs:
+/// nobody sees them.
 ///
 /// # Safety
 /// `relation` is the open lanes table that the run belongs to; `strategy` is null or live.
-pub unsafe fn decode_run(
+unsafe fn decode_run(
     relation: pg_sys::Relation,
     shape: &Shape,
     run: &RunEntry,
+    rows: Range<usize>,
     strategy: pg_sys::BufferAccessStrategy,
     columns: &mut [Column],
 ) {
@@ -325,7 +328,8 @@ pub unsafe fn decode_run(
     // SAFETY: the caller's promise.
     unsafe {
         if run.flags & FLAG_DEAD == 0 {
-            let Err(failure) = try_decode_run(relation, shape, run, strategy, columns) else {
+            let decoded = try_decode_run(relation, shape, run, rows.clone(), strategy, columns);
+            let Err(failure) = decoded else {
                 return;
             };
             // VACUUM may have found it dead, and reused its blocks, since the caller read its entry.
@@ -336,7 +340,7 @@ pub unsafe fn decode_run(
     }
     for column in columns {
         column.truncate(before);
-        column.push_repeated(None, run.rows as usize);
+        column.push_repeated(None, rows.len());
     }
 }
 
@@ -344,6 +348,7 @@ unsafe fn try_decode_run(
     relation: pg_sys::Relation,
     shape: &Shape,
     run: &RunEntry,
+    rows: Range<usize>,
     strategy: pg_sys::BufferAccessStrategy,
     columns: &mut [Column],
 ) -> Result<(), String> {
@@ -374,14 +379,13 @@ unsafe fn try_decode_run(
         ));
     }
     for (index, column) in columns.iter_mut().enumerate() {
-        image
-            .decode(
-                index,
-                shape.kinds[index],
-                shape.missing[index].as_deref(),
-                column,
-            )
-            .map_err(|e| format!("column {}: {e}", index + 1))?;
+        let (kind, missing) = (shape.kinds[index], shape.missing[index].as_deref());
+        let decoded = if run.flags & FLAG_SEALED != 0 {
+            image.decode_range(index, kind, missing, rows.clone(), column)
+        } else {
+            image.decode(index, kind, missing, column)
+        };
+        decoded.map_err(|e| format!("column {}: {e}", index + 1))?;
     }
     Ok(())
 }
@@ -485,8 +489,13 @@ pub unsafe fn decode_rows(
         }
     };
     let first = runs.first_ending_after(from);
+    // Of a sealed run, only the rows that are wanted are decoded.
+    let rows_of = |run: &RunEntry| match run.flags & FLAG_SEALED {
+        0 => (run.first_row, run.end_row()),
+        _ => (run.first_row.max(from), run.end_row().min(to)),
+    };
     let first_row = if first < runs.len() {
-        runs.get(first).first_row.min(from)
+        rows_of(&runs.get(first)).0.min(from)
     } else {
         from
     };
@@ -496,10 +505,12 @@ pub unsafe fn decode_rows(
         if run.first_row >= to {
             break;
         }
-        pad(&mut columns, run.first_row - next);
+        let (start, end) = rows_of(&run);
+        pad(&mut columns, start - next);
+        let rows = (start - run.first_row) as usize..(end - run.first_row) as usize;
         // SAFETY: the caller's promise.
-        unsafe { decode_run(relation, shape, &run, strategy, &mut columns) };
-        next = run.first_row + run.rows as u64;
+        unsafe { decode_run(relation, shape, &run, rows, strategy, &mut columns) };
+        next = end;
     }
     pad(&mut columns, to.saturating_sub(next));
     DecodedRows { first_row, columns }

@@ -323,11 +323,6 @@ impl Parts {
         &self.live
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.live.is_empty()
-    }
-
     /// What an entry should be once all scans are over that began before those parts of which `is_past` holds.
     pub fn settle(&self, old: &PartEntry, is_past: impl Fn(u32) -> bool) -> PartEntry {
         let mut new = *old;

@@ -16,6 +16,8 @@
 //! Memory: the range's columns once, and one segment more; [`Limits`] bounds the range by that.
 
 use lanes_columnar::column::Column;
+use lanes_columnar::encoding::key_starts;
+use lanes_columnar::image;
 use lanes_columnar::limits::{SEGMENT_ROWS, segment_of};
 use lanes_columnar::part::{PartIndex, SealedSegment};
 use lanes_columnar::sort::{same_keys, sort_rows};
@@ -107,7 +109,11 @@ unsafe fn seal_range(
         );
         debug_assert_eq!(decoded.first_row, range.first_row);
         let mut rows = range.rows.clone();
-        let keys: Vec<&Column> = order.keys.iter().map(|&key| &decoded.columns[key]).collect();
+        let keys: Vec<&Column> = order
+            .keys
+            .iter()
+            .map(|&key| &decoded.columns[key])
+            .collect();
         if !keys.is_empty() {
             sort_rows(&keys, &mut rows);
             if order.dedup {
@@ -115,7 +121,12 @@ unsafe fn seal_range(
             }
         }
         let space = SpaceLock::share(relation);
-        let segments = write_segments(relation, range, &decoded.columns, &rows);
+        // The last key is mostly time: a series is what the others have in common.
+        let series = match order.keys.split_last() {
+            Some((_, [])) | None => &[],
+            Some((_, series)) => series,
+        };
+        let segments = write_segments(relation, range, &decoded.columns, &rows, series);
         drop(decoded);
         let written = write_index(relation, &PartIndex { segments });
         let count = rows.len() as u64;
@@ -144,6 +155,7 @@ unsafe fn write_segments(
     range: &Range,
     columns: &[Column],
     rows: &[u32],
+    series: &[usize],
 ) -> Vec<SealedSegment> {
     let mut segments = Vec::new();
     let (mut row, mut left) = (range.first_row, rows);
@@ -160,8 +172,9 @@ unsafe fn write_segments(
             }
         });
         let zones = zones.collect();
-        let mut image = Vec::new();
-        if let Err(failure) = lanes_columnar::image::encode(&gathered, here.len(), &mut image) {
+        let series: Vec<&Column> = series.iter().map(|&key| &gathered[key]).collect();
+        let (starts, mut image) = (key_starts(&series), Vec::new());
+        if let Err(failure) = image::encode_sealed(&gathered, here.len(), &starts, &mut image) {
             error::too_large(
                 &format!("the rows do not fit into one segment: {failure}"),
                 "Set lanes.seal_memory lower, so that fewer rows are sealed together.",
@@ -261,10 +274,8 @@ unsafe fn swap(
         };
         let generation = add_part(relation, meta, &mut entry);
         drop(tombstones);
-        if !is_private {
-            if let Some(earlier) = content.runs.cached() {
-                hand_over(relation, earlier, meta.generation, generation, Some(range));
-            }
+        if let Some(earlier) = content.runs.cached() {
+            hand_over(relation, earlier, meta.generation, generation, Some(range));
         }
         true
     }
@@ -334,6 +345,10 @@ pub unsafe fn hand_over(
         return;
     };
     let covered = sealed.map(|range| segment_of(range.first_row)..=segment_of(range.end_row - 1));
-    let is_kept = |segment: &u32| covered.as_ref().is_none_or(|covered| !covered.contains(segment));
+    let is_kept = |segment: &u32| {
+        covered
+            .as_ref()
+            .is_none_or(|covered| !covered.contains(segment))
+    };
     later.adopt_segments(earlier, (0..=segment_of(last_row)).filter(is_kept));
 }

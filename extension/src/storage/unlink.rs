@@ -49,8 +49,9 @@ impl Chain {
             }
             Chain::Tombstones => (0..tombstone::count(bytes))
                 .all(|i| tombstone::entry(bytes, i).kind == tombstone::kind::VOID),
-            Chain::Parts => (0..part::count(bytes))
-                .all(|i| part::entry(bytes, i).flags & part::FLAG_DEAD != 0),
+            Chain::Parts => {
+                (0..part::count(bytes)).all(|i| part::entry(bytes, i).flags & part::FLAG_DEAD != 0)
+            }
         }
     }
 }

@@ -151,12 +151,12 @@ unsafe extern "C-unwind" fn scan_begin(
         (*descriptor).base.rs_key = keys;
         (*descriptor).base.rs_flags = flags;
         (*descriptor).base.rs_parallel = parallel;
+        let scan = Scan::begin(relation, snapshot, parallel.cast::<ParallelState>());
+        if flags & pg_sys::ScanOptions::SO_TYPE_TIDSCAN != 0 {
+            scan.name_rows();
+        }
         let state = ScanState {
-            scan: Some(Scan::begin(
-                relation,
-                snapshot,
-                parallel.cast::<ParallelState>(),
-            )),
+            scan: Some(scan),
             analyze: AnalyzeBlock::default(),
             sample: SampleBlock::default(),
             rows_returned: 0,
@@ -255,9 +255,7 @@ unsafe extern "C-unwind" fn parallelscan_reinitialize(
     parallel: pg_sys::ParallelTableScanDesc,
 ) {
     // SAFETY: initialised above; no participant is scanning now.
-    unsafe {
-        (*parallel.cast::<ParallelState>()).segments.restart()
-    }
+    unsafe { (*parallel.cast::<ParallelState>()).segments.restart() }
 }
 
 #[pg_guard]

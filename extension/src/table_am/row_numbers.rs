@@ -52,18 +52,18 @@ impl Drop for Reading {
 }
 
 /// Keeps the numbers of rows as they are until the transaction ends, if this backend has locked the table in a mode that
-/// allows it to change or lock rows.
+/// allows it to change or lock rows. Whether it has.
 ///
 /// # Safety
 /// `relation` is open.
-pub unsafe fn keep_if_changing(relation: pg_sys::Relation) {
+pub unsafe fn keep_if_changing(relation: pg_sys::Relation) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        let changes =
-            pg_sys::CheckRelationLockedByMe(relation, pg_sys::RowShareLock as i32, true);
+        let changes = pg_sys::CheckRelationLockedByMe(relation, pg_sys::RowShareLock as i32, true);
         if changes {
             keep(relation);
         }
+        changes
     }
 }
 
@@ -87,9 +87,8 @@ pub unsafe fn keep(relation: pg_sys::Relation) {
 pub unsafe fn check(relation: pg_sys::Relation, meta: &Meta) {
     // SAFETY: the caller's promise.
     let table = unsafe { (*relation).rd_id };
-    let is_stale = |(other, sealings): &(pg_sys::Oid, u64)| {
-        *other == table && *sealings != meta.sealings
-    };
+    let is_stale =
+        |(other, sealings): &(pg_sys::Oid, u64)| *other == table && *sealings != meta.sealings;
     if OPEN.with_borrow(|open| open.iter().any(is_stale)) {
         error::raise(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
 use super::reader::{Content, Reader, Window};
@@ -17,7 +18,7 @@ use super::tid;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
 use crate::pg::{ports, snapshot};
-use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN, FLAG_SEALED};
 use crate::storage::load::Shape;
 
 /// Consecutive visible rows of one run.
@@ -28,6 +29,9 @@ pub struct Range {
     pub xmin: u32,
     pub cmin: u32,
 }
+
+/// Whether no row with these zones, by attribute, is wanted.
+pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
 
 /// A segment that a scan is in.
 struct OpenSegment {
@@ -95,6 +99,8 @@ pub struct Scan {
     /// Of a parallel scan.
     shared: *const SharedSegments,
     reading: Reading,
+    /// Sealed segments that were left unread.
+    pub segments_skipped: u64,
 }
 
 impl Scan {
@@ -116,6 +122,7 @@ impl Scan {
                 snapshot: (!snapshot.is_null()).then(|| Snapshot::new(snapshot)),
                 serializable: !snapshot.is_null()
                     && ports::serializable_check_needed(relation, snapshot),
+                segments_skipped: 0,
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 shared: if parallel.is_null() {
@@ -123,6 +130,21 @@ impl Scan {
                 } else {
                     &raw const (*parallel).segments
                 },
+            }
+        }
+    }
+
+    /// Says that rows are named by their numbers: see [`row_numbers::check`].
+    ///
+    /// # Safety
+    /// As for [`Scan::begin`].
+    pub unsafe fn name_rows(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if row_numbers::keep_if_changing(self.reader.relation)
+                && let Some(meta) = self.reader.meta()
+            {
+                row_numbers::check(self.reader.relation, meta);
             }
         }
     }
@@ -205,11 +227,21 @@ impl Scan {
         };
     }
 
-    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end.
-    pub fn next_window(&mut self, forward: bool) -> Option<(&[Range], &Window)> {
-        if !self.enter_next_segment(forward) {
+    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end. Sealed ones
+    /// that are ruled out by what their parts' indexes say are left without being read.
+    pub fn next_window(
+        &mut self,
+        forward: bool,
+        rules_out: RulesOut<'_>,
+    ) -> Option<(&[Range], &Window)> {
+        if !self.enter_next_segment(forward, Some(rules_out)) {
             return None;
         }
+        self.current()
+    }
+
+    /// The visible rows of the segment that is open, and the window on it.
+    pub fn current(&self) -> Option<(&[Range], &Window)> {
         match &self.place {
             Place::In(open) => Some((&open.ranges, &open.window)),
             Place::BeforeFirst | Place::AfterLast => None,
@@ -227,7 +259,7 @@ impl Scan {
     /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible.
     pub fn open_rows(&mut self, from: u64, to: u64) -> bool {
         let bounds = std::mem::replace(&mut self.bounds, (from, to));
-        let open = self.open_segment(segment_of(from));
+        let open = self.open_segment(segment_of(from), None);
         self.bounds = bounds;
         let found = open.is_some();
         self.place = open.map_or(Place::BeforeFirst, |open| Place::In(Box::new(open)));
@@ -300,10 +332,10 @@ impl Scan {
                 }
             }
         }
-        self.enter_next_segment(forward)
+        self.enter_next_segment(forward, None)
     }
 
-    fn enter_next_segment(&mut self, forward: bool) -> bool {
+    fn enter_next_segment(&mut self, forward: bool, rules_out: Option<RulesOut<'_>>) -> bool {
         let end = self.reader.end_row().min(self.bounds.1);
         if end <= self.bounds.0 {
             self.place = if forward {
@@ -331,7 +363,7 @@ impl Scan {
                 return false;
             }
             ports::CHECK_FOR_INTERRUPTS();
-            if let Some(mut open) = self.open_segment(candidate as u32) {
+            if let Some(mut open) = self.open_segment(candidate as u32, rules_out) {
                 if forward {
                     open.row = open.ranges[0].from;
                 } else {
@@ -355,7 +387,11 @@ impl Scan {
         if forward { from + 1 } else { from - 1 }
     }
 
-    fn open_segment(&mut self, segment: u32) -> Option<OpenSegment> {
+    fn open_segment(
+        &mut self,
+        segment: u32,
+        rules_out: Option<RulesOut<'_>>,
+    ) -> Option<OpenSegment> {
         let start = segment_first_row(segment).max(self.bounds.0);
         let end = (segment_first_row(segment) + segment_rows_max(segment) as u64)
             .min(self.bounds.1)
@@ -373,6 +409,12 @@ impl Scan {
             end,
         );
         let (from, to) = (ranges.first()?.from, ranges.last()?.to);
+        if let Some(rules_out) = rules_out
+            && self.is_ruled_out(&ranges, rules_out)
+        {
+            self.segments_skipped += 1;
+            return None;
+        }
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
         let window = unsafe { Window::open(&self.reader, self.reader.content.as_ref()?, from, to) };
         Some(OpenSegment {
@@ -381,6 +423,31 @@ impl Scan {
             window,
             range: 0,
             row: 0,
+        })
+    }
+}
+
+impl Scan {
+    /// Whether all of these rows are sealed, and their zones rule them out.
+    fn is_ruled_out(&self, ranges: &[Range], rules_out: RulesOut<'_>) -> bool {
+        let (relation, Some(content)) = (self.reader.relation, &self.reader.content) else {
+            return false;
+        };
+        let mut judged = 0;
+        ranges.iter().all(|range| {
+            // Rows that were deleted part the ranges of one run.
+            if range.to <= judged {
+                return true;
+            }
+            let Some((_, run)) = content.run_of(range.from) else {
+                return false;
+            };
+            judged = run.end_row();
+            let zone = |attribute: usize| {
+                // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
+                unsafe { content.parts.zone(relation, run.first_row, attribute) }
+            };
+            run.flags & FLAG_SEALED != 0 && rules_out(&zone)
         })
     }
 }
@@ -529,11 +596,14 @@ pub unsafe fn fetch(
         if (*raw).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
             ports::PredicateLockRelation(relation, raw);
         }
-        row_numbers::keep_if_changing(relation);
+        let changes = row_numbers::keep_if_changing(relation);
         let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
         let Some(mut content) = reader.content.take() else {
             return false;
         };
+        if changes {
+            row_numbers::check(relation, &content.meta);
+        }
         let snapshot = snapshot::Snapshot::new(raw);
         let Some(run) = visible_row(&mut content, &snapshot, row) else {
             return false;

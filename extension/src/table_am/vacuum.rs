@@ -30,9 +30,9 @@ use crate::storage::directory::{self, FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::{self, META_BLOCK, Meta};
 use crate::storage::part::{self, PartEntry, Parts};
-use crate::storage::{reclaim, seal, seal_plan};
 use crate::storage::tombstone::{self, Tombstone, kind};
 use crate::storage::unlink::{self, Chain};
+use crate::storage::{reclaim, seal, seal_plan};
 
 /// (entry of its page, its number in the whole directory, new flags)
 type RunChange = (usize, u32, u32);
@@ -354,7 +354,9 @@ unsafe fn void_tombstones_of_dead_rows(
                 for run in entries {
                     // Of a covered run's rows, the part's have the numbers now.
                     let is_covered = parts.of_row(run.first_row).is_some();
-                    if !is_covered && new_flags.get(&number).copied().unwrap_or(run.flags) & FLAG_DEAD != 0 {
+                    if !is_covered
+                        && new_flags.get(&number).copied().unwrap_or(run.flags) & FLAG_DEAD != 0
+                    {
                         dead.push((run.first_row, run.first_row + run.rows as u64));
                     }
                     number += 1;

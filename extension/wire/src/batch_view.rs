@@ -63,6 +63,11 @@ impl<'a> BatchView<'a> {
         Ok(BatchView { rows, columns })
     }
 
+    /// The view of a batch whose columns were checked before.
+    pub(crate) fn of_verified(rows: usize, columns: Vec<ColumnView<'a>>) -> Self {
+        Self { rows, columns }
+    }
+
     /// Number of rows, at most [`limits::ROWS_MAX`].
     pub fn rows(&self) -> usize {
         self.rows

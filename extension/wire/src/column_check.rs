@@ -231,10 +231,7 @@ fn first_broken<const N: usize>(
 }
 
 fn check_timestamps(values: &[[u8; 8]], validity: Option<&Bitmap<'_>>) -> Result<(), ColumnError> {
-    let rule = |value: &[u8; 8]| {
-        let value = i64::from_le_bytes(*value);
-        value >= limits::TIMESTAMP_MICROSECONDS_MIN || value == limits::TIMESTAMP_NEGATIVE_INFINITY
-    };
+    let rule = |value: &[u8; 8]| limits::is_storable_timestamp(i64::from_le_bytes(*value));
     match first_broken(values, validity, rule) {
         None => Ok(()),
         Some(row) => Err(ColumnError::TimestampRange { row }),
@@ -242,12 +239,7 @@ fn check_timestamps(values: &[[u8; 8]], validity: Option<&Bitmap<'_>>) -> Result
 }
 
 fn check_dates(values: &[[u8; 4]], validity: Option<&Bitmap<'_>>) -> Result<(), ColumnError> {
-    let rule = |value: &[u8; 4]| {
-        let value = i32::from_le_bytes(*value);
-        (limits::DATE_DAYS_MIN..=limits::DATE_DAYS_MAX).contains(&value)
-            || value == limits::DATE_NEGATIVE_INFINITY
-            || value == limits::DATE_INFINITY
-    };
+    let rule = |value: &[u8; 4]| limits::is_storable_date(i32::from_le_bytes(*value));
     match first_broken(values, validity, rule) {
         None => Ok(()),
         Some(row) => Err(ColumnError::DateRange { row }),

@@ -12,6 +12,7 @@
 //! | | `vector` | [`Bitmap`], [`Items`], [`Codes`]: views of checked vectors |
 //! | | `column_check` | the rules that one column keeps |
 //! | | `batch_view` | [`BatchView`]: a whole verified batch |
+//! | kept for later | `verified_batch` | [`VerifiedBatch`]: a batch with its bytes, checked once |
 //! | proof | `exercise` | reads all that a view offers; for fuzzing and property tests |
 //!
 //! `limits` holds the bounds, `column_type` the types, `error` the two error types, and `schema/batch.fbs` the schema.
@@ -60,6 +61,8 @@ mod column_check;
 mod table;
 mod vector;
 
+mod verified_batch;
+
 mod exercise;
 
 pub use batch_build::BatchBuilder;
@@ -70,3 +73,4 @@ pub use column_type::ColumnType;
 pub use error::{BatchError, BuildError, ColumnError};
 pub use exercise::exercise;
 pub use vector::{Bitmap, Codes, Items};
+pub use verified_batch::VerifiedBatch;

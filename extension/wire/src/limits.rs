@@ -44,6 +44,19 @@ pub const DATE_NEGATIVE_INFINITY: i32 = i32::MIN;
 /// `infinity` as a date.
 pub const DATE_INFINITY: i32 = i32::MAX;
 
+/// Whether PostgreSQL can hold a timestamp, in microseconds since the Unix epoch: a finite one of its range, or an infinity.
+pub const fn is_storable_timestamp(microseconds: i64) -> bool {
+    // What lies past the greatest finite one is `infinity` alone.
+    microseconds >= TIMESTAMP_MICROSECONDS_MIN || microseconds == TIMESTAMP_NEGATIVE_INFINITY
+}
+
+/// Whether PostgreSQL can hold a date, in days since the Unix epoch: a finite one of its range, or an infinity.
+pub const fn is_storable_date(days: i32) -> bool {
+    DATE_DAYS_MIN <= days && days <= DATE_DAYS_MAX
+        || days == DATE_NEGATIVE_INFINITY
+        || days == DATE_INFINITY
+}
+
 // A code is at most four bytes and an end offset is a u32, so neither can overflow within these bounds.
 const _: () = assert!(ROWS_MAX < u32::MAX as usize);
 const _: () = assert!(BATCH_BYTES_MAX < u32::MAX as usize);

@@ -29,6 +29,11 @@ impl<'a> Bitmap<'a> {
         self.rows
     }
 
+    /// The bytes of all bits.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The bit of `row`; false past the end.
     #[inline]
     pub fn get(&self, row: usize) -> bool {
@@ -95,6 +100,16 @@ impl<'a> Items<'a> {
     /// Bytes of all items together.
     pub fn bytes_total(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// The end offsets, as they lie.
+    pub(crate) fn ends_bytes(&self) -> &'a [u8] {
+        self.ends.as_flattened()
+    }
+
+    /// The bytes of all items.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     #[inline]

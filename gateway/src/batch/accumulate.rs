@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep_until, timeout, timeout_at};
 
 use super::payload::Payload;
@@ -61,6 +61,8 @@ impl<S: Sink> Accumulator<S> {
         let mut next = None;
         let mut took = Duration::ZERO;
         let mut rest_from = None;
+        // Of a batch that is back, for the next one.
+        let mut kept = None;
         loop {
             let first = match next.take() {
                 Some(first) => Some(first),
@@ -70,8 +72,12 @@ impl<S: Sink> Accumulator<S> {
             let mut batch = Batch::of(first);
             let aged = sleep_until(clock::now() + self.limits.age_max);
             tokio::pin!(aged);
-            let rest = (REST * took).min(self.limits.age_max);
-            let rested = sleep_until(rest_from.map_or_else(clock::now, |from| from + rest));
+            // Those that came back while nothing waited.
+            while let Some(sent) = on_their_way.try_join_next() {
+                note(sent, &mut took, &mut kept);
+            }
+            let rest = |took: Duration| (REST * took).min(self.limits.age_max);
+            let rested = sleep_until(rest_from.map_or_else(clock::now, |from| from + rest(took)));
             tokio::pin!(rested);
             let mut is_rested = rest_from.is_none();
             // One for the batch: a new one would stand behind all others in the slots' queue.
@@ -94,7 +100,14 @@ impl<S: Sink> Accumulator<S> {
                         Some(pending) => next = Some(pending),
                         None => is_last = true,
                     },
-                    Some(sent) = on_their_way.join_next() => took = sent.unwrap_or_default(),
+                    Some(sent) = on_their_way.join_next() => {
+                        note(sent, &mut took, &mut kept);
+                        // Nothing may have left for being rested while that was on its way.
+                        if let Some(from) = rest_from {
+                            rested.as_mut().reset(from + rest(took));
+                            is_rested = false;
+                        }
+                    }
                     slot = &mut slot, if may_leave => break slot,
                     () = &mut rested, if !is_rested => is_rested = true,
                     () = &mut aged, if !is_old => is_old = true,
@@ -107,14 +120,25 @@ impl<S: Sink> Accumulator<S> {
             sender.note_wait(waited);
             let left_at = clock::now();
             rest_from = (batch.requests.len() >= BUSY_REQUESTS).then_some(left_at);
+            let mut joiner = kept.take().unwrap_or_default();
             on_their_way.spawn(async move {
-                sender.send(batch.requests).await;
+                sender.send(batch.requests, &mut joiner).await;
                 drop(slot);
-                clock::now() - left_at
+                let took = clock::now() - left_at;
+                P::trim(&mut joiner);
+                (took, joiner)
             });
         }
         // Whoever still waits for an answer is served before this ends.
         let _ = timeout_at(clock::now() + END_PATIENCE, on_their_way.join_all()).await;
+    }
+}
+
+/// Takes note of a batch that is back: how long it took, and what it leaves to the next one. Of one whose task failed, nothing is known.
+fn note<J>(sent: Result<(Duration, J), JoinError>, took: &mut Duration, kept: &mut Option<J>) {
+    match sent {
+        Ok((duration, joiner)) => (*took, *kept) = (duration, Some(joiner)),
+        Err(_) => *took = Duration::ZERO,
     }
 }
 

@@ -194,6 +194,26 @@ async fn after_many_requests_the_next_batch_waits_for_more_of_them() {
     );
 }
 
+/// How long the rest after a batch is, is learned from that batch, whether it is back before the next request comes or after.
+#[tokio::test(start_paused = true)]
+async fn the_rest_is_that_of_the_batch_before() {
+    for first_after in [1, 3] {
+        let mut running = start(Duration::from_millis(2), 1000, 2);
+        for _ in 0..=BUSY_REQUESTS {
+            running.request(0).await;
+        }
+        sleep(Duration::from_millis(first_after)).await;
+        running.request(0).await;
+        sleep(Duration::from_millis(4 - first_after)).await;
+        running.request(0).await;
+        assert_eq!(
+            running.finish().await,
+            [(0, BUSY_REQUESTS + 1), (0, 2)],
+            "{first_after}"
+        );
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn while_the_database_is_busy_the_batch_grows_up_to_its_bound() {
     let mut running = start(Duration::from_secs(1), 4, 1);

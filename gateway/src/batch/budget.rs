@@ -74,9 +74,7 @@ impl Reservation {
             .as_ref()
             .map_or(0, OwnedSemaphorePermit::num_permits);
         if wanted < held {
-            if let Some(permit) = &mut self.permit {
-                drop(permit.split(held - wanted));
-            }
+            self.shrink(bytes);
         } else if wanted > held {
             let more = u32::try_from(wanted - held).map_err(|_| Overloaded)?;
             let acquired = match Arc::clone(&budget.permits).try_acquire_many_owned(more) {
@@ -95,6 +93,21 @@ impl Reservation {
             }
         }
         Ok(())
+    }
+
+    /// Gives back what this reservation holds over `bytes`, rounded up; whether it covers them.
+    pub fn shrink(&mut self, bytes: usize) -> bool {
+        let wanted = bytes.div_ceil(PERMIT_BYTES);
+        let held = self
+            .permit
+            .as_ref()
+            .map_or(0, OwnedSemaphorePermit::num_permits);
+        if wanted < held
+            && let Some(permit) = &mut self.permit
+        {
+            drop(permit.split(held - wanted));
+        }
+        wanted <= held
     }
 
     /// Gives this reservation back, then takes one of `bytes`, rounded up, in one step.

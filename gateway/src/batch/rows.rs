@@ -3,7 +3,7 @@
 use lanes_wire::{BuildError, ColumnSource, ValuesSource};
 use prometheus::IntCounter;
 
-use super::payload::Payload;
+use super::payload::{JOINED_BYTES_KEPT, Payload};
 use super::series_cache::SeriesId;
 use crate::observe::Metrics;
 
@@ -47,25 +47,53 @@ impl Rows {
         self.values.extend_from_slice(&other.values);
     }
 
+    /// Drops the rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.timestamps_us.clear();
+        self.series.clear();
+        self.values.clear();
+    }
+
     /// Bytes held.
     pub fn heap_bytes(&self) -> usize {
         self.timestamps_us.capacity() * 8 + self.series.capacity() * 4 + self.values.capacity() * 8
     }
 }
 
+/// Rows of many requests, and the batch that they become.
+#[derive(Debug, Default)]
+pub struct RowsJoiner {
+    rows: Rows,
+    batch: Vec<u8>,
+}
+
 impl Payload for Rows {
+    type Joiner = RowsJoiner;
+
     fn rows(&self) -> usize {
         self.len()
     }
 
     /// Columns `ts`, `series` and `value`.
-    fn encode(payloads: &[&Self], out: &mut Vec<u8>) -> Result<(), BuildError> {
+    fn encode<'a>(
+        payloads: &[&'a Self],
+        joiner: &'a mut RowsJoiner,
+    ) -> Result<&'a [u8], BuildError> {
+        let RowsJoiner { rows: all, batch } = joiner;
         if let [alone] = payloads {
-            return encode_one(alone, out);
+            encode_one(alone, batch)?;
+        } else {
+            all.clear();
+            payloads.iter().for_each(|rows| all.extend(rows));
+            encode_one(all, batch)?;
         }
-        let mut all = Rows::default();
-        payloads.iter().for_each(|rows| all.extend(rows));
-        encode_one(&all, out)
+        Ok(batch)
+    }
+
+    fn trim(joiner: &mut RowsJoiner) {
+        if joiner.batch.capacity() > JOINED_BYTES_KEPT {
+            *joiner = RowsJoiner::default();
+        }
     }
 
     fn stored(metrics: &Metrics) -> &IntCounter {
@@ -99,9 +127,9 @@ mod tests {
         let mut rows = Rows::default();
         rows.push(1_700_000_000_000_000, 7, stale);
         rows.push(-1, i32::MAX, -0.0);
-        let mut bytes = Vec::new();
-        Rows::encode(&[&rows], &mut bytes).unwrap();
-        let view = BatchView::verify(&bytes).unwrap();
+        let mut joiner = RowsJoiner::default();
+        let bytes = Rows::encode(&[&rows], &mut joiner).unwrap();
+        let view = BatchView::verify(bytes).unwrap();
         assert_eq!(view.rows(), 2);
         let columns: Vec<(&str, ColumnType)> = view
             .columns()
@@ -125,9 +153,9 @@ mod tests {
         first.push(1, 1, 1.0);
         second.push(2, 2, 2.0);
         second.push(3, 3, 3.0);
-        let mut bytes = Vec::new();
-        Rows::encode(&[&first, &second], &mut bytes).unwrap();
-        let view = BatchView::verify(&bytes).unwrap();
+        let mut joiner = RowsJoiner::default();
+        let bytes = Rows::encode(&[&first, &second], &mut joiner).unwrap();
+        let view = BatchView::verify(bytes).unwrap();
         let series = view.columns()[1].values().arrays::<4>().unwrap();
         assert_eq!(series.as_flattened(), [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]);
     }
@@ -141,8 +169,8 @@ mod tests {
         ] {
             rows.push(milliseconds * 1000, 1, 0.0);
         }
-        let mut bytes = Vec::new();
-        Rows::encode(&[&rows], &mut bytes).unwrap();
-        assert!(BatchView::verify(&bytes).is_ok());
+        let mut joiner = RowsJoiner::default();
+        let bytes = Rows::encode(&[&rows], &mut joiner).unwrap();
+        assert!(BatchView::verify(bytes).is_ok());
     }
 }

@@ -78,18 +78,17 @@ impl<S: Sink> Sender<S> {
     }
 
     /// Sends requests of one target; returns when each is answered.
-    pub async fn send<P: Payload>(&self, requests: Vec<Pending<P>>) {
+    pub async fn send<P: Payload>(&self, requests: Vec<Pending<P>>, joiner: &mut P::Joiner) {
         let Some(target) = requests.first().map(|request| request.target) else {
             return;
         };
         let mut work = vec![group_of(join(requests), target)];
-        let mut batch = Vec::new();
         while let Some(mut group) = work.pop() {
             drop_abandoned(&mut group.members);
             if group.members.is_empty() {
                 continue;
             }
-            match self.attempt(&group, &mut batch).await {
+            match self.attempt(&group, joiner).await {
                 Ok(rows) => {
                     P::stored(&self.metrics).inc_by(rows as u64);
                     answer(group.members, &Ok(Stored::Now));
@@ -124,10 +123,11 @@ impl<S: Sink> Sender<S> {
     async fn attempt<P: Payload>(
         &self,
         group: &Group<P>,
-        batch: &mut Vec<u8>,
+        joiner: &mut P::Joiner,
     ) -> Result<usize, SinkError> {
         let payloads: Vec<&P> = group.members.iter().map(|member| &member.payload).collect();
-        P::encode(&payloads, batch).map_err(|error| SinkError::Refused(error.to_string()))?;
+        let batch =
+            P::encode(&payloads, joiner).map_err(|error| SinkError::Refused(error.to_string()))?;
         let rows: usize = payloads.iter().map(|payload| payload.rows()).sum();
         drop(payloads);
         let digests: Vec<Digest> = group

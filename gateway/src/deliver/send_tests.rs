@@ -7,6 +7,7 @@ use lanes_wire::{BatchView, ColumnType};
 use parking_lot::Mutex;
 
 use super::*;
+use crate::batch::rows::RowsJoiner;
 use crate::batch::{Rows, SeriesId};
 use crate::deliver::{Health, Registered};
 use crate::events::Table;
@@ -137,7 +138,7 @@ async fn send(database: &Arc<Database>, numbers: &[u8]) -> Vec<Outcome> {
         AckLevel::Wal,
         Arc::new(Metrics::new()),
     );
-    sender.send(requests).await;
+    sender.send(requests, &mut RowsJoiner::default()).await;
     let mut outcomes = Vec::new();
     for answer in answers {
         outcomes.push(answer.await.expect("every request is answered"));
@@ -245,7 +246,7 @@ async fn a_request_that_nobody_awaits_is_not_sent() {
         AckLevel::Wal,
         Arc::new(Metrics::new()),
     )
-    .send(vec![gone, here])
+    .send(vec![gone, here], &mut RowsJoiner::default())
     .await;
     assert_eq!(answer.await.unwrap(), Ok(Stored::Now));
     assert_eq!(sorted_rows(&database), [2]);
@@ -260,7 +261,8 @@ async fn while_one_call_hangs_nothing_is_acknowledged() {
         AckLevel::Wal,
         Arc::new(Metrics::new()),
     );
-    let sending = tokio::spawn(async move { sender.send(vec![pending]).await });
+    let sending =
+        tokio::spawn(async move { sender.send(vec![pending], &mut RowsJoiner::default()).await });
     assert!(
         tokio::time::timeout(Duration::from_secs(60), answer)
             .await
@@ -294,7 +296,7 @@ async fn an_outcome_that_is_unknown_is_told_and_not_tried_again() {
         AckLevel::Wal,
         Arc::new(Metrics::new()),
     );
-    sender.send(vec![pending]).await;
+    sender.send(vec![pending], &mut RowsJoiner::default()).await;
     assert!(matches!(answer.await, Ok(Err(Fault::Unavailable(_)))));
     assert_eq!(*database.calls.lock(), 1);
 }

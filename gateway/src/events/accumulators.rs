@@ -1,10 +1,11 @@
 //! An accumulator for each table, columns and level in use, opened by the first request and ended by a minute without.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 use super::event_batch::EventBatch;
 use crate::batch::accumulate::Accumulator;
@@ -36,7 +37,29 @@ impl<S: Sink> Accumulators<S> {
 
     /// Hands a request to its accumulator. Must be called on a runtime.
     pub async fn send(&self, pending: Pending<EventBatch>, level: AckLevel) {
-        let mut pending = pending;
+        if let Some(pending) = self.try_send(pending, level) {
+            // Rare, and large: it has a place of its own.
+            Box::pin(self.send_in_turn(pending, level)).await;
+        }
+    }
+
+    /// The request back, if its accumulator is not open or takes none just now.
+    fn try_send(
+        &self,
+        pending: Pending<EventBatch>,
+        level: AckLevel,
+    ) -> Option<Pending<EventBatch>> {
+        let open = self.open.lock();
+        let Some(requests) = open.get(&(pending.target, level)) else {
+            return Some(pending);
+        };
+        match requests.try_send(pending) {
+            Ok(()) => None,
+            Err(TrySendError::Full(back) | TrySendError::Closed(back)) => Some(back),
+        }
+    }
+
+    async fn send_in_turn(&self, mut pending: Pending<EventBatch>, level: AckLevel) {
         loop {
             let requests = self.open(pending.target, level);
             match requests.send(pending).await {

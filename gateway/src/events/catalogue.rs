@@ -2,12 +2,13 @@
 //!
 //! A description older than [`FRESH`] is still used, and asked for again beside the requests; older than [`STALE`] it is asked for first.
 //! A batch that does not fit is held against a description made after it arrived before it is refused, and a table that PostgreSQL finds
-//! changed is forgotten. So a changed table is seen at once by whom it concerns, and nobody else waits.
+//! changed is forgotten. So a changed table is seen at once by whom it concerns, and nobody else waits. A table that the gateway's role may
+//! not insert into is remembered for [`DENIED`], so that senders who do not mind the answer cost PostgreSQL nothing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hashbrown::{Equivalent, HashMap};
 use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 
@@ -18,6 +19,7 @@ use crate::deliver::{Sink, SinkError};
 
 const FRESH: Duration = Duration::from_secs(5);
 const STALE: Duration = Duration::from_secs(60);
+const DENIED: Duration = Duration::from_secs(1);
 /// Names remembered; past them all are forgotten.
 const TABLES_MAX: usize = 10_000;
 
@@ -26,16 +28,56 @@ pub struct Catalogue<S> {
     sink: Arc<S>,
     /// Knows the registry generation: with the database all its tables change.
     cache: Arc<SeriesCache>,
-    tables: Mutex<HashMap<String, Entry>>,
+    /// The table of samples: `schema.table`, quoted where SQL wants it.
+    samples_table: String,
+    tables: Mutex<HashMap<Name, Entry>>,
     /// One question at a time: whoever waits finds the answer when its turn comes.
     asking: tokio::sync::Mutex<()>,
     /// And one beside them for descriptions that age, so that requests do not wait behind those, nor sessions grow in number.
     refreshing: tokio::sync::Mutex<()>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Name {
+    schema: Box<str>,
+    table: Box<str>,
+}
+
+/// A name that is looked for; its hash is that of [`Name`].
+#[derive(Hash)]
+struct NameRef<'a> {
+    schema: &'a str,
+    table: &'a str,
+}
+
+impl Equivalent<Name> for NameRef<'_> {
+    fn equivalent(&self, name: &Name) -> bool {
+        *self.schema == *name.schema && *self.table == *name.table
+    }
+}
+
+impl From<&NameRef<'_>> for Name {
+    fn from(name: &NameRef<'_>) -> Self {
+        Self {
+            schema: name.schema.into(),
+            table: name.table.into(),
+        }
+    }
+}
+
+/// What events find under a name.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// A table that takes them.
+    Open(Arc<Table>),
+    /// One that the gateway's role may not insert into.
+    Denied(Arc<Table>),
+    /// The table of samples.
+    Samples,
+}
+
 struct Entry {
-    table: Arc<Table>,
+    found: Found,
     described_at: Instant,
     generation: u64,
     is_being_asked: bool,
@@ -43,10 +85,11 @@ struct Entry {
 
 impl<S: Sink> Catalogue<S> {
     /// Knows nothing yet.
-    pub fn new(sink: Arc<S>, cache: Arc<SeriesCache>) -> Self {
+    pub fn new(sink: Arc<S>, cache: Arc<SeriesCache>, samples_table: String) -> Self {
         Self {
             sink,
             cache,
+            samples_table,
             tables: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
@@ -58,6 +101,17 @@ impl<S: Sink> Catalogue<S> {
         self.cache.generation()
     }
 
+    /// The table of this schema and name, if it has been described, `now` is no long time after that, and `not_before` is before it.
+    pub fn known(
+        self: &Arc<Self>,
+        schema: &str,
+        table: &str,
+        not_before: Option<Instant>,
+        now: Instant,
+    ) -> Option<Found> {
+        self.known_as(&NameRef { schema, table }, not_before, now)
+    }
+
     /// The table of this schema and name, described after `not_before`; `None` if there is none.
     ///
     /// # Errors
@@ -65,19 +119,26 @@ impl<S: Sink> Catalogue<S> {
     pub async fn find(
         self: &Arc<Self>,
         schema: &str,
-        name: &str,
+        table: &str,
         not_before: Option<Instant>,
-    ) -> Result<Option<Arc<Table>>, SinkError> {
-        let key = format!("{schema}.{name}");
+    ) -> Result<Option<Found>, SinkError> {
+        let name = NameRef { schema, table };
         let now = clock::now();
-        if let Some(known) = self.known(&key, not_before, now) {
+        if let Some(known) = self.known_as(&name, not_before, now) {
             return Ok(Some(known));
+        }
+        if self
+            .samples_table
+            .strip_prefix(schema)
+            .is_some_and(|rest| rest.strip_prefix('.').is_some_and(|rest| rest == table))
+        {
+            return Ok(Some(Found::Samples));
         }
         let _turn = self.asking.lock().await;
-        if let Some(known) = self.known(&key, not_before.or(Some(now)), now) {
+        if let Some(known) = self.known_as(&name, not_before.or(Some(now)), now) {
             return Ok(Some(known));
         }
-        self.ask(schema, name, key).await
+        self.ask(&name).await
     }
 
     /// Creates a table unless there is one.
@@ -96,64 +157,74 @@ impl<S: Sink> Catalogue<S> {
     }
 
     /// A description good enough; one that ages is asked for again by a task of its own.
-    fn known(
+    fn known_as(
         self: &Arc<Self>,
-        key: &str,
+        name: &NameRef<'_>,
         not_before: Option<Instant>,
         now: Instant,
-    ) -> Option<Arc<Table>> {
+    ) -> Option<Found> {
         let mut tables = self.tables.lock();
-        let entry = tables.get_mut(key)?;
+        let entry = tables.get_mut(name)?;
         let age = now.saturating_duration_since(entry.described_at);
         if entry.generation != self.cache.generation() {
             tables.clear();
             return None;
         }
-        if age > STALE || not_before.is_some_and(|instant| entry.described_at <= instant) {
+        let (fresh, stale) = match &entry.found {
+            Found::Denied(_) => (DENIED, DENIED),
+            Found::Open(_) | Found::Samples => (FRESH, STALE),
+        };
+        if age > stale || not_before.is_some_and(|instant| entry.described_at <= instant) {
             return None;
         }
-        if age > FRESH && !entry.is_being_asked {
+        if age > fresh && !entry.is_being_asked {
             entry.is_being_asked = true;
-            let (catalogue, key) = (Arc::clone(self), key.to_owned());
-            tokio::spawn(async move {
-                let _turn = catalogue.refreshing.lock().await;
-                if let Some((schema, name)) = key.split_once('.') {
-                    // An error is noted by the sink; the next request asks again.
-                    if catalogue.ask(schema, name, key.clone()).await.is_err() {
-                        catalogue.tables.lock().remove(&key);
-                    }
-                }
-            });
+            let (catalogue, name) = (Arc::clone(self), Name::from(name));
+            tokio::spawn(async move { catalogue.ask_again(&name).await });
         }
-        Some(Arc::clone(&entry.table))
+        Some(entry.found.clone())
     }
 
-    async fn ask(
-        &self,
-        schema: &str,
-        name: &str,
-        key: String,
-    ) -> Result<Option<Arc<Table>>, SinkError> {
+    async fn ask_again(&self, name: &Name) {
+        let _turn = self.refreshing.lock().await;
+        let Name { schema, table } = name;
+        // An error is noted by the sink; the next request asks again.
+        if self.ask(&NameRef { schema, table }).await.is_err() {
+            self.tables.lock().remove(name);
+        }
+    }
+
+    async fn ask(&self, name: &NameRef<'_>) -> Result<Option<Found>, SinkError> {
         let (described_at, generation) = (clock::now(), self.cache.generation());
-        let table = self.sink.describe(schema, name).await?.map(Arc::new);
+        let described = self.sink.describe(name.schema, name.table).await?;
+        let found = described.map(|table| self.judged(table));
         let mut tables = self.tables.lock();
-        match &table {
-            // A privilege that is missing is granted soon, and looked for by whoever comes next.
-            Some(table) if table.may_insert => {
+        match &found {
+            Some(found) => {
                 if tables.len() >= TABLES_MAX {
                     tables.clear();
                 }
-                let table = Arc::clone(table);
                 let entry = Entry {
-                    table,
+                    found: found.clone(),
                     described_at,
                     generation,
                     is_being_asked: false,
                 };
-                tables.insert(key, entry);
+                tables.insert(Name::from(name), entry);
             }
-            _ => drop(tables.remove(&key)),
+            // It may be created in a moment.
+            None => drop(tables.remove(name)),
         }
-        Ok(table)
+        Ok(found)
+    }
+
+    fn judged(&self, table: Table) -> Found {
+        if table.name == self.samples_table {
+            Found::Samples
+        } else if table.may_insert {
+            Found::Open(Arc::new(table))
+        } else {
+            Found::Denied(Arc::new(table))
+        }
     }
 }

@@ -1,36 +1,38 @@
 //! The rows of one request, as a verified batch.
 
-use std::hash::Hasher;
-
 use bytes::Bytes;
-use lanes_wire::{BatchBuilder, BatchView, BuildError, ColumnView};
+use lanes_wire::{BatchBuilder, BatchError, BatchView, BuildError, ColumnView, VerifiedBatch};
 use prometheus::IntCounter;
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::batch::Payload;
+use crate::batch::payload::JOINED_BYTES_KEPT;
 use crate::observe::Metrics;
 
 /// A batch of crate `lanes-wire` that has been verified.
 #[derive(Debug, Clone)]
 pub struct EventBatch {
-    bytes: Bytes,
-    rows: usize,
+    batch: VerifiedBatch<Bytes>,
     shape: u64,
 }
 
 impl EventBatch {
-    /// `bytes` are those that `view` was verified from.
-    pub fn new(bytes: Bytes, view: &BatchView<'_>) -> Self {
-        Self {
-            rows: view.rows(),
-            shape: shape(view.columns()),
-            bytes,
-        }
+    /// Verifies `bytes`, which `judge` may refuse after that.
+    ///
+    /// # Errors
+    /// Bytes that are no batch, and those of `judge`.
+    pub fn verify<E: From<BatchError>>(
+        bytes: Bytes,
+        judge: impl FnOnce(&BatchView<'_>) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let (batch, shape) =
+            VerifiedBatch::verify_with(bytes, |view| judge(view).map(|()| shape(view.columns())))?;
+        Ok(Self { batch, shape })
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.bytes.len()
+        self.batch.heap_bytes()
     }
 
     /// What tells batches with other columns apart; their order does not count.
@@ -42,31 +44,53 @@ impl EventBatch {
 /// Equal for equal sets of names and types. Should two sets share one, their batches are refused together and then taken one by one.
 fn shape(columns: &[ColumnView<'_>]) -> u64 {
     columns.iter().fold(0, |sum: u64, column| {
-        let mut hasher = Xxh3Default::new();
-        hasher.write(column.name().as_bytes());
-        hasher.write_u8(column.column_type().code());
-        sum.wrapping_add(hasher.finish())
+        let code = column.column_type().code();
+        sum.wrapping_add(xxh3_64_with_seed(column.name().as_bytes(), code.into()))
     })
 }
 
+/// Rows of many requests for one table, and the batch that they become. It keeps the columns of the first batch.
+#[derive(Debug, Default)]
+pub struct EventJoiner {
+    builder: BatchBuilder,
+    batch: Vec<u8>,
+}
+
+impl EventJoiner {
+    fn join(&mut self, payloads: &[&EventBatch]) -> Result<(), BuildError> {
+        self.builder.clear();
+        for payload in payloads {
+            self.builder.append(&payload.batch.view())?;
+        }
+        self.builder.finish(&mut self.batch)
+    }
+}
+
 impl Payload for EventBatch {
+    type Joiner = EventJoiner;
+
     fn rows(&self) -> usize {
-        self.rows
+        self.batch.rows()
     }
 
-    fn encode(payloads: &[&Self], out: &mut Vec<u8>) -> Result<(), BuildError> {
+    fn encode<'a>(
+        payloads: &[&'a Self],
+        joiner: &'a mut EventJoiner,
+    ) -> Result<&'a [u8], BuildError> {
         if let [alone] = payloads {
-            out.clear();
-            out.extend_from_slice(&alone.bytes);
-            return Ok(());
+            return Ok(alone.batch.bytes());
         }
-        let mut joined = BatchBuilder::new();
-        for payload in payloads {
-            let view =
-                BatchView::verify(&payload.bytes).expect("a batch that was verified stays one");
-            joined.append(&view)?;
+        if let Err(error) = joiner.join(payloads) {
+            *joiner = EventJoiner::default();
+            return Err(error);
         }
-        joined.finish(out)
+        Ok(&joiner.batch)
+    }
+
+    fn trim(joiner: &mut EventJoiner) {
+        if joiner.batch.capacity() > JOINED_BYTES_KEPT {
+            *joiner = EventJoiner::default();
+        }
     }
 
     fn stored(metrics: &Metrics) -> &IntCounter {
@@ -88,8 +112,7 @@ mod tests {
         }
         let mut bytes = Vec::new();
         builder.finish(&mut bytes).unwrap();
-        let view = BatchView::verify(&bytes).unwrap();
-        EventBatch::new(Bytes::copy_from_slice(&bytes), &view)
+        EventBatch::verify(bytes.into(), |_| Ok::<_, BatchError>(())).unwrap()
     }
 
     #[test]
@@ -110,8 +133,20 @@ mod tests {
     fn batches_with_columns_in_another_order_are_joined() {
         let (a, b) = (("a", ColumnType::Int32), ("b", ColumnType::Text));
         let parts = [event_batch(&[a, b]), event_batch(&[b, a])];
-        let mut out = Vec::new();
-        EventBatch::encode(&[&parts[0], &parts[1]], &mut out).unwrap();
-        assert_eq!(BatchView::verify(&out).unwrap().rows(), 2);
+        let mut joiner = EventJoiner::default();
+        for _ in 0..2 {
+            let joined = EventBatch::encode(&[&parts[0], &parts[1]], &mut joiner).unwrap();
+            assert_eq!(BatchView::verify(joined).unwrap().rows(), 2);
+        }
+    }
+
+    #[test]
+    fn batches_that_cannot_be_joined_leave_nothing_behind() {
+        let (a, b) = (("a", ColumnType::Int32), ("b", ColumnType::Text));
+        let (one, other) = (event_batch(&[a]), event_batch(&[b]));
+        let mut joiner = EventJoiner::default();
+        assert!(EventBatch::encode(&[&one, &other], &mut joiner).is_err());
+        let joined = EventBatch::encode(&[&other, &other], &mut joiner).unwrap();
+        assert_eq!(BatchView::verify(joined).unwrap().rows(), 2);
     }
 }

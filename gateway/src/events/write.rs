@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use lanes_wire::{BatchView, ColumnType};
+use lanes_wire::{BatchError, BatchView, ColumnType};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout_at;
 
 use super::accumulators::Accumulators;
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, Found};
 use super::event_batch::EventBatch;
 use super::fit;
 use super::format::Format;
@@ -25,6 +25,8 @@ use crate::receive::ReceiveLimits;
 
 /// The route, with the table's name for a parameter.
 pub const ROUTE: &str = "/api/v1/events/{table}";
+/// The part of the route before the table's name.
+pub const PATH: &str = "/api/v1/events/";
 /// The header by which a request is recognised when it comes again.
 pub const KEY_HEADER: &str = "idempotency-key";
 /// Of PostgreSQL's names of schemas and tables.
@@ -149,7 +151,7 @@ impl<S: Sink> EventPath<S> {
                 Err(_) => {
                     // The table may have changed since it was described.
                     is_second_attempt = true;
-                    table = self.find(request.table, Some(request.started)).await?;
+                    table = self.find_again(&request, request.started).await?;
                     continue;
                 }
             };
@@ -192,7 +194,7 @@ impl<S: Sink> EventPath<S> {
                 }
                 Err(Fault::TableChanged(_) | Fault::Forbidden(_)) => {
                     is_second_attempt = true;
-                    table = self.find(request.table, Some(clock::now())).await?;
+                    table = self.find_again(&request, clock::now()).await?;
                 }
             }
         }
@@ -201,6 +203,20 @@ impl<S: Sink> EventPath<S> {
     /// The body as a batch that fits the table; memory is taken before it is needed. Afterwards the reservation covers the body, which
     /// lives until the answer as it may be decoded again, and the batch.
     async fn decode(
+        &self,
+        request: &mut EventRequest<'_>,
+        table: &Arc<Table>,
+    ) -> Result<EventBatch, Unfit> {
+        let body_bytes = request.body.len();
+        let is_quick = request.format == Format::FlatBuffers && body_bytes <= QUICK_BODY_BYTES;
+        if is_quick && request.reservation.shrink(body_bytes) {
+            return fitting(request.body.clone(), table, self.settings.rows_max);
+        }
+        // Larger, and so it has a place of its own.
+        Box::pin(self.decode_in_turn(request, table)).await
+    }
+
+    async fn decode_in_turn(
         &self,
         request: &mut EventRequest<'_>,
         table: &Arc<Table>,
@@ -271,6 +287,19 @@ impl<S: Sink> EventPath<S> {
     }
 
     async fn find_or_create(&self, request: &EventRequest<'_>) -> Result<Arc<Table>, Refusal> {
+        let (schema, name) = self.schema_and_name(request.table);
+        // Nearly always.
+        if let Some(found) = self.catalogue.known(schema, name, None, request.started) {
+            return open(found);
+        }
+        // Rare, and large: it has a place of its own.
+        Box::pin(self.find_first_or_create(request)).await
+    }
+
+    async fn find_first_or_create(
+        &self,
+        request: &EventRequest<'_>,
+    ) -> Result<Arc<Table>, Refusal> {
         let found = self.find(request.table, None).await;
         let may_create = self.settings.create_tables != CreateTables::Off
             && request.format == Format::FlatBuffers;
@@ -310,6 +339,16 @@ impl<S: Sink> EventPath<S> {
             .unwrap_or((self.settings.schema.as_str(), path))
     }
 
+    /// The table as it is now. Rare, and large: it has a place of its own.
+    async fn find_again(
+        &self,
+        request: &EventRequest<'_>,
+        not_before: Instant,
+    ) -> Result<Arc<Table>, Refusal> {
+        Box::pin(self.find(request.table, Some(not_before))).await
+    }
+
+    /// The table of this path, described after `not_before`.
     async fn find(&self, path: &str, not_before: Option<Instant>) -> Result<Arc<Table>, Refusal> {
         let (schema, name) = self.schema_and_name(path);
         if SYSTEM_SCHEMAS.contains(&schema) {
@@ -322,21 +361,12 @@ impl<S: Sink> EventPath<S> {
                 "a schema or table has a name of 1 to {NAME_BYTES_MAX} bytes without NUL"
             )));
         }
-        let is_samples = |name: &str| name == self.settings.samples_table;
-        if is_samples(&format!("{schema}.{name}")) {
-            return Err(of_samples());
-        }
         let found = self.catalogue.find(schema, name, not_before).await;
         match found.map_err(|error| Refusal::Busy(error.to_string()))? {
             None => Err(Refusal::NotFound(format!(
                 "there is no table {schema}.{name}; create it, and GRANT INSERT on it to the gateway's role"
             ))),
-            Some(table) if is_samples(&table.name) => Err(of_samples()),
-            Some(table) if !table.may_insert => Err(Refusal::Forbidden(format!(
-                "the gateway's role may not insert into {}; GRANT INSERT on it",
-                table.name
-            ))),
-            Some(table) => Ok(table),
+            Some(found) => open(found),
         }
     }
 }
@@ -346,6 +376,12 @@ struct Unfit {
     refusal: Refusal,
     /// Whether another table might take it, and so this one after a change.
     is_of_table: bool,
+}
+
+impl From<BatchError> for Unfit {
+    fn from(error: BatchError) -> Self {
+        Self::body(&error)
+    }
 }
 
 impl Unfit {
@@ -369,24 +405,32 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains('\0')
 }
 
-fn of_samples() -> Refusal {
-    Refusal::Forbidden("events do not go into the table of samples (postgres.table)".to_owned())
+/// The table, if it takes events.
+fn open(found: Found) -> Result<Arc<Table>, Refusal> {
+    Err(Refusal::Forbidden(match found {
+        Found::Open(table) => return Ok(table),
+        Found::Denied(table) => format!(
+            "the gateway's role may not insert into {}; GRANT INSERT on it",
+            table.name
+        ),
+        Found::Samples => "events do not go into the table of samples (postgres.table)".to_owned(),
+    }))
 }
 
 /// A batch that has the table's columns and not too many rows.
 fn fitting(bytes: Bytes, table: &Table, rows_max: usize) -> Result<EventBatch, Unfit> {
-    let view = BatchView::verify(&bytes).map_err(|error| Unfit::body(&error))?;
-    let rows = view.rows();
-    if rows > rows_max {
-        return Err(Unfit::body(&format!(
-            "{rows} rows are more than {rows_max} (events.rows_max)"
-        )));
-    }
-    fit::check(&view, table).map_err(|misfit| Unfit {
-        is_of_table: true,
-        ..Unfit::body(&misfit)
-    })?;
-    Ok(EventBatch::new(bytes.clone(), &view))
+    EventBatch::verify(bytes, |view| {
+        let rows = view.rows();
+        if rows > rows_max {
+            return Err(Unfit::body(&format!(
+                "{rows} rows are more than {rows_max} (events.rows_max)"
+            )));
+        }
+        fit::check(view, table).map_err(|misfit| Unfit {
+            is_of_table: true,
+            ..Unfit::body(&misfit)
+        })
+    })
 }
 
 /// The key that a request carries, if it does.

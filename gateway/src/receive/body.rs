@@ -1,11 +1,14 @@
 //! A request's body, read with its length, its time and the memory budget watched.
 
+use std::fmt::Display;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
-use axum::body::Body;
 use bytes::{Bytes, BytesMut};
+use futures_util::poll;
 use http_body_util::BodyExt;
-use hyper::body::Body as _;
+use hyper::body::Body;
 use thiserror::Error;
 use tokio::time::timeout;
 
@@ -41,31 +44,44 @@ pub enum BodyError {
 ///
 /// # Errors
 /// [`BodyError`]; a declared length over the bound is refused without reading.
-pub async fn read(
-    body: Body,
+pub async fn read<B>(
+    body: B,
     bytes_max: usize,
     time_max: Duration,
     budget: &Budget,
-) -> Result<(Bytes, Reservation), BodyError> {
+) -> Result<(Bytes, Reservation), BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooLong { bytes_max });
     }
-    match timeout(time_max, read_frames(body, bytes_max, budget)).await {
+    let mut reading = pin!(read_frames(body, bytes_max, budget));
+    // A short body has come with its head.
+    if let Poll::Ready(result) = poll!(reading.as_mut()) {
+        return result;
+    }
+    match timeout(time_max, reading).await {
         Ok(result) => result,
         Err(_) => Err(BodyError::TooSlow(time_max)),
     }
 }
 
-async fn read_frames(
-    mut body: Body,
+async fn read_frames<B>(
+    mut body: B,
     bytes_max: usize,
     budget: &Budget,
-) -> Result<(Bytes, Reservation), BodyError> {
+) -> Result<(Bytes, Reservation), BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
     let mut reservation = Reservation::default();
     let mut reserved_bytes = 0;
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
-    while let Some(frame) = body.frame().await {
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
         let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
         // Trailers are of no interest.
         let Ok(data) = frame.into_data() else {
@@ -105,6 +121,7 @@ async fn read_frames(
 mod tests {
     use std::convert::Infallible;
 
+    use axum::body::Body;
     use futures_util::stream;
 
     use super::*;

@@ -92,8 +92,16 @@ fn constraints_policies_and_privileges_hold() {
         "GRANT INSERT on it",
     );
     run(&cluster, GRANT);
-    // The refusal is remembered for no one: the next request asks again.
-    assert_stored(&send(&gateway, "checked", FLATBUFFERS, &number(1)));
+    // The refusal is remembered for a second.
+    let granted = (0..100).find_map(|_| {
+        let answer = send(&gateway, "checked", FLATBUFFERS, &number(1));
+        if answer.status != 403 {
+            return Some(answer);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        None
+    });
+    assert_stored(&granted.expect("the grant is seen"));
     assert_refused(
         &send(&gateway, "checked", FLATBUFFERS, &number(100)),
         400,

@@ -225,15 +225,11 @@ fn convert<T: ArrowPrimitiveType, V: Default>(
 }
 
 fn storable_timestamp(microseconds: i64) -> Option<i64> {
-    (microseconds >= limits::TIMESTAMP_MICROSECONDS_MIN
-        || microseconds == limits::TIMESTAMP_NEGATIVE_INFINITY)
-        .then_some(microseconds)
+    limits::is_storable_timestamp(microseconds).then_some(microseconds)
 }
 
 fn storable_date(days: i32) -> Option<i32> {
-    let is_finite = (limits::DATE_DAYS_MIN..=limits::DATE_DAYS_MAX).contains(&days);
-    (is_finite || days == limits::DATE_INFINITY || days == limits::DATE_NEGATIVE_INFINITY)
-        .then_some(days)
+    limits::is_storable_date(days).then_some(days)
 }
 
 fn timestamps(to: &mut Vec<i64>, array: &ArrayRef, unit: TimeUnit) -> Result<(), Fault> {

@@ -104,10 +104,7 @@ impl ValueSeed<'_> {
             ColumnKind::Int8 => self.column.push_i64(value),
             ColumnKind::Float4 => self.column.push_f32(value as f32),
             ColumnKind::Float8 => self.column.push_f64(value as f64),
-            ColumnKind::Timestamp
-                if value >= limits::TIMESTAMP_MICROSECONDS_MIN
-                    || value == limits::TIMESTAMP_NEGATIVE_INFINITY =>
-            {
+            ColumnKind::Timestamp if limits::is_storable_timestamp(value) => {
                 self.column.push_i64(value)
             }
             _ => return None,

@@ -1,0 +1,23 @@
+//! For tests: what the scenarios' data files have in common.
+
+use crate::peers::system::SYSTEMS;
+use crate::scenario::{Options, Run};
+use serde::de::DeserializeOwned;
+
+/// The data file of a scenario, in full and in its short form, each of which names systems that there are.
+pub fn both_forms<D: DeserializeOwned>(
+    scenario: &'static str,
+    systems: impl Fn(&D) -> &[String],
+) -> [D; 2] {
+    [false, true].map(|short| {
+        let options = Options {
+            short,
+            ..Options::default()
+        };
+        let run = Run::read(scenario, &options).unwrap();
+        let definition: D = run.definition().unwrap();
+        let mut names = systems(&definition).iter().map(String::as_str);
+        assert!(names.len() > 0 && names.all(|name| SYSTEMS.contains(&name)));
+        definition
+    })
+}

@@ -1,0 +1,178 @@
+//! Floats as decimals: integers over a power of ten, as they were once written.
+//!
+//! After ALP (Afroozeh, Kuffó, Boncz: "ALP: Adaptive Lossless floating-Point Compression", 2023), with one departure: a decimal
+//! is turned back by a division, not by multiplying with two rounded powers. A division is rounded once, so every decimal of
+//! up to 15 digits comes back exactly and there is one exponent to look for instead of two. What does not come back bit by
+//! bit (NaNs, infinities, -0, true doubles) is an outlier.
+
+use super::integers::Outliers;
+use super::kernel::{POWERS, decimal_to_f64};
+
+/// Floats of a width: their bits in words, and back.
+trait Float {
+    fn widen(bits: u64) -> f64;
+    fn narrow(value: f64) -> u64;
+}
+
+struct Double;
+struct Single;
+
+impl Float for Double {
+    #[inline]
+    fn widen(bits: u64) -> f64 {
+        f64::from_bits(bits)
+    }
+    #[inline]
+    fn narrow(value: f64) -> u64 {
+        value.to_bits()
+    }
+}
+
+impl Float for Single {
+    #[inline]
+    fn widen(bits: u64) -> f64 {
+        f64::from(f32::from_bits(bits as u32))
+    }
+    #[inline]
+    fn narrow(value: f64) -> u64 {
+        u64::from((value as f32).to_bits())
+    }
+}
+
+/// The integer that stands for a float under a power of ten, if one does.
+#[inline]
+fn decimal<F: Float>(bits: u64, power: u8) -> Option<i64> {
+    let scaled = F::widen(bits) * POWERS[usize::from(power)];
+    let number = if power == 0 {
+        scaled as i64
+    } else {
+        nearest(scaled)
+    };
+    (F::narrow(decimal_to_f64(number, power)) == bits).then_some(number)
+}
+
+/// The integer nearest to a float below 2^51; anything for others.
+#[inline]
+fn nearest(value: f64) -> i64 {
+    /// Adding it leaves no bits for a fraction.
+    const SHIFT: f64 = 6_755_399_441_055_744.0;
+    ((value + SHIFT).to_bits() as i64).wrapping_sub(SHIFT.to_bits() as i64)
+}
+
+/// Turns floats, given by their bits, into decimals of one power of ten. `None` if there is no power that suits most of them.
+/// Under outliers lies the number before.
+pub(super) fn to_decimals(
+    values: &[u64],
+    numbers: &mut Vec<i64>,
+    outliers: &mut Outliers,
+) -> Option<u8> {
+    match outliers.width {
+        8 => convert::<Double>(values, numbers, outliers),
+        _ => convert::<Single>(values, numbers, outliers),
+    }
+}
+
+fn convert<F: Float>(
+    values: &[u64],
+    numbers: &mut Vec<i64>,
+    outliers: &mut Outliers,
+) -> Option<u8> {
+    let power = power::<F>(values)?;
+    numbers.clear();
+    outliers.rows.clear();
+    let outliers_max = values.len() / 4 + 1;
+    let mut before = None;
+    for (row, &bits) in values.iter().enumerate() {
+        match decimal::<F>(bits, power) {
+            Some(number) => {
+                if before.is_none() {
+                    // Outliers before the first decimal.
+                    numbers.fill(number);
+                }
+                numbers.push(number);
+                before = Some(number);
+            }
+            None => {
+                numbers.push(before.unwrap_or_default());
+                outliers.rows.push((row, bits));
+                if outliers.rows.len() > outliers_max {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(power)
+}
+
+/// The least power of ten that suits a sample, but for those that no power suits.
+fn power<F: Float>(values: &[u64]) -> Option<u8> {
+    const SAMPLE: usize = 16;
+    let count = values.len().min(SAMPLE);
+    let (mut power, mut suited) = (0, 0);
+    for index in 0..count {
+        let bits = values[index * values.len() / count];
+        // More digits never hurt a decimal of fewer, so the search goes on from the last.
+        let suits = (power..POWERS.len() as u8).find(|&power| decimal::<F>(bits, power).is_some());
+        if let Some(suits) = suits {
+            power = suits;
+            suited += 1;
+        }
+    }
+    (2 * suited >= count).then_some(power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(values: &[f64]) -> Option<(u8, usize)> {
+        let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+        let mut outliers = Outliers {
+            width: 8,
+            ..Outliers::default()
+        };
+        let mut numbers = Vec::new();
+        let power = to_decimals(&bits, &mut numbers, &mut outliers)?;
+        let mut back: Vec<u64> = numbers
+            .iter()
+            .map(|&number| decimal_to_f64(number, power).to_bits())
+            .collect();
+        for &(row, bits) in &outliers.rows {
+            back[row] = bits;
+        }
+        assert_eq!(back, bits);
+        Some((power, outliers.rows.len()))
+    }
+
+    #[test]
+    fn every_hundredth_is_a_decimal() {
+        let values: Vec<f64> = (0..10_000)
+            .map(|number| f64::from(number - 5_000) / 100.0)
+            .collect();
+        assert_eq!(round_trip(&values), Some((2, 0)));
+    }
+
+    #[test]
+    fn integers_to_the_last_bit_need_no_power() {
+        let values: Vec<f64> = (0..50)
+            .map(|shift| (1_u64 << shift) as f64 * 4097.0)
+            .collect();
+        assert_eq!(round_trip(&values), Some((0, 0)));
+    }
+
+    #[test]
+    fn what_is_no_number_is_an_outlier() {
+        let stale = f64::from_bits(0x7ff0_0000_0000_0002);
+        let mut values = vec![0.5; 40];
+        values[0] = stale;
+        values[7] = -0.0;
+        values[8] = f64::INFINITY;
+        assert_eq!(round_trip(&values), Some((1, 3)));
+    }
+
+    #[test]
+    fn true_doubles_are_no_decimals() {
+        let values: Vec<f64> = (1..100).map(|number| 1.0 / f64::from(3 * number)).collect();
+        assert_eq!(round_trip(&values), None);
+    }
+}

@@ -1,0 +1,456 @@
+//! A column to an encoded lane.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::LANE_ROWS_MAX;
+use super::bytes::{write_bitmap, write_varint};
+use super::decimal;
+use super::format::{
+    ALL_FALSE, ALL_NULLS, ALL_TRUE, BITMAP, CHECKED_AT, CHECKSUM_AT, Class, Header, NO_NULLS,
+    ONE_VALUE, PATTERN, POWER_BITS, SLACK_BYTES, SOME_NULLS, VALUES, checksum,
+};
+use super::integers::{Differences, Outliers, Start, write_block};
+use super::pattern::{self, Chunk};
+use super::words::{self, Widening};
+use crate::bits;
+use crate::body::Body;
+use crate::column::Column;
+use crate::error::{Error, Result};
+use crate::items::Items;
+use crate::kind::LaneKind;
+use crate::limits::{IMAGE_BYTES_MAX, VECTOR_ROWS};
+
+/// Pieces of fewer rows are also weighed against one block for all.
+const SHORT_ROWS: usize = 64;
+
+/// Encodes a column. `starts` are the rows at which a new key starts (see [`key_starts`](super::key_starts)), ascending; none is
+/// always right, and costs bytes only.
+///
+/// # Errors
+/// If there are more than [`LANE_ROWS_MAX`] rows, or it takes more than [`IMAGE_BYTES_MAX`] bytes.
+pub fn encode_lane(column: &Column, starts: &[u32]) -> Result<Vec<u8>> {
+    let rows = column.rows();
+    if rows > LANE_ROWS_MAX {
+        return Err(Error::TooManyRows { rows: rows as u64 });
+    }
+    let bytes = column.byte_len();
+    if bytes > IMAGE_BYTES_MAX {
+        return Err(Error::ImageTooLarge { bytes });
+    }
+    let validity = column.validity();
+    let mut writer = LaneWriter {
+        validity,
+        rows,
+        sections: Vec::new(),
+        ends: Vec::new(),
+        patterns: 0,
+        items: 0,
+    };
+    let (class, width) = match column.body() {
+        _ if column.null_count() == rows => (Class::Null, 0),
+        Body::Absent => (Class::Null, 0),
+        Body::Bool(bitmap) => {
+            writer.bools(bitmap.words());
+            (Class::Bools, 0)
+        }
+        Body::Fixed {
+            width,
+            stride,
+            values,
+        } => (
+            writer.fixed(column, *width, *stride, values, starts),
+            *width,
+        ),
+        Body::Coded { codes, dictionary } => {
+            writer.coded(codes, dictionary.items(), starts);
+            (Class::Dictionary, 0)
+        }
+        Body::Plain(items) if writer.has_shared(items) => {
+            writer.shared(items, starts);
+            (Class::Dictionary, 0)
+        }
+        Body::Plain(items) => {
+            writer.items(items);
+            (Class::Items, 0)
+        }
+    };
+    let header = Header {
+        class,
+        has_nulls: validity.is_some() && class != Class::Null,
+        width: width as u16,
+        rows: rows as u32,
+        patterns: writer.patterns,
+        items: writer.items,
+    };
+    writer.finish(&header)
+}
+
+/// The sections of a lane, as they come into being.
+struct LaneWriter<'a> {
+    validity: Option<&'a [u64]>,
+    rows: usize,
+    sections: Vec<u8>,
+    ends: Vec<usize>,
+    patterns: u32,
+    items: u32,
+}
+
+impl LaneWriter<'_> {
+    fn end_section(&mut self) {
+        self.ends.push(self.sections.len());
+    }
+
+    fn vectors(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let rows = self.rows;
+        (0..rows)
+            .step_by(VECTOR_ROWS)
+            .map(move |first| first..(first + VECTOR_ROWS).min(rows))
+    }
+
+    /// Marks the NULLs of a vector; whether there is anything else to be said.
+    fn nulls(&mut self, rows: &Range<usize>) -> bool {
+        let Some(validity) = self.validity else {
+            return true;
+        };
+        let valid = bits::count_ones(validity, rows.start, rows.len());
+        if valid == rows.len() {
+            self.sections.push(NO_NULLS);
+        } else if valid == 0 {
+            self.sections.push(ALL_NULLS);
+        } else {
+            self.sections.push(SOME_NULLS);
+            // Vectors begin at whole words.
+            write_bitmap(&validity[rows.start / 64..], rows.len(), &mut self.sections);
+        }
+        valid > 0
+    }
+
+    fn bools(&mut self, values: &[u64]) {
+        for rows in self.vectors() {
+            if self.nulls(&rows) {
+                match bits::count_ones(values, rows.start, rows.len()) {
+                    0 => self.sections.push(ALL_FALSE),
+                    ones if ones == rows.len() => self.sections.push(ALL_TRUE),
+                    _ => {
+                        self.sections.push(BITMAP);
+                        write_bitmap(&values[rows.start / 64..], rows.len(), &mut self.sections);
+                    }
+                }
+            }
+            self.end_section();
+        }
+    }
+
+    fn fixed(
+        &mut self,
+        column: &Column,
+        width: usize,
+        stride: usize,
+        values: &[u8],
+        starts: &[u32],
+    ) -> Class {
+        let class = match column.kind() {
+            LaneKind::Fixed {
+                width,
+                stride,
+                number,
+            } => Class::of_fixed(width, stride, number),
+            _ => Class::Bytes,
+        };
+        let (widening, float_width) = match class {
+            Class::Floats => (Widening::Zero, width),
+            Class::Integers => (Widening::Signed, 0),
+            _ => {
+                self.byte_values(values, width, stride);
+                return class;
+            }
+        };
+        let words = words::numbers(values, width, widening, self.validity);
+        self.numbers(&words, float_width, starts);
+        class
+    }
+
+    fn byte_values(&mut self, values: &[u8], width: usize, stride: usize) {
+        for rows in self.vectors() {
+            if self.nulls(&rows) {
+                let value = |row: usize| &values[row * stride..row * stride + width];
+                let mut valid = rows
+                    .clone()
+                    .filter(|&row| self.validity.is_none_or(|bits| bits::get(bits, row)));
+                let first = value(valid.next().unwrap_or(rows.start));
+                if valid.all(|row| value(row) == first) {
+                    self.sections.push(ONE_VALUE);
+                    self.sections.extend_from_slice(first);
+                } else {
+                    self.sections.push(VALUES);
+                    for row in rows {
+                        self.sections.extend_from_slice(value(row));
+                    }
+                }
+            }
+            self.end_section();
+        }
+    }
+
+    /// Vectors of blocks, and the patterns that they name.
+    fn numbers(&mut self, words: &[u64], float_width: usize, starts: &[u32]) {
+        let cut = pattern::cut(words, starts);
+        let mut blocks = BlockWriter::new(float_width);
+        for rows in &cut.patterns {
+            // A pattern says itself how many rows it has.
+            blocks.write(&words[rows.clone()], false, &mut self.sections);
+            self.end_section();
+        }
+        self.patterns = cut.patterns.len() as u32;
+        let mut chunks = &cut.chunks[..];
+        for rows in self.vectors() {
+            // Chunks that end before this vector are done with.
+            while let [first, rest @ ..] = chunks
+                && first.rows.end <= rows.start
+            {
+                chunks = rest;
+            }
+            if self.nulls(&rows) {
+                let count = chunks.partition_point(|chunk| chunk.rows.start < rows.end);
+                blocks.write_vector(words, rows, &chunks[..count], &mut self.sections);
+            }
+            self.end_section();
+        }
+    }
+
+    /// Whether rows share the bytes of items, so that written one by one they might take any amount.
+    fn has_shared(&self, items: &Items) -> bool {
+        let bytes: usize = (0..self.rows).map(|row| items.length(row)).sum();
+        bytes > items.heap().len()
+    }
+
+    /// Items of which rows share the bytes: each is written once.
+    fn shared(&mut self, items: &Items, starts: &[u32]) {
+        let mut codes = Vec::with_capacity(self.rows);
+        let mut known = HashMap::new();
+        for row in 0..self.rows {
+            let place = (items.slot(row), items.length(row));
+            codes.push(*known.entry(place).or_insert(row) as u32);
+        }
+        self.coded(&codes, items, starts);
+    }
+
+    fn coded(&mut self, codes: &[u32], items: &Items, starts: &[u32]) {
+        // Only items that rows have are kept, in the order in which they come.
+        const UNUSED: u32 = u32::MAX;
+        let mut own = vec![UNUSED; items.len()];
+        let mut used = Vec::new();
+        let mut words = vec![0; codes.len()];
+        for (row, (&code, word)) in codes.iter().zip(&mut words).enumerate() {
+            if self.validity.is_none_or(|bits| bits::get(bits, row)) {
+                let own = &mut own[code as usize];
+                if *own == UNUSED {
+                    *own = used.len() as u32;
+                    used.push(code as usize);
+                }
+                *word = u64::from(*own);
+            }
+        }
+        words::fill_nulls(&mut words, self.validity);
+        self.numbers(&words, 0, starts);
+        self.items = used.len() as u32;
+        self.write_items(used.iter().map(|&index| items.item(index)));
+        self.end_section();
+    }
+
+    fn items(&mut self, items: &Items) {
+        for rows in self.vectors() {
+            if self.nulls(&rows) {
+                // What a NULL row has is empty already.
+                self.write_items(rows.map(|row| items.item(row)));
+            }
+            self.end_section();
+        }
+    }
+
+    /// Lengths and bytes of items.
+    fn write_items<'i>(&mut self, items: impl Iterator<Item = &'i [u8]> + Clone) {
+        let lengths: Vec<u64> = items.clone().map(|item| item.len() as u64).collect();
+        let mut blocks = BlockWriter::new(0);
+        let mut bytes = Vec::new();
+        for lengths in lengths.chunks(VECTOR_ROWS) {
+            blocks.write(lengths, true, &mut bytes);
+        }
+        write_varint(bytes.len() as u64, &mut self.sections);
+        self.sections.append(&mut bytes);
+        for item in items {
+            self.sections.extend_from_slice(item);
+        }
+    }
+
+    fn finish(self, header: &Header) -> Result<Vec<u8>> {
+        let bytes = header.payload_at() + self.sections.len() + SLACK_BYTES;
+        if bytes > IMAGE_BYTES_MAX {
+            return Err(Error::ImageTooLarge { bytes });
+        }
+        let mut lane = Vec::with_capacity(bytes);
+        header.write(&mut lane);
+        for end in &self.ends {
+            lane.extend_from_slice(&(*end as u32).to_le_bytes());
+        }
+        debug_assert_eq!(lane.len(), header.payload_at());
+        lane.extend_from_slice(&self.sections);
+        lane.extend_from_slice(&[0; SLACK_BYTES]);
+        let checksum = checksum(&lane);
+        lane[CHECKSUM_AT..CHECKED_AT].copy_from_slice(&checksum.to_le_bytes());
+        Ok(lane)
+    }
+}
+
+/// Writes blocks, with memory that it keeps from one to the next.
+struct BlockWriter {
+    numbers: Vec<i64>,
+    outliers: Outliers,
+    differences: Differences,
+    /// Another way to write a block.
+    other: Vec<u8>,
+}
+
+impl BlockWriter {
+    fn new(float_width: usize) -> BlockWriter {
+        BlockWriter {
+            numbers: Vec::new(),
+            outliers: Outliers {
+                width: float_width,
+                ..Outliers::default()
+            },
+            differences: Differences::default(),
+            other: Vec::new(),
+        }
+    }
+
+    /// One vector, in the blocks that its chunks suggest, or in one if that is smaller.
+    fn write_vector(
+        &mut self,
+        words: &[u64],
+        rows: Range<usize>,
+        chunks: &[Chunk],
+        out: &mut Vec<u8>,
+    ) {
+        let vector = &words[rows.clone()];
+        let start = out.len();
+        let mut pieces = chunks.len();
+        if let [chunk] = chunks
+            && chunk.pattern.is_none()
+        {
+            // No key: runs of equal values cut the vector where they are long.
+            let changes = vector.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            pieces = changes + 1;
+            if changes == 0 || pieces * PIECE_ROWS_MIN > vector.len() {
+                return self.write(vector, true, out);
+            }
+            let mut first = 0;
+            for run in vector.chunk_by(|a, b| a == b) {
+                first += run.len();
+                self.write(run, first == vector.len(), out);
+            }
+        } else {
+            self.write_chunks(words, &rows, chunks, out);
+        }
+        if pieces > 1 && pieces * SHORT_ROWS > vector.len() {
+            let mut other = std::mem::take(&mut self.other);
+            other.clear();
+            self.write(vector, true, &mut other);
+            if other.len() < out.len() - start {
+                out.truncate(start);
+                out.extend_from_slice(&other);
+            }
+            self.other = other;
+        }
+    }
+
+    fn write_chunks(
+        &mut self,
+        words: &[u64],
+        rows: &Range<usize>,
+        chunks: &[Chunk],
+        out: &mut Vec<u8>,
+    ) {
+        // Rows from here on have one value so far.
+        let mut equal_from = None;
+        for chunk in chunks {
+            let piece = chunk.rows.start.max(rows.start)..chunk.rows.end.min(rows.end);
+            let value = words[piece.start];
+            let is_constant = words[piece.clone()].iter().all(|&word| word == value);
+            if let Some(first) = equal_from
+                && !(is_constant && words[first] == value)
+            {
+                self.write(&words[first..piece.start], false, out);
+                equal_from = None;
+            }
+            let is_rest = piece.end == rows.end;
+            if is_constant {
+                let first = *equal_from.get_or_insert(piece.start);
+                if is_rest {
+                    self.write(&words[first..piece.end], true, out);
+                }
+            } else if let Some((pattern, first)) = chunk.pattern {
+                let start = Start { is_rest, power: 0 };
+                start.write(PATTERN, piece.len(), out);
+                write_varint(pattern as u64, out);
+                write_varint((first + piece.start - chunk.rows.start) as u64, out);
+            } else {
+                self.write(&words[piece], is_rest, out);
+            }
+        }
+    }
+
+    /// One block of these values, at least one.
+    fn write(&mut self, words: &[u64], is_rest: bool, out: &mut Vec<u8>) {
+        let start = |power| Start { is_rest, power };
+        self.outliers.rows.clear();
+        let mut power = 0;
+        let mut as_bits = self.outliers.width > 0;
+        if as_bits
+            && let Some(found) = decimal::to_decimals(words, &mut self.numbers, &mut self.outliers)
+        {
+            as_bits = false;
+            power = found;
+        }
+        if as_bits {
+            power = POWER_BITS;
+            self.outliers.rows.clear();
+        }
+        if as_bits || self.outliers.width == 0 {
+            self.numbers.clear();
+            self.numbers.extend(words.iter().map(|&word| word as i64));
+        }
+        let begin = out.len();
+        write_block(
+            &self.numbers,
+            &self.outliers,
+            start(power),
+            &mut self.differences,
+            out,
+        );
+        if self.outliers.rows.is_empty() {
+            return;
+        }
+        // With outliers the bits may be smaller after all.
+        self.outliers.rows.clear();
+        self.numbers.clear();
+        self.numbers.extend(words.iter().map(|&word| word as i64));
+        let end = out.len();
+        write_block(
+            &self.numbers,
+            &self.outliers,
+            start(POWER_BITS),
+            &mut self.differences,
+            out,
+        );
+        if out.len() - end < end - begin {
+            out.drain(begin..end);
+        } else {
+            out.truncate(end);
+        }
+    }
+}
+
+/// Rows that a run of equal values needs on average, without a key, to be a block.
+const PIECE_ROWS_MIN: usize = 16;

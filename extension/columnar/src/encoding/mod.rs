@@ -1,0 +1,56 @@
+//! Lanes of sealed segments: a column as few bytes as its values allow, any vector of which can be decoded alone.
+//!
+//! ```text
+//! Column ──► encode_lane(&column, &starts) ──► bytes ──► EncodedLane::open(&bytes, kind) ──► decode_vector(v, &mut DecodedVector)
+//!                       ▲                                  once, verifies everything    ├──► decode(rows, &mut Column)
+//! key_starts(&[&key]) ──┘                                  reopen(): afterwards, O(1)   ├──► constant(v), runs(v): no decoding
+//!                                                                                       └──► dictionary(): the items of codes
+//! ```
+//!
+//! | call | does |
+//! |---|---|
+//! | [`key_starts`] | where the series begin in rows that are sorted by series and time |
+//! | [`encode_lane`] | one column to bytes; `starts` cut it so that each series gets its own encoding |
+//! | [`EncodedLane::open`] | verifies bytes of any origin |
+//! | [`EncodedLane::reopen`] | the same for bytes verified before: constant time |
+//! | [`EncodedLane::decode_vector`] | one vector into memory that is used again; [`DecodedVector::lane`] is what scans read |
+//! | [`EncodedLane::constant`], [`EncodedLane::runs`] | what a vector holds when that takes no decoding |
+//! | [`EncodedLane::dictionary`] | the items; predicates on text are answered for them once and then for [codes](DecodedVector::codes) |
+//! | [`EncodedLane::decode`] | any range of rows, appended to a column |
+//!
+//! The cast, in the order in which data flows:
+//! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power of ten.
+//! - `pattern`: where keys start, and which sequences of numbers come again.
+//! - `integers`: numbers to the smallest block. `encode`: a column to a lane.
+//! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
+//! - `block`: blocks to numbers. `kernel`: their inner loops.
+//! - `lane`: a lane verified and read. `items`: its dictionary. `vector`: what a vector is decoded into.
+//!
+//! # Invariants
+//! Decoding gives the bits that were encoded: NaNs with their payload, zeros with their sign. Only what lies under a NULL may
+//! differ. The bytes depend on the column's values and `starts` alone. Reading checks every length and place before it is
+//! followed, also in bytes that nobody verified; what [`EncodedLane::open`] adds is that nothing of it can fail later.
+
+mod block;
+mod bytes;
+mod decimal;
+mod encode;
+mod format;
+mod integers;
+mod items;
+mod kernel;
+mod lane;
+mod pattern;
+#[cfg(test)]
+mod tests;
+mod vector;
+mod words;
+
+pub use encode::encode_lane;
+pub use items::ItemList;
+pub use lane::{Constant, EncodedLane, Runs};
+pub use pattern::key_starts;
+pub use vector::DecodedVector;
+
+/// Rows that one encoded lane may hold.
+pub const LANE_ROWS_MAX: usize = 1 << 22;

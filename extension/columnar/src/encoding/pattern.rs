@@ -1,0 +1,185 @@
+//! Where the rows of one key begin, and which sequences of numbers come again.
+//!
+//! Series that are scraped together have their samples at the same times, to the microsecond. So in a lane of times that is
+//! sorted by series, one and the same sequence comes again and again; and buckets of a histogram often count alike. Such a
+//! sequence is stored once, as a *pattern*, and named by the blocks that repeat it.
+//!
+//! Runs of rows with one key are cut from their first row on into *chunks* of a vector's rows at most, so that the runs of
+//! series with as many samples are cut alike. Equal chunks are found by a hash and compared. The first and the last run of a
+//! lane are mostly cut off by its ends: a chunk that found no equal is compared with the beginning and the end of its
+//! neighbours.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::column::Column;
+use crate::lane::LaneData;
+use crate::limits::VECTOR_ROWS;
+
+/// Rows that a pattern must have, lest naming it cost more than it saves.
+const PATTERN_ROWS_MIN: usize = 16;
+
+/// The rows at which some of these columns differs from the row before, row 0 excluded: with the columns that rows are sorted by
+/// before their time, where each series begins. Columns have as many rows; items differ by their codes if they have such,
+/// else they are taken to be one and the same.
+pub fn key_starts(columns: &[&Column]) -> Vec<u32> {
+    let rows = columns.first().map_or(0, |column| column.rows());
+    let mut starts = Vec::new();
+    for row in 1..rows {
+        if columns.iter().any(|column| differs(column, row)) {
+            starts.push(row as u32);
+        }
+    }
+    starts
+}
+
+/// Whether a row differs from the one before.
+fn differs(column: &Column, row: usize) -> bool {
+    let lane = column.lane();
+    // SAFETY: rows of the column, which is borrowed; values of fixed width have their stride of bytes.
+    unsafe {
+        if lane.is_null(row) != lane.is_null(row - 1) {
+            return true;
+        }
+        if lane.is_null(row) {
+            return false;
+        }
+        match lane.data {
+            LaneData::Null | LaneData::Offsets { .. } => false,
+            LaneData::Bool(_) => lane.bool(row) != lane.bool(row - 1),
+            LaneData::Fixed { stride, .. } => {
+                let bytes = |row| std::slice::from_raw_parts(lane.pointer(row), stride as usize);
+                bytes(row) != bytes(row - 1)
+            }
+            LaneData::Codes { codes, .. } => *codes.add(row) != *codes.add(row - 1),
+        }
+    }
+}
+
+/// Rows that a block may hold, and the pattern that they repeat.
+pub(super) struct Chunk {
+    pub(super) rows: Range<usize>,
+    /// Which pattern, and which row of it is the first.
+    pub(super) pattern: Option<(usize, usize)>,
+}
+
+/// The chunks of a lane, in order and without gaps, and the rows of its patterns.
+pub(super) struct Chunks {
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) patterns: Vec<Range<usize>>,
+}
+
+/// Cuts a lane at the rows where a key starts. Those that do not ascend are ignored.
+pub(super) fn cut(words: &[u64], starts: &[u32]) -> Chunks {
+    let mut chunks = Vec::new();
+    let mut first = 0;
+    let ends = starts.iter().map(|&start| start as usize);
+    for end in ends.chain([words.len()]) {
+        if end <= first || end > words.len() {
+            continue;
+        }
+        while first < end {
+            let next = (first + VECTOR_ROWS).min(end);
+            chunks.push(Chunk {
+                rows: first..next,
+                pattern: None,
+            });
+            first = next;
+        }
+    }
+    let mut patterns = Vec::new();
+    if chunks.len() > 1 {
+        find_equal(words, &mut chunks, &mut patterns);
+        find_parts(words, &mut chunks, &mut patterns);
+    }
+    Chunks { chunks, patterns }
+}
+
+/// Finds chunks that are equal as a whole.
+fn find_equal(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usize>>) {
+    // The first chunk of each content.
+    let mut known: HashMap<(u64, usize), usize> = HashMap::new();
+    for index in 0..chunks.len() {
+        let rows = chunks[index].rows.clone();
+        let Some(hash) = hash(&words[rows.clone()]) else {
+            continue;
+        };
+        let first = *known.entry((hash, rows.len())).or_insert(index);
+        if first == index || words[chunks[first].rows.clone()] != words[rows] {
+            continue;
+        }
+        let pattern = pattern_of(chunks, first, patterns);
+        chunks[index].pattern = Some((pattern, 0));
+    }
+}
+
+/// The pattern that a chunk repeats or becomes.
+fn pattern_of(chunks: &mut [Chunk], index: usize, patterns: &mut Vec<Range<usize>>) -> usize {
+    let chunk = &mut chunks[index];
+    let (pattern, _) = *chunk.pattern.get_or_insert_with(|| {
+        patterns.push(chunk.rows.clone());
+        (patterns.len() - 1, 0)
+    });
+    pattern
+}
+
+/// Finds chunks that are the beginning or the end of a neighbour.
+fn find_parts(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usize>>) {
+    for index in 0..chunks.len() {
+        let rows = chunks[index].rows.clone();
+        if chunks[index].pattern.is_some() || hash_is_pointless(&words[rows.clone()]) {
+            continue;
+        }
+        let neighbours = [index.checked_sub(1), Some(index + 1)];
+        for neighbour in neighbours.into_iter().flatten() {
+            let Some(other) = chunks.get(neighbour) else {
+                continue;
+            };
+            // A part of a part would need its whole to be stored.
+            if other.rows.len() <= rows.len() || matches!(other.pattern, Some((_, 1..))) {
+                continue;
+            }
+            let whole = &words[other.rows.clone()];
+            let part = &words[rows.clone()];
+            let first = if whole.starts_with(part) {
+                0
+            } else if whole.ends_with(part) {
+                whole.len() - part.len()
+            } else {
+                continue;
+            };
+            if let Some((pattern, 0)) = other.pattern
+                && patterns[pattern].len() != whole.len()
+            {
+                continue;
+            }
+            let pattern = pattern_of(chunks, neighbour, patterns);
+            chunks[index].pattern = Some((pattern, first));
+            break;
+        }
+    }
+}
+
+/// Whether these numbers are too few or all equal: then they are small as they are.
+fn hash_is_pointless(words: &[u64]) -> bool {
+    words.len() < PATTERN_ROWS_MIN || words.iter().all(|&word| word == words[0])
+}
+
+/// A hash of numbers that may make a pattern.
+fn hash(words: &[u64]) -> Option<u64> {
+    if hash_is_pointless(words) {
+        return None;
+    }
+    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut lanes = [0_u64; 4];
+    let (quads, rest) = words.as_chunks::<4>();
+    for quad in quads {
+        for (lane, word) in lanes.iter_mut().zip(quad) {
+            *lane = (lane.rotate_left(29) ^ word).wrapping_mul(MULTIPLIER);
+        }
+    }
+    let all = lanes.iter().chain(rest);
+    Some(all.fold(0, |hash: u64, word| {
+        (hash.rotate_left(29) ^ word).wrapping_mul(MULTIPLIER)
+    }))
+}

@@ -1,0 +1,94 @@
+//! Lanes of rows that are sorted by series and time.
+
+use super::super::{EncodedLane, encode_lane, key_starts};
+use super::{DOUBLE, LONG, assert_reads};
+use crate::limits::VECTOR_ROWS;
+use crate::test_support::{Value, build};
+
+const SERIES: i64 = if cfg!(miri) { 4 } else { 30 };
+const SAMPLES: i64 = if cfg!(miri) { 40 } else { 360 };
+
+/// Series, time and value of each row, from some row of the first series to some row of the last.
+struct Samples {
+    series: Vec<Value>,
+    times: Vec<Value>,
+    values: Vec<Value>,
+}
+
+fn samples() -> Samples {
+    let mut all = Samples {
+        series: Vec::new(),
+        times: Vec::new(),
+        values: Vec::new(),
+    };
+    for row in SAMPLES / 3..SERIES * SAMPLES - SAMPLES / 4 {
+        let (series, sample) = (row / SAMPLES, row % SAMPLES);
+        let jitter = (sample * 7919 % 11) * 1_000;
+        let time = 1_700_000_000_000_000 + sample * 10_000_000 + jitter;
+        let value = match series % 3 {
+            0 => 4096.0,
+            1 => (sample * sample % 97) as f64 / 100.0,
+            _ => (series * 1_000_000 + sample * 150 + sample % 7) as f64,
+        };
+        all.series.push(Some((40 + series).to_ne_bytes().to_vec()));
+        all.times.push(Some(time.to_ne_bytes().to_vec()));
+        all.values.push(Some(value.to_ne_bytes().to_vec()));
+    }
+    all
+}
+
+#[test]
+fn series_are_runs_times_are_patterns_and_each_series_has_its_own_decimals() {
+    let samples = samples();
+    let series = build(LONG, &samples.series);
+    let starts = key_starts(&[&series]);
+    assert_eq!(starts.len(), SERIES as usize - 1);
+    let rows = series.rows() as f64;
+
+    let bytes = encode_lane(&series, &starts).unwrap();
+    assert_reads(&bytes, LONG, &samples.series);
+    assert!(
+        (bytes.len() as f64) < 0.1 * rows || cfg!(miri),
+        "{}",
+        bytes.len()
+    );
+    let lane = EncodedLane::open(&bytes, LONG).unwrap();
+    assert_eq!(lane.encodings()[0].0, "constant");
+    let runs = lane.runs(0).unwrap().count();
+    assert!(
+        runs > 1 && runs <= VECTOR_ROWS / SAMPLES as usize + 2,
+        "{runs}"
+    );
+    // The starts do not matter where runs can be seen.
+    let unaided = encode_lane(&series, &[]).unwrap();
+    assert_reads(&unaided, LONG, &samples.series);
+    assert!(unaided.len() < bytes.len() + 100, "{}", unaided.len());
+
+    let times = encode_lane(&build(LONG, &samples.times), &starts).unwrap();
+    assert_reads(&times, LONG, &samples.times);
+    assert!(
+        (times.len() as f64) < 0.1 * rows || cfg!(miri),
+        "{}",
+        times.len()
+    );
+    let encodings = EncodedLane::open(&times, LONG).unwrap().encodings();
+    assert_eq!(encodings[0].0, "pattern");
+
+    let values = encode_lane(&build(DOUBLE, &samples.values), &starts).unwrap();
+    assert_reads(&values, DOUBLE, &samples.values);
+    assert!(
+        (values.len() as f64) < 0.65 * rows || cfg!(miri),
+        "{}",
+        values.len()
+    );
+}
+
+#[test]
+fn starts_that_make_no_sense_are_ignored() {
+    let samples = samples();
+    let column = build(DOUBLE, &samples.values);
+    for starts in [&[5, 3, u32::MAX, 0][..], &[0; 9], &[u32::MAX]] {
+        let bytes = encode_lane(&column, starts).unwrap();
+        assert_reads(&bytes, DOUBLE, &samples.values);
+    }
+}

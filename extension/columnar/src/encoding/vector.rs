@@ -1,0 +1,264 @@
+//! One decoded vector, in memory that is used again for the next.
+
+use std::ops::Range;
+
+use super::format::Class;
+use super::items::ItemList;
+use crate::bits;
+use crate::buffer::Buffer;
+use crate::column::Column;
+use crate::error::Result;
+use crate::items::Items;
+use crate::kind::LaneKind;
+use crate::lane::{Lane, LaneData};
+use crate::limits::VECTOR_ROWS;
+
+const WORDS: usize = VECTOR_ROWS / 64;
+
+/// The rows of one vector of an encoded lane. Invariants: `words` and `pattern` have [`VECTOR_ROWS`] numbers, `bits` and `validity`
+/// as many bits.
+pub struct DecodedVector {
+    kind: LaneKind,
+    class: Class,
+    rows: usize,
+    has_nulls: bool,
+    validity: Buffer<u64>,
+    /// Numbers; of lanes of 8 bytes, the values.
+    words: Buffer<u64>,
+    /// Numbers of the pattern that was decoded last.
+    pattern: Buffer<u64>,
+    bits: Buffer<u64>,
+    /// Values of other widths.
+    values: Buffer<u8>,
+    codes: Buffer<u32>,
+    items: Items,
+}
+
+impl Default for DecodedVector {
+    fn default() -> Self {
+        DecodedVector::new()
+    }
+}
+
+impl DecodedVector {
+    /// No rows, and memory for a vector.
+    pub fn new() -> Self {
+        let zeros = |count| {
+            let mut buffer = Buffer::new();
+            buffer.extend_zeros(count);
+            buffer
+        };
+        DecodedVector {
+            kind: LaneKind::Absent,
+            class: Class::Null,
+            rows: 0,
+            has_nulls: false,
+            validity: zeros(WORDS),
+            words: zeros(VECTOR_ROWS),
+            pattern: zeros(VECTOR_ROWS),
+            bits: zeros(WORDS),
+            values: Buffer::new(),
+            codes: Buffer::new(),
+            items: Items::new(false),
+        }
+    }
+
+    /// Rows decoded.
+    #[inline]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The codes of a lane with a dictionary; none of any other lane, nor where all rows are NULL.
+    #[inline]
+    pub fn codes(&self) -> &[u32] {
+        match self.class {
+            Class::Dictionary => &self.codes,
+            _ => &[],
+        }
+    }
+
+    /// The vector as a lane of [`rows`](Self::rows) rows, good until this is decoded into again or dropped. The codes of a
+    /// lane with a dictionary need its items, without which all rows are NULL.
+    pub fn lane(&self, items: Option<&ItemList>) -> Lane {
+        let data = match (self.class, self.kind) {
+            (Class::Bools, _) => LaneData::Bool(self.bits.pointer()),
+            (Class::Integers | Class::Floats | Class::Bytes, LaneKind::Fixed { stride, .. }) => {
+                LaneData::Fixed {
+                    values: match stride {
+                        8 if self.class != Class::Bytes => self.words.pointer().cast(),
+                        _ => self.values.pointer(),
+                    },
+                    stride: stride.into(),
+                }
+            }
+            (Class::Dictionary, _) => match items {
+                Some(items) if !items.is_empty() => LaneData::Codes {
+                    codes: self.codes.pointer(),
+                    slots: items.slots().as_ptr(),
+                    heap: items.heap().as_ptr(),
+                },
+                _ => return Lane::NULL,
+            },
+            (Class::Items, _) => LaneData::Offsets {
+                slots: self.items.slots().pointer(),
+                heap: self.items.heap().pointer(),
+            },
+            _ => return Lane::NULL,
+        };
+        let validity = match self.has_nulls {
+            true => self.validity.pointer(),
+            false => std::ptr::null(),
+        };
+        Lane { data, validity }
+    }
+
+    /// Forgets all rows and gets ready for so many of this class.
+    pub(super) fn begin(&mut self, kind: LaneKind, class: Class, rows: usize) {
+        self.class = if kind == LaneKind::Absent {
+            Class::Null
+        } else {
+            class
+        };
+        if class == Class::Items
+            && let LaneKind::Varlena { packed, .. } = kind
+        {
+            if self.kind == kind {
+                self.items.truncate(0);
+            } else {
+                self.items = Items::new(packed);
+            }
+        }
+        self.kind = kind;
+        self.rows = rows;
+        self.has_nulls = false;
+        self.values.clear();
+        self.codes.clear();
+    }
+
+    pub(super) fn set_validity(&mut self, validity: &[u64; WORDS]) {
+        self.validity.copy_from_slice(validity);
+        self.has_nulls = true;
+    }
+
+    pub(super) fn bools(&mut self) -> &mut [u64] {
+        &mut self.bits
+    }
+
+    /// The numbers of all rows, and room for a pattern.
+    pub(super) fn numbers(&mut self) -> (&mut [u64], &mut [u64]) {
+        (&mut self.words[..self.rows], &mut self.pattern)
+    }
+
+    pub(super) fn push_item(&mut self, item: &[u8]) {
+        self.items.push(item);
+    }
+
+    pub(super) fn repeat_value(&mut self, value: &[u8]) {
+        let padding = self.stride() - value.len();
+        for _ in 0..self.rows {
+            self.values.extend_from_slice(value);
+            self.values.extend_zeros(padding);
+        }
+    }
+
+    pub(super) fn put_values(&mut self, values: &[u8], width: usize) {
+        let padding = self.stride() - width;
+        if padding == 0 {
+            self.values.extend_from_slice(values);
+            return;
+        }
+        for value in values.chunks_exact(width) {
+            self.values.extend_from_slice(value);
+            self.values.extend_zeros(padding);
+        }
+    }
+
+    fn stride(&self) -> usize {
+        match self.kind {
+            LaneKind::Fixed { stride, .. } => stride.into(),
+            _ => 0,
+        }
+    }
+
+    /// Makes values of the lane's width from the numbers.
+    pub(super) fn narrow(&mut self) {
+        let words = &self.words[..self.rows];
+        if self.class == Class::Dictionary {
+            self.codes.reserve(words.len());
+            for &word in words {
+                self.codes.push(word as u32);
+            }
+            return;
+        }
+        let LaneKind::Fixed { width, .. } = self.kind else {
+            return;
+        };
+        if width < 8 {
+            self.values.extend_zeros(words.len() * usize::from(width));
+        }
+        match width {
+            1 => narrow_to::<1>(words, &mut self.values),
+            2 => narrow_to::<2>(words, &mut self.values),
+            4 => narrow_to::<4>(words, &mut self.values),
+            _ => {}
+        }
+    }
+
+    /// Appends some of the rows to a column of the same kind.
+    pub(super) fn append(
+        &self,
+        rows: Range<usize>,
+        items: &[&[u8]],
+        into: &mut Column,
+    ) -> Result<()> {
+        let count = rows.len();
+        let shift = |words: &[u64]| {
+            let mut shifted = vec![0; bits::words(count)];
+            bits::each_word(0, count, |index, _, bits, done| {
+                shifted[index] = bits::read(words, rows.start + done, bits);
+            });
+            shifted
+        };
+        let validity = self.has_nulls.then(|| shift(&self.validity));
+        let validity = validity.as_deref();
+        match (self.class, self.kind) {
+            (Class::Bools, _) => into.extend_bools(&shift(&self.bits), validity, count),
+            (
+                Class::Integers | Class::Floats | Class::Bytes,
+                LaneKind::Fixed { width, stride, .. },
+            ) => {
+                let lane = self.lane(None);
+                let mut packed = Vec::with_capacity(count * usize::from(width));
+                for row in rows {
+                    // SAFETY: a row of this vector, whose values have that many bytes.
+                    let value = unsafe {
+                        let value = lane.pointer(row);
+                        std::slice::from_raw_parts(value, width.min(stride).into())
+                    };
+                    packed.extend_from_slice(value);
+                }
+                into.extend_fixed(&packed, validity, count);
+            }
+            (Class::Dictionary, _) => {
+                return into.extend_codes(&self.codes[rows], items, validity);
+            }
+            (Class::Items, _) => {
+                for row in rows {
+                    match self.has_nulls && !bits::get(&self.validity, row) {
+                        true => into.push_null(),
+                        false => into.push_item(self.items.item(row)),
+                    }
+                }
+            }
+            _ => return into.try_push_repeated(None, count),
+        }
+        Ok(())
+    }
+}
+
+fn narrow_to<const N: usize>(words: &[u64], values: &mut [u8]) {
+    for (value, word) in values.as_chunks_mut::<N>().0.iter_mut().zip(words) {
+        *value = *word.to_ne_bytes().first_chunk().unwrap_or(&[0; N]);
+    }
+}

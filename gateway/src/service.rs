@@ -1,0 +1,117 @@
+//! What each connection calls for a request: events go straight to their handler, all else by way of the router.
+//!
+//! Where events come by the ten thousand a second, layers and extractors cost as much as verifying and joining them. So the one route that
+//! they take is found here by its bytes; the router has it too, and answers for it whatever is out of the ordinary: other methods, names that
+//! are percent-encoded.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::IntoResponse;
+use bytes::Bytes;
+use futures_util::future::Either;
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper::service::{HttpService, service_fn};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use tower::ServiceExt;
+
+use crate::clock;
+use crate::deliver::Sink;
+use crate::events;
+use crate::router::{Handlers, router};
+
+/// Nothing, mostly, which then costs nothing; or what the router answers.
+pub type Answer = http_body_util::Either<Empty<Bytes>, Body>;
+
+/// The service of one worker; each connection has a clone.
+pub fn service<S: Sink>(
+    handlers: Handlers<S>,
+) -> impl HttpService<Incoming, ResBody = Answer, Error = Infallible, Future: Send + 'static>
++ Clone
++ Send
++ 'static {
+    let (handlers, router) = (Arc::new(handlers.clone()), router(handlers));
+    service_fn(
+        move |request: Request<Incoming>| match table_of(request.method(), request.uri()) {
+            Some(_) => Either::Left(store(Arc::clone(&handlers), request)),
+            None => Either::Right(route(router.clone(), request)),
+        },
+    )
+}
+
+/// The table that a request with events names, if it does so plainly.
+fn table_of<'a>(method: &Method, uri: &'a Uri) -> Option<&'a str> {
+    if method != Method::POST {
+        return None;
+    }
+    let table = uri.path().strip_prefix(events::write::PATH)?;
+    // As the router has it: one segment, not empty. It decodes what is encoded.
+    let is_plain = !table.is_empty() && !table.bytes().any(|byte| matches!(byte, b'/' | b'%'));
+    is_plain.then_some(table)
+}
+
+async fn route(router: Router, request: Request<Incoming>) -> Result<Response<Answer>, Infallible> {
+    let answer = router.oneshot(request.map(Body::new)).await?;
+    Ok(answer.map(Answer::Right))
+}
+
+/// As the router does it, with what it puts around its handlers.
+async fn store<S: Sink>(
+    handlers: Arc<Handlers<S>>,
+    request: Request<Incoming>,
+) -> Result<Response<Answer>, Infallible> {
+    let started = clock::now();
+    let (head, body) = request.into_parts();
+    let table = table_of(&head.method, &head.uri).unwrap_or_default();
+    let stored = handlers
+        .write_events(table, &head.headers, body, started)
+        .await;
+    let answer = match stored {
+        Ok(()) => {
+            let mut answer = Response::new(Answer::Left(Empty::new()));
+            *answer.status_mut() = StatusCode::NO_CONTENT;
+            answer
+        }
+        Err(refusal) => refusal.into_response().map(Answer::Right),
+    };
+    let seconds = (clock::now() - started).as_secs_f64();
+    handlers
+        .metrics()
+        .request_ended(events::write::ROUTE, answer.status(), seconds);
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_the_ordinary_is_the_routers() {
+        let table = |method: &str, path: &'static str| {
+            let uri = Uri::from_static(path);
+            table_of(&method.parse().unwrap(), &uri).map(str::to_owned)
+        };
+        for path in [
+            "/api/v1/events/t",
+            "/api/v1/events/t?a=b/c",
+            "http://host/api/v1/events/t",
+        ] {
+            assert_eq!(table("POST", path).as_deref(), Some("t"), "{path}");
+        }
+        for (method, path) in [
+            ("GET", "/api/v1/events/t"),
+            ("POST", "/api/v1/events/"),
+            ("POST", "/api/v1/events"),
+            ("POST", "/api/v1/events/t/"),
+            ("POST", "/api/v1/events/a/b"),
+            ("POST", "/api/v1/events/%74"),
+            ("POST", "/api/v1/write"),
+            ("POST", "*"),
+        ] {
+            assert_eq!(table(method, path), None, "{method} {path}");
+        }
+    }
+}
