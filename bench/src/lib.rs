@@ -20,6 +20,7 @@
 //! | [`peers`] | systems that take remote write, ours and others, as child processes |
 //! | [`fleet`] | what a fleet of node_exporters sends: series, values, request bodies |
 //! | [`remote_write`] | the scenarios that compare them |
+//! | [`overload`] | the scenario that sends more than can be taken |
 //! | [`sql`] | SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB |
 //!
 //! # Rules
@@ -41,6 +42,7 @@ pub mod fleet;
 pub mod interrupt;
 pub mod load;
 pub mod machine;
+pub mod overload;
 pub mod peers;
 pub mod pinning;
 pub mod remote_write;

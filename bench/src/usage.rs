@@ -114,6 +114,14 @@ fn descendants(processes: &BTreeMap<u32, Process>, roots: &[u32]) -> Vec<u32> {
     processes.keys().copied().filter(belongs).collect()
 }
 
+/// The largest resident size that a process has had, in bytes.
+pub fn peak_bytes(id: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 fn memory_bytes(id: u32) -> u64 {
     let kilobytes = |file: &str, name: &str| -> Option<u64> {
         let text = std::fs::read_to_string(format!("/proc/{id}/{file}")).ok()?;

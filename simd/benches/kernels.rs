@@ -412,12 +412,26 @@ fn sorted_lanes(all: &mut Vec<(String, Run)>) {
         // SAFETY: as above; the bits of a lane of words hold more values of 17 bits than it has words.
         vectors(lanes.half.len(), 8, go, |at, rows| unsafe {
             decode::unpack_bits_u64(
-                lanes.half[at / 64 * 17..].as_ptr(),
+                lanes.half[at / 64 * 17..].as_ptr().cast(),
                 17,
                 rows,
                 1,
                 black_box(out.as_mut_ptr()),
             );
+        })
+    });
+    add(all, "sum of deltas", |lanes, go| {
+        let mut out = [1_u64; ROWS];
+        // SAFETY: an array of as many rows.
+        vectors(lanes.half.len(), 8, go, |_, rows| unsafe {
+            decode::sum_deltas_u64(black_box(out.as_mut_ptr()), rows, 1);
+        })
+    });
+    add(all, "decimals to doubles", |lanes, go| {
+        let mut out = [1_u64; ROWS];
+        // SAFETY: as above.
+        vectors(lanes.half.len(), 8, go, |_, rows| unsafe {
+            decode::decimals_to_f64(black_box(out.as_mut_ptr()), rows, 100.0);
         })
     });
     add(all, "dot product of 1024", |lanes, go| {

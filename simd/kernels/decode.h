@@ -1,4 +1,4 @@
-// Values out of packed bits and deltas. Arithmetic wraps.
+// Numbers out of packed bits, differences and decimals. Integer arithmetic wraps.
 
 #ifndef LANES_SIMD_DECODE_H_
 #define LANES_SIMD_DECODE_H_
@@ -9,13 +9,22 @@
 namespace lanes {
 namespace simd {
 
-// out[i] = base + the `width` bits from bit i * width of `packed`, bit 0 being the lowest of word 0. `packed` has
-// ceil(rows * width / 64) words. A width above 32 (64) counts as 32 (64).
-void unpack_bits(const uint64_t* packed, uint32_t width, size_t rows, uint32_t base, uint32_t* out) noexcept;
-void unpack_bits(const uint64_t* packed, uint32_t width, size_t rows, uint64_t base, uint64_t* out) noexcept;
+// out[i] = base + the `width` bits from bit i * width of `packed`, bit 0 being the lowest of byte 0. `packed` has
+// ceil(rows * width / 8) bytes, and 16 more may be read. A width above 32 (64) counts as 32 (64).
+void unpack_bits(const uint8_t* packed, uint32_t width, size_t rows, uint32_t base, uint32_t* out) noexcept;
+void unpack_bits(const uint8_t* packed, uint32_t width, size_t rows, uint64_t base, uint64_t* out) noexcept;
 
-// out[i] = base + deltas[0] + ... + deltas[i]; `out` may be `deltas`.
-void delta_decode(const int64_t* deltas, size_t rows, int64_t base, int64_t* out) noexcept;
+// values[i] = values[i] * factor + base.
+void scale(uint64_t* values, size_t rows, uint64_t factor, uint64_t base) noexcept;
+
+// values[i] = before + values[0] + ... + values[i].
+void sum_deltas(uint64_t* values, size_t rows, uint64_t before) noexcept;
+
+// As sum_deltas twice: the differences begin with `step`, the numbers with `before`.
+void sum_deltas_of_deltas(uint64_t* values, size_t rows, uint64_t before, uint64_t step) noexcept;
+
+// values[i] = the bits of the double that is the signed integer values[i] over `divisor`, rounded once each.
+void decimals_to_doubles(uint64_t* values, size_t rows, double divisor) noexcept;
 
 }  // namespace simd
 }  // namespace lanes

@@ -1,16 +1,20 @@
-//! Values out of packed bits and deltas. Arithmetic wraps.
+//! Numbers out of packed bits, differences and decimals. Integer arithmetic wraps.
 //!
-//! Packed values follow each other without gaps: value `i` is the `width` bits from bit `i * width`, the lowest bit of word 0
-//! being bit 0, and is added to the frame of reference `base`.
+//! Packed values follow each other without gaps: value `i` is the `width` bits from bit `i * width`, the lowest bit of byte 0
+//! being bit 0, and is added to the frame of reference `base`. Bytes need no alignment.
 
 use crate::bridge;
+
+/// Bytes after the packed ones that may be read.
+pub const UNPACK_SLACK_BYTES: usize = 16;
 
 /// Unpacks `rows` values; a width above 32 counts as 32.
 ///
 /// # Safety
-/// As for the [crate](crate#safety); `packed` has `(rows * width).div_ceil(64)` words.
+/// As for the [crate](crate#safety); `packed` has `(rows * width).div_ceil(8)` bytes and [`UNPACK_SLACK_BYTES`] readable ones
+/// after them.
 pub unsafe fn unpack_bits_u32(
-    packed: *const u64,
+    packed: *const u8,
     width: u32,
     rows: usize,
     base: u32,
@@ -23,9 +27,9 @@ pub unsafe fn unpack_bits_u32(
 /// Unpacks `rows` values; a width above 64 counts as 64.
 ///
 /// # Safety
-/// As for the [crate](crate#safety); `packed` has `(rows * width).div_ceil(64)` words.
+/// As for [`unpack_bits_u32`].
 pub unsafe fn unpack_bits_u64(
-    packed: *const u64,
+    packed: *const u8,
     width: u32,
     rows: usize,
     base: u64,
@@ -35,11 +39,39 @@ pub unsafe fn unpack_bits_u64(
     unsafe { bridge::unpack_bits_u64(packed, width, rows, base, out) }
 }
 
-/// `out[i]` is `base` and the deltas up to the `i`-th. `out` may be `deltas`.
+/// Each value becomes itself times `factor` plus `base`.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).
-pub unsafe fn delta_decode_i64(deltas: *const i64, rows: usize, base: i64, out: *mut i64) {
+pub unsafe fn scale_u64(values: *mut u64, rows: usize, factor: u64, base: u64) {
     // SAFETY: the caller's promise.
-    unsafe { bridge::delta_decode(deltas, rows, base, out) }
+    unsafe { bridge::scale(values, rows, factor, base) }
+}
+
+/// Differences become numbers: each is `before` and the differences up to its own.
+///
+/// # Safety
+/// As for the [crate](crate#safety).
+pub unsafe fn sum_deltas_u64(values: *mut u64, rows: usize, before: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { bridge::sum_deltas(values, rows, before) }
+}
+
+/// Changes of the difference become numbers: the differences are `step` and the changes up to each one's own, the numbers
+/// `before` and the differences up to each one's own.
+///
+/// # Safety
+/// As for the [crate](crate#safety).
+pub unsafe fn sum_deltas_of_deltas_u64(values: *mut u64, rows: usize, before: u64, step: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { bridge::sum_deltas_of_deltas(values, rows, before, step) }
+}
+
+/// Each value, a signed integer, becomes the bits of the double nearest to it, divided by `divisor`.
+///
+/// # Safety
+/// As for the [crate](crate#safety).
+pub unsafe fn decimals_to_f64(values: *mut u64, rows: usize, divisor: f64) {
+    // SAFETY: the caller's promise.
+    unsafe { bridge::decimals_to_doubles(values, rows, divisor) }
 }

@@ -5,8 +5,7 @@
 //! any bits in the values are fine, and they never throw, assert or allocate.
 //!
 //! The cast, in the order in which a query's data flows:
-//! - [`decode`: values out of packed bits and deltas.
-//! - [`decode`]: values out of packed bits and deltas.
+//! - [`decode`]: numbers out of packed bits, differences and decimals.
 //! - [`search`]: where in a sorted lane; how two sorted lanes interleave.
 //! - [`select`]: comparisons of a lane to a selection bitmap.
 //! - [`combine`]: the algebra of bitmaps, and counting.

@@ -149,23 +149,42 @@ pub fn merge_positions(left: &[i64], right: &[i64], inclusive: bool) -> Vec<u32>
 }
 
 /// [`crate::decode::unpack_bits_u64`], bit by bit.
-pub fn unpack_bits(packed: &[u64], width: u32, rows: usize, base: u64) -> Vec<u64> {
+pub fn unpack_bits(packed: &[u8], width: u32, rows: usize, base: u64) -> Vec<u64> {
     let width = width as usize;
+    let bit = |bit: usize| u64::from(packed[bit / 8] >> (bit % 8) & 1);
     (0..rows)
         .map(|row| {
-            let value = (0..width).fold(0, |value, place| {
-                value | u64::from(bit(packed, row * width + place)) << place
-            });
+            let value =
+                (0..width).fold(0, |value, place| value | bit(row * width + place) << place);
             base.wrapping_add(value)
         })
         .collect()
 }
 
-/// [`crate::decode::delta_decode_i64`]
-pub fn delta_decode(deltas: &[i64], base: i64) -> Vec<i64> {
-    let sums = deltas.iter().scan(base, |sum, delta| {
+/// [`crate::decode::scale_u64`]
+pub fn scale(values: &[u64], factor: u64, base: u64) -> Vec<u64> {
+    let scaled = values
+        .iter()
+        .map(|value| value.wrapping_mul(factor).wrapping_add(base));
+    scaled.collect()
+}
+
+/// [`crate::decode::sum_deltas_u64`]
+pub fn sum_deltas(deltas: &[u64], before: u64) -> Vec<u64> {
+    let sums = deltas.iter().scan(before, |sum, delta| {
         *sum = sum.wrapping_add(*delta);
         Some(*sum)
     });
     sums.collect()
+}
+
+/// [`crate::decode::sum_deltas_of_deltas_u64`]
+pub fn sum_deltas_of_deltas(changes: &[u64], before: u64, step: u64) -> Vec<u64> {
+    sum_deltas(&sum_deltas(changes, step), before)
+}
+
+/// [`crate::decode::decimals_to_f64`]
+pub fn decimals_to_f64(numbers: &[u64], divisor: f64) -> Vec<u64> {
+    let double = |&number: &u64| (number as i64 as f64 / divisor).to_bits();
+    numbers.iter().map(double).collect()
 }

@@ -1,8 +1,8 @@
-//! Sorted lanes, packed bits and distances, on every target.
+//! Sorted lanes and distances, on every target.
 
 mod support;
 
-use lanes_simd::{decode, distance, naive, search};
+use lanes_simd::{distance, naive, search};
 use support::{Fenced, Random, Sample, on_every_target, row_counts};
 
 fn sorted_lane(random: &mut Random, rows: usize) -> Vec<i64> {
@@ -149,44 +149,6 @@ fn lanes_that_are_not_sorted_merge_to_anything_in_range() {
             );
         }
     });
-}
-
-#[test]
-fn bits_are_unpacked() {
-    let mut random = Random(15);
-    for rows in row_counts() {
-        for width in 0..=64 {
-            let packed = Fenced::new(&random.words(rows * width as usize));
-            let base = random.next();
-            let mut out = Fenced::filled(0, rows);
-            // SAFETY: as many words as the rows need.
-            unsafe { decode::unpack_bits_u64(packed.ptr(), width, rows, base, out.mut_ptr()) };
-            let expected = naive::unpack_bits(packed.values(), width, rows, base);
-            assert_eq!(out.values(), expected, "{rows} {width}");
-            if width <= 32 {
-                let mut out = Fenced::filled(0, rows);
-                // SAFETY: as above.
-                unsafe {
-                    decode::unpack_bits_u32(packed.ptr(), width, rows, base as u32, out.mut_ptr())
-                };
-                let expected: Vec<u32> = expected.iter().map(|&value| value as u32).collect();
-                assert_eq!(out.values(), expected, "{rows} {width}");
-            }
-        }
-    }
-}
-
-#[test]
-fn deltas_are_summed() {
-    let mut random = Random(16);
-    for rows in row_counts() {
-        let mut lane = Fenced::new(&random.lane::<i64>(rows));
-        let base = i64::sample(&mut random);
-        let expected = naive::delta_decode(lane.values(), base);
-        // SAFETY: a lane of as many rows; the output may be the input.
-        unsafe { decode::delta_decode_i64(lane.ptr(), rows, base, lane.mut_ptr()) };
-        assert_eq!(lane.values(), expected, "{rows}");
-    }
 }
 
 #[test]

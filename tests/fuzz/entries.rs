@@ -2,7 +2,9 @@
 //! replay of their corpus in `tests/fuzz_replay`.
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
+use lanes_columnar::encoding::{DecodedVector, EncodedLane};
 use lanes_columnar::kind::Number;
+use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::{Column, Image, LaneData, LaneKind};
 
 /// A batch in the wire format.
@@ -39,12 +41,84 @@ pub fn image(data: &[u8]) {
     }
 }
 
-const KINDS: [LaneKind; 9] = [
+/// An encoded lane of a sealed segment, as it is and with its checksum put right, opened and read as every kind of column;
+/// also as if it had been opened before.
+pub fn encoded_lane(data: &[u8]) {
+    let mut bytes = data.to_vec();
+    for is_repaired in [false, true] {
+        if is_repaired && bytes.len() >= CHECKSUM.end {
+            let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[CHECKSUM.end..]) as u32;
+            bytes[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
+        }
+        for kind in KINDS.into_iter().chain(NUMBERS) {
+            read_encoded_lane(&bytes, kind);
+        }
+    }
+}
+
+/// Vectors of a lane that are read: a few bytes can stand for thousands.
+const VECTORS_MAX: usize = 4;
+
+fn read_encoded_lane(data: &[u8], kind: LaneKind) {
+    let opened = EncodedLane::open(data, kind);
+    let Ok(lane) = EncodedLane::reopen(data, kind) else {
+        assert!(opened.is_err(), "a lane opens but does not open again");
+        return;
+    };
+    let mut vector = DecodedVector::new();
+    let mut rows = 0;
+    for index in 0..lane.vectors().min(VECTORS_MAX) {
+        lane.decode_vector(index, &mut vector);
+        assert_eq!(vector.rows(), lane.vector_rows(index));
+        rows += vector.rows();
+        if let Some(runs) = lane.runs(index)
+            && opened.is_ok()
+        {
+            let runs: usize = runs.map(|(_, rows)| rows).sum();
+            assert_eq!(runs, vector.rows(), "runs are all rows of a vector");
+        }
+        std::hint::black_box(lane.constant(index));
+    }
+    std::hint::black_box(lane.vector_encodings(0));
+    assert!(rows == lane.rows() || rows == VECTORS_MAX * VECTOR_ROWS);
+    let mut column = Column::new(kind);
+    let decoded = lane.decode(0..rows, &mut column);
+    if opened.is_ok() {
+        assert_eq!(decoded, Ok(()), "an opened lane decodes");
+        assert_eq!(column.rows(), rows);
+        read_column(&column);
+    }
+}
+
+const NUMBERS: [LaneKind; 5] = [signed(2), signed(4), signed(8), float(4), float(8)];
+
+const fn signed(width: u16) -> LaneKind {
+    LaneKind::Fixed {
+        width,
+        stride: width,
+        number: Number::Signed,
+    }
+}
+
+const fn float(width: u16) -> LaneKind {
+    LaneKind::Fixed {
+        width,
+        stride: width,
+        number: Number::Float,
+    }
+}
+
+const KINDS: [LaneKind; 10] = [
     LaneKind::Absent,
     LaneKind::Bool,
     LaneKind::Fixed {
         width: 1,
         stride: 1,
+        number: Number::Opaque,
+    },
+    LaneKind::Fixed {
+        width: 2,
+        stride: 2,
         number: Number::Opaque,
     },
     LaneKind::Fixed {

@@ -63,6 +63,6 @@ mod toy_server;
 pub use latency::{Latencies, Latency};
 pub use outcome::{Gate, Outcome, Watched};
 pub use plan::{Pace, Plan};
-pub use ramp::{PEAK_SHARE, lowest_at_peak};
+pub use ramp::{PEAK_SHARE, goes_on, lowest_at_peak};
 pub use request::{Repeated, Source, encode};
 pub use run::{raise_file_limit, run};

@@ -4,6 +4,7 @@ use super::latency::{Latencies, Latency};
 use super::plan::{Pace, Plan};
 use crate::usage::Usage;
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 /// Rate times latency may differ from what is in flight by this share.
 pub const LITTLE_SHARE: f64 = 0.2;
@@ -45,6 +46,8 @@ pub struct Tally {
     pub retries: u64,
     /// Refusals that led to a retry.
     pub refused_again: u64,
+    /// Answers 503 or 429 that do not say when to come again.
+    pub refused_for_good: u64,
     /// Requests whose answer did not come before the drain ended.
     pub unanswered: u64,
     /// Requests that no connection was free for.
@@ -83,6 +86,7 @@ impl Tally {
         self.lateness.add_all(&other.lateness);
         self.retries += other.retries;
         self.refused_again += other.refused_again;
+        self.refused_for_good += other.refused_for_good;
         self.unanswered += other.unanswered;
         self.unsent += other.unsent;
         self.errors.connect += other.errors.connect;
@@ -137,6 +141,8 @@ pub struct Outcome {
     pub client_cpu: Vec<f64>,
     /// The systems that were watched.
     pub watched: Vec<Watched>,
+    /// When the window closed: nothing was meant to be sent from then on.
+    pub closed_at: Instant,
     /// What was asked for, in an open loop.
     pub offered: Option<f64>,
     /// Requests that are under way at any time in a closed loop.
@@ -145,11 +151,17 @@ pub struct Outcome {
 
 impl Outcome {
     /// Puts the workers' counts together.
-    pub fn new(tallies: &[Tally], seconds: f64, plan: &Plan, watched: Vec<Watched>) -> Outcome {
+    pub fn new(
+        tallies: &[Tally],
+        (seconds, closed_at): (f64, Instant),
+        plan: &Plan,
+        watched: Vec<Watched>,
+    ) -> Outcome {
         let mut tally = Tally::default();
         tallies.iter().for_each(|one| tally.add(one));
         Outcome {
             seconds,
+            closed_at,
             latency: tally.latencies.summary(),
             lateness: tally.lateness.summary(),
             client_cpu: tallies.iter().map(|tally| tally.cpu_seconds).collect(),
@@ -175,6 +187,12 @@ impl Outcome {
             .range(200..300)
             .map(|(_, count)| count)
             .sum()
+    }
+
+    /// Requests that were answered 503 or 429.
+    pub fn refused(&self) -> u64 {
+        let of_status = |status| self.tally.statuses.get(&status).copied();
+        [429, 503].into_iter().filter_map(of_status).sum()
     }
 
     /// Requests that were not answered 2xx, for any reason.
@@ -287,7 +305,7 @@ mod tests {
         tally.count_population(population as f64, 0, 1_000_000_000);
         Outcome::new(
             &[tally],
-            1.0,
+            (1.0, Instant::now()),
             &plan(Pace::Open(completed as f64)),
             Vec::new(),
         )
@@ -325,7 +343,12 @@ mod tests {
         let mut second = Tally::default();
         second.answer(204, 6);
         second.unsent = 1;
-        let outcome = Outcome::new(&[first, second], 1.0, &plan(Pace::Open(10.0)), Vec::new());
+        let outcome = Outcome::new(
+            &[first, second],
+            (1.0, Instant::now()),
+            &plan(Pace::Open(10.0)),
+            Vec::new(),
+        );
         assert_eq!(
             (
                 outcome.acknowledged(),

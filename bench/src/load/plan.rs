@@ -39,6 +39,9 @@ pub struct Plan {
     pub window: Duration,
     /// How long answers are waited for afterwards.
     pub drain: Duration,
+    /// In an open loop: what no connection was free for when the window closed is never sent. The load ends with the window, as that of
+    /// clients who all go away; without it the backlog is still sent, for as long as the drain lasts.
+    pub abandons_backlog: bool,
     /// How often a 503 or 429 is tried again, after its `Retry-After`; 0 counts it as an answer.
     pub attempts_again: u32,
     /// Where the client's threads run.
@@ -61,6 +64,7 @@ impl Plan {
             warm_up: Duration::from_secs(1),
             window: Duration::from_secs(5),
             drain: Duration::from_secs(10),
+            abandons_backlog: false,
             attempts_again: 0,
             processors: Processors::default(),
             watched: Vec::new(),

@@ -1,4 +1,6 @@
-//! The lowest load that reaches 95 % of the peak: past it, more load buys latency and nothing else.
+//! The lowest load that reaches 95 % of the peak: past it, more load buys latency and nothing else. The peak is where the rate falls, not
+//! where it rises slowly: many clients make larger batches, so that twice as many may do a third more at one step and twice as much at
+//! the next.
 
 /// The share of the peak that counts as reaching it.
 pub const PEAK_SHARE: f64 = 0.95;
@@ -19,9 +21,32 @@ pub fn lowest_at_peak(steps: &[(f64, f64)]) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
+/// Whether a climb through ascending loads goes on: its throughput has not yet been past its best for two steps. One step alone may be
+/// chance.
+pub fn goes_on(steps: &[(f64, f64)]) -> bool {
+    let best = steps
+        .iter()
+        .enumerate()
+        .max_by(|(_, left), (_, right)| left.1.total_cmp(&right.1));
+    best.is_none_or(|(place, _)| steps.len() - place <= 2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_climb_ends_where_the_rate_falls_twice_and_not_where_it_rises_slowly() {
+        let rates = |rates: &[f64]| -> Vec<(f64, f64)> {
+            let steps = rates.iter().enumerate();
+            steps.map(|(place, rate)| (place as f64, *rate)).collect()
+        };
+        assert!(goes_on(&[]));
+        assert!(goes_on(&rates(&[10.0, 20.0, 20.5, 20.6])));
+        assert!(goes_on(&rates(&[10.0, 20.0, 19.0])));
+        assert!(goes_on(&rates(&[10.0, 20.0, 19.0, 40.0, 39.0])));
+        assert!(!goes_on(&rates(&[10.0, 20.0, 19.0, 18.0])));
+    }
 
     #[test]
     fn the_knee_is_found() {

@@ -13,6 +13,9 @@ pub trait Source: Send + Sync {
     fn weight(&self, _number: u64) -> u64 {
         0
     }
+
+    /// This request was answered 2xx.
+    fn acknowledged(&self, _number: u64) {}
 }
 
 /// The same request for ever.

@@ -70,7 +70,10 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
         let nanoseconds = ended.min(window.closes).saturating_sub(window.opens);
         Ok(Outcome::new(
             &tallies,
-            (nanoseconds as f64 / 1e9).max(1e-9),
+            (
+                (nanoseconds as f64 / 1e9).max(1e-9),
+                start + Duration::from_nanos(ended.min(window.closes)),
+            ),
             plan,
             watched,
         ))

@@ -121,6 +121,7 @@ impl<'a> Worker<'a> {
         let mut cpu_at_close = None;
         loop {
             let now = clock();
+            self.abandon_backlog(now);
             self.count_population(now);
             if now >= self.window.opens && cpu_at_open.is_none() {
                 cpu_at_open = Some(thread_cpu());
@@ -178,6 +179,14 @@ impl<'a> Worker<'a> {
         match &self.schedule {
             Some(schedule) if !self.is_exhausted => schedule.due(now).saturating_sub(self.begun),
             _ => 0,
+        }
+    }
+
+    /// Gives up what was not begun before the window closed, where the plan says so.
+    fn abandon_backlog(&mut self, now: u64) {
+        if self.plan.abandons_backlog && now >= self.window.closes && !self.is_exhausted {
+            self.give_up_unsent(now);
+            self.is_exhausted = true;
         }
     }
 
@@ -387,6 +396,12 @@ impl<'a> Worker<'a> {
         }
         let weight = self.plan.source.weight(request.number);
         self.tally.answer(answer.status, weight);
+        if (200..300).contains(&answer.status) {
+            self.plan.source.acknowledged(request.number);
+        }
+        if refused && answer.retry_after.is_none() {
+            self.tally.refused_for_good += 1;
+        }
         if self.window.has(now) {
             self.tally.completed += 1;
         }
@@ -461,16 +476,24 @@ impl<'a> Worker<'a> {
                 waited.add(end - intended);
             }
         }
-        if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.is_exhausted) {
-            while let Some(intended) = schedule.time(self.begun) {
-                self.begun += 1;
-                self.tally.unsent += 1;
-                if window.has(intended) {
-                    waited.add(end - intended);
-                }
+        self.tally.latencies.add_all(&waited);
+        if !self.is_exhausted {
+            self.give_up_unsent(end);
+        }
+    }
+
+    /// Requests of the schedule that no connection was free for.
+    fn give_up_unsent(&mut self, end: u64) {
+        let Some(schedule) = &self.schedule else {
+            return;
+        };
+        while let Some(intended) = schedule.time(self.begun) {
+            self.begun += 1;
+            self.tally.unsent += 1;
+            if self.window.has(intended) {
+                self.tally.latencies.add(end - intended);
             }
         }
-        self.tally.latencies.add_all(&waited);
     }
 }
 

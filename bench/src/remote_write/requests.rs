@@ -16,12 +16,16 @@ pub struct Requests {
 impl Requests {
     /// Requests to a system; several systems share the bodies.
     pub fn new(system: &dyn System, bodies: Arc<Vec<Body>>) -> Requests {
+        Requests::at(system.port(), &system.headers(), bodies)
+    }
+
+    /// Requests to a port on this machine, with these headers beyond those that remote write prescribes.
+    pub fn at(port: u16, headers: &[(String, String)], bodies: Arc<Vec<Body>>) -> Requests {
         let mut head = format!(
-            "POST /api/v1/write HTTP/1.1\r\nhost: 127.0.0.1:{}\r\ncontent-type: application/x-protobuf\r\n\
-             content-encoding: snappy\r\nx-prometheus-remote-write-version: 0.1.0\r\n",
-            system.port()
+            "POST /api/v1/write HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/x-protobuf\r\n\
+             content-encoding: snappy\r\nx-prometheus-remote-write-version: 0.1.0\r\n"
         );
-        for (name, value) in system.headers() {
+        for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str("content-length: ");

@@ -5,7 +5,7 @@ use super::findings::Findings;
 use super::options::Options;
 use super::{ceiling, context, durability, events, page, shards};
 use crate::machine::Machine;
-use crate::remote_write;
+use crate::{overload, remote_write};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 
@@ -50,6 +50,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "ramp",
         help: "remote write of more and more targets at their scrape interval: latencies, drops, CPU, memory, disk",
         run: remote_write::ramp::run,
+    },
+    Scenario {
+        name: "overload",
+        help: "three times what can be taken: nothing acknowledged is lost, memory is bounded, all is as before within a second",
+        run: overload::scenario::run,
     },
     Scenario {
         name: "soak",

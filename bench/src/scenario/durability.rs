@@ -37,6 +37,9 @@ struct Definition {
     setup: Setup,
 }
 
+/// The level that a standby is needed for.
+const REPLICA: &str = "replica";
+
 /// Measures it.
 ///
 /// # Errors
@@ -46,26 +49,8 @@ pub fn run(run: &Run) -> Result<Findings> {
     let mut findings = Findings::default();
     let mut system = System::start("durability", &definition.setup, &run.options.servers)?;
     findings.systems = system.versions()?;
-    for ack in &definition.acks {
-        for connections in &definition.connections {
-            let row = format!("commits of one event, {ack}, {}", counted(*connections));
-            if run.options.wants(&row) {
-                match gateway_commits(run, &definition, &mut system, ack, *connections) {
-                    Ok((rate, latency, notes)) => add(
-                        &mut findings,
-                        &row,
-                        NAME,
-                        "commits/s",
-                        (rate, latency),
-                        notes,
-                        *connections == 1,
-                    ),
-                    Err(error) => {
-                        findings.add(Record::failed(row, NAME, "commits/s", error.to_string()))
-                    }
-                }
-            }
-        }
+    for ack in definition.acks.iter().filter(|ack| *ack != REPLICA) {
+        commits(run, &definition, &mut system, ack, &mut findings);
     }
     for access_method in ["lanes", "heap"] {
         for synchronous in [true, false] {
@@ -101,7 +86,57 @@ pub fn run(run: &Run) -> Result<Findings> {
             }
         }
     }
+    // Last: once there is a standby, all else would be measured with it.
+    let mut replica_rows = definition
+        .connections
+        .iter()
+        .map(|count| row(REPLICA, *count));
+    if definition.acks.iter().any(|ack| ack == REPLICA)
+        && replica_rows.any(|row| run.options.wants(&row))
+    {
+        match system.add_standby(&run.options.servers) {
+            Ok(()) => commits(run, &definition, &mut system, REPLICA, &mut findings),
+            Err(error) => findings.add(Record::failed(
+                "commits of one event, replica",
+                NAME,
+                "commits/s",
+                error.to_string(),
+            )),
+        }
+    }
     Ok(findings)
+}
+
+fn row(ack: &str, connections: usize) -> String {
+    format!("commits of one event, {ack}, {}", counted(connections))
+}
+
+/// Commits at a level, over each number of connections.
+fn commits(
+    run: &Run,
+    definition: &Definition,
+    system: &mut System,
+    ack: &str,
+    findings: &mut Findings,
+) {
+    for connections in &definition.connections {
+        let row = row(ack, *connections);
+        if !run.options.wants(&row) {
+            continue;
+        }
+        match gateway_commits(run, definition, system, ack, *connections) {
+            Ok((rate, latency, notes)) => add(
+                findings,
+                &row,
+                NAME,
+                "commits/s",
+                (rate, latency),
+                notes,
+                *connections == 1,
+            ),
+            Err(error) => findings.add(Record::failed(row, NAME, "commits/s", error.to_string())),
+        }
+    }
 }
 
 fn counted(connections: usize) -> String {

@@ -32,6 +32,8 @@ pub const SERVICES: [&str; 10] = [
 ];
 /// 2026-01-01 00:00 UTC in microseconds since 1970.
 pub const START: i64 = 1_767_225_600_000_000;
+/// The same as SQL reads it.
+pub const START_TEXT: &str = "2026-01-01 00:00:00Z";
 /// Columns of the table that takes the events.
 pub const COLUMNS: &str = "ts timestamptz NOT NULL, service text NOT NULL, duration float4 NOT NULL, is_error bool NOT NULL";
 /// First durations tell numbers modulo this.

@@ -1,11 +1,12 @@
 //! The table that takes the events of one load, and the comparison of what it holds with what was acknowledged.
 
-use super::event_batch::{COLUMNS, EventRequests, SERVICES};
+use super::event_batch::{COLUMNS, EventRequests, SERVICES, START, START_TEXT, Sums};
 use super::system::System;
 use crate::load::Outcome;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::provision::GATEWAY;
 use postgres::Client;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A table of its own for each load: a gateway that knows an earlier one by its identity would first have to learn otherwise,
@@ -84,6 +85,36 @@ impl EventTable {
             )));
         }
         self.verify_services(requests, acknowledged)
+    }
+
+    /// What is stored of each request, by number. Events before those of all requests do not count.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    pub fn requests_stored(&mut self, requests: &EventRequests) -> Result<BTreeMap<u64, Sums>> {
+        let batch = requests.rows() as i64;
+        // The times of a request are those of one bucket.
+        let rows = self.client.query(
+            &format!(
+                "SELECT (extract(epoch FROM bucket) * 1000000)::int8, events, durations, errors FROM
+                 (SELECT date_bin(interval '{batch} microseconds', ts, timestamptz '{START_TEXT}') AS bucket, count(*) AS events,
+                         sum(duration::float8) AS durations, count(*) FILTER (WHERE is_error) AS errors
+                  FROM {} WHERE ts >= timestamptz '{START_TEXT}' GROUP BY 1) AS by_request",
+                self.name
+            ),
+            &[],
+        )?;
+        let of_row = |row: &postgres::Row| {
+            let number = (row.get::<_, i64>(0) - START) / batch;
+            let (events, durations, errors): (i64, f64, i64) = (row.get(1), row.get(2), row.get(3));
+            let sums = Sums {
+                rows: events as u64,
+                durations,
+                errors: errors as u64,
+            };
+            (number as u64, sums)
+        };
+        Ok(rows.iter().map(of_row).collect())
     }
 
     /// Each name has as many events as its places in a batch make.

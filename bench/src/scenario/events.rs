@@ -10,7 +10,7 @@ use super::event_table::EventTable;
 use super::findings::Findings;
 use super::record::{Bar, Record};
 use super::system::{NAME, Setup, System};
-use crate::load::{self, Outcome, Pace, Plan, lowest_at_peak};
+use crate::load::{self, Outcome, Pace, Plan, goes_on, lowest_at_peak};
 use lanes_tests::error::Result;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use std::time::Duration;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Definition {
-    /// Numbers of connections, one load each.
+    /// Numbers of connections, ascending, one load each until the rate falls.
     connections: Vec<usize>,
     /// Threads of the client.
     threads: usize,
@@ -136,16 +136,17 @@ fn try_measure(
     findings: &mut Findings,
 ) -> Result<()> {
     let name = row.name();
+    let events = |outcome: &Outcome| outcome.rate() * row.batch as f64;
     let mut steps: Vec<(usize, Outcome)> = Vec::new();
+    let mut curve = Vec::new();
     for connections in &definition.connections {
         let outcome = load_once(run, definition, row, system, *connections, Pace::Closed)?;
+        curve.push((*connections as f64, events(&outcome)));
         steps.push((*connections, outcome));
+        if !goes_on(&curve) {
+            break;
+        }
     }
-    let events = |outcome: &Outcome| outcome.rate() * row.batch as f64;
-    let curve: Vec<(f64, f64)> = steps
-        .iter()
-        .map(|(connections, outcome)| (*connections as f64, events(outcome)))
-        .collect();
     let chart = format!(
         "events: throughput against connections, {} events a request",
         row.batch

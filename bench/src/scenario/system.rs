@@ -10,6 +10,7 @@ use lanes_tests::provision::{DATABASE, Passwords, provision};
 use postgres::Client;
 use serde::Deserialize;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 /// What the records call it.
 pub const NAME: &str = "pg_lanes";
@@ -32,7 +33,13 @@ pub struct System {
     // Dropped in this order: the gateway delivers what it has first.
     gateway: Gateway,
     cluster: Cluster,
+    standby: Option<Cluster>,
 }
+
+/// The standby's name, as the primary knows it.
+const STANDBY: &str = "bench-standby";
+/// Until it has connected.
+const STANDBY_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl System {
     /// Starts PostgreSQL, then the gateway, both as release builds that wait for the disk as a production system does.
@@ -54,8 +61,40 @@ impl System {
                 settings = settings.environment(&variable(setting), value);
             }
             let gateway = Gateway::start(settings)?;
-            Ok(System { gateway, cluster })
+            Ok(System {
+                gateway,
+                cluster,
+                standby: None,
+            })
         })
+    }
+
+    /// Gives the cluster a streaming standby, for which commits at level `replica` wait from now on. It is one of the system's processes.
+    ///
+    /// # Errors
+    /// It does not start, or is not synchronous in time.
+    pub fn add_standby(&mut self, processors: &Processors) -> Result<()> {
+        if self.standby.is_some() {
+            return Ok(());
+        }
+        let standby = processors.starting(|| self.cluster.standby(STANDBY))?;
+        let mut client = self.connect()?;
+        client.batch_execute(&format!(
+            "ALTER SYSTEM SET synchronous_standby_names = '\"{STANDBY}\"'"
+        ))?;
+        client.batch_execute("SELECT pg_reload_conf()")?;
+        let start = Instant::now();
+        let state = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        while client.query_one(state, &[])?.get::<_, i64>(0) == 0 {
+            if start.elapsed() > STANDBY_TIMEOUT {
+                return Err(Error::Other("the standby is not synchronous".to_owned()));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.standby = Some(standby);
+        // The gateway looks for standbys once a second.
+        std::thread::sleep(Duration::from_secs(2));
+        Ok(())
     }
 
     /// Starts the gateway again with other settings; the cluster goes on.
@@ -91,7 +130,11 @@ impl System {
             .cluster
             .postmaster()
             .ok_or_else(|| ended("PostgreSQL"))?;
-        Ok(Tree::new(NAME, [gateway, postmaster]))
+        let standby = self.standby.as_ref().and_then(Cluster::postmaster);
+        Ok(Tree::new(
+            NAME,
+            [gateway, postmaster].into_iter().chain(standby),
+        ))
     }
 
     /// Its two parts apart: gateway, PostgreSQL.
@@ -99,10 +142,11 @@ impl System {
     /// # Errors
     /// One of the two has ended.
     pub fn parts(&mut self) -> Result<[Tree; 2]> {
-        let roots = self.tree()?.roots;
+        let mut roots = self.tree()?.roots;
+        let of_postgres = roots.split_off(1);
         Ok([
-            Tree::new("gateway", [roots[0]]),
-            Tree::new("PostgreSQL", [roots[1]]),
+            Tree::new("gateway", roots),
+            Tree::new("PostgreSQL", of_postgres),
         ])
     }
 

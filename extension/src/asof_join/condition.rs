@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 use super::marker::{self, Functions, Marker};
 use super::tolerance;
 use crate::error;
-use crate::pg::tree;
+use crate::pg::{names, tree};
 
 const LESS: i32 = pg_sys::BTLessStrategyNumber as i32;
 const LESS_EQUAL: i32 = pg_sys::BTLessEqualStrategyNumber as i32;
@@ -324,7 +324,7 @@ unsafe fn nearest(
         let common = tolerance::measured_type(common).unwrap_or_else(|| {
             misuse(
                 marker,
-                &format!("times of type {} have no distance", tree::type_name(common)),
+                &format!("times of type {} have no distance", names::type_name(common)),
                 "The nearest can be found among timestamptz, timestamp, date, integer, float and numeric values.",
             )
         });
@@ -406,7 +406,7 @@ unsafe fn family_of_times(marker: Marker, kind: pg_sys::Oid) -> pg_sys::Oid {
         if family == pg_sys::InvalidOid || pg_sys::type_is_collatable(kind) {
             misuse(
                 marker,
-                &format!("values of type {} are not times", tree::type_name(kind)),
+                &format!("values of type {} are not times", names::type_name(kind)),
                 "Compare timestamptz, timestamp, date, integer, float or numeric values.",
             );
         }

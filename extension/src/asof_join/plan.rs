@@ -6,7 +6,7 @@ use pgrx::prelude::*;
 use super::exec;
 use super::match_shape::{self, Output, Shape};
 use super::node::{BoundKind, KeyColumn, NOT_KEPT, Node, TieColumn};
-use crate::pg::{ports, tree};
+use crate::pg::{names, ports, tree};
 
 /// The node's name in EXPLAIN.
 pub const NAME: &std::ffi::CStr = c"LanesAsofJoin";
@@ -309,12 +309,7 @@ unsafe fn lines(shape: &Shape) -> *mut pg_sys::List {
     let mut lines = std::ptr::null_mut();
     // SAFETY: strings are copied; the table is locked.
     unsafe {
-        let name = |column: i16| {
-            let name = pg_sys::get_attname(shape.table, column, false);
-            std::ffi::CStr::from_ptr(name)
-                .to_string_lossy()
-                .into_owned()
-        };
+        let name = |column: i16| names::column_name(shape.table, column);
         let mut line = |label: &str, text: String| {
             for part in [label, &text] {
                 let part = std::ffi::CString::new(part).unwrap_or_default();
@@ -364,8 +359,6 @@ unsafe fn text_of(expression: *mut pg_sys::Node) -> String {
         let (mut output, mut is_varlena) = (pg_sys::InvalidOid, false);
         pg_sys::getTypeOutputInfo((*constant).consttype, &mut output, &mut is_varlena);
         let text = pg_sys::OidOutputFunctionCall(output, (*constant).constvalue);
-        std::ffi::CStr::from_ptr(text)
-            .to_string_lossy()
-            .into_owned()
+        names::text(text).unwrap_or_default()
     }
 }

@@ -18,7 +18,7 @@ use pgrx::{AnyNumeric, FromDatum, PgSqlErrorCode, pg_sys};
 
 use super::marker;
 use crate::error;
-use crate::pg::tree;
+use crate::pg::{names, tree};
 
 const HINT: &str = "A tolerance is how far away a match may be: zero or more.";
 
@@ -73,8 +73,8 @@ pub unsafe fn checked(given: *mut pg_sys::Node, times: pg_sys::Oid) -> *mut pg_s
                 PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                 format!(
                     "a tolerance of type {} does not fit times of type {}",
-                    tree::type_name(given_type),
-                    tree::type_name(times)
+                    names::type_name(given_type),
+                    names::type_name(times)
                 ),
                 "Give an interval for timestamps and dates, a number for numbers.",
             )
@@ -94,8 +94,8 @@ pub unsafe fn checked(given: *mut pg_sys::Node, times: pg_sys::Oid) -> *mut pg_s
                 PgSqlErrorCode::ERRCODE_DATATYPE_MISMATCH,
                 format!(
                     "a tolerance of type {} cannot be read as {}",
-                    tree::type_name(given_type),
-                    tree::type_name(wanted)
+                    names::type_name(given_type),
+                    names::type_name(wanted)
                 ),
                 HINT,
             );

@@ -12,10 +12,10 @@ use pgrx::pg_sys;
 
 use super::buckets::{self, Clock, FunctionBuckets, Reach};
 use super::epoch_bucket;
-use super::names::{describe, function_name, type_name};
 use super::own_aggregate::{self, Arrival, Ordered, is_ours};
 use super::translate::{Scalars, Translation, Translator, is_text_column, number_type, strip};
 use crate::functions::bucket::{Bucket, Parts as Width};
+use crate::pg::names::{describe, function_name, type_name};
 use crate::pg::{datum, nodes};
 
 /// How an answer becomes a datum.

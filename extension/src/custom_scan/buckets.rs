@@ -16,8 +16,8 @@
 use lanes_columnar::aggregate::key::{Bucket, Buckets};
 use pgrx::pg_sys;
 
-use super::names::function_name;
 use crate::functions::bucket::{Bucket as BucketOf, Parts};
+use crate::pg::names::function_name;
 
 /// How far a bucket reaches from its beginning.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use pgrx::{PgMemoryContexts, pg_sys};
 
 use super::aggregate_call::KeyShape;
 use super::translate::{Translation, Translator, strip};
-use crate::pg::{datum, nodes};
+use crate::pg::{datum, names, nodes};
 
 /// See the head of this file.
 const EXACT_BEFORE: i128 = 10_000_000_000_000_000;
@@ -151,11 +151,7 @@ unsafe fn text_of(number: pg_sys::Datum) -> String {
         let text = pgrx::direct_function_call_as_datum(pg_sys::numeric_out, &[Some(number)]);
         let text: *const std::ffi::c_char =
             text.map_or(std::ptr::null(), |text| text.cast_mut_ptr());
-        if text.is_null() {
-            return String::new();
-        }
-        let text = std::ffi::CStr::from_ptr(text);
-        text.to_string_lossy().into_owned()
+        names::text(text).unwrap_or_default()
     }
 }
 

@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 
 use super::sort_key::OrderedBy;
 use super::vector_source::Counters;
-use crate::pg::{nodes, ports};
+use crate::pg::{names, nodes, ports};
 
 /// A node that is being explained, and where to.
 pub struct Explain {
@@ -102,9 +102,7 @@ impl Explain {
             }
             let (name, alias) = (CStr::from_ptr(name), CStr::from_ptr(alias));
             let quoted = |name: &CStr| {
-                CStr::from_ptr(pg_sys::quote_identifier(name.as_ptr()))
-                    .to_string_lossy()
-                    .into_owned()
+                names::text(pg_sys::quote_identifier(name.as_ptr())).unwrap_or_default()
             };
             let shown = if name == alias {
                 quoted(name)
@@ -198,7 +196,7 @@ impl Explain {
             let prefix = ports::list_length(output.rtable) > 1 || output.verbose;
             let shown = |expression: &*mut pg_sys::Node| {
                 let shown = pg_sys::deparse_expression(*expression, context, prefix, false);
-                CStr::from_ptr(shown).to_string_lossy().into_owned()
+                names::text(shown).unwrap_or_default()
             };
             expressions.iter().map(shown).collect()
         }

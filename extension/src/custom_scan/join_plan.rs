@@ -7,7 +7,7 @@ use super::right_side::RightSide;
 use super::translate::{Translation, Translator, number_type};
 use crate::asof_join::match_shape::Shape;
 use crate::pg::kind::Kind;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::{names, nodes, ports, tree};
 
 /// One side's part of an equality.
 #[derive(Clone, Copy, Debug)]
@@ -320,27 +320,8 @@ impl JoinPlan {
 
     /// In words, for EXPLAIN.
     pub fn describe(&self) -> String {
-        let name = |column: i16| {
-            // SAFETY: a catalogue look-up about a locked table.
-            let name = unsafe { pg_sys::get_attname(self.table, column, true) };
-            if name.is_null() {
-                return column.to_string();
-            }
-            // SAFETY: a string of the catalogue's.
-            unsafe { std::ffi::CStr::from_ptr(name) }
-                .to_string_lossy()
-                .into_owned()
-        };
-        // SAFETY: as above.
-        let table = unsafe {
-            let name = pg_sys::get_rel_name(self.table);
-            match name.is_null() {
-                true => self.table.to_u32().to_string(),
-                false => std::ffi::CStr::from_ptr(name)
-                    .to_string_lossy()
-                    .into_owned(),
-            }
-        };
+        let name = |column: i16| names::column_name(self.table, column);
+        let table = names::table_name(self.table);
         let columns = self.keys.iter().map(|key| key.column).chain([self.time]);
         let columns: Vec<String> = columns.map(name).collect();
         let kind = match &self.wanted {

@@ -15,7 +15,7 @@
 //! - [`node`]: what every node is: PostgreSQL's callbacks, once, and the methods behind them. [`remembered`]: what plans keep.
 //! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations. [`plan`]: their plans.
 //! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
-//!   [`own_aggregate`]: PostgreSQL's expressions as the engine's. [`names`]: what they are called in messages.
+//!   [`own_aggregate`]: PostgreSQL's expressions as the engine's.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
 //! - [`time_join`], [`join_plan`], [`join_stage`], [`right_side`]: an ASOF or window join, found, remembered and executed,
@@ -50,7 +50,6 @@ pub mod join_stage;
 pub mod kept_rows;
 pub mod latest_plan;
 pub mod latest_state;
-pub mod names;
 pub mod node;
 pub mod number_functions;
 pub mod offer;

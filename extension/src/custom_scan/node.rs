@@ -22,7 +22,7 @@ use pgrx::prelude::*;
 use super::explain::Explain;
 use super::translate::Translation;
 use crate::error;
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 
 /// What a node does. Methods are called with a live node of this kind.
 pub trait Node: Default + 'static {
@@ -164,7 +164,7 @@ pub unsafe fn path<N: Node>(
 ) -> *mut pg_sys::CustomPath {
     // SAFETY: a fresh node.
     unsafe {
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        let path = tree::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
         let base = &mut (*path).path;
         base.pathtype = pg_sys::NodeTag::T_CustomScan;
         base.parent = relation;
@@ -187,7 +187,7 @@ unsafe extern "C-unwind" fn plan<N: Node>(
 ) -> *mut pg_sys::Plan {
     // SAFETY: the planner's live structures; a path of this node's.
     unsafe {
-        let scan = nodes::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
+        let scan = tree::make::<pg_sys::CustomScan>(pg_sys::NodeTag::T_CustomScan);
         (*scan).scan.plan.targetlist = target;
         (*scan).flags = (*path).flags;
         (*scan).custom_plans = children;

@@ -11,7 +11,7 @@ use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
 use super::{aggregate_offer, latest_plan, node, require, top_n_plan, window_plan};
-use crate::pg::{nodes, ports};
+use crate::pg::{nodes, ports, tree};
 use crate::table_am::routine;
 
 static mut PREVIOUS_RELATION: pg_sys::set_rel_pathlist_hook_type = None;
@@ -363,7 +363,7 @@ unsafe fn offer_parallel_scan(relation: *mut pg_sys::RelOptInfo, scan: *mut pg_s
         if workers <= 0 {
             return;
         }
-        let path = nodes::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
+        let path = tree::make::<pg_sys::CustomPath>(pg_sys::NodeTag::T_CustomPath);
         *path = *scan;
         // As PostgreSQL reckons: the leader has less time the more workers it hears from.
         let leader = 1.0 - 0.3 * f64::from(workers);

@@ -13,9 +13,9 @@ use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
 use super::aggregate_call::{Parts, Shape};
-use super::names::function_name;
 use super::time_sort::TupleSort;
 use super::translate::{Translation, Translator};
+use crate::pg::names::function_name;
 use crate::pg::{nodes, ports};
 
 /// What an aggregate with ORDER BY may rely on.

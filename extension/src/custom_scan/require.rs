@@ -20,7 +20,7 @@ use super::settings::{self, Vectorize};
 use super::time_join_state::JoinState;
 use super::top_n_state::TopNState;
 use crate::error;
-use crate::pg::{nodes, ports};
+use crate::pg::{names, nodes, ports};
 
 static mut PREVIOUS: pg_sys::planner_hook_type = None;
 
@@ -319,17 +319,7 @@ fn all_reasons(otherwise: &str) -> String {
 }
 
 fn fail(table: pg_sys::Oid, reason: String) -> ! {
-    // SAFETY: a catalogue look-up.
-    let name = unsafe {
-        let name = pg_sys::get_rel_name(table);
-        if name.is_null() {
-            table.to_u32().to_string()
-        } else {
-            std::ffi::CStr::from_ptr(name)
-                .to_string_lossy()
-                .into_owned()
-        }
-    };
+    let name = names::table_name(table);
     error::raise(
         PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
         format!("query on lanes table \"{name}\" is not vectorised: {reason}"),

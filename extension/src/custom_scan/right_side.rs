@@ -17,11 +17,11 @@ use pgrx::pg_sys;
 
 use super::aggregate_call;
 use super::join_plan::{JoinPlan, Wanted};
-use super::names::{function_name, type_name};
 use super::prune::Filter;
 use super::translate::{Scalars, Translation, Translator, number_type};
 use super::vector_source::{Counters, VectorSource};
 use crate::pg::kind::Kind;
+use crate::pg::names::{function_name, type_name};
 use crate::pg::nodes;
 
 /// The right side as the engine reads it.

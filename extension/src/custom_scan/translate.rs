@@ -16,9 +16,9 @@ use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
 use super::join_plan::{Computed, JoinPlan, number_types};
-use super::names::{describe, function_name, operator_name, type_name};
 use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
 use super::text_quals::{TextFunction, text_function};
+use crate::pg::names::{describe, function_name, operator_name, type_name};
 use crate::pg::{datum, nodes, ports};
 
 /// Why something is not translated.

@@ -12,13 +12,13 @@ use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
 use super::aggregate_call;
-use super::names::function_name;
 use super::node;
 use super::offer::{VECTOR_SHARE, quals};
 use super::own_aggregate::is_ours;
 use super::remembered::{self, Remembered, Targets, table_column, table_of};
 use super::translate::{Scalars, Translation, Translator};
 use super::window_state::WindowState;
+use crate::pg::names::function_name;
 use crate::pg::{nodes, ports, tree};
 
 /// Bytes that a partition takes, about.
@@ -266,7 +266,7 @@ unsafe fn time(
 unsafe fn row_of(expressions: &[*mut pg_sys::Node]) -> *mut pg_sys::Node {
     // SAFETY: the planner's live expressions.
     unsafe {
-        let row = nodes::make::<pg_sys::RowExpr>(pg_sys::NodeTag::T_RowExpr);
+        let row = tree::make::<pg_sys::RowExpr>(pg_sys::NodeTag::T_RowExpr);
         (*row).args = tree::list(expressions);
         (*row).row_typeid = pg_sys::RECORDOID;
         (*row).row_format = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;

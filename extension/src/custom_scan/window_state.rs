@@ -17,7 +17,7 @@ use super::translate::Translation;
 use super::vector_source::Counters;
 use super::window_plan::WindowPlan;
 use super::window_run::Running;
-use crate::pg::nodes;
+use crate::pg::tree;
 
 static ROUTINES: Routines = Routines::of::<WindowState>();
 
@@ -106,7 +106,7 @@ unsafe fn shown(call: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: a live WindowFunc of the plan's.
     unsafe {
         let call = &*call.cast::<pg_sys::WindowFunc>();
-        let shown = nodes::make::<pg_sys::FuncExpr>(pg_sys::NodeTag::T_FuncExpr);
+        let shown = tree::make::<pg_sys::FuncExpr>(pg_sys::NodeTag::T_FuncExpr);
         (*shown).funcid = call.winfnoid;
         (*shown).funcresulttype = call.wintype;
         (*shown).funcformat = pg_sys::CoercionForm::COERCE_EXPLICIT_CALL;

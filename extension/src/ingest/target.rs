@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 
 use super::convert::Conversion;
 use super::refusal::Refusal;
-use crate::pg::{datum, ports};
+use crate::pg::{datum, names, ports};
 use crate::table_am::routine;
 
 /// An open table, locked as INSERT locks it. The lock stays until the transaction ends.
@@ -141,7 +141,7 @@ impl Target {
             let conversion = Conversion::find(column.column_type(), base).ok_or_else(|| {
                 Refusal::TypeDiffers {
                     column: column.name().to_owned(),
-                    column_type: type_name(attribute.atttypid),
+                    column_type: names::type_name(attribute.atttypid),
                     found: column.column_type(),
                 }
             })?;
@@ -356,14 +356,4 @@ impl Target {
 fn attribute_name(attribute: &pg_sys::FormData_pg_attribute) -> &CStr {
     // SAFETY: a NameData is NUL-terminated.
     unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }
-}
-
-/// A type's name, for messages.
-fn type_name(oid: pg_sys::Oid) -> String {
-    // SAFETY: the result is a NUL-terminated string in the current memory context.
-    unsafe {
-        CStr::from_ptr(pg_sys::format_type_be(oid))
-            .to_string_lossy()
-            .into_owned()
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Order of use: [`ports`] (macros and version differences) → [`page`] (pinned and locked pages, WAL), [`fresh`] (pages past
 //! the file's end) → [`lock`], [`shmem`] (shared memory and its locks) → [`snapshot`] (whether a transaction counts) →
-//! [`datum`], [`slot`], [`kind`] (values in and out, and compared) → [`tree`], [`nodes`] (query trees; expressions and plan nodes).
+//! [`datum`], [`slot`], [`kind`] (values in and out, and compared) → [`tree`], [`nodes`] (query trees; expressions and plan nodes) → [`names`] (what all of them are called in messages).
 //!
 //! Errors. Every `pg_sys` call that raises an ERROR arrives here as a Rust panic that `#[pg_guard]` turns back
 //! into the ERROR. Guards in this folder therefore run `Drop` while an ERROR passes. By then Postgres has reset
@@ -19,6 +19,7 @@ pub mod fresh;
 pub mod heap;
 pub mod kind;
 pub mod lock;
+pub mod names;
 pub mod nodes;
 pub mod page;
 pub mod ports;

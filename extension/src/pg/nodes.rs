@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-use super::{ports, tree};
+use super::{names, ports, tree};
 
 /// The elements of a list of pointers; none of a null list.
 ///
@@ -13,19 +13,6 @@ pub unsafe fn list<T>(list: *const pg_sys::List) -> impl Iterator<Item = *mut T>
     let length = unsafe { ports::list_length(list) };
     // SAFETY: as above.
     (0..length).map(move |index| unsafe { ports::list_nth(list, index) })
-}
-
-/// A zeroed node.
-///
-/// # Safety
-/// `T` is the node type of this tag.
-pub unsafe fn make<T>(tag: pg_sys::NodeTag) -> *mut T {
-    // SAFETY: palloc'd memory of that size; zero is a valid state of every node.
-    unsafe {
-        let node = pg_sys::palloc0(size_of::<T>()).cast::<pg_sys::Node>();
-        (*node).type_ = tag;
-        node.cast()
-    }
 }
 
 /// Numbers as a list that PostgreSQL can copy and print.
@@ -65,11 +52,7 @@ pub fn string(text: &str) -> *mut pg_sys::Node {
 /// `node` is such a node.
 pub unsafe fn text_of(node: *mut pg_sys::Node) -> String {
     // SAFETY: the caller's promise.
-    unsafe {
-        std::ffi::CStr::from_ptr((*node.cast::<pg_sys::String>()).sval)
-            .to_string_lossy()
-            .into_owned()
-    }
+    unsafe { names::text((*node.cast::<pg_sys::String>()).sval).unwrap_or_default() }
 }
 
 /// Whether an expression holds a subquery that was not made a parameter.

@@ -113,11 +113,7 @@ pub unsafe fn RelationNeedsWAL(relation: pg_sys::Relation) -> bool {
 /// `relation` is an open relation.
 pub unsafe fn RelationGetRelationName(relation: pg_sys::Relation) -> String {
     // SAFETY: the caller's promise; relname is a NUL-terminated NameData.
-    unsafe {
-        std::ffi::CStr::from_ptr((*(*relation).rd_rel).relname.data.as_ptr())
-            .to_string_lossy()
-            .into_owned()
-    }
+    unsafe { super::names::text((*(*relation).rd_rel).relname.data.as_ptr()).unwrap_or_default() }
 }
 
 /// One attribute of a tuple descriptor, counted from 0.

@@ -263,16 +263,3 @@ pub unsafe fn list_set<T>(list: *mut pg_sys::List, index: i32, element: *mut T) 
     // SAFETY: the caller's promise.
     unsafe { (*(*list).elements.add(index as usize)).ptr_value = element.cast() }
 }
-
-/// A type's name as SQL spells it.
-///
-/// # Safety
-/// Runs inside a transaction.
-pub unsafe fn type_name(kind: pg_sys::Oid) -> String {
-    // SAFETY: a C string in the current memory context.
-    unsafe {
-        std::ffi::CStr::from_ptr(pg_sys::format_type_be(kind))
-            .to_string_lossy()
-            .into_owned()
-    }
-}

@@ -12,7 +12,7 @@ use pgrx::datum::Interval;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error;
-use crate::pg::ports;
+use crate::pg::{names, ports};
 
 pub const ORDER_BY: &CStr = c"order_by";
 pub const DEDUP: &CStr = c"dedup";
@@ -95,9 +95,8 @@ fn column(relation: pg_sys::Oid, name: &str) -> Option<usize> {
 /// # Safety
 /// `element` is live.
 unsafe fn text(element: *mut pg_sys::DefElem) -> String {
-    // SAFETY: the caller's promise.
-    let value = unsafe { CStr::from_ptr(pg_sys::defGetString(element)) };
-    value.to_string_lossy().into_owned()
+    // SAFETY: the caller's promise; the value is a live C string.
+    unsafe { names::text(pg_sys::defGetString(element)) }.unwrap_or_default()
 }
 
 /// An interval in microseconds, as a positive age; a month has 30 days.

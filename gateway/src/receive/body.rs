@@ -98,7 +98,11 @@ where
             } else {
                 held_bytes.next_multiple_of(STEP_BYTES)
             };
-            reservation.resize(budget, reserved_bytes).await?;
+            if let Err(overloaded) = reservation.resize(budget, reserved_bytes).await {
+                drop((data, first, joined, reservation));
+                discard(body, bytes_max - held_bytes).await;
+                return Err(overloaded.into());
+            }
         }
         if first.is_empty() && joined.is_empty() {
             first = data;
@@ -115,6 +119,22 @@ where
         joined.freeze()
     };
     Ok((bytes, reservation))
+}
+
+/// Reads the rest of a body that there is no room for, and keeps nothing of it. An answer that comes before the end of its request ends the
+/// connection, and a client that is still sending then may never see it.
+async fn discard<B>(mut body: B, bytes_max: usize)
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let mut left = bytes_max;
+    while let Some(Ok(frame)) = body.frame().await {
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        let Some(rest) = left.checked_sub(bytes) else {
+            break;
+        };
+        left = rest;
+    }
 }
 
 #[cfg(test)]
@@ -177,6 +197,28 @@ mod tests {
         assert_eq!(budget.pending_bytes(), 512 * LEAST_BYTES);
         let whole = Body::from(vec![0; 4 * STEP_BYTES]);
         assert!(read(whole, 1 << 20, TIME, &budget).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_there_is_no_room_for_is_read_and_not_kept() {
+        use futures_util::StreamExt;
+        use std::sync::Arc;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let budget = budget();
+        let mut all = Reservation::default();
+        all.resize(&budget, (1 << 20) - LEAST_BYTES).await.unwrap();
+        let read_bytes = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&read_bytes);
+        let chunks = stream::iter([10, STEP_BYTES, STEP_BYTES, 10]).map(move |bytes| {
+            counted.fetch_add(bytes, Ordering::Relaxed);
+            Ok::<_, Infallible>(Bytes::from(vec![0; bytes]))
+        });
+        let error = read(Body::from_stream(chunks), 1 << 20, 10 * TIME, &budget)
+            .await
+            .unwrap_err();
+        assert_eq!(error, BodyError::Overloaded(Overloaded));
+        assert_eq!(read_bytes.load(Ordering::Relaxed), 2 * STEP_BYTES + 20);
+        assert_eq!(budget.pending_bytes(), (1 << 20) - LEAST_BYTES);
     }
 
     #[tokio::test]

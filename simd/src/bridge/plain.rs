@@ -105,7 +105,7 @@ mod ffi {
 
         #[cxx_name = "unpack_bits"]
         unsafe fn unpack_bits_u32(
-            packed: *const u64,
+            packed: *const u8,
             width: u32,
             rows: usize,
             base: u32,
@@ -113,13 +113,16 @@ mod ffi {
         );
         #[cxx_name = "unpack_bits"]
         unsafe fn unpack_bits_u64(
-            packed: *const u64,
+            packed: *const u8,
             width: u32,
             rows: usize,
             base: u64,
             out: *mut u64,
         );
-        unsafe fn delta_decode(deltas: *const i64, rows: usize, base: i64, out: *mut i64);
+        unsafe fn scale(values: *mut u64, rows: usize, factor: u64, base: u64);
+        unsafe fn sum_deltas(values: *mut u64, rows: usize, before: u64);
+        unsafe fn sum_deltas_of_deltas(values: *mut u64, rows: usize, before: u64, step: u64);
+        unsafe fn decimals_to_doubles(values: *mut u64, rows: usize, divisor: f64);
 
         unsafe fn dot(left: *const f32, right: *const f32, dimensions: usize) -> f32;
         unsafe fn l2_squared(left: *const f32, right: *const f32, dimensions: usize) -> f32;

@@ -89,6 +89,11 @@ fn images() {
 }
 
 #[test]
+fn encoded_lanes() {
+    replay("encoded_lane", entries::encoded_lane);
+}
+
+#[test]
 fn remote_write_requests() {
     replay("remote_write", entries::remote_write);
 }

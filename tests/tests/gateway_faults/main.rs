@@ -3,10 +3,14 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`bombs`] | requests made to hurt: exact status codes, no memory growth, nothing stored that should not be |
+//! | [`overload`] | more than fits: nothing acknowledged is lost, every answer says what to do, memory stays within its budget |
 //! | [`outage`] | Postgres away, slow or restarted; two gateways on one database; the same request again |
+//! | [`replica`] | a standby that is away, and one that takes over |
 
 mod bombs;
 mod outage;
+mod overload;
+mod replica;
 
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};

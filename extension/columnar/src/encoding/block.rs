@@ -248,6 +248,20 @@ impl<'a> Block<'a> {
         packed.put_outliers(out, float_width);
     }
 
+    /// As [`decode`](Self::decode), of a class without floats, the low halves of the numbers; `room` is for as many rows.
+    pub(super) fn decode_narrow(&self, out: &mut [u32], room: &mut [u64]) {
+        match &self.form {
+            Form::Constant(number) => out.fill(*number as u32),
+            Form::Level(packed) if packed.is_plain() && packed.width <= 32 => {
+                kernel::unpack_narrow(packed.bits, packed.width, packed.base as u32, out);
+            }
+            _ => {
+                self.decode(room, 0);
+                kernel::narrow(room, out);
+            }
+        }
+    }
+
     /// Turns numbers into values.
     fn finish(&self, numbers: &mut [u64], float_width: usize) {
         if self.power == POWER_BITS {
@@ -319,6 +333,11 @@ impl<'a> Packed<'a> {
             next += place + 1;
         }
         Ok(())
+    }
+
+    /// Whether the packed bits and the base are all there is.
+    fn is_plain(&self) -> bool {
+        self.factor == 1 && self.patches == 0
     }
 
     fn unpack(&self, out: &mut [u64]) {

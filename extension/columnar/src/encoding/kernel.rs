@@ -1,56 +1,87 @@
-//! The kernels behind safe functions.
+//! The kernels behind safe functions. Under Miri, which cannot follow them, their naive twins.
 
 use super::block::packed_len;
 use super::format::SLACK_BYTES;
+#[cfg(not(miri))]
+use lanes_simd::decode;
+#[cfg(miri)]
+use lanes_simd::naive;
 
 /// The powers of ten that a block can have. All are exact.
 pub(super) const POWERS: [f64; 15] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
 ];
 
+const _: () = assert!(SLACK_BYTES >= lanes_simd::decode::UNPACK_SLACK_BYTES);
+
 /// `out[i] = base + the width bits from bit i * width`. `bits` has the slack of a lane behind the packed bits.
 pub(super) fn unpack(bits: &[u8], width: u32, base: u64, out: &mut [u64]) {
     assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 64);
-    if width == 0 {
-        out.fill(base);
-        return;
+    #[cfg(miri)]
+    out.copy_from_slice(&naive::unpack_bits(bits, width, out.len(), base));
+    #[cfg(not(miri))]
+    // SAFETY: as many bytes as the rows need and the slack have just been counted.
+    unsafe {
+        decode::unpack_bits_u64(bits.as_ptr(), width, out.len(), base, out.as_mut_ptr());
     }
-    let mask = u64::MAX >> (64 - width);
-    for (index, out) in out.iter_mut().enumerate() {
-        let bit = index * width as usize;
-        let mut whole = [0; 16];
-        whole.copy_from_slice(&bits[bit / 8..bit / 8 + 16]);
-        *out = base.wrapping_add((u128::from_le_bytes(whole) >> (bit % 8)) as u64 & mask);
+}
+
+/// As [`unpack`], of at most 32 bits.
+pub(super) fn unpack_narrow(bits: &[u8], width: u32, base: u32, out: &mut [u32]) {
+    assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 32);
+    #[cfg(miri)]
+    narrow(
+        &naive::unpack_bits(bits, width, out.len(), base.into()),
+        out,
+    );
+    #[cfg(not(miri))]
+    // SAFETY: as many bytes as the rows need and the slack have just been counted.
+    unsafe {
+        decode::unpack_bits_u32(bits.as_ptr(), width, out.len(), base, out.as_mut_ptr());
+    }
+}
+
+/// The low halves of as many numbers.
+pub(super) fn narrow(numbers: &[u64], out: &mut [u32]) {
+    for (out, number) in out.iter_mut().zip(numbers) {
+        *out = *number as u32;
     }
 }
 
 /// `out[i] = out[i] * factor + base`.
 pub(super) fn scale(out: &mut [u64], factor: u64, base: u64) {
-    for out in out {
-        *out = out.wrapping_mul(factor).wrapping_add(base);
+    #[cfg(miri)]
+    out.copy_from_slice(&naive::scale(out, factor, base));
+    #[cfg(not(miri))]
+    // SAFETY: a slice of as many rows.
+    unsafe {
+        decode::scale_u64(out.as_mut_ptr(), out.len(), factor, base);
     }
 }
 
 /// Turns differences into numbers, the first of them to the number `before`.
 pub(super) fn sum_deltas(out: &mut [u64], before: u64) {
-    let mut number = before;
-    for out in out {
-        number = number.wrapping_add(*out);
-        *out = number;
+    #[cfg(miri)]
+    out.copy_from_slice(&naive::sum_deltas(out, before));
+    #[cfg(not(miri))]
+    // SAFETY: a slice of as many rows.
+    unsafe {
+        decode::sum_deltas_u64(out.as_mut_ptr(), out.len(), before);
     }
 }
 
 /// Turns changes of the difference into numbers, the first to the difference `step` that led to the number `before`.
 pub(super) fn sum_deltas_of_deltas(out: &mut [u64], before: u64, step: u64) {
-    let (mut number, mut step) = (before, step);
-    for out in out {
-        step = step.wrapping_add(*out);
-        number = number.wrapping_add(step);
-        *out = number;
+    #[cfg(miri)]
+    out.copy_from_slice(&naive::sum_deltas_of_deltas(out, before, step));
+    #[cfg(not(miri))]
+    // SAFETY: a slice of as many rows.
+    unsafe {
+        decode::sum_deltas_of_deltas_u64(out.as_mut_ptr(), out.len(), before, step);
     }
 }
 
-/// `number / 10^power` as a float; the bits of it.
+/// `number / 10^power` as a float.
 #[inline]
 pub(super) fn decimal_to_f64(number: i64, power: u8) -> f64 {
     number as f64 / POWERS[usize::from(power)]
@@ -58,14 +89,20 @@ pub(super) fn decimal_to_f64(number: i64, power: u8) -> f64 {
 
 /// Turns decimals into the bits of floats of 8 bytes.
 pub(super) fn decimals_to_f64(numbers: &mut [u64], power: u8) {
-    for number in numbers {
-        *number = decimal_to_f64(*number as i64, power).to_bits();
+    let divisor = POWERS[usize::from(power)];
+    #[cfg(miri)]
+    numbers.copy_from_slice(&naive::decimals_to_f64(numbers, divisor));
+    #[cfg(not(miri))]
+    // SAFETY: a slice of as many rows.
+    unsafe {
+        decode::decimals_to_f64(numbers.as_mut_ptr(), numbers.len(), divisor);
     }
 }
 
 /// Turns decimals into the bits of floats of 4 bytes.
 pub(super) fn decimals_to_f32(numbers: &mut [u64], power: u8) {
+    decimals_to_f64(numbers, power);
     for number in numbers {
-        *number = u64::from((decimal_to_f64(*number as i64, power) as f32).to_bits());
+        *number = u64::from((f64::from_bits(*number) as f32).to_bits());
     }
 }

@@ -23,8 +23,9 @@
 //! - `pattern`: where keys start, and which sequences of numbers come again.
 //! - `integers`: numbers to the smallest block. `encode`: a column to a lane.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
-//! - `block`: blocks to numbers. `kernel`: their inner loops.
-//! - `lane`: a lane verified and read. `items`: its dictionary. `vector`: what a vector is decoded into.
+//! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`: what is known without decoding.
+//! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
+//! - `items`: a lane's dictionary. `vector`: what a vector is decoded into.
 //!
 //! # Invariants
 //! Decoding gives the bits that were encoded: NaNs with their payload, zeros with their sign. Only what lies under a NULL may
@@ -32,6 +33,7 @@
 //! followed, also in bytes that nobody verified; what [`EncodedLane::open`] adds is that nothing of it can fail later.
 
 mod block;
+mod blocks;
 mod bytes;
 mod decimal;
 mod encode;
@@ -41,15 +43,18 @@ mod items;
 mod kernel;
 mod lane;
 mod pattern;
+mod runs;
 #[cfg(test)]
 mod tests;
 mod vector;
+mod verify;
 mod words;
 
 pub use encode::encode_lane;
 pub use items::ItemList;
-pub use lane::{Constant, EncodedLane, Runs};
+pub use lane::EncodedLane;
 pub use pattern::key_starts;
+pub use runs::{Constant, Runs};
 pub use vector::DecodedVector;
 
 /// Rows that one encoded lane may hold.

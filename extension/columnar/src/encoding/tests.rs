@@ -106,7 +106,7 @@ fn any_column() -> impl Strategy<Value = (LaneKind, Vec<Value>)> {
 }
 
 proptest! {
-    #![proptest_config(cases(96))]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn any_column_comes_back(

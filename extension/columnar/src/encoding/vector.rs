@@ -15,7 +15,7 @@ use crate::limits::VECTOR_ROWS;
 
 const WORDS: usize = VECTOR_ROWS / 64;
 
-/// The rows of one vector of an encoded lane. Invariants: `words` and `pattern` have [`VECTOR_ROWS`] numbers, `bits` and `validity`
+/// The rows of one vector of an encoded lane. Invariants: `words`, `narrow` and `pattern` have [`VECTOR_ROWS`] numbers, `bits` and `validity`
 /// as many bits.
 pub struct DecodedVector {
     kind: LaneKind,
@@ -28,10 +28,21 @@ pub struct DecodedVector {
     /// Numbers of the pattern that was decoded last.
     pattern: Buffer<u64>,
     bits: Buffer<u64>,
+    /// Codes, or integers of 4 bytes.
+    narrow: Buffer<u32>,
     /// Values of other widths.
     values: Buffer<u8>,
-    codes: Buffer<u32>,
     items: Items,
+}
+
+/// Where the numbers of all rows are to be put.
+pub(super) struct Room<'a> {
+    /// Their low halves into `narrow`, where `wide` may be used on the way; else the numbers into `wide`.
+    pub(super) is_narrow: bool,
+    pub(super) wide: &'a mut [u64],
+    pub(super) narrow: &'a mut [u32],
+    /// For a pattern.
+    pub(super) pattern: &'a mut [u64],
 }
 
 impl Default for DecodedVector {
@@ -57,8 +68,12 @@ impl DecodedVector {
             words: zeros(VECTOR_ROWS),
             pattern: zeros(VECTOR_ROWS),
             bits: zeros(WORDS),
+            narrow: {
+                let mut narrow = Buffer::new();
+                narrow.extend_zeros(VECTOR_ROWS);
+                narrow
+            },
             values: Buffer::new(),
-            codes: Buffer::new(),
             items: Items::new(false),
         }
     }
@@ -73,7 +88,7 @@ impl DecodedVector {
     #[inline]
     pub fn codes(&self) -> &[u32] {
         match self.class {
-            Class::Dictionary => &self.codes,
+            Class::Dictionary => &self.narrow[..self.rows],
             _ => &[],
         }
     }
@@ -85,8 +100,9 @@ impl DecodedVector {
             (Class::Bools, _) => LaneData::Bool(self.bits.pointer()),
             (Class::Integers | Class::Floats | Class::Bytes, LaneKind::Fixed { stride, .. }) => {
                 LaneData::Fixed {
-                    values: match stride {
-                        8 if self.class != Class::Bytes => self.words.pointer().cast(),
+                    values: match (self.class, stride) {
+                        (Class::Integers | Class::Floats, 8) => self.words.pointer().cast(),
+                        (Class::Integers, 4) => self.narrow.pointer().cast(),
                         _ => self.values.pointer(),
                     },
                     stride: stride.into(),
@@ -94,7 +110,7 @@ impl DecodedVector {
             }
             (Class::Dictionary, _) => match items {
                 Some(items) if !items.is_empty() => LaneData::Codes {
-                    codes: self.codes.pointer(),
+                    codes: self.narrow.pointer(),
                     slots: items.slots().as_ptr(),
                     heap: items.heap().as_ptr(),
                 },
@@ -133,7 +149,6 @@ impl DecodedVector {
         self.rows = rows;
         self.has_nulls = false;
         self.values.clear();
-        self.codes.clear();
     }
 
     pub(super) fn set_validity(&mut self, validity: &[u64; WORDS]) {
@@ -145,9 +160,23 @@ impl DecodedVector {
         &mut self.bits
     }
 
-    /// The numbers of all rows, and room for a pattern.
-    pub(super) fn numbers(&mut self) -> (&mut [u64], &mut [u64]) {
-        (&mut self.words[..self.rows], &mut self.pattern)
+    /// Where numbers are to be put.
+    pub(super) fn numbers(&mut self) -> Room<'_> {
+        Room {
+            is_narrow: self.is_narrow(),
+            wide: &mut self.words[..self.rows],
+            narrow: &mut self.narrow[..self.rows],
+            pattern: &mut self.pattern,
+        }
+    }
+
+    /// Whether the low halves of numbers are what the lane holds.
+    fn is_narrow(&self) -> bool {
+        match self.class {
+            Class::Dictionary => true,
+            Class::Integers => self.stride() == 4,
+            _ => false,
+        }
     }
 
     pub(super) fn push_item(&mut self, item: &[u8]) {
@@ -181,17 +210,10 @@ impl DecodedVector {
         }
     }
 
-    /// Makes values of the lane's width from the numbers.
+    /// Makes values of the lane's width from the numbers, where they are not values yet.
     pub(super) fn narrow(&mut self) {
         let words = &self.words[..self.rows];
-        if self.class == Class::Dictionary {
-            self.codes.reserve(words.len());
-            for &word in words {
-                self.codes.push(word as u32);
-            }
-            return;
-        }
-        let LaneKind::Fixed { width, .. } = self.kind else {
+        let (LaneKind::Fixed { width, .. }, false) = (self.kind, self.is_narrow()) else {
             return;
         };
         if width < 8 {
@@ -241,7 +263,7 @@ impl DecodedVector {
                 into.extend_fixed(&packed, validity, count);
             }
             (Class::Dictionary, _) => {
-                return into.extend_codes(&self.codes[rows], items, validity);
+                return into.extend_codes(&self.narrow[rows], items, validity);
             }
             (Class::Items, _) => {
                 for row in rows {

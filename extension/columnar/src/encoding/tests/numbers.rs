@@ -56,7 +56,7 @@ fn any_walk() -> impl Strategy<Value = Vec<i64>> {
 }
 
 proptest! {
-    #![proptest_config(cases(128))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn any_walk_comes_back(walk in any_walk()) {

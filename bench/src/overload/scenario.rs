@@ -1,0 +1,437 @@
+//! The run, its figures and their bars.
+
+use super::event_feed::EventFeed;
+use super::feed::{Feed, Stored};
+use super::probe::{self, Usual};
+use super::recorded::Recorded;
+use super::sample_feed::SampleFeed;
+use crate::fleet::shape::Shape;
+use crate::load::{self, Outcome, Pace, Plan, Repeated, goes_on};
+use crate::remote_write::sender::Fleet;
+use crate::scenario::system::{NAME, Setup, System};
+use crate::scenario::{Bar, Findings, Record, Run};
+use crate::usage::peak_bytes;
+use lanes_tests::error::{Error, Result};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The data file's own part.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    /// How many times the sustainable rate is asked for.
+    times: f64,
+    /// For how long.
+    seconds: f64,
+    /// Of each closed loop that looks for the sustainable rate.
+    trial_seconds: f64,
+    /// Connections of these, ascending, until the rate falls.
+    trial_connections: Vec<usize>,
+    /// Threads of the client.
+    threads: usize,
+    /// As many connections are used as requests are answered in this time at the sustainable rate ...
+    connection_seconds: f64,
+    /// ... but no more than this.
+    connections_max: usize,
+    /// Probes that tell what is usual.
+    probes: usize,
+    /// The gateway's budget for requests that are not answered yet, in MiB.
+    pending_mib: u64,
+    /// The gateway's budget for known series, in MiB; as much again may go into the index of all series.
+    series_cache_mib: u64,
+    /// What each of the client's connections may hold in the gateway, in KiB.
+    connection_kib: u64,
+    /// What the gateway may hold beside all these, in MiB: its program and threads, and batches on their way.
+    base_mib: u64,
+    loads: Vec<LoadDefinition>,
+    fleet: Fleet,
+    bars: Bars,
+    #[serde(default)]
+    setup: Setup,
+}
+
+/// What is asked of the figures.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bars {
+    recovery_seconds: f64,
+}
+
+/// One load.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoadDefinition {
+    name: String,
+    kind: Kind,
+    /// `memory`, `wal`.
+    ack: String,
+    /// Events of a request.
+    #[serde(default)]
+    batch: usize,
+    /// Targets of the fleet.
+    #[serde(default)]
+    targets: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Events,
+    Samples,
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Measures it.
+///
+/// # Errors
+/// The data cannot be made; a load that cannot be measured is a record that says so.
+pub fn run(run: &Run) -> Result<Findings> {
+    let mut definition: Definition = run.definition()?;
+    for (setting, mib) in [
+        ("receive.pending_bytes_max", definition.pending_mib),
+        ("series.cache_bytes_max", definition.series_cache_mib),
+    ] {
+        let settings = &mut definition.setup.gateway;
+        settings.insert(setting.to_owned(), format!("{mib}MiB"));
+    }
+    let mut findings = Findings::default();
+    let mut shape = None;
+    for load in &definition.loads {
+        let name = format!("{}, {}", load.name, load.ack);
+        if !run.options.wants(&name) {
+            continue;
+        }
+        let measured = match load.kind {
+            Kind::Events => {
+                let feed = EventFeed::new(load.batch, &load.ack);
+                measure(run, &definition, &name, feed, &mut findings)
+            }
+            Kind::Samples => {
+                let shape = shape_once(run, &definition, &mut shape)?;
+                SampleFeed::new(shape, &definition.fleet, load.targets, &load.ack)
+                    .and_then(|feed| measure(run, &definition, &name, feed, &mut findings))
+            }
+        };
+        if let Err(error) = measured {
+            let bar = Bar::Most(0.0);
+            let row = format!("{name}: acknowledged and not stored");
+            findings.add(Record::failed(row, NAME, "requests", error.to_string()).bar(Some(bar)));
+        }
+    }
+    Ok(findings)
+}
+
+fn shape_once<'a>(
+    run: &Run,
+    definition: &Definition,
+    shape: &'a mut Option<Shape>,
+) -> Result<&'a Shape> {
+    let made = match shape.take() {
+        Some(shape) => shape,
+        None => definition
+            .fleet
+            .shape(&run.options.folder.join("overload"))?,
+    };
+    Ok(shape.insert(made))
+}
+
+fn measure(
+    run: &Run,
+    definition: &Definition,
+    name: &str,
+    mut feed: impl Feed,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut system = System::start("overload", &definition.setup, &run.options.servers)?;
+    findings.systems = system.versions()?;
+    let base = Plan {
+        threads: definition.threads,
+        warm_up: Duration::from_secs_f64(definition.trial_seconds / 3.0),
+        window: Duration::from_secs_f64(definition.trial_seconds),
+        processors: run.options.client.clone(),
+        watched: system.parts()?.to_vec(),
+        ..Plan::new(system.address(), Arc::new(Repeated(Vec::new())))
+    };
+    let (sustainable, connections) = climb(definition, &system, &mut feed, &base)?;
+    let note = format!("closed loop, {connections} connections");
+    findings.add(
+        Record::new(
+            format!("{name}: sustainable"),
+            NAME,
+            sustainable,
+            "requests/s",
+        )
+        .notes([note]),
+    );
+    let offered = sustainable * definition.times;
+    let count = (offered * definition.seconds).ceil() as u64;
+    let requests = Arc::new(Recorded::new(feed.requests(&system, count)?));
+    let plan = Plan {
+        source: requests.clone(),
+        pace: Pace::Open(offered),
+        connections: ((sustainable * definition.connection_seconds) as usize)
+            .clamp(1, definition.connections_max),
+        warm_up: Duration::ZERO,
+        window: Duration::from_secs_f64(definition.seconds),
+        drain: Duration::from_secs(60),
+        abandons_backlog: true,
+        ..base
+    };
+    let (outcome, recovery, usual) = overload(&system, &feed, &plan, definition.probes)?;
+    let gateway = system.gateway().process_id().unwrap_or_default();
+    let peak = peak_bytes(gateway)
+        .ok_or_else(|| Error::Other("the kernel does not tell the gateway's memory".to_owned()))?;
+    system.tree()?;
+    let numbers = requests.numbers();
+    let verdict = Verdict::of(&numbers, &feed.stored(&system)?);
+    add(
+        findings, definition, name, &plan, &outcome, &verdict, peak, recovery, usual,
+    );
+    Ok(())
+}
+
+/// The best rate of closed loops over more and more connections, and the connections that gave it.
+fn climb(
+    definition: &Definition,
+    system: &System,
+    feed: &mut impl Feed,
+    base: &Plan,
+) -> Result<(f64, usize)> {
+    let mut steps = Vec::new();
+    for connections in &definition.trial_connections {
+        let outcome = feed.trial(
+            system,
+            &Plan {
+                connections: *connections,
+                ..base.clone()
+            },
+        )?;
+        let acknowledged = outcome.rate() * outcome.acknowledged() as f64
+            / (outcome.acknowledged() + outcome.failed()).max(1) as f64;
+        steps.push((*connections as f64, acknowledged));
+        if !goes_on(&steps) {
+            break;
+        }
+    }
+    let best = steps
+        .into_iter()
+        .max_by(|left, right| left.1.total_cmp(&right.1));
+    let (connections, rate) =
+        best.ok_or_else(|| Error::Other("no trial was asked for".to_owned()))?;
+    Ok((rate, connections as usize))
+}
+
+/// Probes, the load among them, probes: the load's outcome, how long after it all was as usual, and what that is.
+fn overload(
+    system: &System,
+    feed: &impl Feed,
+    plan: &Plan,
+    probes: usize,
+) -> Result<(Outcome, Option<Duration>, Usual)> {
+    let (request, gateway) = (feed.probe(), system.gateway());
+    let usual = probe::usual(&request, gateway, probes)?;
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watching =
+            scope.spawn(|| probe::watch(&request, gateway, probes as u64, usual, &is_over));
+        let outcome = load::run(plan);
+        is_over.store(true, Ordering::Release);
+        let probes = watching
+            .join()
+            .map_err(|_| Error::Other("the probe panicked".to_owned()))??;
+        let outcome = outcome?;
+        let recovery = probe::recovered(&probes, usual, outcome.closed_at);
+        Ok((outcome, recovery, usual))
+    })
+}
+
+/// What is stored, against what was acknowledged.
+#[derive(Debug, PartialEq, Eq)]
+struct Verdict {
+    /// Acknowledged, and not stored wholly and once.
+    lost: u64,
+    /// Not acknowledged, and stored in part or more than once.
+    torn: u64,
+    /// Not acknowledged, and stored nevertheless: its answer was late.
+    late: u64,
+}
+
+impl Verdict {
+    fn of(
+        acknowledged: &std::collections::BTreeSet<u64>,
+        stored: &BTreeMap<u64, Stored>,
+    ) -> Verdict {
+        let whole = |number: &u64| stored.get(number) == Some(&Stored::Whole);
+        let others = |wanted: Stored| {
+            let of_others = stored
+                .iter()
+                .filter(|(number, found)| **found == wanted && !acknowledged.contains(number));
+            of_others.count() as u64
+        };
+        Verdict {
+            lost: acknowledged.iter().filter(|number| !whole(number)).count() as u64,
+            torn: others(Stored::Otherwise),
+            late: others(Stored::Whole),
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn add(
+    findings: &mut Findings,
+    definition: &Definition,
+    name: &str,
+    plan: &Plan,
+    outcome: &Outcome,
+    verdict: &Verdict,
+    peak: u64,
+    recovery: Option<Duration>,
+    usual: Usual,
+) {
+    let none = Some(Bar::Most(0.0));
+    let mut row = |what: &str, value: f64, unit: &str, bar: Option<Bar>, notes: Vec<String>| {
+        let record = Record::new(format!("{name}: {what}"), NAME, value, unit);
+        findings.add(record.bar(bar).notes(notes));
+    };
+    let acknowledged = outcome.acknowledged();
+    let (refused, unsent) = (outcome.refused(), outcome.tally.unsent);
+    let lost = outcome.failed() - refused - unsent;
+    row(
+        "offered",
+        outcome.offered.unwrap_or_default(),
+        "requests/s",
+        None,
+        vec![format!(
+            "{:.0} s over {} connections; {unsent} requests found none free and were not sent",
+            outcome.seconds, plan.connections
+        )],
+    );
+    let mut notes = vec![format!(
+        "p50 {:.0} ms, p99 {:.0} ms from the time a request was meant to be sent",
+        outcome.latency.p50, outcome.latency.p99
+    )];
+    if outcome.is_client_bound() {
+        notes.push("client-bound".to_owned());
+    }
+    row(
+        "acknowledged",
+        acknowledged as f64 / outcome.seconds,
+        "requests/s",
+        None,
+        notes,
+    );
+    row(
+        "acknowledged and not stored",
+        verdict.lost as f64,
+        "requests",
+        none,
+        vec![format!("of {acknowledged}")],
+    );
+    row(
+        "stored in part or twice",
+        verdict.torn as f64,
+        "requests",
+        none,
+        vec![format!(
+            "{} were stored and not acknowledged in time",
+            verdict.late
+        )],
+    );
+    row(
+        "refused with 503 or 429",
+        refused as f64,
+        "requests",
+        None,
+        Vec::new(),
+    );
+    row(
+        "refused without Retry-After",
+        outcome.tally.refused_for_good as f64,
+        "requests",
+        none,
+        Vec::new(),
+    );
+    row(
+        "neither acknowledged nor refused",
+        lost as f64,
+        "requests",
+        none,
+        if lost > 0 {
+            outcome.labels()
+        } else {
+            Vec::new()
+        },
+    );
+    let mebibytes = |bytes: u64| bytes as f64 / MIB as f64;
+    let of_connections = (definition.connection_kib * plan.connections as u64).div_ceil(1024);
+    let bound = definition.pending_mib
+        + 2 * definition.series_cache_mib
+        + of_connections
+        + definition.base_mib;
+    row(
+        "the gateway's memory, peak",
+        mebibytes(peak),
+        "MiB",
+        Some(Bar::Most(bound as f64)),
+        vec![format!(
+            "{} for requests, twice {} for series, {of_connections} for connections, {} for all else",
+            definition.pending_mib, definition.series_cache_mib, definition.base_mib
+        )],
+    );
+    let probe = format!(
+        "a lone request: {:.2} ms, the slowest {:.2} ms",
+        usual.median.as_secs_f64() * 1e3,
+        usual.slowest.as_secs_f64() * 1e3
+    );
+    let what = "as before, after the load's end";
+    let bar = Some(Bar::Most(definition.bars.recovery_seconds));
+    match recovery {
+        Some(recovery) => row(what, recovery.as_secs_f64(), "s", bar, vec![probe]),
+        None => findings
+            .add(Record::failed(format!("{name}: {what}"), NAME, "s", "it was not").bar(bar)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn acknowledged_requests_are_stored_and_others_wholly_or_not() {
+        let stored = [
+            (1, Stored::Whole),
+            (2, Stored::Otherwise),
+            (4, Stored::Whole),
+            (5, Stored::Otherwise),
+        ];
+        let verdict = Verdict::of(&[1, 2, 3].into(), &stored.into());
+        assert_eq!(
+            verdict,
+            Verdict {
+                lost: 2,
+                torn: 1,
+                late: 1
+            }
+        );
+    }
+
+    #[test]
+    fn the_data_file_fits() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let definition: Definition = Run::read("overload", &options)
+                .unwrap()
+                .definition()
+                .unwrap();
+            assert!(definition.trial_connections.is_sorted() && definition.times > 1.0);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `cargo bench -p lanes-columnar --bench encoding [-- <file>]`: what a sample of node_exporter costs when it is sealed, by lane:
+//! bytes, and nanoseconds a row to encode, to open, and to decode beside copying the plain lane in the same run.
+//!
+//! The samples are those of one machine's page (`node_exporter.txt`: a captured page, a line a series: value, decimals or `-`,
+//! and how it moves), for an hour at a scrape every ten seconds, sorted by series and time and cut into full segments. Values
+//! move as the page did: counters grow at about their rate, gauges walk around their value, the rest stands still. A file
+//! has rows of one's own instead: series and time as integers, value as a float, 8 bytes each, little-endian, sorted.
+
+use lanes_columnar::encoding::{DecodedVector, EncodedLane, encode_lane, key_starts};
+use lanes_columnar::kind::{LaneKind, Number};
+use lanes_columnar::limits::SEGMENT_ROWS;
+use lanes_columnar::{Column, LaneData};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+const PAGE: &str = include_str!("node_exporter.txt");
+const SCRAPES: usize = 360;
+const SCRAPE_MICROSECONDS: i64 = 10_000_000;
+const TARGETS: usize = 2;
+
+const LONG: LaneKind = LaneKind::Fixed {
+    width: 8,
+    stride: 8,
+    number: Number::Signed,
+};
+const DOUBLE: LaneKind = LaneKind::Fixed {
+    width: 8,
+    stride: 8,
+    number: Number::Float,
+};
+
+/// Series, time, bits of the value.
+type Row = [u64; 3];
+
+fn main() {
+    let file = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'));
+    println!(
+        "{:<24}{:<8}{:>9}{:>10}{:>10}{:>10}{:>10}{:>9}{:>8}  encodings of vectors",
+        "samples",
+        "lane",
+        "B/sample",
+        "encode ns",
+        "open ns",
+        "decode ns",
+        "copy ns",
+        "GB/s",
+        "x copy"
+    );
+    if let Some(file) = file {
+        let bytes = std::fs::read(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let rows = bytes.as_chunks::<24>().0.iter();
+        let rows: Vec<Row> = rows
+            .map(|row| [0, 1, 2].map(|word_at| word(&row.as_chunks::<8>().0[word_at])))
+            .collect();
+        return report(&file, &rows);
+    }
+    report("on the second", &samples(0));
+    report("3 ms of jitter", &samples(3));
+}
+
+/// The samples of the page, sorted; scrapes are late by up to so many milliseconds.
+fn samples(jitter_ms: u64) -> Vec<Row> {
+    let mut random = Random(7);
+    let mut rows = Vec::new();
+    let mut series = 1_000;
+    for _ in 0..TARGETS {
+        let speed = 0.25 + 1.5 * random.unit();
+        let begin = 1_763_700_000_000_000 + random.below(10_000) as i64 * 1_000;
+        let times: Vec<i64> = (0..SCRAPES as i64)
+            .map(|scrape| {
+                begin + scrape * SCRAPE_MICROSECONDS + random.below(jitter_ms + 1) as i64 * 1_000
+            })
+            .collect();
+        for line in PAGE.lines() {
+            let values = values(line, speed, &mut random);
+            rows.extend(
+                times
+                    .iter()
+                    .zip(values)
+                    .map(|(&time, value)| [series, time as u64, value.to_bits()]),
+            );
+            series += 1;
+        }
+    }
+    rows
+}
+
+/// An hour of one series.
+fn values(line: &str, speed: f64, random: &mut Random) -> Vec<f64> {
+    let mut words = line.split(' ');
+    let mut next = || words.next().unwrap_or_default();
+    let (captured, decimals, movement, step) = (next(), next(), next(), next());
+    let captured: f64 = captured.parse().unwrap_or_default();
+    let step: f64 = step.parse().unwrap_or_default();
+    let scale = decimals.parse().ok().map(|decimals| 10_f64.powi(decimals));
+    let rounded = |value: f64| scale.map_or(value, |scale| (value * scale).round() / scale);
+    let home = captured * speed;
+    let mut value = if movement == "still" {
+        captured
+    } else {
+        rounded(home)
+    };
+    let seconds = SCRAPE_MICROSECONDS as f64 / 1e6;
+    let mut values = Vec::with_capacity(SCRAPES);
+    for _ in 0..SCRAPES {
+        values.push(value);
+        value = match movement {
+            "grows" => rounded(value + rounded(step * speed * seconds * 2.0 * random.unit())),
+            "walks" => {
+                let moved = value + step * (2.0 * random.unit() - 1.0) - (value - home) * 0.05;
+                rounded(if captured >= 0.0 {
+                    moved.max(0.0)
+                } else {
+                    moved
+                })
+            }
+            _ => value,
+        };
+    }
+    values
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// Prints what these samples cost, by lane and in all.
+fn report(name: &str, rows: &[Row]) {
+    let mut total = 0.0;
+    for (lane, (lane_name, kind)) in [("series", LONG), ("ts", LONG), ("value", DOUBLE)]
+        .into_iter()
+        .enumerate()
+    {
+        let columns: Vec<(Column, Vec<u32>)> = rows
+            .chunks(SEGMENT_ROWS as usize)
+            .map(|rows| {
+                (
+                    column(rows, lane, kind),
+                    key_starts(&[&column(rows, 0, LONG)]),
+                )
+            })
+            .collect();
+        total += report_lane(name, lane_name, kind, &columns);
+    }
+    println!("{name:<24}{:<8}{total:>9.3}", "all");
+}
+
+fn column(rows: &[Row], lane: usize, kind: LaneKind) -> Column {
+    let mut column = Column::new(kind);
+    let bytes: Vec<u8> = rows
+        .iter()
+        .flat_map(|row| row[lane].to_ne_bytes())
+        .collect();
+    column.extend_fixed(&bytes, None, rows.len());
+    column
+}
+
+/// Prints what a lane costs and answers its bytes a sample.
+fn report_lane(name: &str, lane: &str, kind: LaneKind, columns: &[(Column, Vec<u32>)]) -> f64 {
+    let rows: usize = columns.iter().map(|(column, _)| column.rows()).sum();
+    let encode = || -> Vec<Vec<u8>> {
+        columns
+            .iter()
+            .map(|(column, starts)| encode_lane(column, starts).expect("a lane"))
+            .collect()
+    };
+    let encoded = encode();
+    let bytes: usize = encoded.iter().map(Vec::len).sum();
+    let open = || -> Vec<EncodedLane<'_>> {
+        encoded
+            .iter()
+            .map(|bytes| EncodedLane::open(bytes, kind).expect("a lane"))
+            .collect()
+    };
+    let lanes = open();
+    let mut vector = DecodedVector::new();
+    let mut copy = vec![0_u8; 2048 * 8];
+    let per_row = |time: f64| time / rows as f64;
+    let encode_time = per_row(median(|| drop(black_box(encode()))));
+    let open_time = per_row(median(|| drop(black_box(open()))));
+    let decode_time = per_row(median(|| {
+        for lane in &lanes {
+            for index in 0..lane.vectors() {
+                lane.decode_vector(index, &mut vector);
+                black_box(vector.lane(None));
+            }
+        }
+    }));
+    let copy_time = per_row(median(|| {
+        for (column, _) in columns {
+            let LaneData::Fixed { values, .. } = column.lane().data else {
+                return;
+            };
+            // SAFETY: the column has as many values of 8 bytes.
+            let values = unsafe { std::slice::from_raw_parts(values, column.rows() * 8) };
+            for vector in values.chunks(copy.len()) {
+                copy[..vector.len()].copy_from_slice(vector);
+                black_box(&copy);
+            }
+        }
+    }));
+    let mut encodings: Vec<(&str, usize)> = Vec::new();
+    for (name, count) in lanes.iter().flat_map(EncodedLane::encodings) {
+        match encodings.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, total)) => *total += count,
+            None => encodings.push((name, count)),
+        }
+    }
+    let per_sample = bytes as f64 / rows as f64;
+    println!(
+        "{name:<24}{lane:<8}{per_sample:>9.3}{encode_time:>10.2}{open_time:>10.2}{decode_time:>10.2}{copy_time:>10.2}{:>9.1}{:>8.1}  {}",
+        8.0 / decode_time,
+        decode_time / copy_time,
+        encodings
+            .iter()
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    per_sample
+}
+
+/// Nanoseconds of the median of the runs that fit into 300 ms.
+fn median(mut run: impl FnMut()) -> f64 {
+    run();
+    let mut times = Vec::new();
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_millis(300) || times.len() < 5 {
+        let start = Instant::now();
+        run();
+        times.push(start.elapsed().as_nanos());
+    }
+    times.sort_unstable();
+    times[times.len() / 2] as f64
+}

@@ -1,0 +1,110 @@
+//! What a lane must keep to, checked once when it is opened.
+
+use super::block::{Block, Form};
+use super::blocks::{Blocks, each_item};
+use super::bytes::malformed;
+use super::format::{ALL_FALSE, ALL_TRUE, BITMAP, Class, ONE_VALUE, SLACK_BYTES, VALUES};
+use super::lane::{EncodedLane, WORDS};
+use super::vector::DecodedVector;
+use crate::error::Result;
+use crate::limits::VECTOR_ROWS;
+
+impl EncodedLane<'_> {
+    /// Checks all that reading relies on but the checksum and the head.
+    pub(super) fn verify(&self) -> Result<()> {
+        let (_, slack) = self.bytes.split_at(self.bytes.len() - SLACK_BYTES);
+        if slack.iter().any(|&byte| byte != 0) {
+            return malformed("it does not end in zeros");
+        }
+        let has_blocks = matches!(
+            self.header.class,
+            Class::Integers | Class::Floats | Class::Dictionary
+        );
+        if !has_blocks && self.header.patterns > 0
+            || self.header.class != Class::Dictionary && self.header.items > 0
+        {
+            return malformed("patterns or items of a class that has none");
+        }
+        let mut end = self.header.payload_at();
+        for index in 0..self.header.sections() {
+            let section = self.section(index)?;
+            end += section.remaining();
+        }
+        if end + SLACK_BYTES != self.bytes.len() {
+            return malformed("bytes after its last section");
+        }
+        if self.header.class == Class::Null {
+            return Ok(());
+        }
+        for index in 0..self.header.patterns as usize {
+            self.verify_pattern(index)?;
+        }
+        if self.header.class == Class::Dictionary {
+            let mut reader = self.section(self.header.sections() - 1)?;
+            let count = self.header.items as usize;
+            if count > self.rows() {
+                return malformed("more items than rows");
+            }
+            each_item(&mut reader, count, |_| ())?;
+        }
+        let mut decoded = DecodedVector::new();
+        for vector in 0..self.vectors() {
+            self.verify_vector(vector, &mut decoded)?;
+        }
+        Ok(())
+    }
+
+    fn verify_pattern(&self, index: usize) -> Result<()> {
+        let mut reader = self.section(index)?;
+        let block = Block::parse(&mut reader, VECTOR_ROWS, self.shape().in_pattern())?;
+        block.verify(self.shape().float_width)?;
+        reader.end()
+    }
+
+    fn verify_vector(&self, vector: usize, decoded: &mut DecodedVector) -> Result<()> {
+        let rows = self.vector_rows(vector);
+        let mut validity = [0; WORDS];
+        let (mut reader, some_nulls) = self.vector_body(vector, &mut validity)?;
+        if some_nulls.is_none() {
+            return reader.end();
+        }
+        match self.header.class {
+            Class::Null => {}
+            Class::Bools => match reader.byte()? {
+                ALL_FALSE | ALL_TRUE => {}
+                BITMAP => reader.bitmap(rows, &mut validity)?,
+                _ => return malformed("the form of its bools is not known"),
+            },
+            Class::Bytes => {
+                let width = usize::from(self.header.width);
+                match reader.byte()? {
+                    ONE_VALUE => reader.bytes(width)?,
+                    VALUES => reader.bytes(rows * width)?,
+                    _ => return malformed("the form of its values is not known"),
+                };
+            }
+            Class::Integers | Class::Floats | Class::Dictionary => {
+                let mut blocks = Blocks::new(reader, rows, self.shape());
+                for block in blocks.by_ref() {
+                    let block = block?;
+                    block.verify(self.shape().float_width)?;
+                    if let Form::Pattern { index, first } = block.form
+                        && first + block.rows > self.pattern(index)?.rows
+                    {
+                        return malformed("a block is outside its pattern");
+                    }
+                }
+                reader = blocks.reader;
+                if self.header.class == Class::Dictionary {
+                    self.decode_vector(vector, decoded);
+                    let items = self.header.items;
+                    if decoded.codes().iter().any(|&code| code >= items) {
+                        return malformed("a code is outside the dictionary");
+                    }
+                }
+            }
+            Class::Items => each_item(&mut reader, rows, |_| ())?,
+        }
+        reader.end()
+    }
+}

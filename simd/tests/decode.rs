@@ -1,0 +1,101 @@
+//! Packed bits, differences and decimals, on every target.
+
+mod support;
+
+use lanes_simd::{decode, naive};
+use support::{Fenced, Random, Sample, on_every_target, row_counts};
+
+/// Random bytes for as many bits, and the slack behind them: to the end of what can be read.
+fn packed(random: &mut Random, bits: usize) -> Fenced<u8> {
+    let bytes = bits.div_ceil(8) + decode::UNPACK_SLACK_BYTES;
+    Fenced::new(&(0..bytes).map(|_| random.next() as u8).collect::<Vec<_>>())
+}
+
+fn words(random: &mut Random, rows: usize) -> Fenced<u64> {
+    let lane = random.lane::<i64>(rows);
+    Fenced::new(&lane.iter().map(|&value| value as u64).collect::<Vec<_>>())
+}
+
+#[test]
+fn bits_are_unpacked() {
+    on_every_target(|target| {
+        let mut random = Random(15);
+        for rows in row_counts() {
+            for width in 0..=64 {
+                let packed = packed(&mut random, rows * width as usize);
+                let base = random.next();
+                let mut out = Fenced::filled(0, rows);
+                // SAFETY: as many bytes as the rows need, and the slack.
+                unsafe { decode::unpack_bits_u64(packed.ptr(), width, rows, base, out.mut_ptr()) };
+                let expected = naive::unpack_bits(packed.values(), width, rows, base);
+                assert_eq!(out.values(), expected, "{target:?} {rows} {width}");
+                if width <= 32 {
+                    let base = base as u32;
+                    let mut out = Fenced::filled(0, rows);
+                    // SAFETY: as above.
+                    unsafe {
+                        decode::unpack_bits_u32(packed.ptr(), width, rows, base, out.mut_ptr());
+                    }
+                    let expected: Vec<u32> = expected.iter().map(|&value| value as u32).collect();
+                    assert_eq!(out.values(), expected, "{target:?} {rows} {width}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn numbers_are_scaled_and_summed() {
+    on_every_target(|target| {
+        let mut random = Random(16);
+        for rows in row_counts() {
+            let (first, second) = (i64::sample(&mut random) as u64, random.next());
+            let lane = words(&mut random, rows);
+            let check = |name, expected: Vec<u64>, kernel: &dyn Fn(*mut u64)| {
+                let mut found = Fenced::new(lane.values());
+                kernel(found.mut_ptr());
+                assert_eq!(found.values(), expected, "{name} {target:?} {rows}");
+            };
+            let scaled = naive::scale(lane.values(), first, second);
+            check("scale", scaled, &|out| {
+                // SAFETY: a lane of as many rows, here and below.
+                unsafe { decode::scale_u64(out, rows, first, second) }
+            });
+            let summed = naive::sum_deltas(lane.values(), first);
+            check("deltas", summed, &|out| {
+                // SAFETY: as above.
+                unsafe { decode::sum_deltas_u64(out, rows, first) }
+            });
+            let summed = naive::sum_deltas_of_deltas(lane.values(), first, second);
+            check("deltas of deltas", summed, &|out| {
+                // SAFETY: as above.
+                unsafe { decode::sum_deltas_of_deltas_u64(out, rows, first, second) }
+            });
+        }
+    });
+}
+
+#[test]
+fn decimals_become_the_nearest_doubles() {
+    on_every_target(|target| {
+        let mut random = Random(18);
+        for rows in row_counts() {
+            for power in 0..15 {
+                let divisor = 10_f64.powi(power);
+                // Numbers of any length, so that some are rounded and some are not.
+                let shift = random.below(64);
+                let shifted = |&value: &u64| ((value as i64) >> shift) as u64;
+                let lane: Vec<u64> = words(&mut random, rows)
+                    .values()
+                    .iter()
+                    .map(shifted)
+                    .collect();
+                let mut found = Fenced::new(&lane);
+                // SAFETY: a lane of as many rows.
+                unsafe { decode::decimals_to_f64(found.mut_ptr(), rows, divisor) };
+                let expected = naive::decimals_to_f64(&lane, divisor);
+                assert_eq!(found.values(), expected, "{target:?} {rows} {power}");
+            }
+        }
+    });
+}

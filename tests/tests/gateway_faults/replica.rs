@@ -1,0 +1,195 @@
+//! Level `replica` with a real synchronous standby.
+
+use super::{cluster, samples, settings};
+use lanes_tests::cluster::{Cluster, Stop};
+use lanes_tests::gateway::{Answer, Gateway};
+use lanes_tests::provision::DATABASE;
+use lanes_tests::remote_write::{Series, body};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+const NOW_MS: i64 = 1_767_225_600_000;
+const PATIENCE: Duration = Duration::from_secs(60);
+const TABLE: &str =
+    "CREATE TABLE t (n int8 NOT NULL) USING lanes; GRANT INSERT ON t TO lanes_gateway";
+
+/// Samples and events of a number, which is in both.
+fn write(gateway: &Gateway, number: i64, level: &str) -> Answer {
+    let sample = (NOW_MS + number, number as f64);
+    let series = Series::new(
+        "replica",
+        &[("odd", &(number % 2).to_string())],
+        vec![sample],
+    );
+    gateway.remote_write(&body(&[series]), Some(level)).unwrap()
+}
+
+fn event(gateway: &Gateway, number: i64, level: &str) -> Answer {
+    let headers = [
+        ("content-type", "application/json"),
+        ("x-lanes-ack", level),
+        ("idempotency-key", &number.to_string()),
+    ];
+    let body = format!("{{\"n\": {number}}}");
+    gateway
+        .post("/api/v1/events/t", &headers, body.as_bytes())
+        .unwrap()
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A standby; commits wait for it from now on.
+fn synchronous_standby(primary: &Cluster, name: &str) -> Cluster {
+    let standby = primary.standby(name).unwrap();
+    for sql in [
+        format!("ALTER SYSTEM SET synchronous_standby_names = '{name}'"),
+        "SELECT pg_reload_conf()".to_owned(),
+    ] {
+        let mut client = primary.connect("postgres").unwrap();
+        client.batch_execute(&sql).unwrap();
+    }
+    let state = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+    until("the standby is not synchronous", || {
+        primary.scalar("postgres", state).unwrap() == "1"
+    });
+    standby
+}
+
+/// Waits until the gateway knows of the standby, which it looks for once a second.
+fn until_taken(gateway: &Gateway) {
+    until("level replica is not taken", || {
+        event(gateway, 0, "replica").status == 204
+    });
+}
+
+#[test]
+fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is() {
+    let (primary, passwords) = cluster("replica_stopped");
+    primary
+        .connect(DATABASE)
+        .unwrap()
+        .batch_execute(TABLE)
+        .unwrap();
+    let settings = settings("gateway", &primary, &passwords)
+        .environment("LANES_GATEWAY_ACK_TIMEOUT", "2s")
+        .environment("LANES_GATEWAY_POSTGRES_STATEMENT_TIMEOUT", "1s");
+    let gateway = Gateway::start(settings).unwrap();
+    let refusals = |number| {
+        [
+            write(&gateway, number, "replica"),
+            event(&gateway, number, "replica"),
+        ]
+    };
+    for answer in refusals(1) {
+        assert_eq!(answer.status, 503, "{}", answer.body);
+        assert!(
+            answer.body.contains("synchronous_standby_names"),
+            "{}",
+            answer.body
+        );
+    }
+    let mut standby = synchronous_standby(&primary, "replica_back");
+    until_taken(&gateway);
+    for answer in refusals(2) {
+        assert_eq!(answer.status, 204, "{}", answer.body);
+    }
+    standby.stop(Stop::Fast).unwrap();
+    for answer in refusals(3) {
+        assert_eq!(answer.status, 503, "the standby is away: {}", answer.body);
+        assert!(answer.header("retry-after").is_some());
+    }
+    for level in ["memory", "wal"] {
+        assert_eq!(write(&gateway, 4, level).status, 204, "{level}");
+        assert_eq!(event(&gateway, 4, level).status, 204, "{level}");
+    }
+    standby.start().unwrap();
+    // What was refused may be stored here already; the same request again makes it sure there too, and stores it once.
+    until(
+        "the same requests are not acknowledged once the standby is back",
+        || refusals(3).iter().all(|answer| answer.status == 204),
+    );
+    standby.wait_replayed(&primary).unwrap();
+    let events = "SELECT concat_ws(' ', count(*), count(DISTINCT n)) FROM t WHERE n IN (2, 3, 4)";
+    for cluster in [&primary, &standby] {
+        assert_eq!(cluster.scalar(DATABASE, events).unwrap(), "3 3");
+        assert_eq!(samples(cluster), 3);
+    }
+}
+
+#[test]
+fn what_is_acknowledged_at_level_replica_outlives_the_primary() {
+    let (mut primary, passwords) = cluster("replica_killed");
+    primary
+        .connect(DATABASE)
+        .unwrap()
+        .batch_execute(TABLE)
+        .unwrap();
+    let settings =
+        settings("gateway", &primary, &passwords).environment("LANES_GATEWAY_ACK_TIMEOUT", "1s");
+    let gateway = Gateway::start(settings).unwrap();
+    let mut standby = synchronous_standby(&primary, "replica_promoted");
+    until_taken(&gateway);
+    let (written, noted) = (Mutex::new(BTreeSet::new()), Mutex::new(BTreeSet::new()));
+    std::thread::scope(|scope| {
+        for sender in 0..4_i64 {
+            let (gateway, written, noted) = (&gateway, &written, &noted);
+            scope.spawn(move || {
+                for turn in 1.. {
+                    let number = turn * 4 + sender;
+                    let (answer, acknowledged) = match sender % 2 {
+                        0 => (write(gateway, number, "replica"), written),
+                        _ => (event(gateway, number, "replica"), noted),
+                    };
+                    match answer.status {
+                        204 => _ = acknowledged.lock().unwrap().insert(number),
+                        // The primary is dead, which is the end of this.
+                        503 => break,
+                        status => panic!("{status}: {}", answer.body),
+                    }
+                }
+            });
+        }
+        let enough = |numbers: &Mutex<BTreeSet<i64>>| numbers.lock().unwrap().len() >= 50;
+        until("nothing is acknowledged", || {
+            enough(&written) && enough(&noted)
+        });
+        primary.kill9().unwrap();
+    });
+    standby.promote().unwrap();
+    let numbers = |sql: &str| -> Vec<i64> {
+        let rows = standby.connect(DATABASE).unwrap().query(sql, &[]).unwrap();
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    for (sql, acknowledged) in [
+        (
+            "SELECT value::int8 FROM metrics.replica ORDER BY 1",
+            written,
+        ),
+        ("SELECT n FROM t WHERE n > 0 ORDER BY 1", noted),
+    ] {
+        let stored = numbers(sql);
+        let distinct: BTreeSet<i64> = stored.iter().copied().collect();
+        assert_eq!(
+            distinct.len(),
+            stored.len(),
+            "{sql}: something is there twice"
+        );
+        let lost: Vec<i64> = acknowledged
+            .into_inner()
+            .unwrap()
+            .difference(&distinct)
+            .copied()
+            .collect();
+        assert!(
+            lost.is_empty(),
+            "{sql}: acknowledged and not on the standby: {lost:?}"
+        );
+    }
+}
