@@ -29,7 +29,7 @@
 //! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, 4 MiB a worker thread, and
 //!   64 KiB a connection ([`server::CONNECTION_BYTES_MAX`]); compressed bodies that wait to be decoded, and one request that alone can take
 //!   more, come on top: see [`batch::budget`]. So do two copies of each batch on its way, as encoded and as handed to its session:
-//!   `postgres.sessions` of samples and as many of events, for each worker and level in use; 64 bytes for each column of a request with
+//!   `postgres.sessions` of samples and one more of events, for each worker and level in use; 64 bytes for each column of a request with
 //!   events; and what is kept from batch to batch, for each worker, table, columns and level in use up to four times
 //!   [`batch::payload::JOINED_BYTES_KEPT`].
 //!

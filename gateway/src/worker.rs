@@ -52,21 +52,25 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
     let senders = AckLevel::ALL
         .map(|level| Arc::new(Sender::new(Arc::clone(&sink), level, Arc::clone(&metrics))));
     // Slots of samples and slots of tables, so that a table that is locked or slow never holds up samples.
-    let accumulators_of = |limits: BatchLimits| {
+    let accumulators_of = |limits: BatchLimits, leaves_room: bool| {
         let senders = senders.clone();
-        let slots = AckLevel::ALL.map(|_| Arc::new(Semaphore::new(settings.batch.in_flight_max)));
+        let slots = AckLevel::ALL.map(|_| Arc::new(Semaphore::new(limits.in_flight_max)));
         move |level: AckLevel| Accumulator {
             sender: Arc::clone(&senders[level.index()]),
             limits,
+            leaves_room,
             slots: Arc::clone(&slots[level.index()]),
         }
     };
-    let of_samples = accumulators_of(settings.batch);
-    // One table alone leaves a slot to the others, where there is more than one.
-    let of_tables = accumulators_of(BatchLimits {
-        in_flight_max: settings.batch.in_flight_max.saturating_sub(1).max(1),
-        ..settings.batch
-    });
+    let of_samples = accumulators_of(settings.batch, false);
+    // One more than samples have: with the fewest there can be, one table that is locked still leaves a slot to another.
+    let of_tables = accumulators_of(
+        BatchLimits {
+            in_flight_max: settings.batch.in_flight_max + 1,
+            ..settings.batch
+        },
+        true,
+    );
     let mut tasks = Vec::new();
     let levels = AckLevel::ALL.map(|level| {
         let (requests, received) = mpsc::channel(QUEUE_REQUESTS_MAX);

@@ -363,23 +363,51 @@ async fn tables_are_created_only_where_that_is_asked_for() {
     assert_eq!(stored(&database).len(), 2);
     assert_eq!(stored(&database)[0].0, 101, "unlogged");
     let headers = [("content-type", "application/json")];
-    let (status, _) = post(&router, "other", &headers, b"[{\"ts\": 1}]".to_vec()).await;
-    assert_eq!(status, StatusCode::NOT_FOUND, "JSON names no types");
+    let json = b"[{\"ts\": \"2026-01-05T16:00:00Z\", \"service\": \"a\", \"n\": 1}]";
+    assert_eq!(post(&router, "other", &headers, json.to_vec()).await, OK);
+    let kinds = |database: &Memory, name: &str| -> Vec<ColumnKind> {
+        let tables = database.tables.lock();
+        let columns = tables[name].columns.iter();
+        columns.map(|column| column.kind).collect()
+    };
+    assert_eq!(
+        kinds(&database, "public.other"),
+        [ColumnKind::Timestamp, ColumnKind::Text, ColumnKind::Int8]
+    );
+    for (body, status, told) in [
+        (
+            "[{\"ts\": 1, \"service\": null}]",
+            StatusCode::BAD_REQUEST,
+            "column \"service\": every value is null",
+        ),
+        ("[{\"ts\": 1},", StatusCode::BAD_REQUEST, "not JSON"),
+        ("[{\"\": 1}]", StatusCode::BAD_REQUEST, "name"),
+        ("[]", StatusCode::NOT_FOUND, "there is no table"),
+    ] {
+        let (found, text) = post(&router, "third", &headers, body.into()).await;
+        assert_eq!(found, status, "{text}");
+        assert!(text.contains(told), "{text}");
+    }
+    assert!(!database.tables.lock().contains_key("public.third"));
+    let big = format!("[{{\"t\": {:?}}}]", "a".repeat(300_000));
+    assert_eq!(post(&router, "big", &headers, big.into()).await, OK);
     let (status, _) = post(&router, "lanes.other", &[], body).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_locked_table_holds_up_neither_samples_nor_other_tables() {
+async fn locked_tables_hold_up_neither_samples_nor_other_tables() {
     let (router, database) = begin(&["--postgres-sessions", "2"]);
-    database
-        .tables
-        .lock()
-        .insert("public.free".to_owned(), table(8));
-    database.locked.lock().insert(7);
+    for (name, oid) in [("public.free", 8), ("public.locked", 9)] {
+        let mut tables = database.tables.lock();
+        tables.insert(name.to_owned(), table(oid));
+    }
+    database.locked.lock().extend([7, 9]);
     for time in 0..10 {
-        let router = router.clone();
-        tokio::spawn(async move { post(&router, "events", &[], batch(&[(time, "a")])).await });
+        for name in ["events", "locked"] {
+            let router = router.clone();
+            tokio::spawn(async move { post(&router, name, &[], batch(&[(time, "a")])).await });
+        }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert_eq!(post(&router, "free", &[], batch(&[(1, "a")])).await, OK);

@@ -96,6 +96,11 @@ pub fn victoria_metrics(version: &str) -> Result<PathBuf> {
     Ok(home()?.join(format!("peers/victoria-metrics-{version}")))
 }
 
+/// k6 as it was built for the bench.
+pub fn k6() -> Result<PathBuf> {
+    Ok(home()?.join("peers/k6-1.8.1/bin/k6"))
+}
+
 /// A folder for a cluster's account: `wanted` when the account can enter it, else one under `/var/lib/pg_lanes` whose
 /// name is derived from `wanted`. The caller makes the folder.
 pub fn reachable(wanted: &Path, account: &Account) -> PathBuf {

@@ -1,5 +1,6 @@
 //! Trivial GETs over few and many connections: what the HTTP server alone does, the ceiling of everything that goes through it.
 
+use super::cross_check::{self, CrossCheck};
 use super::definition::Run;
 use super::findings::Findings;
 use super::record::Record;
@@ -25,6 +26,8 @@ struct Definition {
     sweeps: Vec<Sweep>,
     /// Shares of the first sweep's peak at which latency is measured in an open loop.
     open_shares: Vec<f64>,
+    /// The same by other generators.
+    cross_check: CrossCheck,
     #[serde(default)]
     setup: Setup,
 }
@@ -57,6 +60,10 @@ pub fn run(run: &Run) -> Result<Findings> {
         watched: vec![system.tree()?],
         ..Plan::new(system.address(), Arc::new(Repeated(request)))
     };
+    if run.options.wants("GET, closed loop, cross-check") {
+        let url = format!("http://{host}{}", definition.path);
+        cross_check::measure(definition.cross_check, &base, &url, &system, &mut findings);
+    }
     let mut first_sweep = Vec::new();
     for (place, sweep) in definition.sweeps.iter().enumerate() {
         for connections in &sweep.connections {

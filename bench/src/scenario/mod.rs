@@ -19,6 +19,7 @@
 //! | [`durability`] | small commits by level of acknowledgement; point reads |
 //! | [`sql_loop`] | closed loops of one prepared statement |
 //! | [`ceiling`] | trivial GETs: what the HTTP server alone does |
+//! | [`cross_check`] | the same GETs by wrk and k6 |
 //! | [`record`] | a figure with its bar |
 //! | [`findings`] | the records of a run, its table and its files |
 //! | [`context`] | build, hardware and scope of a run |
@@ -43,6 +44,7 @@ pub mod durability;
 pub mod sql_loop;
 
 pub mod ceiling;
+pub mod cross_check;
 
 pub mod findings;
 pub mod record;

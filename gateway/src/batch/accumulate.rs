@@ -46,6 +46,10 @@ pub struct Accumulator<S> {
     pub sender: Arc<Sender<S>>,
     /// When they leave.
     pub limits: BatchLimits,
+    /// Whether others share the slots, so that some are left to them: beside a batch on its way another one leaves only while these
+    /// take no more than half of what others have left. However many accumulators wait for a database that does not answer them, each next
+    /// one finds a slot while there are as many as that.
+    pub leaves_room: bool,
     /// Batches on their way; shared by the accumulators of a level, those of samples apart from those of tables.
     pub slots: Arc<Semaphore>,
 }
@@ -87,9 +91,10 @@ impl<S: Sink> Accumulator<S> {
             let mut ready_at = None;
             let slot = loop {
                 let is_full = batch.rows >= self.limits.rows_max || next.is_some() || is_last;
-                // Once true it stays so: batches on their way only get fewer here.
-                let may_leave = (is_full || is_old || (is_rested && on_their_way.is_empty()))
-                    && on_their_way.len() < self.limits.in_flight_max;
+                // Once true it stays so, as the batch may stand in the slots' queue then.
+                let may_leave = ready_at.is_some()
+                    || (is_full || is_old || (is_rested && on_their_way.is_empty()))
+                        && on_their_way.len() < self.in_flight_max(on_their_way.len());
                 if may_leave && ready_at.is_none() {
                     ready_at = Some(clock::now());
                 }
@@ -131,6 +136,15 @@ impl<S: Sink> Accumulator<S> {
         }
         // Whoever still waits for an answer is served before this ends.
         let _ = timeout_at(clock::now() + END_PATIENCE, on_their_way.join_all()).await;
+    }
+
+    /// Batches that may be on their way at once, where so many are.
+    fn in_flight_max(&self, on_their_way: usize) -> usize {
+        if !self.leaves_room {
+            return self.limits.in_flight_max;
+        }
+        let not_taken_by_others = on_their_way + self.slots.available_permits();
+        (not_taken_by_others / 2).clamp(1, self.limits.in_flight_max)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Which requests travel together, against a database that takes its time.
 
-use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -9,7 +8,7 @@ use super::*;
 use crate::batch::pending::Outcome;
 use crate::batch::{Digest, Reservation, Rows};
 use crate::deliver::{AckLevel, Append, Health, Registered, SinkError};
-use crate::events::Table;
+use crate::events::{ColumnKind, Table};
 use crate::observe::Metrics;
 use crate::receive::LabelSet;
 
@@ -41,7 +40,7 @@ impl Sink for Recorder {
         &self,
         _: &str,
         _: &str,
-        _: &[(&str, ColumnType)],
+        _: &[(&str, ColumnKind)],
         _: bool,
     ) -> Result<(), SinkError> {
         unreachable!("batches create no tables")
@@ -68,7 +67,7 @@ struct Running {
 
 fn start(takes: Duration, rows_max: usize, in_flight_max: usize) -> Running {
     let slots = Arc::new(Semaphore::new(in_flight_max));
-    start_on(takes, rows_max, in_flight_max, slots)
+    start_on(takes, rows_max, in_flight_max, slots, false)
 }
 
 fn start_on(
@@ -76,6 +75,7 @@ fn start_on(
     rows_max: usize,
     in_flight_max: usize,
     slots: Arc<Semaphore>,
+    leaves_room: bool,
 ) -> Running {
     let recorder = Arc::new(Recorder {
         takes,
@@ -95,6 +95,7 @@ fn start_on(
     let accumulator = Accumulator {
         sender: Arc::new(sender),
         limits,
+        leaves_room,
         slots,
     };
     tokio::spawn(accumulator.run(received, None));
@@ -229,7 +230,7 @@ async fn while_the_database_is_busy_the_batch_grows_up_to_its_bound() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_keeps_its_place_in_the_queue_while_it_grows() {
     let slots = Arc::new(Semaphore::new(1));
-    let mut running = start_on(Duration::from_millis(1), 100, 1, Arc::clone(&slots));
+    let mut running = start_on(Duration::from_millis(1), 100, 1, Arc::clone(&slots), false);
     let held = Arc::clone(&slots).acquire_owned().await.unwrap();
     running.request(0).await;
     sleep(Duration::from_millis(1)).await;
@@ -247,15 +248,20 @@ async fn a_batch_keeps_its_place_in_the_queue_while_it_grows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_accumulator_leaves_slots_to_others() {
-    let slots = Arc::new(Semaphore::new(3));
-    let mut running = start_on(Duration::from_secs(1), 1, 2, Arc::clone(&slots));
-    for _ in 0..5 {
-        running.request(0).await;
+async fn accumulators_whose_batches_do_not_come_back_leave_slots_to_others() {
+    for (slots_max, left) in [(3, [2, 1, 0]), (5, [3, 2, 1]), (9, [5, 3, 2])] {
+        let slots = Arc::new(Semaphore::new(slots_max));
+        let mut stuck = Vec::new();
+        for left in left {
+            let mut running = start_on(Duration::MAX, 1, slots_max, Arc::clone(&slots), true);
+            for _ in 0..20 {
+                running.request(0).await;
+            }
+            sleep(Duration::from_millis(100)).await;
+            assert_eq!(slots.available_permits(), left, "of {slots_max}");
+            stuck.push(running);
+        }
     }
-    sleep(Duration::from_millis(100)).await;
-    assert_eq!(slots.available_permits(), 1);
-    assert_eq!(running.finish().await, [(0, 1); 5]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -284,6 +290,7 @@ async fn an_idle_accumulator_ends_and_loses_nothing() {
     let accumulator = Accumulator {
         sender: Arc::new(sender),
         limits,
+        leaves_room: false,
         slots: Arc::new(Semaphore::new(1)),
     };
     let (requests, received) = mpsc::channel::<Pending<Rows>>(1);

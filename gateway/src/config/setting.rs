@@ -72,7 +72,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("receive", "pending_wait", "DURATION", "2s", "How long a request waits for that memory before it is 503"),
 
     setting("events", "schema", "NAME", "public", "Schema of tables that events name without one"),
-    setting("events", "create_tables", "off|logged|unlogged", "off", "Whether a FlatBuffers batch for a table that does not exist creates it, as a lanes table"),
+    setting("events", "create_tables", "off|logged|unlogged", "off", "Whether the first request for a table that does not exist creates it, as a lanes table"),
     setting("events", "rows_max", "COUNT", "1000000", "Rows of a request with events; more is 400"),
 
     setting("batch", "rows_max", "COUNT", "65536", "Rows after which a batch takes no more requests"),
@@ -84,7 +84,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes", "Connection string or URL; never logged"),
     setting("postgres", "password_file", "PATH", "", "File with the password; else connection, PGPASSWORD, PGPASSFILE or ~/.pgpass"),
     setting("postgres", "table", "NAME", "lanes.samples", "Table of samples, with its schema"),
-    setting("postgres", "sessions", "COUNT", "2", "Batches on their way at once, and so sessions, for each worker and level in use: as many for samples as for tables of events, where from 2 on one table alone leaves one to the others"),
+    setting("postgres", "sessions", "COUNT", "2", "Batches on their way at once, and so sessions, for each worker and level in use: so many for samples, and one more for tables of events, of which each leaves half of what others have left"),
     setting("postgres", "connect_timeout", "DURATION", "5s", "Time to open a session"),
     setting("postgres", "statement_timeout", "DURATION", "10s", "Time for one call"),
 

@@ -1,6 +1,5 @@
 //! A table as the catalogue of PostgreSQL has it, and the statement that creates one.
 
-use lanes_wire::ColumnType;
 use tokio_postgres::Row;
 
 use super::call_error::CallError;
@@ -59,12 +58,12 @@ pub fn table(rows: &[Row]) -> Result<Option<Table>, CallError> {
 pub fn create_statement(
     schema: &str,
     table: &str,
-    columns: &[(&str, ColumnType)],
+    columns: &[(&str, ColumnKind)],
     is_unlogged: bool,
 ) -> String {
     let columns: Vec<String> = columns
         .iter()
-        .map(|(name, column_type)| format!("{} {}", identifier(name), sql_type(*column_type)))
+        .map(|(name, kind)| format!("{} {}", identifier(name), sql_type(*kind)))
         .collect();
     format!(
         "CREATE {}TABLE IF NOT EXISTS {}.{} ({}) USING lanes",
@@ -79,19 +78,21 @@ fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn sql_type(column_type: ColumnType) -> &'static str {
-    match column_type {
-        ColumnType::Bool => "boolean",
-        ColumnType::Int16 => "smallint",
-        ColumnType::Int32 => "integer",
-        ColumnType::Int64 => "bigint",
-        ColumnType::Float32 => "real",
-        ColumnType::Float64 => "double precision",
-        ColumnType::Timestamp => "timestamp with time zone",
-        ColumnType::Date => "date",
-        ColumnType::Uuid => "uuid",
-        ColumnType::Text => "text",
-        ColumnType::Bytes => "bytea",
+fn sql_type(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::Bool => "boolean",
+        ColumnKind::Int2 => "smallint",
+        ColumnKind::Int4 => "integer",
+        ColumnKind::Int8 => "bigint",
+        ColumnKind::Float4 => "real",
+        ColumnKind::Float8 => "double precision",
+        ColumnKind::Numeric => "numeric",
+        ColumnKind::Timestamp => "timestamp with time zone",
+        ColumnKind::Date => "date",
+        ColumnKind::Uuid => "uuid",
+        ColumnKind::Text | ColumnKind::Other => "text",
+        ColumnKind::Bytes => "bytea",
+        ColumnKind::Json => "jsonb",
     }
 }
 
@@ -105,7 +106,7 @@ mod tests {
             create_statement(
                 "s",
                 "a\"; DROP TABLE t; --",
-                &[("Ts", ColumnType::Timestamp), ("x y", ColumnType::Bytes)],
+                &[("Ts", ColumnKind::Timestamp), ("x y", ColumnKind::Bytes)],
                 true
             ),
             "CREATE UNLOGGED TABLE IF NOT EXISTS \"s\".\"a\"\"; DROP TABLE t; --\" \

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 
 use super::ack_level::AckLevel;
@@ -18,7 +17,7 @@ use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Sink, SinkError};
 use crate::batch::SeriesCache;
 use crate::clock::{self, Instant};
-use crate::events::Table;
+use crate::events::{ColumnKind, Table};
 use crate::observe::Metrics;
 use crate::receive::LabelSet;
 
@@ -194,7 +193,7 @@ impl Sink for PostgresSink {
         &self,
         schema: &str,
         table: &str,
-        columns: &[(&str, ColumnType)],
+        columns: &[(&str, ColumnKind)],
         is_unlogged: bool,
     ) -> Result<(), SinkError> {
         let session = self.session(&self.supervision, AckLevel::Memory).await?;

@@ -3,14 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use lanes_wire::{BatchView, ColumnType};
+use lanes_wire::BatchView;
 use parking_lot::Mutex;
 
 use super::*;
 use crate::batch::rows::RowsJoiner;
 use crate::batch::{Rows, SeriesId};
 use crate::deliver::{Health, Registered};
-use crate::events::Table;
+use crate::events::{ColumnKind, Table};
 use crate::receive::LabelSet;
 
 /// What the next append does.
@@ -90,7 +90,7 @@ impl Sink for Database {
         &self,
         _: &str,
         _: &str,
-        _: &[(&str, ColumnType)],
+        _: &[(&str, ColumnKind)],
         _: bool,
     ) -> Result<(), SinkError> {
         unreachable!("senders create no tables")

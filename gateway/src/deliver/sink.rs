@@ -4,12 +4,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lanes_wire::ColumnType;
 use thiserror::Error;
 
 use super::ack_level::AckLevel;
 use crate::batch::{Digest, SeriesId, Target};
-use crate::events::Table;
+use crate::events::{ColumnKind, Table};
 use crate::receive::LabelSet;
 
 /// One batch to append.
@@ -96,7 +95,7 @@ pub trait Sink: Send + Sync + 'static {
         &self,
         schema: &str,
         table: &str,
-        columns: &[(&str, ColumnType)],
+        columns: &[(&str, ColumnKind)],
         is_unlogged: bool,
     ) -> impl Future<Output = Result<(), SinkError>> + Send;
 

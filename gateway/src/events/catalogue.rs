@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::{Equivalent, HashMap};
-use lanes_wire::ColumnType;
 use parking_lot::Mutex;
 
-use super::table::Table;
+use super::table::{ColumnKind, Table};
 use crate::batch::SeriesCache;
 use crate::clock::{self, Instant};
 use crate::deliver::{Sink, SinkError};
@@ -149,7 +148,7 @@ impl<S: Sink> Catalogue<S> {
         &self,
         schema: &str,
         name: &str,
-        columns: &[(&str, ColumnType)],
+        columns: &[(&str, ColumnKind)],
         is_unlogged: bool,
     ) -> Result<(), SinkError> {
         let _turn = self.asking.lock().await;

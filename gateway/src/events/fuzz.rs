@@ -49,6 +49,7 @@ pub fn exercise_json(data: &[u8]) {
         json::decode(data, &table(), ROWS_MAX, BYTES_MAX, &mut out),
         &out,
     );
+    check_columns(json::columns(data, ROWS_MAX));
 }
 
 /// Takes `data` as an Arrow stream. Panics only if a promise is broken.
@@ -58,6 +59,15 @@ pub fn exercise_arrow(data: &[u8]) {
         arrow::decode(data, &table(), ROWS_MAX, BYTES_MAX, &mut out),
         &out,
     );
+    check_columns(arrow::columns(data, ROWS_MAX));
+}
+
+/// Of a table for the body.
+fn check_columns(columns: Result<Vec<(String, ColumnKind)>, Malformed>) {
+    if let Err(malformed) = columns {
+        let text = malformed.to_string();
+        assert!(text.len() < 2_000, "messages are short: {text}");
+    }
 }
 
 fn check(decoded: Result<usize, Malformed>, out: &[u8]) {

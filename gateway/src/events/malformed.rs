@@ -135,6 +135,14 @@ pub enum Malformed {
         /// The type, as Arrow writes it.
         found: String,
     },
+    /// A table is to be created, and a column's type cannot be told from the body.
+    #[error("column \"{column}\": {problem}, so a table cannot be created for it; create it first")]
+    NoType {
+        /// The column.
+        column: String,
+        /// Why not.
+        problem: &'static str,
+    },
     /// The columns do not make a batch.
     #[error(transparent)]
     Batch(#[from] BuildError),

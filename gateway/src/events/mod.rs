@@ -11,6 +11,7 @@
 //! | one request | [`write`] | from its body to its answer |
 //! | in which format | [`format`](mod@format) | by `Content-Type` |
 //! | what the table takes | [`table`], [`catalogue`] | columns and kinds; as PostgreSQL described them a moment ago |
+//! | if it is not there | [`creation`] | a table for the first body, where that is asked for |
 //! | JSON | [`json`], [`time_text`] | objects to columns, typed by the table |
 //! | Arrow | [`arrow`] | record batches to columns, typed by their schema |
 //! | what is wrong with either | [`malformed`] | the text of a 400 |
@@ -38,6 +39,7 @@ pub mod write;
 pub mod format;
 
 pub mod catalogue;
+mod creation;
 pub mod table;
 
 pub mod json;

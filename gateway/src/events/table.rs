@@ -104,6 +104,23 @@ impl ColumnKind {
         }
     }
 
+    /// The kind of a column made for values of a batch type.
+    pub fn of_batch(column_type: ColumnType) -> Self {
+        match column_type {
+            ColumnType::Bool => Self::Bool,
+            ColumnType::Int16 => Self::Int2,
+            ColumnType::Int32 => Self::Int4,
+            ColumnType::Int64 => Self::Int8,
+            ColumnType::Float32 => Self::Float4,
+            ColumnType::Float64 => Self::Float8,
+            ColumnType::Timestamp => Self::Timestamp,
+            ColumnType::Date => Self::Date,
+            ColumnType::Uuid => Self::Uuid,
+            ColumnType::Text => Self::Text,
+            ColumnType::Bytes => Self::Bytes,
+        }
+    }
+
     /// The batch type in which a format without types of its own (JSON) brings values for this kind.
     pub fn natural(self) -> ColumnType {
         match self {
@@ -157,6 +174,14 @@ mod tests {
         for kind in ColumnKind::ALL {
             assert!(kind.takes(kind.natural()), "{kind:?}");
             assert!(kind.takes(ColumnType::Text), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_column_made_for_a_type_takes_it_as_it_is() {
+        for column_type in ColumnType::ALL {
+            let kind = ColumnKind::of_batch(column_type);
+            assert_eq!(kind.natural(), column_type);
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use lanes_wire::{BatchError, BatchView, ColumnType};
+use lanes_wire::BatchError;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout_at;
 
@@ -18,7 +18,7 @@ use super::{arrow, json};
 use crate::batch::pending::Outcome;
 use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Target};
 use crate::clock::{self, Instant};
-use crate::deliver::{AckLevel, Sink, SinkError};
+use crate::deliver::{AckLevel, Sink};
 use crate::error::Refusal;
 use crate::observe::Metrics;
 use crate::receive::ReceiveLimits;
@@ -41,7 +41,7 @@ const DECODED_TIMES_BODY: usize = 8;
 /// ... or this many bytes, if that is more.
 const DECODED_BYTES_FLOOR: usize = 64 << 10;
 /// Longer bodies are decoded where they hold up no other request.
-const QUICK_BODY_BYTES: usize = 256 << 10;
+pub(super) const QUICK_BODY_BYTES: usize = 256 << 10;
 
 /// Most bytes that decoding JSON or Arrow holds: the body, as much again twice for what points into it, and the columns beside the batch
 /// that is made of them.
@@ -60,7 +60,7 @@ pub struct EventSettings {
     pub rows_max: usize,
     /// The table of samples, which events do not go into: `schema.table`, quoted where SQL wants it.
     pub samples_table: String,
-    /// Whether a FlatBuffers batch for a table that does not exist creates it.
+    /// Whether the first request for a table that does not exist creates it.
     pub create_tables: CreateTables,
 }
 
@@ -136,7 +136,7 @@ impl<S: Sink> EventPath<S> {
     ) -> Result<(), Refusal> {
         // Should it pass before the append, nothing is applied.
         let generation = self.catalogue.generation();
-        let mut table = self.find_or_create(&request).await?;
+        let mut table = self.find_or_create(&mut request).await?;
         let mut is_second_attempt = false;
         loop {
             let batch = match self.decode(&mut request, &table).await {
@@ -267,11 +267,11 @@ impl<S: Sink> EventPath<S> {
     }
 
     /// Decodes on a thread of its own. It goes on when nobody waits for it any more, so it keeps what it holds of the budget itself.
-    async fn decode_beside(
+    pub(super) async fn decode_beside<T: Send + 'static>(
         &self,
         reservation: &mut Reservation,
-        decode: impl FnOnce() -> Result<EventBatch, Unfit> + Send + 'static,
-    ) -> Result<EventBatch, Unfit> {
+        decode: impl FnOnce() -> Result<T, Unfit> + Send + 'static,
+    ) -> Result<T, Unfit> {
         // After the memory is taken: whoever has a turn waits for nothing.
         let turn = Arc::clone(&self.decoders).acquire_owned().await;
         let turn = turn.map_err(|error| Unfit::busy(&error))?;
@@ -286,7 +286,7 @@ impl<S: Sink> EventPath<S> {
         result
     }
 
-    async fn find_or_create(&self, request: &EventRequest<'_>) -> Result<Arc<Table>, Refusal> {
+    async fn find_or_create(&self, request: &mut EventRequest<'_>) -> Result<Arc<Table>, Refusal> {
         let (schema, name) = self.schema_and_name(request.table);
         // Nearly always.
         if let Some(found) = self.catalogue.known(schema, name, None, request.started) {
@@ -296,45 +296,8 @@ impl<S: Sink> EventPath<S> {
         Box::pin(self.find_first_or_create(request)).await
     }
 
-    async fn find_first_or_create(
-        &self,
-        request: &EventRequest<'_>,
-    ) -> Result<Arc<Table>, Refusal> {
-        let found = self.find(request.table, None).await;
-        let may_create = self.settings.create_tables != CreateTables::Off
-            && request.format == Format::FlatBuffers;
-        if !may_create || !matches!(found, Err(Refusal::NotFound(_))) {
-            return found;
-        }
-        let view = BatchView::verify(&request.body)
-            .map_err(|error| Refusal::BadRequest(error.to_string()))?;
-        let columns: Vec<(&str, ColumnType)> = view
-            .columns()
-            .iter()
-            .map(|column| (column.name(), column.column_type()))
-            .collect();
-        if columns.is_empty() {
-            return found;
-        }
-        let (schema, name) = self.schema_and_name(request.table);
-        let is_unlogged = self.settings.create_tables == CreateTables::Unlogged;
-        let created = self.catalogue.create(schema, name, &columns, is_unlogged);
-        let refusal = match created.await {
-            Ok(()) => None,
-            Err(SinkError::Forbidden(reason)) => Some(Refusal::Forbidden(reason)),
-            Err(SinkError::TableChanged(reason)) => Some(Refusal::NotFound(reason)),
-            Err(SinkError::Refused(reason)) => Some(Refusal::BadRequest(reason)),
-            Err(error) => return Err(Refusal::Busy(error.to_string())),
-        };
-        // Another may have created it at the same moment.
-        let found = self.find(request.table, Some(request.started)).await;
-        found.map_err(|error| match (error, refusal) {
-            (Refusal::NotFound(_), Some(refusal)) => refusal,
-            (error, _) => error,
-        })
-    }
-
-    fn schema_and_name<'a>(&'a self, path: &'a str) -> (&'a str, &'a str) {
+    /// What a path names: `schema.table`, or a table of the schema of tables named without one.
+    pub(super) fn schema_and_name<'a>(&'a self, path: &'a str) -> (&'a str, &'a str) {
         path.split_once('.')
             .unwrap_or((self.settings.schema.as_str(), path))
     }
@@ -349,7 +312,11 @@ impl<S: Sink> EventPath<S> {
     }
 
     /// The table of this path, described after `not_before`.
-    async fn find(&self, path: &str, not_before: Option<Instant>) -> Result<Arc<Table>, Refusal> {
+    pub(super) async fn find(
+        &self,
+        path: &str,
+        not_before: Option<Instant>,
+    ) -> Result<Arc<Table>, Refusal> {
         let (schema, name) = self.schema_and_name(path);
         if SYSTEM_SCHEMAS.contains(&schema) {
             return Err(Refusal::Forbidden(format!(
@@ -372,8 +339,9 @@ impl<S: Sink> EventPath<S> {
 }
 
 /// Why a body is no batch for the table.
-struct Unfit {
-    refusal: Refusal,
+pub(super) struct Unfit {
+    /// The answer.
+    pub(super) refusal: Refusal,
     /// Whether another table might take it, and so this one after a change.
     is_of_table: bool,
 }
@@ -385,7 +353,8 @@ impl From<BatchError> for Unfit {
 }
 
 impl Unfit {
-    fn body(error: &impl ToString) -> Self {
+    /// Wrong by itself.
+    pub(super) fn body(error: &impl ToString) -> Self {
         Self {
             refusal: Refusal::BadRequest(error.to_string()),
             is_of_table: false,

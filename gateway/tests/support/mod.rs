@@ -16,7 +16,7 @@ use lanes_gateway::observe::Metrics;
 use lanes_gateway::receive::LabelSet;
 use lanes_gateway::receive::label_set::put_label;
 use lanes_gateway::receive::protobuf::put_delimited;
-use lanes_wire::{BatchView, ColumnType};
+use lanes_wire::BatchView;
 use parking_lot::Mutex;
 
 /// One stored sample: metric and labels, microseconds, bits.
@@ -174,19 +174,16 @@ impl Sink for Memory {
         &self,
         schema: &str,
         table: &str,
-        columns: &[(&str, ColumnType)],
+        columns: &[(&str, ColumnKind)],
         is_unlogged: bool,
     ) -> Result<(), SinkError> {
         self.check()?;
         let columns = columns
             .iter()
-            .map(|(name, column_type)| TableColumn {
+            .map(|(name, kind)| TableColumn {
                 name: (*name).to_owned(),
-                sql_type: column_type.to_string(),
-                kind: *ColumnKind::ALL
-                    .iter()
-                    .find(|kind| kind.natural() == *column_type)
-                    .expect("every type has a kind"),
+                sql_type: format!("{kind:?}").to_lowercase(),
+                kind: *kind,
                 is_not_null: false,
                 has_default: false,
                 is_generated: false,

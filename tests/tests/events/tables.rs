@@ -1,6 +1,11 @@
 //! What tables take, and what they refuse.
 
-use super::{FLATBUFFERS, assert_refused, assert_stored, batch, begin, run, scalar, send};
+use super::{
+    FLATBUFFERS, assert_refused, assert_stored, batch, begin, run, scalar, send, settings,
+};
+use lanes_tests::cluster::Cluster;
+use lanes_tests::gateway::Gateway;
+use lanes_tests::provision::{Passwords, provision};
 use lanes_wire::ColumnType;
 
 const GRANT: &str = "GRANT INSERT ON ALL TABLES IN SCHEMA public TO lanes_gateway";
@@ -187,4 +192,52 @@ fn a_table_may_change_under_its_senders() {
         404,
         "there is no table public.t",
     );
+}
+
+#[test]
+fn a_table_is_created_for_the_first_request_where_that_is_asked_for() {
+    let cluster = Cluster::builder("events_created").start().unwrap();
+    let passwords = Passwords::generate();
+    provision(&cluster, &passwords).unwrap();
+    run(&cluster, "GRANT CREATE ON SCHEMA public TO lanes_gateway");
+    let settings = settings("gateway", &cluster, &passwords)
+        .environment("LANES_GATEWAY_EVENTS_CREATE_TABLES", "logged");
+    let gateway = Gateway::start(settings).unwrap();
+    let json = "application/json";
+    let first =
+        br#"[{"At": "2026-01-05T16:00:00.5Z", "n": 1, "x": 2, "t": "a", "ok": true, "tags": ["b"]},
+        {"At": "2026-01-05T17:00:00+01:00", "x": 0.5, "t": "2026-01-05T16:00:00Z"}]"#;
+    assert_stored(&send(&gateway, "made", json, first));
+    assert_stored(&send(
+        &gateway,
+        "made",
+        json,
+        br#"{"n": -1, "tags": {"c": 1}}"#,
+    ));
+    assert_refused(
+        &send(&gateway, "made", json, br#"{"n": 0.5}"#),
+        400,
+        "column \"n\"",
+    );
+    let columns = "SELECT string_agg(format('%I %s', attname, format_type(atttypid, atttypmod)), ', ' ORDER BY attnum)
+                     FROM pg_attribute WHERE attrelid = 'made'::regclass AND attnum > 0";
+    assert_eq!(
+        scalar(&cluster, columns),
+        "\"At\" timestamp with time zone, n bigint, x double precision, t text, ok boolean, tags jsonb"
+    );
+    assert_eq!(
+        scalar(
+            &cluster,
+            "SELECT concat_ws(' ', count(*), sum(n), sum(x), max(extract(epoch FROM \"At\")), (SELECT amname FROM pg_class JOIN pg_am ON relam = pg_am.oid WHERE relname = 'made'))
+               FROM made"
+        ),
+        "3 0 2.5 1767628800.500000 lanes"
+    );
+    assert_stored(&send(&gateway, "flat", FLATBUFFERS, &number(1)));
+    assert_refused(
+        &send(&gateway, "none", json, br#"[{"n": 1, "m": null}]"#),
+        400,
+        "column \"m\": every value is null",
+    );
+    assert_eq!(scalar(&cluster, "SELECT to_regclass('none') IS NULL"), "t");
 }

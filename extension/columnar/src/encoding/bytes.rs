@@ -82,8 +82,18 @@ impl<'a> Reader<'a> {
     }
 
     /// An unsigned LEB128 number of at most 10 bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn varint(&mut self) -> Result<u64> {
+        // Most are of one byte.
+        if self.at < self.end && self.lane[self.at] < 0x80 {
+            self.at += 1;
+            return Ok(self.lane[self.at - 1].into());
+        }
+        self.long_varint()
+    }
+
+    #[inline(never)]
+    fn long_varint(&mut self) -> Result<u64> {
         let mut value = 0_u64;
         let mut shift = 0;
         loop {

@@ -56,7 +56,7 @@ pub(super) fn write_block(
 ) {
     let rows = numbers.len();
     let first = numbers[0];
-    let level = Plan::of(numbers);
+    let mut level = Plan::of(numbers);
     if level.is_constant() && outliers.rows.is_empty() {
         start.write(CONSTANT, rows, out);
         write_signed(first, out);
@@ -64,30 +64,33 @@ pub(super) fn write_block(
     }
     let Differences { deltas, changes } = differences;
     fill_deltas(numbers, deltas);
-    let delta = Plan::of(deltas);
+    let mut delta = Plan::of(deltas);
+    delta.bytes += signed_len(first);
     fill_deltas(deltas, changes);
-    let change = (rows > 2).then(|| Plan::of(changes));
-
-    let level_bytes = level.bytes;
-    let delta_bytes = delta.bytes + signed_len(first);
-    let change_bytes = change.as_ref().map_or(usize::MAX, |change| {
-        change.bytes + signed_len(first) + signed_len(deltas[0])
-    });
-    let best = level_bytes.min(delta_bytes).min(change_bytes);
+    let mut change = Plan::of(changes);
+    change.bytes += signed_len(first) + deltas.first().map_or(0, |&step| signed_len(step));
+    // Patches are looked for where they may make the smallest block.
+    let mut best = level.bytes.min(delta.bytes);
+    if rows > 2 {
+        best = best.min(change.bytes);
+        best = best.min(change.patch(changes, best));
+    }
+    best = best.min(delta.patch(deltas, best));
+    best = best.min(level.patch(numbers, best));
     if let Some(few) = Few::of(numbers, best) {
         few.write(numbers, outliers, start, out);
-    } else if best == level_bytes {
+    } else if best == level.bytes {
         start.write(LEVEL, rows, out);
         level.write(numbers, outliers, out);
-    } else if let Some(change) = change.filter(|_| best == change_bytes) {
+    } else if best == delta.bytes {
+        start.write(DELTA, rows, out);
+        write_signed(first, out);
+        delta.write(deltas, outliers, out);
+    } else {
         start.write(DELTA_OF_DELTA, rows, out);
         write_signed(first, out);
         write_signed(deltas[0], out);
         change.write(changes, outliers, out);
-    } else {
-        start.write(DELTA, rows, out);
-        write_signed(first, out);
-        delta.write(deltas, outliers, out);
     }
 }
 
@@ -120,11 +123,22 @@ impl Plan {
             return Plan::new(residuals, least, least, 1);
         }
         let factor = common_factor(residuals);
-        let all = Plan::new(residuals, least, greatest, factor);
-        match Plan::with_patches(residuals, factor, all.bytes) {
-            Some(patched) => patched,
-            None => all,
+        Plan::new(residuals, least, greatest, factor)
+    }
+
+    /// Takes a narrower window with patches if that saves bytes and may make fewer than `best`; answers the bytes it then takes.
+    fn patch(&mut self, residuals: &[i64], best: usize) -> usize {
+        let before = Plan::new(residuals, self.base, self.base, self.factor).bytes;
+        let first = self
+            .bytes
+            .saturating_sub(before + packed_len(residuals.len(), self.width));
+        if let Some(mut patched) =
+            Plan::with_patches(residuals, self.factor, best.saturating_sub(first))
+        {
+            patched.bytes += first;
+            *self = patched;
         }
+        self.bytes
     }
 
     /// For residuals from `least` to `greatest` without patches.
@@ -151,8 +165,12 @@ impl Plan {
         if bytes_max < WORTH_BYTES {
             return None;
         }
-        let middle = median(residuals);
-        let narrowed = factor.ilog2();
+        let sample = sample(residuals);
+        let (middle, narrowed) = (sample.median(), factor.ilog2());
+        let bits_min = sample.bits_min().saturating_sub(narrowed);
+        if packed_len(residuals.len(), bits_min) + WORTH_BYTES > bytes_max {
+            return None;
+        }
         let distance = |residual: i64| {
             let bits = 64 - zigzag(residual.wrapping_sub(middle)).leading_zeros();
             bits.saturating_sub(narrowed)
@@ -231,7 +249,7 @@ impl Plan {
                 factor: self.factor,
                 patches: patch_count,
             },
-            packer.bytes,
+            packer.finish(),
             patches,
             outliers,
             out,
@@ -291,17 +309,48 @@ fn common_factor(residuals: &[i64]) -> u64 {
     factor.max(1)
 }
 
-/// The median of a sample.
-fn median(residuals: &[i64]) -> i64 {
-    const SAMPLE: usize = 15;
-    let mut sample = [0; SAMPLE];
-    let count = residuals.len().min(SAMPLE);
-    for (index, slot) in sample[..count].iter_mut().enumerate() {
-        *slot = residuals[index * residuals.len() / count];
+const SAMPLE: usize = 15;
+
+/// A few of the numbers, evenly spread, in order.
+struct Sample {
+    numbers: [i64; SAMPLE],
+    count: usize,
+}
+
+fn sample(numbers: &[i64]) -> Sample {
+    let mut sample = Sample {
+        numbers: [0; SAMPLE],
+        count: numbers.len().min(SAMPLE),
+    };
+    let count = sample.count;
+    for (index, slot) in sample.numbers[..count].iter_mut().enumerate() {
+        *slot = numbers[index * numbers.len() / count];
     }
-    let sample = &mut sample[..count];
-    sample.sort_unstable();
-    sample.get(count / 2).copied().unwrap_or_default()
+    sample.numbers[..count].sort_unstable();
+    sample
+}
+
+impl Sample {
+    fn median(&self) -> i64 {
+        self.numbers[self.count / 2]
+    }
+
+    /// Bits that most of the numbers need at least above the least of them.
+    fn bits_min(&self) -> u32 {
+        if self.count < SAMPLE {
+            return 0;
+        }
+        let (low, high) = (
+            self.numbers[SAMPLE / 5],
+            self.numbers[SAMPLE - 1 - SAMPLE / 5],
+        );
+        (64 - high.abs_diff(low).leading_zeros()).saturating_sub(1)
+    }
+
+    fn is_mostly_distinct(&self) -> bool {
+        let equal = self.numbers[..self.count].windows(2);
+        equal.filter(|pair| pair[0] == pair[1]).count() < self.count / 4
+    }
 }
 
 #[inline]
@@ -319,10 +368,12 @@ struct Few {
 impl Few {
     /// If that takes fewer than `bytes_max` bytes.
     fn of(numbers: &[i64], bytes_max: usize) -> Option<Few> {
+        if sample(numbers).is_mostly_distinct() {
+            return None;
+        }
         let mut distinct = Vec::new();
         // One that is equal to its neighbour is not looked for.
         let mut last = None;
-        let mut spent = 0;
         for &number in numbers {
             if last == Some(number) {
                 continue;
@@ -330,8 +381,9 @@ impl Few {
             last = Some(number);
             if let Err(place) = distinct.binary_search(&number) {
                 distinct.insert(place, number);
-                spent += 2;
-                if distinct.len() >= FEW_MAX || spent > bytes_max {
+                let width = usize::BITS - (distinct.len() - 1).leading_zeros();
+                let bytes = distinct.len() + packed_len(numbers.len(), width);
+                if distinct.len() >= FEW_MAX || bytes > bytes_max {
                     return None;
                 }
             }
@@ -365,37 +417,48 @@ impl Few {
             factor: 1,
             patches: 0,
         };
-        write_packed(head, packer.bytes, Vec::new(), outliers, out);
+        write_packed(head, packer.finish(), Vec::new(), outliers, out);
     }
 }
 
-/// Writes numbers of one width without gaps. Invariant: `bytes` has all bits so far; the last byte may be partly used.
+/// Writes numbers of one width without gaps. Invariant: `bytes` has all whole bytes so far, `held` the bits above them, fewer
+/// than 8 of them.
 struct Packer {
     width: u32,
     bytes: Vec<u8>,
-    bit: usize,
+    held: u64,
+    held_bits: u32,
 }
 
 impl Packer {
     fn new(width: u32, count: usize) -> Packer {
-        let mut bytes = Vec::with_capacity(packed_len(count, width) + SLACK_BYTES);
-        bytes.resize(packed_len(count, width), 0);
         Packer {
             width,
-            bytes,
-            bit: 0,
+            bytes: Vec::with_capacity(packed_len(count, width) + SLACK_BYTES),
+            held: 0,
+            held_bits: 0,
         }
     }
 
     /// `number` has no bits above the width.
     #[inline]
     fn push(&mut self, number: u64) {
-        let (at, shift) = (self.bit / 8, self.bit % 8);
-        self.bit += self.width as usize;
-        let end = self.bit.div_ceil(8);
-        let wide = u128::from(number) << shift;
-        for (byte, new) in self.bytes[at..end].iter_mut().zip(wide.to_le_bytes()) {
-            *byte |= new;
+        let bits = self.held_bits + self.width;
+        let wide = u128::from(number) << self.held_bits | u128::from(self.held);
+        let whole = bits / 8;
+        // All 16 bytes are written where there is room for them, and those that are not whole yet are taken back.
+        let len = self.bytes.len();
+        self.bytes.extend_from_slice(&wide.to_le_bytes());
+        self.bytes.truncate(len + whole as usize);
+        self.held = wide.checked_shr(whole * 8).unwrap_or_default() as u64;
+        self.held_bits = bits % 8;
+    }
+
+    /// All bytes, the last with zeros above.
+    fn finish(mut self) -> Vec<u8> {
+        if self.held_bits > 0 {
+            self.bytes.push(self.held as u8);
         }
+        self.bytes
     }
 }

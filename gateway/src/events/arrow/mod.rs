@@ -40,4 +40,4 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use stream::decode;
+pub use stream::{columns, decode};

@@ -3,13 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_ipc::reader::StreamReader;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType, Field};
 use lanes_wire::{encode, limits};
 
 use super::append::Budget;
 use super::column::Column;
 use super::messages;
-use crate::events::{Malformed, Table};
+use crate::events::{ColumnKind, Malformed, Table};
 
 /// Replaces `out` by the batch that an Arrow IPC stream says, all its record batches together, and gives its rows. On an error `out` is
 /// unchanged.
@@ -32,20 +32,64 @@ pub fn decode(
         read(body, table, Budget::new(bytes_max))
     };
     // Nothing that the closure changes outlives a panic in it.
-    let (columns, rows) = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(Malformed::Stream {
-            problem: "its parts contradict each other".to_owned(),
-        })
-    })?;
+    let (columns, rows) =
+        catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(contradiction()))?;
     let sources: Vec<_> = columns.iter().map(Column::source).collect();
     encode(rows, &sources, out)?;
     Ok(rows)
 }
 
-fn read(body: &[u8], table: &Table, mut budget: Budget) -> Result<(Vec<Column>, usize), Malformed> {
-    let broken = |part: &str, error: ArrowError| Malformed::Stream {
-        problem: format!("{part}: {error}").replace('\n', " "),
+/// The columns of a table for such streams, by the stream's schema: those of type `arrow.uuid` are uuids, decimals are numerics.
+///
+/// # Errors
+/// What [`decode`] refuses whatever the table is; a column of type Null.
+pub fn columns(body: &[u8], rows_max: usize) -> Result<Vec<(String, ColumnKind)>, Malformed> {
+    let read = || {
+        messages::check(body, rows_max)?;
+        let reader = StreamReader::try_new(body, None).map_err(|error| broken("schema", error))?;
+        let schema = reader.schema();
+        schema
+            .fields()
+            .iter()
+            .map(|field| column_of(field))
+            .collect()
     };
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(contradiction()))
+}
+
+fn column_of(field: &Field) -> Result<(String, ColumnKind), Malformed> {
+    let name = field.name();
+    let is_uuid = field.extension_type_name() == Some("arrow.uuid");
+    let kind = match field.data_type() {
+        DataType::Null => {
+            return Err(Malformed::NoType {
+                column: super::column::clipped(name),
+                problem: "it is of type Null",
+            });
+        }
+        DataType::FixedSizeBinary(16) if is_uuid => ColumnKind::Uuid,
+        decimal if decimal.is_decimal() => ColumnKind::Numeric,
+        other => {
+            let column = Column::new(name, other, ColumnKind::Other)?;
+            ColumnKind::of_batch(column.column_type())
+        }
+    };
+    Ok((name.clone(), kind))
+}
+
+fn broken(part: &str, error: ArrowError) -> Malformed {
+    Malformed::Stream {
+        problem: format!("{part}: {error}").replace('\n', " "),
+    }
+}
+
+fn contradiction() -> Malformed {
+    Malformed::Stream {
+        problem: "its parts contradict each other".to_owned(),
+    }
+}
+
+fn read(body: &[u8], table: &Table, mut budget: Budget) -> Result<(Vec<Column>, usize), Malformed> {
     let mut reader = StreamReader::try_new(body, None).map_err(|error| broken("schema", error))?;
     let mut columns = Vec::new();
     for field in reader.schema().fields() {

@@ -2,7 +2,7 @@
 
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
-use super::rows::{RowSeed, Rows};
+use super::rows::Rows;
 use crate::events::{Malformed, Table};
 
 /// Replaces `out` by the batch that a JSON body says, and gives its rows. On an error `out` is unchanged.
@@ -23,27 +23,45 @@ pub fn decode(
         byte: error.valid_up_to(),
     })?;
     let mut rows = Rows::new(table, text, rows_max, bytes_max);
+    read(text, &mut rows)?;
+    rows.finish(out)
+}
+
+/// What takes objects one after another.
+pub(super) trait Objects {
+    /// Takes the next object.
+    fn take<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error>;
+
+    /// The fault that ended the parsing, if it was found here and not by the parser.
+    fn take_fault(&mut self) -> Option<Malformed>;
+
+    /// Forgets all objects so far.
+    fn restart(&mut self);
+}
+
+/// Hands over all objects of a body.
+pub(super) fn read(text: &str, objects: &mut impl Objects) -> Result<(), Malformed> {
     if text.trim_ascii_start().starts_with('[') {
-        one_value(text, &mut rows, Form::Array)?;
-    } else {
-        let mut lines = lines(text);
-        if let Some((number, line)) = lines.next() {
-            match one_line(number, line, &mut rows) {
-                // The first object does not end where its line ends: the body is one object written over several.
-                Err(fault) if fault.is_cut_off => {
-                    rows = Rows::new(table, text, rows_max, bytes_max);
-                    one_value(text, &mut rows, Form::Object)?;
-                }
-                first => {
-                    first.map_err(|fault| fault.malformed)?;
-                    for (number, line) in lines {
-                        one_line(number, line, &mut rows).map_err(|fault| fault.malformed)?;
-                    }
-                }
+        return one_value(text, objects, Form::Array);
+    }
+    let mut lines = lines(text);
+    let Some((number, line)) = lines.next() else {
+        return Ok(());
+    };
+    match one_line(number, line, objects) {
+        // The first object does not end where its line ends: the body is one object written over several.
+        Err(fault) if fault.is_cut_off => {
+            objects.restart();
+            one_value(text, objects, Form::Object)
+        }
+        first => {
+            first.map_err(|fault| fault.malformed)?;
+            for (number, line) in lines {
+                one_line(number, line, objects).map_err(|fault| fault.malformed)?;
             }
+            Ok(())
         }
     }
-    rows.finish(out)
 }
 
 /// Lines with something on them, numbered from 1. JSON has no raw newline inside a string, so this cuts none in two.
@@ -74,14 +92,14 @@ struct Fault {
     is_cut_off: bool,
 }
 
-fn one_line(number: usize, line: &str, rows: &mut Rows<'_>) -> Result<(), Fault> {
+fn one_line(number: usize, line: &str, objects: &mut impl Objects) -> Result<(), Fault> {
     let mut parser = sonic_rs::Deserializer::from_str(line);
-    RowSeed(rows)
-        .deserialize(&mut parser)
+    objects
+        .take(&mut parser)
         .and_then(|()| parser.end())
         .map_err(|error| Fault {
             is_cut_off: error.is_eof(),
-            malformed: blame(rows, &error, number),
+            malformed: blame(objects, &error, number),
         })
 }
 
@@ -90,19 +108,19 @@ enum Form {
     Object,
 }
 
-fn one_value(text: &str, rows: &mut Rows<'_>, form: Form) -> Result<(), Malformed> {
+fn one_value(text: &str, objects: &mut impl Objects, form: Form) -> Result<(), Malformed> {
     let mut parser = sonic_rs::Deserializer::from_str(text);
     match form {
-        Form::Array => parser.deserialize_seq(ArrayVisitor(rows)),
-        Form::Object => RowSeed(rows).deserialize(&mut parser),
+        Form::Array => parser.deserialize_seq(ArrayVisitor(&mut *objects)),
+        Form::Object => objects.take(&mut parser),
     }
     .and_then(|()| parser.end())
-    .map_err(|error| blame(rows, &error, 1))
+    .map_err(|error| blame(objects, &error, 1))
 }
 
 /// What stopped the parser: the fault that a visitor left, or else the parser's own.
-fn blame(rows: &mut Rows<'_>, error: &sonic_rs::Error, first_line: usize) -> Malformed {
-    if let Some(fault) = rows.take_fault() {
+fn blame(objects: &mut impl Objects, error: &sonic_rs::Error, first_line: usize) -> Malformed {
+    if let Some(fault) = objects.take_fault() {
         return fault;
     }
     let text = error.to_string();
@@ -116,9 +134,20 @@ fn blame(rows: &mut Rows<'_>, error: &sonic_rs::Error, first_line: usize) -> Mal
     }
 }
 
-struct ArrayVisitor<'r, 't>(&'r mut Rows<'t>);
+struct ObjectSeed<'o, O>(&'o mut O);
 
-impl<'de> Visitor<'de> for ArrayVisitor<'_, '_> {
+impl<'de, O: Objects> DeserializeSeed<'de> for ObjectSeed<'_, O> {
+    type Value = ();
+
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.0.take(deserializer)
+    }
+}
+
+struct ArrayVisitor<'o, O>(&'o mut O);
+
+impl<'de, O: Objects> Visitor<'de> for ArrayVisitor<'_, O> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -126,7 +155,10 @@ impl<'de> Visitor<'de> for ArrayVisitor<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
-        while sequence.next_element_seed(RowSeed(&mut *self.0))?.is_some() {}
+        while sequence
+            .next_element_seed(ObjectSeed(&mut *self.0))?
+            .is_some()
+        {}
         Ok(())
     }
 }

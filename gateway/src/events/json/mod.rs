@@ -10,6 +10,7 @@
 //! | objects to rows | [`rows`] | a column's buffer begins with its first key; what is absent is NULL |
 //! | values to columns | [`value`] | typed by the column's kind |
 //! | JSON kept as text | [`raw`] | depth and characters that PostgreSQL refuses |
+//! | for a table that is not there | [`infer`] | columns of kinds that take every value of the body |
 //!
 //! | column | takes |
 //! |---|---|
@@ -33,6 +34,7 @@
 //! body of empty objects with one wide one among them; so that product is bounded before it is stored.
 
 mod body;
+mod infer;
 mod raw;
 mod rows;
 mod value;
@@ -41,3 +43,4 @@ mod value;
 mod tests;
 
 pub use body::decode;
+pub use infer::columns;

@@ -3,6 +3,7 @@
 use lanes_wire::{BatchBuilder, limits};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
+use super::body::Objects;
 use super::raw;
 use super::value::{ValueFault, ValueSeed, clipped, needs_raw_text};
 use crate::events::{ColumnKind, Malformed, Table};
@@ -53,11 +54,6 @@ impl<'t> Rows<'t> {
             is_depth_checked: false,
             fault: None,
         }
-    }
-
-    /// The fault that ended the parsing, if it was found here and not by the parser.
-    pub(super) fn take_fault(&mut self) -> Option<Malformed> {
-        self.fault.take()
     }
 
     /// Replaces `out` by the batch and gives its rows.
@@ -204,19 +200,25 @@ impl<'t> Rows<'t> {
     }
 }
 
-/// One object.
-pub(super) struct RowSeed<'r, 't>(pub(super) &'r mut Rows<'t>);
-
-impl<'de> DeserializeSeed<'de> for RowSeed<'_, '_> {
-    type Value = ();
-
+impl Objects for Rows<'_> {
     #[inline]
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
+    fn take<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(RowVisitor(self))
+    }
+
+    fn take_fault(&mut self) -> Option<Malformed> {
+        self.fault.take()
+    }
+
+    fn restart(&mut self) {
+        *self = Rows::new(self.table, self.body, self.rows_max, self.bytes_max);
     }
 }
 
-impl RowSeed<'_, '_> {
+/// One object.
+struct RowVisitor<'r, 't>(&'r mut Rows<'t>);
+
+impl RowVisitor<'_, '_> {
     #[cold]
     fn not_an_object<E: Error>(self, found: String) -> Result<(), E> {
         let row = self.0.row();
@@ -224,7 +226,7 @@ impl RowSeed<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for RowSeed<'_, '_> {
+impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -23,7 +23,7 @@ pub enum Purpose {
     Test,
     /// `make bench-sql`: virtual environments of Python too.
     Bench,
-    /// `cargo dev peers`: Prometheus, node_exporter, nginx, and Go where there is none.
+    /// `cargo dev peers`: Prometheus, node_exporter, nginx, wrk, and Go where there is none.
     Peers,
 }
 
@@ -101,7 +101,13 @@ fn wanted(purpose: Purpose) -> Vec<String> {
         Purpose::Bench => packages.push("python3-venv".to_owned()),
         Purpose::Peers => {
             packages.extend(
-                ["prometheus", "prometheus-node-exporter", "nginx-light"].map(str::to_owned),
+                [
+                    "prometheus",
+                    "prometheus-node-exporter",
+                    "nginx-light",
+                    "wrk",
+                ]
+                .map(str::to_owned),
             );
             if run(Command::new("go").arg("version")).is_err() {
                 packages.push("golang-go".to_owned());

@@ -1,5 +1,6 @@
 //! `dev peers`: the servers that the bench compares with. Prometheus, node_exporter and nginx are Debian's; VictoriaMetrics and vmagent are
-//! built from their Go modules, once for each version, into `.lanes/peers`.
+//! built from their Go modules, once for each version, into `.lanes/peers`; and the load generators that ours is checked against: wrk is
+//! Debian's, k6 a Go module.
 //!
 //! Their newest version wants a newer Go than Debian has. A Go that is too old (Debian's 1.19 is) cannot change to a newer toolchain by
 //! itself, but it can fetch one, which is a module like any other; its programs only have to be made executable.
@@ -17,6 +18,8 @@ const VICTORIA_METRICS: [&str; 2] = ["1.102.1", "1.150.0"];
 const MODULE: &str = "github.com/VictoriaMetrics/VictoriaMetrics";
 /// The programs of the module that are built.
 const PROGRAMS: [&str; 2] = ["victoria-metrics", "vmagent"];
+/// The load generator, whose version is part of its place.
+const K6: &str = "go.k6.io/k6@v1.8.1";
 /// The oldest Go that builds all versions, and the toolchain that is fetched where there is an older one only.
 const GO_MINIMUM: (u32, u32, u32) = (1, 26, 6);
 const GO_TOOLCHAIN: &str = "golang.org/toolchain@v0.0.1-go1.26.8.linux-amd64";
@@ -27,7 +30,7 @@ pub fn set_up() -> Result<()> {
     for version in VICTORIA_METRICS {
         build(version)?;
     }
-    Ok(())
+    build_k6()
 }
 
 fn build(version: &str) -> Result<()> {
@@ -59,6 +62,19 @@ fn build(version: &str) -> Result<()> {
         std::fs::rename(&built, programs.join(program)).map_err(Error::file("move", built))?;
     }
     std::fs::remove_dir(&draft).map_err(Error::file("remove", draft))
+}
+
+fn build_k6() -> Result<()> {
+    let program = place::k6()?;
+    let Some(folder) = program.parent().filter(|_| !program.exists()) else {
+        return Ok(());
+    };
+    println!("==> building {K6} (once, a few minutes)");
+    place::make_folder(folder)?;
+    // It puts the program there when it is complete.
+    let mut command = Command::new(go()?);
+    command.current_dir("/").env("GOBIN", folder);
+    run_visibly(command.args(["install", "-ldflags", "-s -w", K6]))
 }
 
 /// A module that requires nothing but VictoriaMetrics, so that its programs are built with the dependencies that it names.

@@ -1,6 +1,6 @@
-use super::decode;
+use super::{columns, decode};
 use crate::events::test_support::{cells, table};
-use crate::events::{Malformed, Table};
+use crate::events::{ColumnKind, Malformed, Table};
 use arrow_array::types::{Int8Type, UInt16Type};
 use arrow_array::*;
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer, i256};

@@ -283,3 +283,64 @@ fn no_rows() {
     );
     assert_eq!(BatchView::verify(&out).unwrap().columns().len(), 1);
 }
+
+#[test]
+fn a_table_has_columns_by_the_schema() {
+    let plain = |name: &str, data_type: DataType| Field::new(name, data_type, true);
+    let uuid = [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())];
+    let items = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
+    let fields = [
+        (plain("flag", DataType::Boolean), ColumnKind::Bool),
+        (plain("small", DataType::UInt8), ColumnKind::Int2),
+        (plain("wide", DataType::UInt64), ColumnKind::Int8),
+        (plain("real", DataType::Float16), ColumnKind::Float4),
+        (
+            plain(
+                "at",
+                DataType::Timestamp(arrow_schema::TimeUnit::Second, None),
+            ),
+            ColumnKind::Timestamp,
+        ),
+        (plain("day", DataType::Date64), ColumnKind::Date),
+        (plain("service", items), ColumnKind::Text),
+        (
+            plain("price", DataType::Decimal128(10, 2)),
+            ColumnKind::Numeric,
+        ),
+        (
+            plain("digest", DataType::FixedSizeBinary(16)),
+            ColumnKind::Bytes,
+        ),
+        (
+            plain("id", DataType::FixedSizeBinary(16))
+                .with_metadata(std::collections::HashMap::from(uuid)),
+            ColumnKind::Uuid,
+        ),
+    ];
+    let schema = |fields: Vec<Field>| {
+        let schema = Schema::new(fields);
+        StreamWriter::try_new(Vec::new(), &schema)
+            .unwrap()
+            .into_inner()
+            .unwrap()
+    };
+    let body = schema(fields.iter().map(|(field, _)| field.clone()).collect());
+    let expected: Vec<_> = fields
+        .iter()
+        .map(|(field, kind)| (field.name().clone(), *kind))
+        .collect();
+    assert_eq!(columns(&body, 10), Ok(expected));
+    for (data_type, told) in [
+        (DataType::Null, "column \"v\": it is of type Null"),
+        (
+            DataType::new_list(DataType::Int8, true),
+            "column \"v\": Arrow type List",
+        ),
+    ] {
+        let error = columns(&schema(vec![plain("v", data_type)]), 10)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(told), "{error}");
+    }
+    assert!(columns(&body[..body.len() / 2], 10).is_err());
+}

@@ -1,0 +1,232 @@
+//! The same load by three generators: ours, wrk and k6, each in a closed loop over as many connections. What the gateway itself counted
+//! says which of them tell the truth; the CPU that each takes for a request explains how they differ: on a machine that client and server
+//! share, a client that costs more leaves less.
+
+use super::findings::Findings;
+use super::record::{Record, figure};
+use super::system::{NAME, System};
+use crate::load::{self, Plan};
+use crate::usage::Tree;
+use lanes_tests::error::{Error, Result};
+use lanes_tests::place;
+use lanes_tests::process::run;
+use serde::Deserialize;
+use serde_json::Value;
+use std::process::Command;
+use std::time::Duration;
+
+/// How it is asked for.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CrossCheck {
+    /// Keep-alive connections.
+    connections: usize,
+    /// Of each generator; they have no warm-up, so ours has none either.
+    seconds: u32,
+}
+
+/// What a generator says of its own load. Times in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Told {
+    requests: f64,
+    rate: f64,
+    p50: f64,
+    p99: f64,
+}
+
+/// The script that k6 runs.
+const K6_SCRIPT: &str = "import http from 'k6/http';
+export const options = { discardResponseBodies: true, summaryTrendStats: ['med', 'p(99)'] };
+export default function () { http.get(__ENV.URL); }
+";
+
+const ROW: &str = "GET, closed loop, cross-check";
+
+/// Measures it. What fails is a record that says so.
+pub fn measure(
+    check: CrossCheck,
+    plan: &Plan,
+    url: &str,
+    system: &System,
+    findings: &mut Findings,
+) {
+    let generators: [(&str, &dyn Fn() -> Result<Told>); 3] = [
+        ("lanes-bench", &|| ours(check, plan)),
+        ("wrk", &|| wrk(check, url)),
+        ("k6", &|| k6(check, url)),
+    ];
+    for (name, generate) in generators {
+        match watched(generate, plan, system) {
+            Ok((told, notes)) => {
+                let row = format!("{ROW}, {} connections", check.connections);
+                findings.add(Record::new(&row, name, told.rate, "requests/s").notes(notes));
+                for (what, value) in [("p50", told.p50), ("p99", told.p99)] {
+                    findings.add(Record::new(format!("{row}, {what}"), name, value, "ms"));
+                }
+            }
+            Err(error) => findings.add(Record::failed(ROW, name, "requests/s", error.to_string())),
+        }
+    }
+}
+
+/// What a generator tells, beside what the gateway counted and what both took.
+fn watched(
+    generate: &dyn Fn() -> Result<Told>,
+    plan: &Plan,
+    system: &System,
+) -> Result<(Told, Vec<String>)> {
+    // A generator that is a child counts once it was waited for.
+    let client = Tree::new("client", [std::process::id()]);
+    let servers = || -> f64 { plan.watched.iter().map(Tree::cpu_seconds).sum() };
+    // The gateway and PostgreSQL are children of ours too.
+    let before = (client.cpu_seconds(), servers(), counted(system)?);
+    let told = generate()?;
+    let after = (client.cpu_seconds(), servers(), counted(system)?);
+    let requests = after.2 - before.2;
+    let of_servers = after.1 - before.1;
+    let of_client = (after.0 - before.0 - of_servers).max(0.0);
+    let microseconds = |seconds: f64| 1e6 * seconds / requests.max(1.0);
+    let notes = vec![
+        format!(
+            "{} requests told, {} counted by the gateway",
+            figure(told.requests),
+            figure(requests)
+        ),
+        format!(
+            "CPU a request: {NAME} {:.1} us, client {:.1} us",
+            microseconds(of_servers),
+            microseconds(of_client)
+        ),
+    ];
+    Ok((told, notes))
+}
+
+/// Requests that the gateway has answered by its own count, but for those that ask for it.
+fn counted(system: &System) -> Result<f64> {
+    let text = system.gateway().get("/metrics")?.body;
+    let lines = text
+        .lines()
+        .filter(|line| line.starts_with("lanes_gateway_http_requests_total{"));
+    let others = lines.filter(|line| !line.contains("route=\"/metrics\""));
+    Ok(others
+        .filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
+        .sum())
+}
+
+fn ours(check: CrossCheck, plan: &Plan) -> Result<Told> {
+    let outcome = load::run(&Plan {
+        connections: check.connections,
+        warm_up: Duration::ZERO,
+        window: Duration::from_secs(check.seconds.into()),
+        ..plan.clone()
+    })?;
+    Ok(Told {
+        requests: outcome.tally.statuses.values().sum::<u64>() as f64,
+        rate: outcome.rate(),
+        p50: outcome.latency.p50,
+        p99: outcome.latency.p99,
+    })
+}
+
+fn wrk(check: CrossCheck, url: &str) -> Result<Told> {
+    let mut command = Command::new("wrk");
+    command.args(["--threads", "1", "--latency"]);
+    command
+        .arg("--connections")
+        .arg(check.connections.to_string());
+    command.arg("--duration").arg(format!("{}s", check.seconds));
+    let text = run(command.arg(url))?;
+    wrk_told(&text).ok_or_else(|| Error::Other(format!("wrk says {text}")))
+}
+
+/// Reads what wrk prints.
+fn wrk_told(text: &str) -> Option<Told> {
+    let after = |mark: &str| {
+        let line = text.lines().find(|line| line.trim().starts_with(mark))?;
+        line.trim().strip_prefix(mark)?.split_whitespace().next()
+    };
+    let milliseconds = |mark: &str| {
+        let text = after(mark)?;
+        let digits = text.trim_end_matches(char::is_alphabetic);
+        let unit = match &text[digits.len()..] {
+            "us" => 1e-3,
+            "ms" => 1.0,
+            "s" => 1e3,
+            _ => return None,
+        };
+        Some(digits.parse::<f64>().ok()? * unit)
+    };
+    let requests = text
+        .lines()
+        .find_map(|line| line.trim().split_once(" requests in "))?
+        .0;
+    Some(Told {
+        requests: requests.parse().ok()?,
+        rate: after("Requests/sec:")?.parse().ok()?,
+        p50: milliseconds("50%")?,
+        p99: milliseconds("99%")?,
+    })
+}
+
+fn k6(check: CrossCheck, url: &str) -> Result<Told> {
+    let program = place::k6()?;
+    if !program.exists() {
+        return Err(Error::Missing {
+            what: program.display().to_string(),
+            remedy: "run `cargo dev peers`, which builds it",
+        });
+    }
+    let folder = place::target().join("bench/cross-check");
+    place::make_folder(&folder)?;
+    let (script, summary) = (folder.join("script.js"), folder.join("summary.json"));
+    std::fs::write(&script, K6_SCRIPT).map_err(Error::file("write", &script))?;
+    let mut command = Command::new(program);
+    command.args(["run", "--quiet", "--no-usage-report", "--no-color"]);
+    command.arg("--vus").arg(check.connections.to_string());
+    command.arg("--duration").arg(format!("{}s", check.seconds));
+    command.arg("--summary-export").arg(&summary);
+    run(command.arg("--env").arg(format!("URL={url}")).arg(&script))?;
+    let text = std::fs::read_to_string(&summary).map_err(Error::file("read", &summary))?;
+    k6_told(&text).ok_or_else(|| Error::Other(format!("k6 says {text}")))
+}
+
+/// Reads k6's summary.
+fn k6_told(text: &str) -> Option<Told> {
+    let summary: Value = serde_json::from_str(text).ok()?;
+    let metrics = &summary["metrics"];
+    let duration = &metrics["http_req_duration"];
+    Some(Told {
+        requests: metrics["http_reqs"]["count"].as_f64()?,
+        rate: metrics["http_reqs"]["rate"].as_f64()?,
+        p50: duration["med"].as_f64()?,
+        p99: duration["p(99)"].as_f64()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_others_say_is_read() {
+        let text = "Running 2s test @ http://127.0.0.1:1/\n  1 threads and 64 connections\n  Latency Distribution\n     50%  500.00us\n     \
+                    75%    1.10ms\n     90%    1.60ms\n     99%    2.50ms\n  150000 requests in 2.01s, 20.00MB read\nRequests/sec:  74626.87\n";
+        let told = Told {
+            requests: 150_000.0,
+            rate: 74_626.87,
+            p50: 0.5,
+            p99: 2.5,
+        };
+        assert_eq!(wrk_told(text), Some(told));
+        assert_eq!(wrk_told("unable to connect"), None);
+        let text = r#"{"metrics": {"http_reqs": {"count": 7, "rate": 3.5}, "http_req_duration": {"med": 1.5, "p(99)": 4}}}"#;
+        let told = Told {
+            requests: 7.0,
+            rate: 3.5,
+            p50: 1.5,
+            p99: 4.0,
+        };
+        assert_eq!(k6_told(text), Some(told));
+        assert_eq!(k6_told("{}"), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! A table that does not exist yet, created for the first body for it: only where `events.create_tables` says so.
+//!
+//! | body | columns |
+//! |---|---|
+//! | FlatBuffers | the batch's |
+//! | Arrow | the schema's |
+//! | JSON | those that take every value of the body: see [`super::json`] |
+//!
+//! All of them take NULLs. A body that is wrong by itself creates nothing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lanes_wire::{BatchBuilder, BatchView};
+
+use super::format::Format;
+use super::table::{ColumnKind, Table};
+use super::write::{CreateTables, EventPath, EventRequest, QUICK_BODY_BYTES, Unfit};
+use super::{arrow, json};
+use crate::deliver::{Sink, SinkError};
+use crate::error::Refusal;
+
+type NewColumns = Vec<(String, ColumnKind)>;
+
+impl<S: Sink> EventPath<S> {
+    /// The table of a request, asked for and perhaps created.
+    ///
+    /// # Errors
+    /// The answer to give instead of 204.
+    pub(super) async fn find_first_or_create(
+        &self,
+        request: &mut EventRequest<'_>,
+    ) -> Result<Arc<Table>, Refusal> {
+        let found = self.find(request.table, None).await;
+        let may_create = self.settings.create_tables != CreateTables::Off;
+        if !may_create || !matches!(found, Err(Refusal::NotFound(_))) {
+            return found;
+        }
+        let columns = self.new_columns(request).await;
+        let columns = columns.map_err(|unfit| unfit.refusal)?;
+        if columns.is_empty() {
+            return found;
+        }
+        let (schema, name) = self.schema_and_name(request.table);
+        let is_unlogged = self.settings.create_tables == CreateTables::Unlogged;
+        let columns: Vec<(&str, ColumnKind)> = columns
+            .iter()
+            .map(|(name, kind)| (name.as_str(), *kind))
+            .collect();
+        let created = self.catalogue.create(schema, name, &columns, is_unlogged);
+        let refusal = match created.await {
+            Ok(()) => None,
+            Err(SinkError::Forbidden(reason)) => Some(Refusal::Forbidden(reason)),
+            Err(SinkError::TableChanged(reason)) => Some(Refusal::NotFound(reason)),
+            Err(SinkError::Refused(reason)) => Some(Refusal::BadRequest(reason)),
+            Err(error) => return Err(Refusal::Busy(error.to_string())),
+        };
+        // Another may have created it at the same moment.
+        let found = self.find(request.table, Some(request.started)).await;
+        found.map_err(|error| match (error, refusal) {
+            (Refusal::NotFound(_), Some(refusal)) => refusal,
+            (error, _) => error,
+        })
+    }
+
+    async fn new_columns(&self, request: &mut EventRequest<'_>) -> Result<NewColumns, Unfit> {
+        let (format, body) = (request.format, request.body.clone());
+        let rows_max = self.settings.rows_max;
+        let read = move || columns(format, &body, rows_max);
+        if request.body.len() <= QUICK_BODY_BYTES {
+            return read();
+        }
+        self.decode_beside(&mut request.reservation, read).await
+    }
+}
+
+/// The columns of a table that takes this body.
+fn columns(format: Format, body: &Bytes, rows_max: usize) -> Result<NewColumns, Unfit> {
+    let columns = match format {
+        Format::FlatBuffers => {
+            let view = BatchView::verify(body)?;
+            let columns = view.columns().iter().map(|column| {
+                let kind = ColumnKind::of_batch(column.column_type());
+                (column.name().to_owned(), kind)
+            });
+            columns.collect()
+        }
+        Format::Arrow => arrow::columns(body, rows_max).map_err(|error| Unfit::body(&error))?,
+        Format::Json => json::columns(body, rows_max).map_err(|error| Unfit::body(&error))?,
+    };
+    // Names that no batch has would be cut by PostgreSQL, and the table of no use to its sender.
+    let mut batch = BatchBuilder::new();
+    for (name, kind) in &columns {
+        batch
+            .add_column(name, kind.natural())
+            .map_err(|error| Unfit::body(&error))?;
+    }
+    Ok(columns)
+}
