@@ -251,7 +251,11 @@ DECLARE
     added int4;
     fresh bytea[];
 BEGIN
-    IF asked > 0 THEN
+    IF asked = 1 THEN
+        -- A lone request, which waits for nothing else: a third less than the way of many.
+        INSERT INTO lanes.requests (digest) VALUES (digests[array_lower(digests, 1)]) ON CONFLICT DO NOTHING;
+        GET DIAGNOSTICS added = ROW_COUNT;
+    ELSIF asked > 1 THEN
         -- In one order everywhere, so that two gateways with the same requests wait for each other and never deadlock.
         WITH inserted AS (
             INSERT INTO lanes.requests (digest)
@@ -260,16 +264,16 @@ BEGIN
             RETURNING digest
         )
         SELECT count(*), array_agg(i.digest) INTO added, fresh FROM inserted i;
-        IF added < asked THEN
-            RAISE EXCEPTION 'requests in this batch were applied before' USING
-                ERRCODE = 'LN001',
-                DETAIL = (
-                    SELECT string_agg(d.place::text, ',' ORDER BY d.place)
-                      FROM (SELECT n.place, n.digest, row_number() OVER (PARTITION BY n.digest ORDER BY n.place) AS nth
-                              FROM unnest(digests) WITH ORDINALITY AS n (digest, place)) AS d
-                     WHERE d.nth > 1 OR d.digest <> ALL (coalesce(fresh, '{}'))),
-                HINT = 'Send the batch again without the rows of the requests at these places.';
-        END IF;
+    END IF;
+    IF added < asked THEN
+        RAISE EXCEPTION 'requests in this batch were applied before' USING
+            ERRCODE = 'LN001',
+            DETAIL = (
+                SELECT string_agg(d.place::text, ',' ORDER BY d.place)
+                  FROM (SELECT n.place, n.digest, row_number() OVER (PARTITION BY n.digest ORDER BY n.place) AS nth
+                          FROM unnest(digests) WITH ORDINALITY AS n (digest, place)) AS d
+                 WHERE d.nth > 1 OR d.digest <> ALL (coalesce(fresh, '{}'))),
+            HINT = 'Send the batch again without the rows of the requests at these places.';
     END IF;
     RETURN lanes.append(target, batch);
 END
