@@ -18,6 +18,22 @@ pub fn arena_bytes() -> usize {
     ARENA_SIZE.get() as usize * 1024 * 1024
 }
 
+/// Rows that are worth sealing together.
+static SEAL_ROWS: GucSetting<i32> = GucSetting::<i32>::new(65_536);
+
+/// Megabytes of memory that sealing may take at a time.
+static SEAL_MEMORY: GucSetting<i32> = GucSetting::<i32>::new(256);
+
+/// Rows that are worth sealing together.
+pub fn seal_rows() -> u64 {
+    SEAL_ROWS.get() as u64
+}
+
+/// Bytes of memory that sealing may take at a time.
+pub fn seal_memory_bytes() -> u64 {
+    SEAL_MEMORY.get() as u64 * 1024 * 1024
+}
+
 /// Defines the settings. Called from `_PG_init`.
 pub fn register() {
     GucRegistry::define_int_guc(
@@ -37,5 +53,25 @@ pub fn register() {
         &ENABLE_ASOF,
         GucContext::Userset,
         GucFlags::EXPLAIN,
+    );
+    GucRegistry::define_int_guc(
+        c"lanes.seal_rows",
+        c"Rows that all can see and that are worth sealing together.",
+        c"VACUUM and the background worker leave fewer rows unsealed; lanes.seal() does not.",
+        &SEAL_ROWS,
+        1,
+        i32::MAX,
+        GucContext::Sighup,
+        GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"lanes.seal_memory",
+        c"Memory that sealing may take at a time.",
+        c"It bounds how many rows are sorted, and so compressed, together.",
+        &SEAL_MEMORY,
+        16,
+        1024 * 1024,
+        GucContext::Sighup,
+        GucFlags::UNIT_MB,
     );
 }

@@ -6,7 +6,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error;
 use crate::pg::{ports, shmem};
-use crate::storage::directory::FLAG_DEAD;
+use crate::storage::directory::{FLAG_DEAD, FLAG_SEALED};
 use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::table_am::routine;
@@ -61,6 +61,19 @@ struct SegmentRow {
     rows_resident: u64,
     runs: u64,
     bytes_stored: u64,
+    /// Some of its runs, or all, are of a sealed part.
+    has_sealed: bool,
+    has_open: bool,
+}
+
+impl SegmentRow {
+    fn state(&self) -> &'static str {
+        match (self.has_sealed, self.has_open) {
+            (true, true) => "sealed in part",
+            (true, false) => "sealed",
+            (false, _) => "open",
+        }
+    }
 }
 
 /// The segments of a lanes table: rows handed out, those of aborted or removed runs, those in the arena, and the bytes of
@@ -119,7 +132,7 @@ fn segments(
     TableIterator::new(rows.into_iter().map(|row| {
         (
             row.segment as i64,
-            "open".to_owned(),
+            row.state().to_owned(),
             row.first_row as i64,
             row.rows as i64,
             row.rows_dead as i64,
@@ -156,11 +169,16 @@ unsafe fn segment_rows(table: pg_sys::Relation) -> Vec<SegmentRow> {
                     rows_resident: resident.map_or(0, |pinned| pinned.rows_resident() as u64),
                     runs: 0,
                     bytes_stored: 0,
+                    has_sealed: false,
+                    has_open: false,
                 });
             }
             if let Some(row) = rows.last_mut() {
                 row.rows += to - from;
                 row.runs += 1;
+                let is_sealed = run.flags & FLAG_SEALED != 0;
+                row.has_sealed |= is_sealed;
+                row.has_open |= !is_sealed;
                 if run.flags & FLAG_DEAD != 0 {
                     row.rows_dead += to - from;
                 } else {

@@ -18,6 +18,7 @@ mod functions;
 mod gucs;
 mod ingest;
 mod inspect;
+mod maintenance;
 mod pg;
 mod storage;
 mod table_am;

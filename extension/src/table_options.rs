@@ -3,18 +3,17 @@
 //! Core offers no way to add parameters for tables: it rejects names that it does not know when it checks them, and
 //! ignores them when it reads `pg_class.reloptions` back. So they are kept there like any other (pg_dump writes them,
 //! rewrites copy them), but core never gets to check them: [`crate::utility_hook`] takes ours out of a statement
-//! before core sees it, and this module stores them afterwards.
+//! before core sees it, and this module stores them afterwards. [`settings`] knows what they mean.
 
 use std::ffi::CStr;
 
-use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 
-use crate::error;
-use crate::pg::{names, ports};
+use crate::pg::ports;
 
-/// Columns by which sealed segments are sorted.
-pub const ORDER_BY: &CStr = c"order_by";
+mod settings;
+
+pub use settings::Settings;
 
 /// Whether a `WITH` element is ours.
 ///
@@ -22,7 +21,10 @@ pub const ORDER_BY: &CStr = c"order_by";
 /// `element` is a live `DefElem`.
 pub unsafe fn is_ours(element: *mut pg_sys::DefElem) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { (*element).defnamespace.is_null() && CStr::from_ptr((*element).defname) == ORDER_BY }
+    unsafe {
+        let name = CStr::from_ptr((*element).defname);
+        (*element).defnamespace.is_null() && settings::NAMES.contains(&name)
+    }
 }
 
 /// Splits our elements off a list of `WITH` elements: (ours, the others).
@@ -150,32 +152,16 @@ unsafe fn names_only(parameters: *mut pg_sys::List) -> *mut pg_sys::List {
 /// `relation` is an existing table; `parameters` a live list of `DefElem`s of ours.
 pub unsafe fn check(relation: pg_sys::Oid, parameters: *mut pg_sys::List) {
     // SAFETY: the caller's promise.
-    unsafe {
-        for i in 0..ports::list_length(parameters) {
-            let element: *mut pg_sys::DefElem = ports::list_nth(parameters, i);
-            let value = names::text(pg_sys::defGetString(element)).unwrap_or_default();
-            let mut seen: Vec<String> = Vec::new();
-            for name in order_by_columns(&value) {
-                let wanted = std::ffi::CString::new(name.as_str()).unwrap_or_default();
-                let number = pg_sys::get_attnum(relation, wanted.as_ptr());
-                if number <= 0 {
-                    error::raise(
-                        PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
-                        format!("column \"{name}\" named in order_by does not exist"),
-                        "order_by takes the table's column names, separated by commas: order_by = 'series, ts'.",
-                    );
-                }
-                if seen.contains(&name) {
-                    error::raise(
-                        PgSqlErrorCode::ERRCODE_DUPLICATE_COLUMN,
-                        format!("column \"{name}\" appears twice in order_by"),
-                        "Name each column once.",
-                    );
-                }
-                seen.push(name);
-            }
-        }
-    }
+    unsafe { Settings::read(parameters).check(relation) }
+}
+
+/// What a table's parameters say.
+///
+/// # Safety
+/// Runs inside a transaction.
+pub unsafe fn of(relation: pg_sys::Oid) -> Settings {
+    // SAFETY: the list is live.
+    unsafe { Settings::read(stored(relation)) }
 }
 
 /// Drops what is stored of ours for a table that it no longer fits: it names a column that is gone, or the table is
@@ -188,48 +174,25 @@ pub unsafe fn drop_unfit(relation: pg_sys::Oid, is_lanes: unsafe fn(pg_sys::Oid)
     unsafe {
         pg_sys::CommandCounterIncrement();
         let ours = stored(relation);
-        let mut fits = is_lanes(relation);
-        for i in 0..ports::list_length(ours) {
-            let element: *mut pg_sys::DefElem = ports::list_nth(ours, i);
-            let value = names::text(pg_sys::defGetString(element)).unwrap_or_default();
-            fits &= order_by_columns(&value).iter().all(|name| {
-                let name = std::ffi::CString::new(name.as_str()).unwrap_or_default();
-                pg_sys::get_attnum(relation, name.as_ptr()) > 0
-            });
+        if ports::list_length(ours) == 0 {
+            return;
         }
-        if ports::list_length(ours) > 0 && !fits {
+        if !is_lanes(relation) {
             store(relation, ours, true);
+            pgrx::notice!("the table is no lanes table any more: its lanes parameters are dropped");
+        } else if Settings::read(ours).keys(relation).is_none() {
+            let mut unfit = std::ptr::null_mut();
+            for i in 0..ports::list_length(ours) {
+                let element: *mut pg_sys::DefElem = ports::list_nth(ours, i);
+                let name = CStr::from_ptr((*element).defname);
+                if name == settings::ORDER_BY || name == settings::DEDUP {
+                    unfit = pg_sys::lappend(unfit, element.cast());
+                }
+            }
+            store(relation, unfit, true);
             pgrx::notice!(
                 "order_by of the table no longer fits it and is dropped; set it again with ALTER TABLE … SET (order_by = '…')"
             );
         }
-    }
-}
-
-/// The column names of an `order_by` value, folded and unquoted as SQL identifiers are.
-fn order_by_columns(value: &str) -> Vec<String> {
-    value
-        .split(',')
-        .map(|part| {
-            let part = part.trim();
-            match part
-                .strip_prefix('"')
-                .and_then(|rest| rest.strip_suffix('"'))
-            {
-                Some(quoted) => quoted.replace("\"\"", "\""),
-                None => part.to_lowercase(),
-            }
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::order_by_columns;
-
-    #[test]
-    fn order_by_follows_identifier_rules() {
-        assert_eq!(order_by_columns("Series , ts"), ["series", "ts"]);
-        assert_eq!(order_by_columns("\"Ts\"\"x\",a"), ["Ts\"x", "a"]);
     }
 }

@@ -59,6 +59,7 @@ fn main() {
     report("hour, 3 ms late", &samples(2, 360, 3));
     report("5 minutes, 3 ms late", &samples(24, 30, 3));
     report("a minute, 3 ms late", &samples(120, 6, 3));
+    report("one scrape, 3 ms late", &samples(360, 1, 3));
 }
 
 /// So many scrapes of as many machines with the page's series, sorted; scrapes are late by up to so many milliseconds.

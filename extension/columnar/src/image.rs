@@ -13,7 +13,7 @@
 //!
 //! | bits | encoding byte |
 //! |---|---|
-//! | 0-4 | encoding, see below; 9 to 31 are free (bit packing and its kin come with sealing) |
+//! | 0-4 | encoding, see below; 10 to 31 are free |
 //! | 5-6 | width of item lengths or offsets: 0 = 1 byte, 1 = 2 bytes, 2 = 4 bytes; 0 where there are none |
 //! | 7 | the body begins with a validity bitmap: one bit a row, 1 = not NULL, whole bytes, rest 0 |
 //!
@@ -28,6 +28,7 @@
 //! | 6 | items | a length for each row that is not NULL, then their bytes |
 //! | 7 | dictionary | varint: items, at least 1; a length an item; their bytes; a code a row |
 //! | 8 | offsets | for integers of 2, 4 or 8 bytes: the least of them; what each row's is above it, in fewer bytes |
+//! | 9 | sealed | a lane of [`crate::encoding`], NULLs and all |
 //!
 //! Codes take 1 byte in a dictionary of up to 256 items, 2 of up to 65,536, else 4. Under a NULL lies
 //! code 0 when written and anything when read.
@@ -36,8 +37,11 @@
 //! the bytes of its body, at most 64 bytes for each item in it, and at most `rows * (stride + 16)`
 //! bytes: a constant is a legal way to say much with few bytes, and an item it repeats is stored once.
 
+use std::ops::Range;
+
 use crate::bits;
 use crate::column::Column;
+use crate::encoding::EncodedLane;
 use crate::error::{Error, Result};
 use crate::kind::LaneKind;
 use crate::limits::{COLUMNS_MAX, IMAGE_ROWS_MAX};
@@ -46,7 +50,7 @@ mod offsets;
 mod read;
 mod write;
 
-pub use write::encode;
+pub use write::{encode, encode_sealed};
 
 use read::Reader;
 
@@ -63,6 +67,7 @@ const ONE_ITEM: u8 = 5;
 const ITEMS: u8 = 6;
 const DICTIONARY: u8 = 7;
 const OFFSETS: u8 = 8;
+const SEALED: u8 = 9;
 
 const ENCODING_MASK: u8 = 0b0001_1111;
 const WIDTH_SHIFT: u32 = 5;
@@ -179,7 +184,38 @@ impl<'a> Image<'a> {
         if kind == LaneKind::Absent {
             return into.try_push_repeated(None, self.rows);
         }
+        if part.encoding == SEALED {
+            return self.decode_range(column, kind, missing, 0..self.rows, into);
+        }
         self.decode_part(part, kind, into)
+    }
+
+    /// As [`decode`](Self::decode), only some rows of a column of a sealed image.
+    ///
+    /// # Errors
+    /// As for [`decode`](Self::decode); besides, if there are no such rows, or the column is not sealed.
+    pub fn decode_range(
+        &self,
+        column: usize,
+        kind: LaneKind,
+        missing: Option<&[u8]>,
+        rows: Range<usize>,
+        into: &mut Column,
+    ) -> Result<()> {
+        let part = match self.columns.get(column) {
+            Some(part) if kind != LaneKind::Absent => part,
+            Some(_) => return into.try_push_repeated(None, rows.len()),
+            None => return into.try_push_repeated(missing, rows.len()),
+        };
+        if part.encoding != SEALED {
+            return Err(unknown(part));
+        }
+        // The checksum of the image vouches for the lane.
+        let lane = EncodedLane::reopen(part.body, kind)?;
+        if lane.rows() != self.rows {
+            return Err(Error::Malformed("a sealed lane has other rows"));
+        }
+        lane.decode(rows, into)
     }
 
     fn decode_part(&self, part: &Part<'_>, kind: LaneKind, into: &mut Column) -> Result<()> {

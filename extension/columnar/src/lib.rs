@@ -11,6 +11,7 @@
 //! - [`encoding`]: the bytes of one column of a sealed segment, of which any vector can be decoded alone.
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
 //! - [`zone_map`]: what a few words tell of the values of some rows, so that a scan may skip them.
+//! - [`sort`]: the order of the rows of a sealed part. [`part`]: what a part's segments are and where they lie.
 //! - [`arena`]: the cache of tables in shared memory, extended from columns and read as lanes.
 //! - [`vector`]: what a scan computes; [`aggregate`], [`order`]: what it keeps of that, groups or the first rows;
 //!   [`window`]: what a row is told of those before it.
@@ -33,6 +34,8 @@ pub mod kind;
 pub mod lane;
 pub mod limits;
 pub mod order;
+pub mod part;
+pub mod sort;
 #[cfg(test)]
 mod test_support;
 pub mod vector;

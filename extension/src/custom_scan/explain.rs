@@ -68,6 +68,9 @@ impl Explain {
     /// What a source did.
     pub fn counters(&self, counters: &Counters) {
         self.integer(c"Segments", counters.segments);
+        if counters.segments_skipped > 0 {
+            self.integer(c"Segments Skipped", counters.segments_skipped);
+        }
         self.integer(c"Vectors", counters.vectors);
         self.integer(c"Vectors Skipped", counters.vectors_skipped);
         self.integer(c"Rows Scanned", counters.rows);

@@ -83,7 +83,7 @@ impl Node for ScanState {
             let relation = (*node).ss.ss_currentRelation;
             let mut source = VectorSource::begin(relation, snapshot, Vec::new());
             if let Some(shared) = self.shared {
-                source.share(&raw const (*shared.as_ptr()).next_segment);
+                source.share(&raw const (*shared.as_ptr()).taken);
             }
             Ok(Running {
                 source,

@@ -6,14 +6,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::vector_source::Counters;
+use crate::table_am::scan::SharedSegments;
 
 /// Lies in the memory of a parallel query.
 #[repr(C)]
 #[derive(Default)]
 pub struct SharedScan {
-    /// The next segment that nobody has taken.
-    pub next_segment: AtomicU64,
+    /// Which segments are taken.
+    pub taken: SharedSegments,
     segments: AtomicU64,
+    segments_skipped: AtomicU64,
     vectors: AtomicU64,
     vectors_skipped: AtomicU64,
     rows: AtomicU64,
@@ -23,13 +25,14 @@ pub struct SharedScan {
 impl SharedScan {
     /// Starts the scan over. No participant is scanning now.
     pub fn restart(&self) {
-        self.next_segment.store(0, Ordering::Relaxed);
+        self.taken.restart();
     }
 
     /// A worker is done: what it did, and how many rows passed the quals.
     pub fn report(&self, counters: &Counters, passed: u64) {
         for (total, did) in [
             (&self.segments, counters.segments),
+            (&self.segments_skipped, counters.segments_skipped),
             (&self.vectors, counters.vectors),
             (&self.vectors_skipped, counters.vectors_skipped),
             (&self.rows, counters.rows),
@@ -44,6 +47,7 @@ impl SharedScan {
         let take = |total: &AtomicU64| total.swap(0, Ordering::Relaxed);
         let counters = Counters {
             segments: take(&self.segments),
+            segments_skipped: take(&self.segments_skipped),
             vectors: take(&self.vectors),
             vectors_skipped: take(&self.vectors_skipped),
             rows: take(&self.rows),

@@ -6,8 +6,6 @@
 //!     zone maps contradict a pushed qual → next
 //! ```
 
-use std::sync::atomic::AtomicU64;
-
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::frame::Frame;
@@ -20,13 +18,15 @@ use super::prune::Prune;
 use super::settings;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
-use crate::table_am::scan::{Range, Scan};
+use crate::table_am::scan::{Range, Scan, SharedSegments};
 use crate::table_am::tid;
 
 /// What a source did, for EXPLAIN.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
     pub segments: u64,
+    /// Sealed segments that were not read: their zones ruled them out.
+    pub segments_skipped: u64,
     pub vectors: u64,
     pub vectors_skipped: u64,
     pub rows: u64,
@@ -37,6 +37,7 @@ impl Counters {
     pub fn plus(&self, other: &Counters) -> Counters {
         Counters {
             segments: self.segments + other.segments,
+            segments_skipped: self.segments_skipped + other.segments_skipped,
             vectors: self.vectors + other.vectors,
             vectors_skipped: self.vectors_skipped + other.vectors_skipped,
             rows: self.rows + other.rows,
@@ -108,10 +109,10 @@ impl VectorSource {
     /// Shares the segments with the other participants of a parallel scan.
     ///
     /// # Safety
-    /// `next_segment` outlives the source.
-    pub unsafe fn share(&mut self, next_segment: *const AtomicU64) {
+    /// `segments` outlives the source.
+    pub unsafe fn share(&mut self, segments: *const SharedSegments) {
         // SAFETY: the caller's promise.
-        unsafe { self.scan.share(next_segment) }
+        unsafe { self.scan.share(segments) }
     }
 
     /// Starts over: from the first row, or from the last vector to the first. The rows are those that there were.
@@ -134,7 +135,7 @@ impl VectorSource {
     /// As [`VectorSource::next`], without a copy of the rows: see [`VectorSource::visible`].
     pub fn advance(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> bool {
         loop {
-            if !self.open && !self.open_window() {
+            if !self.open && !self.open_window(prunes, scalars) {
                 return false;
             }
             let found = if self.backward {
@@ -170,8 +171,17 @@ impl VectorSource {
         self.open && self.range == self.ranges.len()
     }
 
-    fn open_window(&mut self) -> bool {
-        let Some((ranges, window)) = self.scan.next_window(!self.backward) else {
+    fn open_window(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> bool {
+        let zone_maps = self.zone_maps;
+        let rules_out = |zone: &dyn Fn(usize) -> Option<Zone>| {
+            zone_maps
+                && prunes.iter().any(|prune| {
+                    zone(prune.attribute).is_some_and(|zone| prune.rules_out(&zone, scalars))
+                })
+        };
+        let opened = self.scan.next_window(!self.backward, &rules_out).is_some();
+        self.counters.segments_skipped = self.scan.segments_skipped;
+        let Some((ranges, window)) = self.scan.current().filter(|_| opened) else {
             return false;
         };
         self.lanes.clear();

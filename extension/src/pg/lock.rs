@@ -43,6 +43,48 @@ impl Drop for SpaceLock {
     }
 }
 
+/// The relation's *row numbers lock*: page lock 1 of the relation. Whoever finds rows in order to change or lock them, by
+/// their numbers, shares it until its transaction ends; sealing numbers rows anew and takes it exclusively for that moment,
+/// if it can be had at once. So a number that was found still means the same row when it is used.
+pub struct RowNumbersLock {
+    relation: pg_sys::Relation,
+}
+
+/// The page that stands for it.
+const ROW_NUMBERS_PAGE: u32 = 1;
+
+impl RowNumbersLock {
+    /// Shares it until the transaction ends.
+    ///
+    /// # Safety
+    /// `relation` is open.
+    pub unsafe fn share_until_commit(relation: pg_sys::Relation) {
+        // SAFETY: the caller's promise.
+        unsafe { pg_sys::LockPage(relation, ROW_NUMBERS_PAGE, pg_sys::ShareLock as i32) };
+    }
+
+    /// `None`: others hold it.
+    ///
+    /// # Safety
+    /// `relation` is open and outlives the lock.
+    pub unsafe fn try_exclusive(relation: pg_sys::Relation) -> Option<RowNumbersLock> {
+        let mode = pg_sys::ExclusiveLock as i32;
+        // SAFETY: the caller's promise.
+        unsafe { pg_sys::ConditionalLockPage(relation, ROW_NUMBERS_PAGE, mode) }
+            .then_some(RowNumbersLock { relation })
+    }
+}
+
+impl Drop for RowNumbersLock {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let mode = pg_sys::ExclusiveLock as i32;
+            // SAFETY: taken above; an abort releases it by the resource owner instead.
+            unsafe { pg_sys::UnlockPage(self.relation, ROW_NUMBERS_PAGE, mode) }
+        }
+    }
+}
+
 /// The heavyweight lock on one row that those who must wait for its writer queue behind, so that none starves.
 pub struct RowQueueLock {
     relation: pg_sys::Relation,

@@ -144,14 +144,24 @@ impl<'a> PreparedRun<'a> {
         else {
             return;
         };
+        // Sealed meanwhile: what this writer knows of the table is of before.
+        if cached.generation() != self.meta.generation {
+            return;
+        }
         let (runs, position) = cached.published();
-        let follows = position == at
-            || (runs == 0 && position.block == 0 && at.block == self.meta.directory_head && at.index == 0)
-            // The page before was the tail until this append made a new one.
-            || (at.index == 0 && runs > 0 && {
-                let last = cached.run(runs - 1);
-                last.first_row + last.rows as u64 == entry.first_row
-            });
+        let adjoins = runs > 0 && cached.run(runs - 1).end_row() == entry.first_row;
+        let follows = if self.meta.part_head != 0 {
+            // Whatever the position, segments of parts may be left to list before this run.
+            adjoins && (position == at || at.index == 0)
+        } else {
+            position == at
+                || (runs == 0
+                    && position.block == 0
+                    && at.block == self.meta.directory_head
+                    && at.index == 0)
+                // The page before was the tail until this append made a new one.
+                || (at.index == 0 && adjoins)
+        };
         let next = Position {
             block: at.block,
             index: at.index + 1,

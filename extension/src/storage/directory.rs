@@ -16,6 +16,7 @@
 use lanes_columnar::arena::{Position, RunEntry};
 use pgrx::pg_sys;
 
+use super::part;
 use crate::error;
 use crate::pg::page::{self, LockedPage, get_u32, get_u64, put_u32, put_u64};
 
@@ -27,6 +28,9 @@ pub const FLAG_DEAD: u32 = 2;
 pub const FLAG_COMMITTED: u32 = 4;
 /// The image lies in the directory page.
 pub const FLAG_INLINE: u32 = 8;
+/// In memory only: a segment of a sealed part, not an entry of the directory. `place` is the low half of its sealing's
+/// number, `extra` the block of the part's page.
+pub const FLAG_SEALED: u32 = 16;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LDIR");
 const AT_MAGIC: usize = 24;
@@ -157,6 +161,10 @@ pub fn set_next(bytes: &mut [u8], block: u32) {
 /// # Safety
 /// `relation` is the open lanes table that the run belongs to; the entry came from [`walk`] or an append.
 pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool {
+    if run.flags & FLAG_SEALED != 0 {
+        // SAFETY: the caller's promise.
+        return unsafe { part::is_dead_by_now(relation, run) };
+    }
     // SAFETY: the caller's promise: `extra` is the block of the entry's page.
     let page = unsafe { LockedPage::share(relation, run.extra) };
     // A page that is no directory page any more held dead runs only.

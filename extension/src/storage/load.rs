@@ -1,8 +1,13 @@
 //! Reading back: the runs of a table and the columns of a range of its rows.
+//!
+//! The list of runs is the directory's, without those that a part covers, and with the parts' segments in their places. It is
+//! read on from where it stands, by whoever scans; the segments that follow the last run of the directory are always
+//! listed together with it, so that a writer that lists its own run next leaves none out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::rc::Rc;
 
 use lanes_columnar::arena::{Position, Relation, RelationKey, RunEntry};
@@ -12,7 +17,8 @@ use lanes_columnar::kind::LaneKind;
 use lanes_columnar::limits::{segment_first_row, segment_rows_max};
 use pgrx::pg_sys;
 
-use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE};
+use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE, FLAG_SEALED};
+use super::part::Parts;
 use super::{data_page, metapage::Meta};
 use crate::error;
 use crate::gucs;
@@ -72,16 +78,66 @@ impl PrivateDirectory {
             known[&key].clone()
         });
         let position = shared.borrow().position;
+        let end_row = shared.borrow().entries.last().map_or(0, RunEntry::end_row);
         // SAFETY: as above.
         unsafe {
-            directory::walk(relation, meta.directory_head, position, |_, page, next| {
+            walk_runs(relation, meta, position, end_row, |runs, next| {
                 let mut directory = shared.borrow_mut();
-                directory.entries.extend_from_slice(page);
+                directory.entries.extend_from_slice(runs);
                 directory.position = next;
                 true
             });
         }
         shared
+    }
+}
+
+/// Calls `visit` with the runs from `position` of the directory on, after those that end at `end_row`, and with the
+/// position after them. Stops early when it answers false.
+///
+/// # Safety
+/// `relation` is the open lanes table that `meta` was read from; position and row belong together, in its generation.
+unsafe fn walk_runs(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    position: Position,
+    mut end_row: u64,
+    mut visit: impl FnMut(&[RunEntry], Position) -> bool,
+) {
+    // SAFETY: the caller's promise.
+    let parts = unsafe { Parts::of(relation, meta) };
+    let mut runs: Vec<RunEntry> = Vec::new();
+    let (mut last, mut goes_on) = (position, true);
+    // SAFETY: the caller's promise.
+    unsafe {
+        directory::walk(
+            relation,
+            meta.directory_head,
+            position,
+            |block, entries, next| {
+                runs.clear();
+                for entry in entries {
+                    if parts.of_row(entry.first_row).is_none() {
+                        parts.push_runs(relation, end_row, entry.first_row, &mut runs);
+                        runs.push(*entry);
+                        end_row = entry.end_row();
+                    }
+                }
+                if next.block == block {
+                    parts.push_runs(relation, end_row, u64::MAX, &mut runs);
+                    end_row = runs.last().map_or(end_row, RunEntry::end_row).max(end_row);
+                }
+                last = next;
+                goes_on = visit(&runs, next);
+                goes_on
+            },
+        );
+        runs.clear();
+        parts.push_runs(relation, end_row, u64::MAX, &mut runs);
+    }
+    if goes_on && !runs.is_empty() {
+        // The directory has no entry left on its last page.
+        visit(&runs, last);
     }
 }
 
@@ -182,23 +238,23 @@ unsafe fn catch_up(
 ) -> Option<u32> {
     loop {
         let (mut confirmed, position) = cached.published();
-        // Made for a later generation than ours: our head of the chain may be unlinked. The caller starts over.
-        if position.block == 0 && cached.generation() != meta.generation {
+        // Of a later generation than ours: our head of the chain may be unlinked, and we do not know its parts. The
+        // caller starts over.
+        if cached.generation() != meta.generation {
             return None;
         }
+        let end_row = match confirmed {
+            0 => 0,
+            runs => cached.run(runs - 1).end_row(),
+        };
         let mut complete = true;
         // SAFETY: the caller holds the relation open.
         unsafe {
-            directory::walk(
-                relation,
-                meta.directory_head,
-                position,
-                |_, entries, next| {
-                    complete = cached.publish(confirmed, entries, next);
-                    confirmed += if complete { entries.len() as u32 } else { 0 };
-                    complete
-                },
-            );
+            walk_runs(relation, meta, position, end_row, |runs, next| {
+                complete = cached.publish(confirmed, runs, next);
+                confirmed += if complete { runs.len() as u32 } else { 0 };
+                complete
+            });
         }
         if complete {
             return Some(confirmed);
@@ -255,14 +311,16 @@ impl Shape {
     }
 }
 
-/// Decodes one whole run, appending to `columns`. The rows of a dead run are NULLs: nobody sees them.
+/// Decodes rows of one run, appending to `columns`: any of a sealed one, else all. The rows of a dead run are NULLs:
+/// nobody sees them.
 ///
 /// # Safety
 /// `relation` is the open lanes table that the run belongs to; `strategy` is null or live.
-pub unsafe fn decode_run(
+unsafe fn decode_run(
     relation: pg_sys::Relation,
     shape: &Shape,
     run: &RunEntry,
+    rows: Range<usize>,
     strategy: pg_sys::BufferAccessStrategy,
     columns: &mut [Column],
 ) {
@@ -270,7 +328,8 @@ pub unsafe fn decode_run(
     // SAFETY: the caller's promise.
     unsafe {
         if run.flags & FLAG_DEAD == 0 {
-            let Err(failure) = try_decode_run(relation, shape, run, strategy, columns) else {
+            let decoded = try_decode_run(relation, shape, run, rows.clone(), strategy, columns);
+            let Err(failure) = decoded else {
                 return;
             };
             // VACUUM may have found it dead, and reused its blocks, since the caller read its entry.
@@ -281,7 +340,7 @@ pub unsafe fn decode_run(
     }
     for column in columns {
         column.truncate(before);
-        column.push_repeated(None, run.rows as usize);
+        column.push_repeated(None, rows.len());
     }
 }
 
@@ -289,6 +348,7 @@ unsafe fn try_decode_run(
     relation: pg_sys::Relation,
     shape: &Shape,
     run: &RunEntry,
+    rows: Range<usize>,
     strategy: pg_sys::BufferAccessStrategy,
     columns: &mut [Column],
 ) -> Result<(), String> {
@@ -319,14 +379,13 @@ unsafe fn try_decode_run(
         ));
     }
     for (index, column) in columns.iter_mut().enumerate() {
-        image
-            .decode(
-                index,
-                shape.kinds[index],
-                shape.missing[index].as_deref(),
-                column,
-            )
-            .map_err(|e| format!("column {}: {e}", index + 1))?;
+        let (kind, missing) = (shape.kinds[index], shape.missing[index].as_deref());
+        let decoded = if run.flags & FLAG_SEALED != 0 {
+            image.decode_range(index, kind, missing, rows.clone(), column)
+        } else {
+            image.decode(index, kind, missing, column)
+        };
+        decoded.map_err(|e| format!("column {}: {e}", index + 1))?;
     }
     Ok(())
 }
@@ -430,8 +489,13 @@ pub unsafe fn decode_rows(
         }
     };
     let first = runs.first_ending_after(from);
+    // Of a sealed run, only the rows that are wanted are decoded.
+    let rows_of = |run: &RunEntry| match run.flags & FLAG_SEALED {
+        0 => (run.first_row, run.end_row()),
+        _ => (run.first_row.max(from), run.end_row().min(to)),
+    };
     let first_row = if first < runs.len() {
-        runs.get(first).first_row.min(from)
+        rows_of(&runs.get(first)).0.min(from)
     } else {
         from
     };
@@ -441,10 +505,12 @@ pub unsafe fn decode_rows(
         if run.first_row >= to {
             break;
         }
-        pad(&mut columns, run.first_row - next);
+        let (start, end) = rows_of(&run);
+        pad(&mut columns, start - next);
+        let rows = (start - run.first_row) as usize..(end - run.first_row) as usize;
         // SAFETY: the caller's promise.
-        unsafe { decode_run(relation, shape, &run, strategy, &mut columns) };
-        next = run.first_row + run.rows as u64;
+        unsafe { decode_run(relation, shape, &run, rows, strategy, &mut columns) };
+        next = end;
     }
     pad(&mut columns, to.saturating_sub(next));
     DecodedRows { first_row, columns }

@@ -11,9 +11,12 @@
 //! | 52 | 4 | last directory page |
 //! | 56 | 4 | first tombstone page |
 //! | 60 | 4 | last tombstone page |
-//! | 64 | 4 | unused |
-//! | 68 | 4 | free extents in use |
-//! | 72 | 8 each | free extents: first block, blocks; ascending, not adjacent |
+//! | 64 | 4 | first page of parts, 0 while nothing was ever sealed |
+//! | 68 | 4 | last page of parts |
+//! | 72 | 8 | how often rows were numbered anew: each sealing adds one |
+//! | 80 | 4 | unused |
+//! | 84 | 4 | free extents in use |
+//! | 88 | 8 each | free extents: first block, blocks; ascending, not adjacent |
 
 use lanes_columnar::arena::RelationKey;
 use pgrx::pg_sys;
@@ -25,7 +28,7 @@ use crate::pg::ports;
 /// The metapage's block.
 pub const META_BLOCK: u32 = 0;
 const MAGIC: u32 = u32::from_le_bytes(*b"LANE");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const AT_MAGIC: usize = 24;
 const AT_VERSION: usize = 28;
 const AT_STORAGE_ID: usize = 32;
@@ -34,8 +37,11 @@ const AT_DIRECTORY_HEAD: usize = 48;
 const AT_DIRECTORY_TAIL: usize = 52;
 const AT_TOMBSTONE_HEAD: usize = 56;
 const AT_TOMBSTONE_TAIL: usize = 60;
-pub(super) const AT_EXTENT_COUNT: usize = 68;
-pub(super) const AT_EXTENTS: usize = 72;
+const AT_PART_HEAD: usize = 64;
+const AT_PART_TAIL: usize = 68;
+const AT_SEALINGS: usize = 72;
+pub(super) const AT_EXTENT_COUNT: usize = 84;
+pub(super) const AT_EXTENTS: usize = 88;
 
 /// What the metapage says, but for its free extents.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +52,11 @@ pub struct Meta {
     pub directory_tail: u32,
     pub tombstone_head: u32,
     pub tombstone_tail: u32,
+    /// 0 while nothing was ever sealed.
+    pub part_head: u32,
+    pub part_tail: u32,
+    /// Row numbers mean the same as long as this does.
+    pub sealings: u64,
 }
 
 impl Meta {
@@ -67,6 +78,9 @@ impl Meta {
             directory_tail: get_u32(bytes, AT_DIRECTORY_TAIL),
             tombstone_head: get_u32(bytes, AT_TOMBSTONE_HEAD),
             tombstone_tail: get_u32(bytes, AT_TOMBSTONE_TAIL),
+            part_head: get_u32(bytes, AT_PART_HEAD),
+            part_tail: get_u32(bytes, AT_PART_TAIL),
+            sealings: get_u64(bytes, AT_SEALINGS),
         }
     }
 
@@ -150,6 +164,9 @@ unsafe fn create(relation: pg_sys::Relation) -> Meta {
             directory_tail: 1,
             tombstone_head: 2,
             tombstone_tail: 2,
+            part_head: 0,
+            part_tail: 0,
+            sealings: 0,
         };
         let mut change = PageChange::begin(relation);
         let bytes = change.create(&pages[0]);
@@ -163,7 +180,7 @@ unsafe fn create(relation: pg_sys::Relation) -> Meta {
         put_u32(bytes, AT_TOMBSTONE_TAIL, 2);
         page::set_lower(bytes, AT_EXTENTS);
         directory::initialise_page(change.create(&pages[1]), 0);
-        tombstone::initialise_page(change.create(&pages[2]));
+        tombstone::initialise_page(change.create(&pages[2]), 0);
         change.finish();
         meta
     }
@@ -196,6 +213,23 @@ pub(super) fn set_directory_head(bytes: &mut [u8], block: u32) {
 /// Writes the head of the tombstone chain.
 pub(super) fn set_tombstone_head(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_TOMBSTONE_HEAD, block);
+}
+
+/// Writes the head of the chain of parts.
+pub(super) fn set_part_head(bytes: &mut [u8], block: u32) {
+    put_u32(bytes, AT_PART_HEAD, block);
+}
+
+/// Writes the tail of the chain of parts.
+pub(super) fn set_part_tail(bytes: &mut [u8], block: u32) {
+    put_u32(bytes, AT_PART_TAIL, block);
+}
+
+/// Rows were numbered anew.
+pub(super) fn count_sealing(bytes: &mut [u8]) -> u64 {
+    let next = get_u64(bytes, AT_SEALINGS) + 1;
+    put_u64(bytes, AT_SEALINGS, next);
+    next
 }
 
 /// Raises the generation.

@@ -4,12 +4,16 @@
 //! block 0  metapage      identity, heads and tails of the two chains, free extents      metapage.rs, extent.rs
 //! chain    directory     one 40-byte entry a run, in row order; tiny runs lie inline      directory.rs
 //! chain    tombstones    one 32-byte entry a deleted, updated or locked row                tombstone.rs
+//! chain    parts         one 56-byte entry a sealed range of rows, in the order of sealing part.rs, seal.rs
 //! ranges   data pages    the encoded columns of one run, over consecutive pages            data_page.rs
 //! ```
 //!
 //! A *run* is the rows one statement's call appended to one segment. [`append`] writes: encode → data pages
 //! (logged as full images; those past the file's end go past the shared buffers too, see [`crate::pg::fresh`]) → directory entry (which also hands out the row numbers) → arena. [`load`] reads: entry →
 //! image → columns.
+//!
+//! *Sealing* ([`seal`]) sorts the rows of a range and writes them anew as one *part*: segments of at most 65,536 rows, and an
+//! index of them. A part's entry takes the place of all runs and parts within its range at once, by one WAL record.
 //!
 //! Invariants.
 //! 1. A run's rows exist if and only if its directory entry does; the entry is written by one atomic WAL record, after
@@ -21,6 +25,8 @@
 //! 3. Entries and tombstones are append-only. VACUUM alone changes what is written: flags, and the links past pages that
 //!    say nothing any more ([`unlink`]). Then it raises the metapage's generation, by which every cache of them (the arena,
 //!    each backend's tombstones) notices.
+//!    Sealing adds a part, and raises it too: what covered runs say is then read from the part. Their entries stay as they
+//!    are until no scan that began before can be left; VACUUM flags them dead then.
 //! 4. A relation of no blocks, or whose metapage was never written, is an empty table: what UNLOGGED tables are after
 //!    a crash.
 //! 5. Only the holder of the exclusive metapage lock changes the relation's length or free extents.
@@ -31,6 +37,9 @@ pub mod directory;
 pub mod extent;
 pub mod load;
 pub mod metapage;
+pub mod part;
 pub mod reclaim;
+pub mod seal;
+pub mod seal_plan;
 pub mod tombstone;
 pub mod unlink;

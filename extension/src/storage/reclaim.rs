@@ -1,6 +1,6 @@
 //! Returning unreferenced blocks to the free extents.
 //!
-//! Mark and sweep: every block is free but the metapage, the pages of both chains and the data pages of runs that are
+//! Mark and sweep: every block is free but the metapage, the pages of all chains and the data pages of runs and parts that are
 //! not dead. So nothing leaks for good, whatever ended a writer between taking blocks and naming them.
 
 use lanes_columnar::arena::{Position, RunEntry};
@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use super::directory::{self, FLAG_DEAD, FLAG_INLINE};
 use super::extent::{self, Extent};
 use super::metapage::{self, META_BLOCK, Meta};
-use super::{data_page, tombstone};
+use super::{data_page, part, tombstone};
 use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
 
@@ -28,6 +28,7 @@ pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta, unlinked: &[u32]) -
         for block in unlinked {
             used.mark(*block, 1);
         }
+        mark_parts(relation, meta, &mut used);
         // Most of the directory is read before its tail is locked: those pages do not change but for flags, and only
         // by VACUUM.
         let mut resume = Position { block: 0, index: 0 };
@@ -98,6 +99,24 @@ pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta, unlinked: &[u32]) -
         drop(meta_page);
         drop(tail);
         free
+    }
+}
+
+/// Nobody else adds parts meanwhile: that needs the lock that the caller has on the table.
+unsafe fn mark_parts(relation: pg_sys::Relation, meta: &Meta, used: &mut Marks) {
+    let mut alive: Vec<part::PartEntry> = Vec::new();
+    // SAFETY: `sweep`'s caller promised an open table.
+    unsafe {
+        part::walk(relation, meta, |block, entries| {
+            used.mark(block, 1);
+            alive.extend(entries.iter().filter(|e| e.flags & part::FLAG_DEAD == 0));
+        });
+        for entry in alive {
+            used.mark(entry.block, data_page::blocks_for(entry.bytes as usize));
+            for segment in part::read_index(relation, &entry).segments {
+                used.mark(segment.block, data_page::blocks_for(segment.bytes as usize));
+            }
+        }
     }
 }
 

@@ -4,7 +4,11 @@
 //! |---|---|---|
 //! | 24 | 4 | magic `LTMB` |
 //! | 28 | 4 | next page of the chain, 0 on the last |
-//! | 32 | 32 each | entries, up to `pd_lower` |
+//! | 32 | 8 | number of the page's first entry among all that the chain ever had |
+//! | 40 | 32 each | entries, up to `pd_lower` |
+//!
+//! The numbers tell which tombstones came before their rows were sealed, and so numbered anew: those that did say nothing
+//! of the row that has the number now.
 //!
 //! Entry: row (8), next version's row (8), xmax (4), cmax (4), kind (2), lock mode (2), flags (4).
 //!
@@ -22,14 +26,16 @@ use pgrx::pg_sys;
 
 use super::extent;
 use super::metapage::{self, META_BLOCK, Meta};
+use super::part::Parts;
 use crate::error;
-use crate::pg::page::{self, LockedPage, PageChange, get_u32, put_u32};
+use crate::pg::page::{self, LockedPage, PageChange, get_u32, get_u64, put_u32, put_u64};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LTMB");
 const AT_MAGIC: usize = 24;
 const AT_NEXT: usize = 28;
-const AT_ENTRIES: usize = 32;
+const AT_BASE_NUMBER: usize = 32;
+const AT_ENTRIES: usize = 40;
 const ENTRY_BYTES: usize = size_of::<Tombstone>();
 /// Relations whose tombstones a backend remembers; the one that was used least recently goes first.
 const CACHED_RELATIONS_MAX: usize = 64;
@@ -78,10 +84,11 @@ impl Tombstone {
     }
 }
 
-/// Makes a page an empty tombstone page.
-pub fn initialise_page(bytes: &mut [u8]) {
+/// Makes a page an empty tombstone page, whose first entry will have this number.
+pub fn initialise_page(bytes: &mut [u8], base_number: u64) {
     put_u32(bytes, AT_MAGIC, MAGIC);
     put_u32(bytes, AT_NEXT, 0);
+    put_u64(bytes, AT_BASE_NUMBER, base_number);
     page::set_lower(bytes, AT_ENTRIES);
 }
 
@@ -92,6 +99,11 @@ pub fn count(bytes: &[u8]) -> usize {
         error::corrupt("a tombstone page was expected");
     }
     (lower - AT_ENTRIES) / ENTRY_BYTES
+}
+
+/// The number of an entry of a tombstone page; of the one after the last, that of the next tombstone.
+pub fn number(bytes: &[u8], index: usize) -> u64 {
+    get_u64(bytes, AT_BASE_NUMBER) + index as u64
 }
 
 /// One entry of a tombstone page.
@@ -165,11 +177,16 @@ impl Tail {
             let mut change = PageChange::begin(relation);
             set_next(change.edit(&self.page), block);
             let bytes = change.create(&fresh);
-            initialise_page(bytes);
+            initialise_page(bytes, number(self.page.bytes(), index));
             append(bytes, tombstone);
             metapage::set_tombstone_tail(change.edit(&meta), block);
             change.finish();
         }
+    }
+
+    /// The number that the next tombstone will have.
+    pub fn next_number(&self) -> u64 {
+        number(self.page.bytes(), count(self.page.bytes()))
     }
 
     /// The page's block and bytes.
@@ -188,6 +205,7 @@ fn append(bytes: &mut [u8], tombstone: &Tombstone) {
 #[derive(Default)]
 pub struct Tombstones {
     generation: u64,
+    parts: Rc<Parts>,
     position: Position,
     by_row: BTreeMap<u64, Vec<Tombstone>>,
     used: u64,
@@ -223,6 +241,8 @@ impl Tombstones {
             {
                 let fresh = Tombstones {
                     generation: meta.generation,
+                    // SAFETY: the caller's promise.
+                    parts: unsafe { Parts::of(relation, meta) },
                     ..Default::default()
                 };
                 cache.insert(key, Rc::new(RefCell::new(fresh)));
@@ -286,7 +306,11 @@ impl Tombstones {
     fn take(&mut self, bytes: &[u8], from: usize) {
         for index in from..count(bytes) {
             let tombstone = entry(bytes, index);
-            if tombstone.kind != kind::VOID {
+            let is_outlived = self
+                .parts
+                .of_row(tombstone.row)
+                .is_some_and(|part| part.outlives(number(bytes, index)));
+            if tombstone.kind != kind::VOID && !is_outlived {
                 self.by_row
                     .entry(tombstone.row)
                     .or_default()

@@ -1,6 +1,6 @@
 //! Taking dead pages out of a chain, so that a table that is updated for ever does not grow for ever.
 //!
-//! A directory page whose runs are all dead, and a tombstone page whose entries are all void, say nothing: the page before
+//! A directory page whose runs are all dead, a tombstone page whose entries are all void, and a page of dead parts say nothing: the page before
 //! links past them. Readers that stand on such a page go on from it, because it keeps its content and its link: its block
 //! is free only for the *next* VACUUM's sweep, which finds that nothing names it. The last page of a chain stays. What was
 //! read of the chain before (positions, numbers of runs) is void, so the caller raises the generation.
@@ -8,7 +8,7 @@
 use pgrx::pg_sys;
 
 use super::metapage::{self, META_BLOCK, Meta};
-use super::{directory, tombstone};
+use super::{directory, part, tombstone};
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports::CHECK_FOR_INTERRUPTS;
 
@@ -16,11 +16,12 @@ use crate::pg::ports::CHECK_FOR_INTERRUPTS;
 /// makes every cache of the chain start over.
 const PAGES_MIN: usize = 4;
 
-/// The two chains of a table.
+/// The chains of a table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Chain {
     Directory,
     Tombstones,
+    Parts,
 }
 
 impl Chain {
@@ -28,6 +29,7 @@ impl Chain {
         match self {
             Chain::Directory => meta.directory_head,
             Chain::Tombstones => meta.tombstone_head,
+            Chain::Parts => meta.part_head,
         }
     }
 
@@ -35,6 +37,7 @@ impl Chain {
         match self {
             Chain::Directory => directory::DirectoryPage::parse(bytes).next(),
             Chain::Tombstones => tombstone::next(bytes),
+            Chain::Parts => part::next(bytes),
         }
     }
 
@@ -46,6 +49,9 @@ impl Chain {
             }
             Chain::Tombstones => (0..tombstone::count(bytes))
                 .all(|i| tombstone::entry(bytes, i).kind == tombstone::kind::VOID),
+            Chain::Parts => {
+                (0..part::count(bytes)).all(|i| part::entry(bytes, i).flags & part::FLAG_DEAD != 0)
+            }
         }
     }
 }
@@ -58,7 +64,7 @@ pub unsafe fn unlink_dead_pages(relation: pg_sys::Relation, meta: &Meta, chain: 
     // SAFETY: the caller's promise; links of pages before the last change only here.
     unsafe {
         let mut pages: Vec<(u32, bool)> = Vec::new();
-        let mut at = Some(chain.head(meta));
+        let mut at = Some(chain.head(meta)).filter(|&head| head != 0);
         while let Some(block) = at {
             let page = LockedPage::share(relation, block);
             at = chain.next(page.bytes());
@@ -99,8 +105,10 @@ unsafe fn link(relation: pg_sys::Relation, chain: Chain, before: Option<u32>, bl
         match (before, chain) {
             (None, Chain::Directory) => metapage::set_directory_head(bytes, block),
             (None, Chain::Tombstones) => metapage::set_tombstone_head(bytes, block),
+            (None, Chain::Parts) => metapage::set_part_head(bytes, block),
             (Some(_), Chain::Directory) => directory::set_next(bytes, block),
             (Some(_), Chain::Tombstones) => tombstone::set_next(bytes, block),
+            (Some(_), Chain::Parts) => part::set_next(bytes, block),
         }
         change.finish();
     }

@@ -3,6 +3,7 @@
 //! Reading: [`reader`] opens a table under its current directory, [`scan`] turns runs, snapshot and tombstones into
 //! ranges of visible rows and hands them out in either direction, [`sample`] serves ANALYZE and TABLESAMPLE.
 //! Writing: [`insert`] appends runs, [`insert_buffer`] gathers the rows of one executor run, [`modify`] adds tombstones and row locks by one shared conflict check.
+//! [`row_numbers`] keeps the numbers of rows that such statements have found.
 //! The rest: [`relation`] (files and sizes), [`vacuum`], [`rewrite`] (VACUUM FULL), [`refuse`] (what is not done, by
 //! name), [`tid`] (rows as tuple ids).
 
@@ -14,6 +15,7 @@ pub mod refuse;
 pub mod relation;
 pub mod rewrite;
 pub mod routine;
+pub mod row_numbers;
 pub mod sample;
 pub mod scan;
 pub mod tid;

@@ -23,6 +23,7 @@ use pgrx::{PgLogLevel, PgSqlErrorCode, ereport};
 
 use super::insert;
 use super::reader::{Content, Reader};
+use super::row_numbers;
 use super::scan;
 use super::tid;
 use crate::pg::lock::RowQueueLock;
@@ -215,8 +216,10 @@ impl Target {
     unsafe fn hold(&self) -> Option<Held> {
         // SAFETY: the operation's caller promised an open table.
         unsafe {
+            row_numbers::keep(self.relation);
             let mut reader = Reader::open(self.relation);
             let content = reader.content.take()?;
+            row_numbers::check(self.relation, &content.meta);
             let (_, run) = content.run_of(self.row)?;
             let tail = Tail::lock(self.relation, &content.meta);
             content

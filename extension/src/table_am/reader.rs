@@ -16,6 +16,7 @@ use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
 use crate::storage::load::{self, DecodedRows, Runs, Shape};
 use crate::storage::metapage::Meta;
+use crate::storage::part::Parts;
 use crate::storage::tombstone::Tombstones;
 
 /// An open table. Holds no lock but pins in the arena, which dropping it releases.
@@ -33,6 +34,7 @@ pub struct Content {
     pub meta: Meta,
     pub runs: Runs,
     pub tombstones: Rc<RefCell<Tombstones>>,
+    pub parts: Rc<Parts>,
 }
 
 impl Reader {
@@ -60,12 +62,14 @@ impl Reader {
                 // Tombstones first: one that is read names a row whose run is then in the directory.
                 let tombstones = Tombstones::of(relation, &meta);
                 let runs = Runs::of(relation, &meta, shape.fingerprint);
+                let parts = Parts::of(relation, &meta);
                 // A VACUUM in between may have voided tombstones whose dead runs these `runs` do not know to be dead.
                 if Meta::load(relation).is_some_and(|now| now.generation == meta.generation) {
                     break Some(Content {
                         meta,
                         runs,
                         tombstones,
+                        parts,
                     });
                 }
                 ports::CHECK_FOR_INTERRUPTS();
@@ -77,6 +81,11 @@ impl Reader {
                 content,
             }
         }
+    }
+
+    /// The metapage as it was when the table was opened.
+    pub fn meta(&self) -> Option<&Meta> {
+        self.content.as_ref().map(|content| &content.meta)
     }
 
     /// The row after the last one.
@@ -113,6 +122,7 @@ enum Source {
 /// What [`Window::open`] decoded last in this backend.
 struct LastDecoded {
     key: RelationKey,
+    sealings: u64,
     rows: Rc<DecodedRows>,
 }
 
@@ -158,6 +168,7 @@ impl Window {
         let known = LAST_DECODED.with_borrow(|last| {
             let last = last.as_ref()?;
             let covers = last.key == key
+                && last.sealings == content.meta.sealings
                 && last.rows.first_row <= from
                 && to <= last.rows.first_row + last.rows.len() as u64;
             covers.then(|| last.rows.clone())
@@ -180,6 +191,7 @@ impl Window {
         let rows = Rc::new(rows);
         LAST_DECODED.set(rows.is_small().then(|| LastDecoded {
             key,
+            sealings: content.meta.sealings,
             rows: rows.clone(),
         }));
         rows

@@ -10,10 +10,9 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::sample::{AnalyzeBlock, SampleBlock};
-use super::scan::{self, ParallelState, Scan};
+use super::scan::{self, ParallelState, Scan, SharedSegments};
 use super::{insert, insert_buffer, modify, refuse, relation, rewrite, tid, vacuum};
 use crate::pg::{ports, slot};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,
@@ -152,12 +151,12 @@ unsafe extern "C-unwind" fn scan_begin(
         (*descriptor).base.rs_key = keys;
         (*descriptor).base.rs_flags = flags;
         (*descriptor).base.rs_parallel = parallel;
+        let scan = Scan::begin(relation, snapshot, parallel.cast::<ParallelState>());
+        if flags & pg_sys::ScanOptions::SO_TYPE_TIDSCAN != 0 {
+            scan.name_rows();
+        }
         let state = ScanState {
-            scan: Some(Scan::begin(
-                relation,
-                snapshot,
-                parallel.cast::<ParallelState>(),
-            )),
+            scan: Some(scan),
             analyze: AnalyzeBlock::default(),
             sample: SampleBlock::default(),
             rows_returned: 0,
@@ -245,7 +244,7 @@ unsafe extern "C-unwind" fn parallelscan_initialize(
             (*state).base.phs_locator = ports::relation_locator(relation);
         }
         (*state).base.phs_syncscan = false;
-        (&raw mut (*state).next_segment).write(AtomicU64::new(0));
+        (&raw mut (*state).segments).write(SharedSegments::default());
     }
     size_of::<ParallelState>()
 }
@@ -256,11 +255,7 @@ unsafe extern "C-unwind" fn parallelscan_reinitialize(
     parallel: pg_sys::ParallelTableScanDesc,
 ) {
     // SAFETY: initialised above; no participant is scanning now.
-    unsafe {
-        (*parallel.cast::<ParallelState>())
-            .next_segment
-            .store(0, Ordering::Relaxed)
-    }
+    unsafe { (*parallel.cast::<ParallelState>()).segments.restart() }
 }
 
 #[pg_guard]

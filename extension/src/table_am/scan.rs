@@ -9,14 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
 use super::reader::{Content, Reader, Window};
+use super::row_numbers::{self, Reading};
 use super::tid;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
 use crate::pg::{ports, snapshot};
-use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN, FLAG_SEALED};
 use crate::storage::load::Shape;
 
 /// Consecutive visible rows of one run.
@@ -27,6 +29,9 @@ pub struct Range {
     pub xmin: u32,
     pub cmin: u32,
 }
+
+/// Whether no row with these zones, by attribute, is wanted.
+pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
 
 /// A segment that a scan is in.
 struct OpenSegment {
@@ -48,8 +53,39 @@ enum Place {
 #[repr(C)]
 pub struct ParallelState {
     pub base: pg_sys::ParallelTableScanDescData,
-    /// The next segment that nobody has taken.
-    pub next_segment: AtomicU64,
+    pub segments: SharedSegments,
+}
+
+/// Which segments the participants of a parallel scan have taken.
+#[repr(C)]
+#[derive(Default)]
+pub struct SharedSegments {
+    /// The next one that nobody has taken.
+    next: AtomicU64,
+    /// One more than the sealings of the table as the first participant found it; 0: nobody has taken a segment yet.
+    /// Whoever opened the table before or after a sealing in between has other rows in its segments, and leaves all of
+    /// them to the others.
+    numbering: AtomicU64,
+}
+
+impl SharedSegments {
+    /// Starts over. No participant is scanning now.
+    pub fn restart(&self) {
+        self.next.store(0, Ordering::Relaxed);
+        self.numbering.store(0, Ordering::Relaxed);
+    }
+
+    /// Takes a segment; `None`: the table was sealed between the others' looking at it and this one's.
+    fn take(&self, sealings: u64) -> Option<u64> {
+        let own = sealings + 1;
+        let others = self
+            .numbering
+            .compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
+        if others.is_err_and(|others| others != own) {
+            return None;
+        }
+        Some(self.next.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// A scan under way.
@@ -60,8 +96,11 @@ pub struct Scan {
     /// Rows outside are not returned (TID-range scans).
     bounds: (u64, u64),
     place: Place,
-    /// Of a parallel scan: the next segment that no participant has taken.
-    shared: *const AtomicU64,
+    /// Of a parallel scan.
+    shared: *const SharedSegments,
+    reading: Reading,
+    /// Sealed segments that were left unread.
+    pub segments_skipped: u64,
 }
 
 impl Scan {
@@ -75,18 +114,37 @@ impl Scan {
     ) -> Scan {
         // SAFETY: the caller's promise.
         unsafe {
+            row_numbers::keep_if_changing(relation);
+            let reader = Reader::open(relation);
             Scan {
-                reader: Reader::open(relation),
+                reading: Reading::begin(relation, reader.meta()),
+                reader,
                 snapshot: (!snapshot.is_null()).then(|| Snapshot::new(snapshot)),
                 serializable: !snapshot.is_null()
                     && ports::serializable_check_needed(relation, snapshot),
+                segments_skipped: 0,
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 shared: if parallel.is_null() {
                     std::ptr::null()
                 } else {
-                    &raw const (*parallel).next_segment
+                    &raw const (*parallel).segments
                 },
+            }
+        }
+    }
+
+    /// Says that rows are named by their numbers: see [`row_numbers::check`].
+    ///
+    /// # Safety
+    /// As for [`Scan::begin`].
+    pub unsafe fn name_rows(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if row_numbers::keep_if_changing(self.reader.relation)
+                && let Some(meta) = self.reader.meta()
+            {
+                row_numbers::check(self.reader.relation, meta);
             }
         }
     }
@@ -94,16 +152,28 @@ impl Scan {
     /// Shares the segments with the other participants of a parallel scan.
     ///
     /// # Safety
-    /// `next_segment` outlives the scan.
-    pub unsafe fn share(&mut self, next_segment: *const AtomicU64) {
-        self.shared = next_segment;
+    /// `segments` outlives the scan.
+    pub unsafe fn share(&mut self, segments: *const SharedSegments) {
+        self.shared = segments;
     }
 
     /// Starts over, with what the table holds now.
     pub fn restart(&mut self) {
         self.place = Place::BeforeFirst;
         // SAFETY: `begin`'s caller promised that the relation stays open.
-        self.reader = unsafe { Reader::open_as(self.reader.relation, self.reader.descriptor) };
+        unsafe { self.open(self.reader.descriptor) };
+    }
+
+    /// Reads the table anew, as it is now.
+    ///
+    /// # Safety
+    /// `descriptor` is live and of this table, which is open.
+    unsafe fn open(&mut self, descriptor: pg_sys::TupleDesc) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.reader = Reader::open_as(self.reader.relation, descriptor);
+            self.reading = Reading::begin(self.reader.relation, self.reader.meta());
+        }
     }
 
     /// Restricts the scan to the rows between two tuple ids, both included.
@@ -142,7 +212,7 @@ impl Scan {
                     (self.reader.descriptor, self.reader.shape) = (descriptor, shape);
                 } else {
                     self.place = Place::BeforeFirst;
-                    self.reader = Reader::open_as(self.reader.relation, descriptor);
+                    self.open(descriptor);
                 }
             }
         }
@@ -157,11 +227,21 @@ impl Scan {
         };
     }
 
-    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end.
-    pub fn next_window(&mut self, forward: bool) -> Option<(&[Range], &Window)> {
-        if !self.enter_next_segment(forward) {
+    /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end. Sealed ones
+    /// that are ruled out by what their parts' indexes say are left without being read.
+    pub fn next_window(
+        &mut self,
+        forward: bool,
+        rules_out: RulesOut<'_>,
+    ) -> Option<(&[Range], &Window)> {
+        if !self.enter_next_segment(forward, Some(rules_out)) {
             return None;
         }
+        self.current()
+    }
+
+    /// The visible rows of the segment that is open, and the window on it.
+    pub fn current(&self) -> Option<(&[Range], &Window)> {
         match &self.place {
             Place::In(open) => Some((&open.ranges, &open.window)),
             Place::BeforeFirst | Place::AfterLast => None,
@@ -179,7 +259,7 @@ impl Scan {
     /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible.
     pub fn open_rows(&mut self, from: u64, to: u64) -> bool {
         let bounds = std::mem::replace(&mut self.bounds, (from, to));
-        let open = self.open_segment(segment_of(from));
+        let open = self.open_segment(segment_of(from), None);
         self.bounds = bounds;
         let found = open.is_some();
         self.place = open.map_or(Place::BeforeFirst, |open| Place::In(Box::new(open)));
@@ -252,10 +332,10 @@ impl Scan {
                 }
             }
         }
-        self.enter_next_segment(forward)
+        self.enter_next_segment(forward, None)
     }
 
-    fn enter_next_segment(&mut self, forward: bool) -> bool {
+    fn enter_next_segment(&mut self, forward: bool, rules_out: Option<RulesOut<'_>>) -> bool {
         let end = self.reader.end_row().min(self.bounds.1);
         if end <= self.bounds.0 {
             self.place = if forward {
@@ -283,7 +363,7 @@ impl Scan {
                 return false;
             }
             ports::CHECK_FOR_INTERRUPTS();
-            if let Some(mut open) = self.open_segment(candidate as u32) {
+            if let Some(mut open) = self.open_segment(candidate as u32, rules_out) {
                 if forward {
                     open.row = open.ranges[0].from;
                 } else {
@@ -299,13 +379,19 @@ impl Scan {
     /// The segment after `from` in the direction; of a parallel scan, the next that no participant has taken.
     fn claim(&self, from: i64, forward: bool, first: i64) -> i64 {
         if !self.shared.is_null() {
+            let sealings = self.reader.meta().map_or(0, |meta| meta.sealings);
             // SAFETY: shared state outlives the scan (`begin`'s promise).
-            return first + unsafe { (*self.shared).fetch_add(1, Ordering::Relaxed) } as i64;
+            let taken = unsafe { (*self.shared).take(sealings) };
+            return taken.map_or(i64::MAX, |segment| first + segment as i64);
         }
         if forward { from + 1 } else { from - 1 }
     }
 
-    fn open_segment(&mut self, segment: u32) -> Option<OpenSegment> {
+    fn open_segment(
+        &mut self,
+        segment: u32,
+        rules_out: Option<RulesOut<'_>>,
+    ) -> Option<OpenSegment> {
         let start = segment_first_row(segment).max(self.bounds.0);
         let end = (segment_first_row(segment) + segment_rows_max(segment) as u64)
             .min(self.bounds.1)
@@ -323,6 +409,12 @@ impl Scan {
             end,
         );
         let (from, to) = (ranges.first()?.from, ranges.last()?.to);
+        if let Some(rules_out) = rules_out
+            && self.is_ruled_out(&ranges, rules_out)
+        {
+            self.segments_skipped += 1;
+            return None;
+        }
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
         let window = unsafe { Window::open(&self.reader, self.reader.content.as_ref()?, from, to) };
         Some(OpenSegment {
@@ -331,6 +423,31 @@ impl Scan {
             window,
             range: 0,
             row: 0,
+        })
+    }
+}
+
+impl Scan {
+    /// Whether all of these rows are sealed, and their zones rule them out.
+    fn is_ruled_out(&self, ranges: &[Range], rules_out: RulesOut<'_>) -> bool {
+        let (relation, Some(content)) = (self.reader.relation, &self.reader.content) else {
+            return false;
+        };
+        let mut judged = 0;
+        ranges.iter().all(|range| {
+            // Rows that were deleted part the ranges of one run.
+            if range.to <= judged {
+                return true;
+            }
+            let Some((_, run)) = content.run_of(range.from) else {
+                return false;
+            };
+            judged = run.end_row();
+            let zone = |attribute: usize| {
+                // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
+                unsafe { content.parts.zone(relation, run.first_row, attribute) }
+            };
+            run.flags & FLAG_SEALED != 0 && rules_out(&zone)
         })
     }
 }
@@ -479,10 +596,14 @@ pub unsafe fn fetch(
         if (*raw).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
             ports::PredicateLockRelation(relation, raw);
         }
+        let changes = row_numbers::keep_if_changing(relation);
         let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
         let Some(mut content) = reader.content.take() else {
             return false;
         };
+        if changes {
+            row_numbers::check(relation, &content.meta);
+        }
         let snapshot = snapshot::Snapshot::new(raw);
         let Some(run) = visible_row(&mut content, &snapshot, row) else {
             return false;

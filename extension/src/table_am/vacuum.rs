@@ -1,15 +1,18 @@
 //! VACUUM: freezes what everybody sees, marks dead what nobody sees, gives its blocks back.
 //!
+//! 0. Drop what is older than the table retains, and seal what is to be sealed: see [`crate::maintenance`].
 //! 1. Plan, reading only. A run whose transaction committed before every snapshot is frozen; one whose transaction
 //!    aborted is dead. A deletion that committed before every snapshot is frozen; locks that are over and deletions
 //!    that aborted are void. A frozen run all of whose rows have frozen deletions is dead, and those deletions void.
+//!    Parts that every scan under way has begun after are settled: the runs and parts that they cover are dead.
 //! 2. Announce the newest transaction that this touches, so that standbys cancel queries that might still need the
 //!    old state.
 //! 3. Flag the runs, a page at a time, then in the arena. Entries never change their place: scans under way go on.
 //! 4. Raise the generation, so that caches elsewhere (a standby's arena, other backends' tombstones) read anew. Only now
 //!    void and freeze tombstones, and raise it again: whoever reads a tombstone that was voided because its row is dead
 //!    must already see the run as dead. A reader that read the metapage before the first raise and tombstones after it
-//!    finds the generation changed and starts over ([`super::reader`]). Ending early between any two steps is harmless.
+//!    finds the generation changed and starts over ([`super::reader`]). Parts come last, in the order of their chain: one
+//!    that covers others must not be gone before they are. Ending early between any two steps is harmless.
 //! 5. Link past pages of either chain that say nothing any more.
 //! 6. Sweep the blocks that nothing names back into the free extents.
 //! 7. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
@@ -19,15 +22,17 @@ use std::collections::HashMap;
 use lanes_columnar::arena::{Position, RunEntry};
 use pgrx::pg_sys;
 
+use crate::maintenance;
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports;
 use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::{self, META_BLOCK, Meta};
-use crate::storage::reclaim;
+use crate::storage::part::{self, PartEntry, Parts};
 use crate::storage::tombstone::{self, Tombstone, kind};
 use crate::storage::unlink::{self, Chain};
+use crate::storage::{reclaim, seal, seal_plan};
 
 /// (entry of its page, its number in the whole directory, new flags)
 type RunChange = (usize, u32, u32);
@@ -39,6 +44,8 @@ struct Plan {
     runs: Vec<(u32, Vec<RunChange>)>,
     /// By tombstone page: (entry, its new content).
     tombstones: Vec<(u32, Vec<(usize, Tombstone)>)>,
+    /// By page of parts: (entry, its new content).
+    parts: Vec<(u32, Vec<(usize, PartEntry)>)>,
     newest_touched: Option<u32>,
     oldest_left: Option<u32>,
     rows_live: u64,
@@ -52,6 +59,13 @@ impl Plan {
             .is_none_or(|newest| xid_precedes(newest, xid))
         {
             self.newest_touched = Some(xid);
+        }
+    }
+
+    /// The same of a part, whose id is 0 once it is settled.
+    fn touch_if_normal(&mut self, xid: u32) {
+        if xid != 0 {
+            self.touch(xid);
         }
     }
 
@@ -72,7 +86,8 @@ impl Plan {
 pub unsafe fn vacuum(relation: pg_sys::Relation) {
     // SAFETY: the caller's promise.
     unsafe {
-        let horizon = pg_sys::GetOldestNonRemovableTransactionId(relation).into_inner();
+        maintenance::seal(relation, false);
+        let horizon = seal_plan::horizon(relation);
         let mut report = Report {
             frozen: horizon,
             rows_live: 0,
@@ -88,7 +103,7 @@ pub unsafe fn vacuum(relation: pg_sys::Relation) {
             {
                 report.frozen = oldest;
             }
-            if !plan.runs.is_empty() || !plan.tombstones.is_empty() {
+            if !plan.runs.is_empty() || !plan.tombstones.is_empty() || !plan.parts.is_empty() {
                 if let Some(newest) = plan.newest_touched
                     && ports::RelationNeedsWAL(relation)
                 {
@@ -97,6 +112,7 @@ pub unsafe fn vacuum(relation: pg_sys::Relation) {
                 apply_runs(relation, &meta, &plan);
                 raise_generation(relation, Arena::Follows);
                 apply_tombstones(relation, &plan);
+                apply_parts(relation, &plan);
                 raise_generation(relation, Arena::Follows);
             }
             let unlinked = unlink_dead_pages(relation, &meta);
@@ -113,6 +129,7 @@ unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
         horizon,
         runs: Vec::new(),
         tombstones: Vec::new(),
+        parts: Vec::new(),
         newest_touched: None,
         oldest_left: None,
         rows_live: 0,
@@ -120,7 +137,9 @@ unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
     };
     // SAFETY: the caller holds the table open and is its only VACUUM.
     unsafe {
-        let frozen_deletions = plan_tombstones(relation, meta, &mut plan);
+        let parts = Parts::of(relation, meta);
+        let frozen_deletions = plan_tombstones(relation, meta, &parts, &mut plan);
+        plan_parts(relation, meta, &parts, &frozen_deletions, &mut plan);
         let mut number = 0u32;
         directory::walk(
             relation,
@@ -129,8 +148,13 @@ unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
             |block, entries, _| {
                 let mut changes = Vec::new();
                 for (index, run) in entries.iter().enumerate() {
-                    let gone = rows_gone(&frozen_deletions, run);
-                    let flags = plan_run(&mut plan, run, gone);
+                    let flags = match parts.of_row(run.first_row) {
+                        Some(part) => plan_covered_run(&mut plan, run, part),
+                        None => {
+                            let gone = rows_gone(&frozen_deletions, run.first_row, run.end_row());
+                            plan_run(&mut plan, run, gone)
+                        }
+                    };
                     if flags != run.flags {
                         changes.push((index, number, flags));
                     }
@@ -142,7 +166,7 @@ unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
                 true
             },
         );
-        void_tombstones_of_dead_rows(&mut plan, relation, meta);
+        void_tombstones_of_dead_rows(&mut plan, relation, meta, &parts);
     }
     plan
 }
@@ -150,10 +174,60 @@ unsafe fn plan(relation: pg_sys::Relation, meta: &Meta, horizon: u32) -> Plan {
 /// Rows with a frozen deletion, ascending.
 type FrozenDeletions = Vec<u64>;
 
-fn rows_gone(frozen_deletions: &FrozenDeletions, run: &RunEntry) -> u64 {
-    let from = frozen_deletions.partition_point(|row| *row < run.first_row);
-    let to = frozen_deletions.partition_point(|row| *row < run.first_row + run.rows as u64);
+fn rows_gone(frozen_deletions: &FrozenDeletions, first_row: u64, end_row: u64) -> u64 {
+    let from = frozen_deletions.partition_point(|row| *row < first_row);
+    let to = frozen_deletions.partition_point(|row| *row < end_row);
     (to - from) as u64
+}
+
+/// Counts the rows of parts, and finds out what to settle.
+unsafe fn plan_parts(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    parts: &Parts,
+    frozen_deletions: &FrozenDeletions,
+    plan: &mut Plan,
+) {
+    for part in parts.live() {
+        let part = &part.entry;
+        let gone = rows_gone(frozen_deletions, part.first_row, part.end_row).min(part.rows);
+        plan.rows_dead += gone;
+        plan.rows_live += part.rows - gone;
+    }
+    // SAFETY: the caller holds the table open and is its only VACUUM.
+    unsafe {
+        part::walk(relation, meta, |block, entries| {
+            let mut changes = Vec::new();
+            for (index, old) in entries.iter().enumerate() {
+                let new = parts.settle(old, |xid| xid_precedes(xid, plan.horizon));
+                if new != *old {
+                    plan.touch_if_normal(old.xid);
+                    changes.push((index, new));
+                } else if old.xid != 0 {
+                    plan.leave(old.xid);
+                }
+            }
+            if !changes.is_empty() {
+                plan.parts.push((block, changes));
+            }
+        });
+    }
+}
+
+/// The flags that a run should have that a part covers: scans that began before the part may still read it.
+fn plan_covered_run(plan: &mut Plan, run: &RunEntry, part: &PartEntry) -> u32 {
+    if run.flags & FLAG_DEAD != 0 {
+        return run.flags;
+    }
+    if part.xid == 0 || xid_precedes(part.xid, plan.horizon) {
+        plan.touch_if_normal(part.xid);
+        return run.flags | FLAG_DEAD;
+    }
+    let (live, dead) = (plan.rows_live, plan.rows_dead);
+    let flags = plan_run(plan, run, 0);
+    // Its rows were counted with the part.
+    (plan.rows_live, plan.rows_dead) = (live, dead);
+    flags
 }
 
 /// The flags that a run should have.
@@ -187,6 +261,7 @@ fn plan_run(plan: &mut Plan, run: &RunEntry, gone: u64) -> u32 {
 unsafe fn plan_tombstones(
     relation: pg_sys::Relation,
     meta: &Meta,
+    parts: &Parts,
     plan: &mut Plan,
 ) -> FrozenDeletions {
     let mut frozen_deletions = Vec::new();
@@ -194,6 +269,7 @@ unsafe fn plan_tombstones(
     while let Some(block) = next {
         // SAFETY: the caller holds the table open; chain links name existing blocks.
         let page = unsafe { LockedPage::share(relation, block) };
+        let first_number = tombstone::number(page.bytes(), 0);
         let entries: Vec<Tombstone> = (0..tombstone::count(page.bytes()))
             .map(|i| tombstone::entry(page.bytes(), i))
             .collect();
@@ -201,8 +277,14 @@ unsafe fn plan_tombstones(
         drop(page);
         let mut changes = Vec::new();
         for (index, old) in entries.iter().enumerate() {
-            let new = plan_tombstone(plan, old);
-            if new.deletes() && new.is_frozen() {
+            let outliving = parts
+                .of_row(old.row)
+                .filter(|part| part.outlives(first_number + index as u64));
+            let new = match outliving {
+                Some(part) if part.xid == 0 || xid_precedes(part.xid, plan.horizon) => void(old),
+                _ => plan_tombstone(plan, old),
+            };
+            if outliving.is_none() && new.deletes() && new.is_frozen() {
                 frozen_deletions.push(new.row);
             }
             if new != *old {
@@ -219,17 +301,21 @@ unsafe fn plan_tombstones(
     frozen_deletions
 }
 
-fn plan_tombstone(plan: &mut Plan, old: &Tombstone) -> Tombstone {
-    let void = Tombstone {
+/// It says nothing any more.
+fn void(old: &Tombstone) -> Tombstone {
+    Tombstone {
         kind: kind::VOID,
         xmax: 0,
         ..*old
-    };
+    }
+}
+
+fn plan_tombstone(plan: &mut Plan, old: &Tombstone) -> Tombstone {
     if old.kind == kind::VOID || (old.deletes() && old.is_frozen()) {
         return *old;
     }
     match (xid_status(old.xmax), old.deletes()) {
-        (XidStatus::Aborted, _) | (XidStatus::Committed, false) => void,
+        (XidStatus::Aborted, _) | (XidStatus::Committed, false) => void(old),
         (XidStatus::Committed, true) if xid_precedes(old.xmax, plan.horizon) => {
             plan.touch(old.xmax);
             Tombstone {
@@ -245,7 +331,12 @@ fn plan_tombstone(plan: &mut Plan, old: &Tombstone) -> Tombstone {
 }
 
 /// Deletions of rows whose run is dead (now or before) say nothing any more.
-unsafe fn void_tombstones_of_dead_rows(plan: &mut Plan, relation: pg_sys::Relation, meta: &Meta) {
+unsafe fn void_tombstones_of_dead_rows(
+    plan: &mut Plan,
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    parts: &Parts,
+) {
     let mut dead: Vec<(u64, u64)> = Vec::new();
     let new_flags: HashMap<u32, u32> = plan
         .runs
@@ -261,7 +352,11 @@ unsafe fn void_tombstones_of_dead_rows(plan: &mut Plan, relation: pg_sys::Relati
             Position { block: 0, index: 0 },
             |_, entries, _| {
                 for run in entries {
-                    if new_flags.get(&number).copied().unwrap_or(run.flags) & FLAG_DEAD != 0 {
+                    // Of a covered run's rows, the part's have the numbers now.
+                    let is_covered = parts.of_row(run.first_row).is_some();
+                    if !is_covered
+                        && new_flags.get(&number).copied().unwrap_or(run.flags) & FLAG_DEAD != 0
+                    {
                         dead.push((run.first_row, run.first_row + run.rows as u64));
                     }
                     number += 1;
@@ -294,14 +389,7 @@ unsafe fn void_tombstones_of_dead_rows(plan: &mut Plan, relation: pg_sys::Relati
             }
             let list = changes.entry(block).or_default();
             list.retain(|(changed, _)| *changed != index);
-            list.push((
-                index,
-                Tombstone {
-                    kind: kind::VOID,
-                    xmax: 0,
-                    ..old
-                },
-            ));
+            list.push((index, void(&old)));
         }
         next = tombstone::next(page.bytes());
     }
@@ -329,8 +417,10 @@ unsafe fn apply_runs(relation: pg_sys::Relation, meta: &Meta, plan: &Plan) {
         let Some(cached) = runs.cached() else { return };
         let (mut index, count) = (0u32, cached.runs());
         let head = Position { block: 0, index: 0 };
+        let parts = Parts::of(relation, meta);
         directory::walk(relation, meta.directory_head, head, |_, entries, _| {
-            for run in entries {
+            let listed = |run: &&RunEntry| parts.of_row(run.first_row).is_none();
+            for run in entries.iter().filter(listed) {
                 // By row, not by number: the arena may know runs whose pages were unlinked.
                 while index < count && cached.run(index).first_row < run.first_row {
                     index += 1;
@@ -361,11 +451,29 @@ unsafe fn apply_tombstones(relation: pg_sys::Relation, plan: &Plan) {
     }
 }
 
-/// Takes pages that say nothing any more out of both chains.
+unsafe fn apply_parts(relation: pg_sys::Relation, plan: &Plan) {
+    // SAFETY: the caller holds the table open; entries keep their places.
+    unsafe {
+        for (block, changes) in &plan.parts {
+            let page = LockedPage::exclusive(relation, *block);
+            let mut change = PageChange::begin(relation);
+            let bytes = change.edit(&page);
+            for (index, entry) in changes {
+                part::set_entry(bytes, *index, entry);
+            }
+            change.finish();
+            drop(page);
+            ports::CHECK_FOR_INTERRUPTS();
+        }
+    }
+}
+
+/// Takes pages that say nothing any more out of all chains.
 unsafe fn unlink_dead_pages(relation: pg_sys::Relation, meta: &Meta) -> Vec<u32> {
     // SAFETY: the caller holds the table open and is its only VACUUM.
     unsafe {
         let mut unlinked = unlink::unlink_dead_pages(relation, meta, Chain::Tombstones);
+        unlinked.extend(unlink::unlink_dead_pages(relation, meta, Chain::Parts));
         if !unlinked.is_empty() {
             raise_generation(relation, Arena::Follows);
         }
@@ -383,7 +491,7 @@ unsafe fn unlink_dead_pages(relation: pg_sys::Relation, meta: &Meta) -> Vec<u32>
 enum Arena {
     /// It was told of every change.
     Follows,
-    /// Its runs are not the directory's any more.
+    /// Its runs are not the directory's any more; its segments are.
     StartsOver,
 }
 
@@ -399,12 +507,17 @@ unsafe fn raise_generation(relation: pg_sys::Relation, arena: Arena) {
         let mut change = PageChange::begin(relation);
         let generation = metapage::raise_generation(change.edit(&page));
         change.finish();
-        if arena == Arena::Follows
-            && let Some(cached) = runs.cached()
-        {
-            cached.advance_generation(meta.generation, generation);
+        if let Some(cached) = runs.cached() {
+            match arena {
+                Arena::Follows => {
+                    cached.advance_generation(meta.generation, generation);
+                }
+                Arena::StartsOver => {
+                    drop(page);
+                    seal::hand_over(relation, cached, meta.generation, generation, None);
+                }
+            }
         }
-        drop(page);
     }
 }
 

@@ -175,7 +175,9 @@ impl Core {
             header.segment_hand.store(head.next.load(Relaxed), Relaxed);
             // SAFETY: a resident segment's entry lives as long as its relation's table.
             let entry = unsafe { self.memory.head(head.entry.load(Relaxed)) };
-            if segment_head::try_evict(entry) {
+            // Pins of an entry that it was in before. They only become fewer: more need the lock that we have.
+            let is_held = head.retired_pins.load(Acquire) != 0;
+            if !is_held && segment_head::try_evict(entry) {
                 segment_head::leave_ring(self, segment);
                 self.free_segment(segment);
                 header.segment_evictions.fetch_add(1, Relaxed);
@@ -225,7 +227,15 @@ impl Core {
             let segment = segment_head::take_unpinned(unsafe { self.memory.head(entry) });
             if segment != 0 {
                 segment_head::leave_ring(self, segment);
-                self.free_segment(segment);
+                // SAFETY: the entry named a resident segment.
+                let head = unsafe { self.head::<SegmentHead>(segment) };
+                if head.retired_pins.load(Acquire) == 0 {
+                    self.free_segment(segment);
+                } else {
+                    let header = self.header();
+                    head.next.store(header.retired.load(Relaxed), Relaxed);
+                    header.retired.store(segment, Relaxed);
+                }
             }
         };
         slot.segments

@@ -1,5 +1,8 @@
 //! A pinned relation: its list of runs and its segments.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::extend::{Batch, extend};
 use super::runs::{Position, RunEntry};
 use super::segment::{Segment, SegmentPin};
@@ -180,6 +183,38 @@ impl<L: Locks> Relation<L> {
         locks.with_relation(self.key().hash(), || {
             extend(core, &**locks, &self.slot().segments, segment, batch)
         })
+    }
+
+    /// Takes over the resident segments of an earlier generation of the same relation whose rows are still what they were.
+    /// Those that have them pinned there keep them.
+    pub fn adopt_segments(&self, earlier: &Relation<L>, segments: impl Iterator<Item = u32>) {
+        if self.slot == earlier.slot || self.key() != earlier.key() {
+            return;
+        }
+        let core = self.arena.core;
+        let locks = &self.arena.locks;
+        locks.with_relation(self.key().hash(), || {
+            for segment in segments {
+                let table = &earlier.slot().segments;
+                let Some(from) = table.get(core.memory, segment_head::SHAPE, segment.into()) else {
+                    continue;
+                };
+                let table = &self.slot().segments;
+                let to = table.ensure(core.memory, segment_head::SHAPE, segment.into(), |bytes| {
+                    locks.with_allocator(|| core.allocate(bytes))
+                });
+                let Some(to) = to else {
+                    return;
+                };
+                locks.with_allocator(|| {
+                    // SAFETY: the tables' elements are such words, and both relations are pinned.
+                    let entries = unsafe { (core.head(from), core.head::<AtomicU64>(to)) };
+                    if segment_head::segment_of(entries.1.load(Relaxed)) == 0 {
+                        segment_head::adopt(&core, entries.0, entries.1, to);
+                    }
+                });
+            }
+        });
     }
 
     /// Pins a segment for reading, if it is resident.

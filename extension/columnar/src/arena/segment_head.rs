@@ -13,6 +13,8 @@
 //! read it (its columns have changed) is *retired*: the word is emptied, its pins move to
 //! `retired_pins` of the segment itself, and readers that find their segment gone from the word let
 //! go there. It is freed when an allocation next needs room and the count is zero.
+//! A segment that moves to another entry, because a later generation of its relation keeps it, treats the pins of the
+//! old entry alike: `retired_pins` may be above zero in a segment that is resident, and then it is not evicted.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -194,6 +196,23 @@ pub(super) fn leave_ring(core: &Core, segment: u64) {
         }
     }
     header.segments.fetch_sub(1, Relaxed);
+}
+
+/// Moves a segment from one entry to another, whose offset is given. Those that have it pinned by the old one keep it:
+/// their pins move to the segment itself, and while there are any it is not freed. Under the relation's and the
+/// allocator's lock; `to` is empty, and both entries' tables are pinned.
+pub(super) fn adopt(core: &Core, from: &AtomicU64, to: &AtomicU64, to_offset: u64) {
+    let word = from.swap(0, AcqRel);
+    let segment = segment_of(word);
+    if segment == 0 {
+        return;
+    }
+    // SAFETY: the entry named a resident segment.
+    let head = unsafe { core.head::<SegmentHead>(segment) };
+    head.retired_pins
+        .fetch_add((word & PINS_MASK) / PIN, Relaxed);
+    head.entry.store(to_offset, Relaxed);
+    to.store((segment / LINE_BYTES) | TOUCHED, Release);
 }
 
 /// Takes a segment away from new readers; those that have it pinned keep it. Under the relation's

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::LANE_ROWS_MAX;
+use super::block_write::BlockWriter;
 use super::bytes::{write_bitmap, write_varint};
-use super::decimal;
 use super::format::{
     ALL_FALSE, ALL_NULLS, ALL_TRUE, BITMAP, CHECKED_AT, CHECKSUM_AT, Class, Header, NO_NULLS,
-    ONE_VALUE, PATTERN, POWER_BITS, SLACK_BYTES, SOME_NULLS, VALUES, checksum,
+    ONE_VALUE, SLACK_BYTES, SOME_NULLS, VALUES, checksum,
 };
-use super::integers::{Differences, Outliers, Start, write_block};
-use super::pattern::{self, Chunk};
+use super::pattern;
 use super::words::{self, Widening};
 use crate::bits;
 use crate::body::Body;
@@ -20,9 +19,6 @@ use crate::error::{Error, Result};
 use crate::items::Items;
 use crate::kind::LaneKind;
 use crate::limits::{IMAGE_BYTES_MAX, VECTOR_ROWS};
-
-/// Pieces of fewer rows are also weighed against one block for all.
-const SHORT_ROWS: usize = 64;
 
 /// Encodes a column. `starts` are the rows at which a new key starts (see [`key_starts`](super::key_starts)), ascending; none is
 /// always right, and costs bytes only.
@@ -302,155 +298,3 @@ impl LaneWriter<'_> {
         Ok(lane)
     }
 }
-
-/// Writes blocks, with memory that it keeps from one to the next.
-struct BlockWriter {
-    numbers: Vec<i64>,
-    outliers: Outliers,
-    differences: Differences,
-    /// Another way to write a block.
-    other: Vec<u8>,
-}
-
-impl BlockWriter {
-    fn new(float_width: usize) -> BlockWriter {
-        BlockWriter {
-            numbers: Vec::new(),
-            outliers: Outliers {
-                width: float_width,
-                ..Outliers::default()
-            },
-            differences: Differences::default(),
-            other: Vec::new(),
-        }
-    }
-
-    /// One vector, in the blocks that its chunks suggest, or in one if that is smaller.
-    fn write_vector(
-        &mut self,
-        words: &[u64],
-        rows: Range<usize>,
-        chunks: &[Chunk],
-        out: &mut Vec<u8>,
-    ) {
-        let vector = &words[rows.clone()];
-        let start = out.len();
-        let mut pieces = chunks.len();
-        if let [chunk] = chunks
-            && chunk.pattern.is_none()
-        {
-            // No key: runs of equal values cut the vector where they are long.
-            let changes = vector.windows(2).filter(|pair| pair[0] != pair[1]).count();
-            pieces = changes + 1;
-            if changes == 0 || pieces * PIECE_ROWS_MIN > vector.len() {
-                return self.write(vector, true, out);
-            }
-            let mut first = 0;
-            for run in vector.chunk_by(|a, b| a == b) {
-                first += run.len();
-                self.write(run, first == vector.len(), out);
-            }
-        } else {
-            self.write_chunks(words, &rows, chunks, out);
-        }
-        if pieces > 1 && pieces * SHORT_ROWS > vector.len() {
-            let mut other = std::mem::take(&mut self.other);
-            other.clear();
-            self.write(vector, true, &mut other);
-            if other.len() < out.len() - start {
-                out.truncate(start);
-                out.extend_from_slice(&other);
-            }
-            self.other = other;
-        }
-    }
-
-    fn write_chunks(
-        &mut self,
-        words: &[u64],
-        rows: &Range<usize>,
-        chunks: &[Chunk],
-        out: &mut Vec<u8>,
-    ) {
-        // Rows from here on have one value so far.
-        let mut equal_from = None;
-        for chunk in chunks {
-            let piece = chunk.rows.start.max(rows.start)..chunk.rows.end.min(rows.end);
-            let value = words[piece.start];
-            let is_constant = words[piece.clone()].iter().all(|&word| word == value);
-            if let Some(first) = equal_from
-                && !(is_constant && words[first] == value)
-            {
-                self.write(&words[first..piece.start], false, out);
-                equal_from = None;
-            }
-            let is_rest = piece.end == rows.end;
-            if is_constant {
-                let first = *equal_from.get_or_insert(piece.start);
-                if is_rest {
-                    self.write(&words[first..piece.end], true, out);
-                }
-            } else if let Some((pattern, first)) = chunk.pattern {
-                let start = Start { is_rest, power: 0 };
-                start.write(PATTERN, piece.len(), out);
-                write_varint(pattern as u64, out);
-                write_varint((first + piece.start - chunk.rows.start) as u64, out);
-            } else {
-                self.write(&words[piece], is_rest, out);
-            }
-        }
-    }
-
-    /// One block of these values, at least one.
-    fn write(&mut self, words: &[u64], is_rest: bool, out: &mut Vec<u8>) {
-        let start = |power| Start { is_rest, power };
-        self.outliers.rows.clear();
-        let mut power = 0;
-        let mut as_bits = self.outliers.width > 0;
-        if as_bits
-            && let Some(found) = decimal::to_decimals(words, &mut self.numbers, &mut self.outliers)
-        {
-            as_bits = false;
-            power = found;
-        }
-        if as_bits {
-            power = POWER_BITS;
-            self.outliers.rows.clear();
-        }
-        if as_bits || self.outliers.width == 0 {
-            self.numbers.clear();
-            self.numbers.extend(words.iter().map(|&word| word as i64));
-        }
-        let begin = out.len();
-        write_block(
-            &self.numbers,
-            &self.outliers,
-            start(power),
-            &mut self.differences,
-            out,
-        );
-        if self.outliers.rows.is_empty() {
-            return;
-        }
-        // With outliers the bits may be smaller after all.
-        self.outliers.rows.clear();
-        self.numbers.clear();
-        self.numbers.extend(words.iter().map(|&word| word as i64));
-        let end = out.len();
-        write_block(
-            &self.numbers,
-            &self.outliers,
-            start(POWER_BITS),
-            &mut self.differences,
-            out,
-        );
-        if out.len() - end < end - begin {
-            out.drain(begin..end);
-        } else {
-            out.truncate(end);
-        }
-    }
-}
-
-/// Rows that a run of equal values needs on average, without a key, to be a block.
-const PIECE_ROWS_MIN: usize = 16;

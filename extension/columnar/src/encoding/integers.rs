@@ -7,9 +7,7 @@
 
 use super::block::{FEW_MAX, packed_len};
 use super::bytes::{signed_len, varint_len, write_signed, write_varint, zigzag};
-use super::format::{
-    CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, FEW, LEVEL, POWER_SHIFT, REST, SLACK_BYTES,
-};
+use super::format::{CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, FEW, LEVEL, POWER_SHIFT, REST};
 
 /// The floats of a block that no decimal stands for.
 #[derive(Default)]
@@ -37,6 +35,25 @@ impl Start {
             write_varint(rows as u64, out);
         }
     }
+}
+
+/// About the fewest bytes that one block of `rows` rows may take, of which some pairs of neighbours are given one after the
+/// other.
+pub(super) fn bytes_min(pairs: &[i64], rows: usize) -> usize {
+    let (mut numbers, mut deltas) = ([0; SAMPLE], [0; SAMPLE]);
+    let pairs = &pairs.as_chunks::<2>().0[..SAMPLE.min(pairs.len() / 2)];
+    for ((number, delta), [before, after]) in numbers.iter_mut().zip(&mut deltas).zip(pairs) {
+        *number = *after;
+        *delta = after.wrapping_sub(*before);
+    }
+    let (numbers, deltas) = (
+        sample(&numbers[..pairs.len()]),
+        sample(&deltas[..pairs.len()]),
+    );
+    if numbers.distinct() <= SAMPLE / 3 {
+        return 0;
+    }
+    packed_len(rows, numbers.bits_min().min(deltas.bits_min()))
 }
 
 /// Memory for the differences of a block's numbers.
@@ -179,18 +196,21 @@ impl Plan {
         for &residual in residuals {
             histogram[distance(residual) as usize] += 1;
         }
+        let widest = histogram.iter().rposition(|&count| count > 0).unwrap_or(0);
         let (mut patches, mut patch_bits) = (0_usize, 0_usize);
-        let (mut best, mut best_bits) = (64, usize::MAX);
-        for width in (0..=64).rev() {
+        let (mut best, mut best_bits) = (widest, usize::MAX);
+        for width in (bits_min.saturating_sub(1) as usize..=widest).rev() {
             // A gap of one byte, a continuation bit in eight, half a byte that is never full.
             let cost = residuals.len() * width + patches * 12 + patch_bits * 8 / 7;
             if cost < best_bits {
                 (best, best_bits) = (width, cost);
             }
-            let here = histogram[width] as usize;
-            patches += here;
+            patches += histogram[width] as usize;
             // Those of `width` bits and all before have one bit more above a narrower window.
             patch_bits += patches;
+        }
+        if best == widest {
+            return None;
         }
         let (mut least, mut greatest, mut inside) = (i64::MAX, i64::MIN, 0);
         for &residual in residuals {
@@ -219,41 +239,49 @@ impl Plan {
     /// Appends base, head, bits and exceptions.
     fn write(&self, residuals: &[i64], outliers: &Outliers, out: &mut Vec<u8>) {
         write_signed(self.base, out);
+        let mut head = Head {
+            width: self.width,
+            factor: self.factor,
+            patches: 0,
+        };
+        let count = residuals.len();
+        if !self.has_patches {
+            write_head(&head, &[], outliers, out);
+            let above = residuals
+                .iter()
+                .map(|residual| residual.wrapping_sub(self.base) as u64);
+            match self.factor {
+                1 => pack(self.width, count, above, out),
+                factor => pack(self.width, count, above.map(|above| above / factor), out),
+            }
+            return write_outliers(outliers, out);
+        }
+        // Distances may need a bit more than there is.
+        let quotient = |residual: i64| {
+            (i128::from(residual) - i128::from(self.base)) / i128::from(self.factor)
+        };
         let mut patches = Vec::new();
-        let mut patch_count = 0_u64;
-        let mut last = 0;
-        let mut packer = Packer::new(self.width, residuals.len());
-        let mask = low_mask(self.width);
+        let mut next = 0;
         for (place, &residual) in residuals.iter().enumerate() {
-            let above = residual.wrapping_sub(self.base) as u64;
-            // Most are inside the window and need no wide numbers.
-            let quotient = match self.factor {
-                1 if residual >= self.base => above,
-                factor if residual >= self.base => above / factor,
-                _ => u64::MAX,
-            };
-            if residual >= self.base && quotient <= mask {
-                packer.push(quotient);
+            let above = residual.wrapping_sub(self.base) as u64 / self.factor;
+            if residual >= self.base && above <= low_mask(self.width) {
                 continue;
             }
-            let exact = (i128::from(residual) - i128::from(self.base)) / i128::from(self.factor);
-            packer.push(exact as u64 & mask);
-            write_varint((place - last) as u64, &mut patches);
-            write_signed((exact >> self.width) as i64, &mut patches);
-            patch_count += 1;
-            last = place + 1;
+            write_varint((place - next) as u64, &mut patches);
+            write_signed((quotient(residual) >> self.width) as i64, &mut patches);
+            head.patches += 1;
+            next = place + 1;
         }
-        write_packed(
-            Head {
-                width: self.width,
-                factor: self.factor,
-                patches: patch_count,
-            },
-            packer.finish(),
-            patches,
-            outliers,
-            out,
-        );
+        write_head(&head, &patches, outliers, out);
+        let mask = low_mask(self.width);
+        let low = residuals.iter().map(|&residual| match self.factor {
+            // The low bits of a difference do not depend on those above.
+            1 => residual.wrapping_sub(self.base) as u64 & mask,
+            _ => quotient(residual) as u64 & mask,
+        });
+        pack(self.width, count, low, out);
+        out.extend_from_slice(&patches);
+        write_outliers(outliers, out);
     }
 }
 
@@ -264,31 +292,31 @@ struct Head {
     patches: u64,
 }
 
-fn write_packed(
-    head: Head,
-    bits: Vec<u8>,
-    patches: Vec<u8>,
-    outliers: &Outliers,
-    out: &mut Vec<u8>,
-) {
-    let mut exceptions = patches;
+fn write_head(head: &Head, patches: &[u8], outliers: &Outliers, out: &mut Vec<u8>) {
+    if head.factor == 1 && patches.is_empty() && outliers.rows.is_empty() {
+        out.push(head.width as u8);
+        return;
+    }
+    out.push(head.width as u8 | EXTRAS);
+    write_varint(head.factor, out);
+    write_varint(head.patches, out);
+    write_varint(outliers.rows.len() as u64, out);
+    let mut bytes = patches.len();
     let mut next = 0;
-    for &(row, bits) in &outliers.rows {
-        write_varint((row - next) as u64, &mut exceptions);
-        exceptions.extend_from_slice(&bits.to_le_bytes()[..outliers.width]);
+    for &(row, _) in &outliers.rows {
+        bytes += varint_len((row - next) as u64) + outliers.width;
         next = row + 1;
     }
-    if head.factor == 1 && exceptions.is_empty() {
-        out.push(head.width as u8);
-    } else {
-        out.push(head.width as u8 | EXTRAS);
-        write_varint(head.factor, out);
-        write_varint(head.patches, out);
-        write_varint(outliers.rows.len() as u64, out);
-        write_varint(exceptions.len() as u64, out);
+    write_varint(bytes as u64, out);
+}
+
+fn write_outliers(outliers: &Outliers, out: &mut Vec<u8>) {
+    let mut next = 0;
+    for &(row, bits) in &outliers.rows {
+        write_varint((row - next) as u64, out);
+        out.extend_from_slice(&bits.to_le_bytes()[..outliers.width]);
+        next = row + 1;
     }
-    out.extend_from_slice(&bits);
-    out.extend_from_slice(&exceptions);
 }
 
 /// The greatest common divisor of all distances from the first; at least 1.
@@ -309,7 +337,8 @@ fn common_factor(residuals: &[i64]) -> u64 {
     factor.max(1)
 }
 
-const SAMPLE: usize = 15;
+/// Numbers of a sample.
+pub(super) const SAMPLE: usize = 15;
 
 /// A few of the numbers, evenly spread, in order.
 struct Sample {
@@ -344,12 +373,15 @@ impl Sample {
             self.numbers[SAMPLE / 5],
             self.numbers[SAMPLE - 1 - SAMPLE / 5],
         );
-        (64 - high.abs_diff(low).leading_zeros()).saturating_sub(1)
+        (64 - high.abs_diff(low).leading_zeros()).saturating_sub(2)
+    }
+
+    fn distinct(&self) -> usize {
+        self.numbers[..self.count].chunk_by(|a, b| a == b).count()
     }
 
     fn is_mostly_distinct(&self) -> bool {
-        let equal = self.numbers[..self.count].windows(2);
-        equal.filter(|pair| pair[0] == pair[1]).count() < self.count / 4
+        self.distinct() > self.count - self.count / 4
     }
 }
 
@@ -368,7 +400,7 @@ struct Few {
 impl Few {
     /// If that takes fewer than `bytes_max` bytes.
     fn of(numbers: &[i64], bytes_max: usize) -> Option<Few> {
-        if sample(numbers).is_mostly_distinct() {
+        if numbers.len() < SAMPLE || sample(numbers).is_mostly_distinct() {
             return None;
         }
         let mut distinct = Vec::new();
@@ -407,58 +439,36 @@ impl Few {
             write_signed(number.wrapping_sub(before), out);
             before = number;
         }
-        let mut packer = Packer::new(self.width, numbers.len());
-        for number in numbers {
-            let place = self.distinct.binary_search(number).unwrap_or_default();
-            packer.push(place as u64);
-        }
         let head = Head {
             width: self.width,
             factor: 1,
             patches: 0,
         };
-        write_packed(head, packer.finish(), Vec::new(), outliers, out);
+        write_head(&head, &[], outliers, out);
+        let places = numbers
+            .iter()
+            .map(|number| self.distinct.binary_search(number).unwrap_or_default() as u64);
+        pack(self.width, numbers.len(), places, out);
+        write_outliers(outliers, out);
     }
 }
 
-/// Writes numbers of one width without gaps. Invariant: `bytes` has all whole bytes so far, `held` the bits above them, fewer
-/// than 8 of them.
-struct Packer {
-    width: u32,
-    bytes: Vec<u8>,
-    held: u64,
-    held_bits: u32,
-}
-
-impl Packer {
-    fn new(width: u32, count: usize) -> Packer {
-        Packer {
-            width,
-            bytes: Vec::with_capacity(packed_len(count, width) + SLACK_BYTES),
-            held: 0,
-            held_bits: 0,
+/// Appends `count` numbers of one width, which have no bits above it, without gaps.
+fn pack(width: u32, count: usize, numbers: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
+    if width == 0 {
+        return;
+    }
+    out.reserve(packed_len(count, width));
+    let (mut held, mut held_bits) = (0_u64, 0);
+    for number in numbers {
+        held |= number << held_bits;
+        held_bits += width;
+        if held_bits >= 64 {
+            out.extend_from_slice(&held.to_le_bytes());
+            held_bits -= 64;
+            held = number.checked_shr(width - held_bits).unwrap_or_default();
         }
     }
-
-    /// `number` has no bits above the width.
-    #[inline]
-    fn push(&mut self, number: u64) {
-        let bits = self.held_bits + self.width;
-        let wide = u128::from(number) << self.held_bits | u128::from(self.held);
-        let whole = bits / 8;
-        // All 16 bytes are written where there is room for them, and those that are not whole yet are taken back.
-        let len = self.bytes.len();
-        self.bytes.extend_from_slice(&wide.to_le_bytes());
-        self.bytes.truncate(len + whole as usize);
-        self.held = wide.checked_shr(whole * 8).unwrap_or_default() as u64;
-        self.held_bits = bits % 8;
-    }
-
-    /// All bytes, the last with zeros above.
-    fn finish(mut self) -> Vec<u8> {
-        if self.held_bits > 0 {
-            self.bytes.push(self.held as u8);
-        }
-        self.bytes
-    }
+    let bytes = held_bits.div_ceil(8) as usize;
+    out.extend_from_slice(&held.to_le_bytes()[..bytes]);
 }

@@ -21,7 +21,7 @@
 //! The cast, in the order in which data flows:
 //! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power of ten.
 //! - `pattern`: where keys start, and which sequences of numbers come again.
-//! - `integers`: numbers to the smallest block. `encode`: a column to a lane.
+//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`: numbers to the smallest block.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`: what is known without decoding.
 //! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
@@ -33,6 +33,7 @@
 //! followed, also in bytes that nobody verified; what [`EncodedLane::open`] adds is that nothing of it can fail later.
 
 mod block;
+mod block_write;
 mod blocks;
 mod bytes;
 mod decimal;

@@ -36,6 +36,14 @@ fn image_of(columns: &[Column]) -> Vec<u8> {
     bytes
 }
 
+fn sealed_image_of(columns: &[Column]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let rows = columns.first().map_or(0, Column::rows);
+    let starts = (1..rows as u32).filter(|row| row % 5 == 0);
+    encode_sealed(columns, rows, &starts.collect::<Vec<_>>(), &mut bytes).unwrap();
+    bytes
+}
+
 /// Makes bytes pass the checksum, so that tests reach what lies behind it.
 fn vouch_for(bytes: &mut [u8]) {
     if bytes.len() >= CHECKED_OFFSET {
@@ -61,13 +69,13 @@ proptest! {
     #![proptest_config(cases(150))]
 
     #[test]
-    fn what_is_written_is_read_again(columns in any_columns()) {
+    fn what_is_written_is_read_again(columns in any_columns(), sealed in any::<bool>()) {
         let built = columns
             .iter()
             .map(|(kind, values)| build(*kind, values))
             .collect::<Vec<_>>();
         let mut bytes = b"before".to_vec();
-        encode(&built, built.first().map_or(0, Column::rows), &mut bytes).unwrap();
+        bytes.extend(if sealed { sealed_image_of(&built) } else { image_of(&built) });
         let image = Image::parse(&bytes[6..]).unwrap();
         prop_assert_eq!(image.columns(), columns.len());
         for (index, (kind, values)) in columns.iter().enumerate() {
@@ -97,9 +105,10 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in any::<prop::sample::Index>(),
         kind in any_kind(),
+        sealed in any::<bool>(),
     ) {
         let built = columns.iter().map(|(kind, values)| build(*kind, values)).collect::<Vec<_>>();
-        let mut bytes = image_of(&built);
+        let mut bytes = if sealed { sealed_image_of(&built) } else { image_of(&built) };
         for (at, byte) in changes {
             let at = at.index(bytes.len());
             bytes[at] = byte;
@@ -398,7 +407,7 @@ fn hostile_bodies_are_refused() {
         &[0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         INT4
     )));
-    for encoding in [9, 31, ITEMS | 3 << WIDTH_SHIFT] {
+    for encoding in [10, 31, SEALED | 1 << WIDTH_SHIFT, ITEMS | 3 << WIDTH_SHIFT] {
         assert_eq!(
             decode(0, encoding, &[], TEXT),
             Err(Error::Encoding { encoding })

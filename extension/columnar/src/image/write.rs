@@ -3,11 +3,12 @@
 use super::offsets::{self, Offsets};
 use super::{
     ALL_NULL, BOOLS, CHECKED_OFFSET, CHECKSUM_OFFSET, DICTIONARY, HAS_VALIDITY, ITEMS, OFFSETS,
-    ONE_BOOL, ONE_ITEM, ONE_VALUE, VALUES, VERSION, WIDTH_SHIFT, checksum, code_width,
+    ONE_BOOL, ONE_ITEM, ONE_VALUE, SEALED, VALUES, VERSION, WIDTH_SHIFT, checksum, code_width,
 };
 use crate::bits;
 use crate::body::Body;
 use crate::column::Column;
+use crate::encoding::encode_lane;
 use crate::error::{Error, Result};
 use crate::items::Items;
 use crate::limits::{COLUMNS_MAX, IMAGE_BYTES_MAX, IMAGE_ROWS_MAX};
@@ -59,25 +60,76 @@ pub fn encode(columns: &[Column], rows: usize, out: &mut Vec<u8>) -> Result<()> 
         plans.push(plan);
     }
 
-    let start = out.len();
     out.reserve(bytes_max);
+    let outline = plans.iter().map(|plan| {
+        let width = (plan.length_width.trailing_zeros() as u8) << WIDTH_SHIFT;
+        (plan.encoding | width, plan.bytes)
+    });
+    write_image(rows, outline, out, |out| {
+        for (column, plan) in columns.iter().zip(&plans) {
+            let body_start = out.len();
+            write_body(column, plan, out);
+            debug_assert_eq!(out.len() - body_start, plan.bytes);
+        }
+    });
+    Ok(())
+}
+
+/// Appends the image of `rows` rows that are sealed: each column is a lane of [`crate::encoding`]. `starts` are the rows at
+/// which another series begins, see [`crate::encoding::key_starts`].
+///
+/// # Errors
+/// As for [`encode`].
+pub fn encode_sealed(
+    columns: &[Column],
+    rows: usize,
+    starts: &[u32],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    if rows > IMAGE_ROWS_MAX {
+        return Err(Error::TooManyRows { rows: rows as u64 });
+    }
+    let mut lanes = Vec::with_capacity(columns.len());
+    for (index, column) in columns.iter().enumerate() {
+        if column.rows() != rows {
+            return Err(Error::RowsDiffer {
+                column: index,
+                rows: column.rows(),
+                expected: rows,
+            });
+        }
+        lanes.push(encode_lane(column, starts)?);
+    }
+    let bytes = lanes.iter().map(Vec::len).sum::<usize>();
+    if bytes > IMAGE_BYTES_MAX {
+        return Err(Error::ImageTooLarge { bytes });
+    }
+    let outline = lanes.iter().map(|lane| (SEALED, lane.len()));
+    write_image(rows, outline, out, |out| {
+        lanes.iter().for_each(|lane| out.extend_from_slice(lane));
+    });
+    Ok(())
+}
+
+/// Appends an image of columns with these encoding bytes and bytes of body, which `bodies` appends.
+fn write_image(
+    rows: usize,
+    outline: impl ExactSizeIterator<Item = (u8, usize)>,
+    out: &mut Vec<u8>,
+    bodies: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
     out.push(VERSION);
     out.extend_from_slice(&[0; size_of::<u32>()]);
     write_varint(rows, out);
-    write_varint(columns.len(), out);
-    for plan in &plans {
-        let width = (plan.length_width.trailing_zeros() as u8) << WIDTH_SHIFT;
-        out.push(plan.encoding | width);
-        write_varint(plan.bytes, out);
+    write_varint(outline.len(), out);
+    for (encoding, bytes) in outline {
+        out.push(encoding);
+        write_varint(bytes, out);
     }
-    for (column, plan) in columns.iter().zip(&plans) {
-        let body_start = out.len();
-        write_body(column, plan, out);
-        debug_assert_eq!(out.len() - body_start, plan.bytes);
-    }
+    bodies(out);
     let checksum = checksum(&out[start + CHECKED_OFFSET..]);
     out[start + CHECKSUM_OFFSET..start + CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
-    Ok(())
 }
 
 /// The rows of `column` that are not NULL.

@@ -346,6 +346,79 @@ fn a_generation_replaces_another_and_its_users_keep_it() {
 }
 
 #[test]
+fn a_generation_takes_over_segments_that_others_have_pinned() {
+    with_arena(1 << 20, 8, |arena| {
+        let old = arena.open(key(1), 1).unwrap();
+        for segment in 0..3 {
+            assert!(load(&old, segment, INT8, &numbers(0..10)));
+        }
+        let held = old.pin_segment(0).unwrap();
+        let new = arena.open(key(1), 2).unwrap();
+        assert!(load(&new, 2, INT8, &numbers(5..7)));
+        // Segment 1 has changed, and segment 2 is there already.
+        new.adopt_segments(&old, [0, 2, 99].into_iter());
+        assert!(old.pin_segment(0).is_none() && new.pin_segment(1).is_none());
+        assert_segment(
+            &old.pin_segment(1).unwrap(),
+            0,
+            &[INT8],
+            &[numbers(0..10)],
+            10,
+        );
+        assert_segment(
+            &new.pin_segment(0).unwrap(),
+            0,
+            &[INT8],
+            &[numbers(0..10)],
+            10,
+        );
+        assert_segment(
+            &new.pin_segment(2).unwrap(),
+            0,
+            &[INT8],
+            &[numbers(5..7)],
+            2,
+        );
+        // It grows where it is now, and goes neither by eviction nor with its relation while it is held.
+        assert!(new.extend_segment(0, &[INT8], 10, &[build(INT8, &numbers(10..12))], 0, 2));
+        drop((old, new));
+        arena.purge((key(1).space, key(1).database, key(1).file));
+        fill_up(arena, key(2));
+        assert_segment(&held, 0, &[INT8], &[numbers(0..12)], 12);
+        drop(held);
+        assert_all_comes_back(arena, &[key(1), key(2)]);
+    });
+}
+
+/// Loads segments until others are evicted for them.
+fn fill_up(arena: &TestArena, key: RelationKey) {
+    let relation = arena.open(key, 1).unwrap();
+    let before = arena.stats().segment_evictions;
+    let mut segment = 0;
+    while arena.stats().segment_evictions == before {
+        assert!(load(&relation, segment, INT8, &numbers(0..2_000)));
+        segment += 1;
+    }
+}
+
+#[test]
+fn what_moved_while_pinned_is_not_evicted() {
+    with_arena(1 << 20, 8, |arena| {
+        let old = arena.open(key(1), 1).unwrap();
+        assert!(load(&old, 0, INT8, &numbers(0..10)));
+        let held = old.pin_segment(0).unwrap();
+        let new = arena.open(key(1), 2).unwrap();
+        new.adopt_segments(&old, std::iter::once(0));
+        fill_up(arena, key(2));
+        fill_up(arena, key(3));
+        assert_segment(&held, 0, &[INT8], &[numbers(0..10)], 10);
+        assert!(new.pin_segment(0).is_some());
+        drop((held, old, new));
+        assert_all_comes_back(arena, &[key(1), key(2), key(3)]);
+    });
+}
+
+#[test]
 fn purging_is_by_file_or_by_database() {
     with_arena(1 << 20, 8, |arena| {
         let published = |key| arena.open(key, 0).unwrap().runs();

@@ -1,0 +1,215 @@
+//! A vector to blocks: where it is cut, and whether cutting pays.
+
+use std::ops::Range;
+
+use super::bytes::write_varint;
+use super::decimal;
+use super::format::{PATTERN, POWER_BITS};
+use super::integers::{self, Differences, Outliers, SAMPLE, Start, write_block};
+use super::pattern::Chunk;
+
+/// Rows that a run of equal values needs on average, without a key, to be a block.
+const PIECE_ROWS_MIN: usize = 16;
+
+/// Bytes that the block of a piece takes at least: its tag, its rows, a number.
+const PIECE_BYTES_MIN: usize = 3;
+
+/// Pieces of fewer rows on average are too small to be blocks.
+const TINY_ROWS: usize = 4;
+
+/// Pieces of fewer rows on average are also weighed against one block for all.
+const SHORT_ROWS: usize = 64;
+
+/// Writes blocks, with memory that it keeps from one to the next.
+pub(super) struct BlockWriter {
+    numbers: Vec<i64>,
+    outliers: Outliers,
+    differences: Differences,
+    /// Another way to write a block.
+    other: Vec<u8>,
+}
+
+impl BlockWriter {
+    pub(super) fn new(float_width: usize) -> BlockWriter {
+        BlockWriter {
+            numbers: Vec::new(),
+            outliers: Outliers {
+                width: float_width,
+                ..Outliers::default()
+            },
+            differences: Differences::default(),
+            other: Vec::new(),
+        }
+    }
+
+    /// One vector, in the blocks that its chunks suggest, or in one if that is smaller.
+    pub(super) fn write_vector(
+        &mut self,
+        words: &[u64],
+        rows: Range<usize>,
+        chunks: &[Chunk],
+        out: &mut Vec<u8>,
+    ) {
+        let (vector, start) = (&words[rows.clone()], out.len());
+        if let [chunk] = chunks
+            && chunk.pattern.is_none()
+        {
+            return self.write_runs(vector, out);
+        }
+        let pieces = chunks.len();
+        if pieces * TINY_ROWS > vector.len() && pieces > 1 {
+            return self.write(vector, true, out);
+        }
+        let bytes_min = match pieces * SHORT_ROWS > vector.len() {
+            true => self.bytes_min(vector),
+            false => usize::MAX,
+        };
+        let mut one = std::mem::take(&mut self.other);
+        one.clear();
+        // No piece takes less, so pieces need not be tried.
+        let enough = pieces * PIECE_BYTES_MIN;
+        if bytes_min < enough {
+            self.write(vector, true, &mut one);
+        }
+        if one.is_empty() || one.len() > enough {
+            self.write_chunks(words, &rows, chunks, out);
+            let bytes = out.len() - start;
+            if one.is_empty() && bytes_min < bytes {
+                self.write(vector, true, &mut one);
+            }
+            if !one.is_empty() && one.len() < bytes {
+                out.truncate(start);
+                out.extend_from_slice(&one);
+            }
+        } else {
+            out.extend_from_slice(&one);
+        }
+        self.other = one;
+    }
+
+    /// One vector without keys: runs of equal values cut it where they are long.
+    fn write_runs(&mut self, vector: &[u64], out: &mut Vec<u8>) {
+        let start = out.len();
+        let changes = vector.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        if changes == 0 || (changes + 1) * PIECE_ROWS_MIN > vector.len() {
+            return self.write(vector, true, out);
+        }
+        let mut first = 0;
+        for run in vector.chunk_by(|a, b| a == b) {
+            first += run.len();
+            self.write(run, first == vector.len(), out);
+        }
+        let mut one = std::mem::take(&mut self.other);
+        one.clear();
+        self.write(vector, true, &mut one);
+        if one.len() < out.len() - start {
+            out.truncate(start);
+            out.extend_from_slice(&one);
+        }
+        self.other = one;
+    }
+
+    /// About the fewest bytes that one block of these values may take.
+    fn bytes_min(&mut self, words: &[u64]) -> usize {
+        let mut pairs = [0; 2 * SAMPLE];
+        for (index, pair) in pairs.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            let row = index * (words.len() - 1) / SAMPLE;
+            *pair = [words[row], words[row + 1]];
+        }
+        let numbers = &mut self.numbers;
+        self.outliers.rows.clear();
+        let is_decimal = self.outliers.width > 0
+            && decimal::to_decimals(&pairs, numbers, &mut self.outliers).is_some();
+        if !is_decimal {
+            numbers.clear();
+            numbers.extend(pairs.map(|word| word as i64));
+        }
+        integers::bytes_min(numbers, words.len())
+    }
+
+    fn write_chunks(
+        &mut self,
+        words: &[u64],
+        rows: &Range<usize>,
+        chunks: &[Chunk],
+        out: &mut Vec<u8>,
+    ) {
+        // Rows from here on have one value so far.
+        let mut equal_from = None;
+        for chunk in chunks {
+            let piece = chunk.rows.start.max(rows.start)..chunk.rows.end.min(rows.end);
+            let value = words[piece.start];
+            let is_constant = words[piece.clone()].iter().all(|&word| word == value);
+            if let Some(first) = equal_from
+                && !(is_constant && words[first] == value)
+            {
+                self.write(&words[first..piece.start], false, out);
+                equal_from = None;
+            }
+            let is_rest = piece.end == rows.end;
+            if is_constant {
+                let first = *equal_from.get_or_insert(piece.start);
+                if is_rest {
+                    self.write(&words[first..piece.end], true, out);
+                }
+            } else if let Some((pattern, first)) = chunk.pattern {
+                let start = Start { is_rest, power: 0 };
+                start.write(PATTERN, piece.len(), out);
+                write_varint(pattern as u64, out);
+                write_varint((first + piece.start - chunk.rows.start) as u64, out);
+            } else {
+                self.write(&words[piece], is_rest, out);
+            }
+        }
+    }
+
+    /// One block of these values, at least one.
+    pub(super) fn write(&mut self, words: &[u64], is_rest: bool, out: &mut Vec<u8>) {
+        let start = |power| Start { is_rest, power };
+        self.outliers.rows.clear();
+        let mut power = 0;
+        let mut as_bits = self.outliers.width > 0;
+        if as_bits
+            && let Some(found) = decimal::to_decimals(words, &mut self.numbers, &mut self.outliers)
+        {
+            as_bits = false;
+            power = found;
+        }
+        if as_bits {
+            power = POWER_BITS;
+            self.outliers.rows.clear();
+        }
+        if as_bits || self.outliers.width == 0 {
+            self.numbers.clear();
+            self.numbers.extend(words.iter().map(|&word| word as i64));
+        }
+        let begin = out.len();
+        write_block(
+            &self.numbers,
+            &self.outliers,
+            start(power),
+            &mut self.differences,
+            out,
+        );
+        if self.outliers.rows.is_empty() {
+            return;
+        }
+        // With outliers the bits may be smaller after all.
+        self.outliers.rows.clear();
+        self.numbers.clear();
+        self.numbers.extend(words.iter().map(|&word| word as i64));
+        let end = out.len();
+        write_block(
+            &self.numbers,
+            &self.outliers,
+            start(POWER_BITS),
+            &mut self.differences,
+            out,
+        );
+        if out.len() - end < end - begin {
+            out.drain(begin..end);
+        } else {
+            out.truncate(end);
+        }
+    }
+}

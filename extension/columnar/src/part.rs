@@ -1,0 +1,270 @@
+//! A sealed *part*: the rows of one range, sorted and encoded as segments. Its index says what they are, where they lie
+//! and what their zones are, so that a scan may leave a segment without reading it.
+//!
+//! All integers are little-endian, nothing is aligned.
+//!
+//! | bytes | index |
+//! |---|---|
+//! | 1 | version, 1 |
+//! | 4 | checksum: low half of XXH3-64 of all bytes after it |
+//! | 4 | segments |
+//! | 2 | columns, at most 1,600 |
+//! | for each segment | first row 8, rows 4, first block 4, bytes 4, then a zone for each column |
+//!
+//! | bytes | zone |
+//! |---|---|
+//! | 1 | bits 0-1: 0 nothing known, 1 signed, 2 float; bit 2 sorted, 3 has NaN, 4 has an infinity |
+//! | 4 | rows that are not NULL |
+//! | 8, 8 | minimum and maximum, of signed and float |
+
+use crate::error::{Error, Result};
+use crate::limits::{COLUMNS_MAX, SEGMENT_ROWS};
+use crate::zone_map::{Bound, Zone};
+
+const VERSION: u8 = 1;
+const CHECKED_OFFSET: usize = 5;
+const SEGMENT_BYTES_MIN: usize = 20;
+const KIND_MASK: u8 = 0b11;
+const SIGNED: u8 = 1;
+const FLOAT: u8 = 2;
+const SORTED: u8 = 1 << 2;
+const HAS_NAN: u8 = 1 << 3;
+const HAS_INFINITE: u8 = 1 << 4;
+
+/// One segment of a part.
+#[derive(Clone, Debug)]
+pub struct SealedSegment {
+    /// Number of the first row.
+    pub first_row: u64,
+    /// How many rows, at most [`SEGMENT_ROWS`].
+    pub rows: u32,
+    /// Block at which its image begins.
+    pub block: u32,
+    /// Bytes of the image.
+    pub bytes: u32,
+    /// A zone a column, never exact: rows may have been deleted since.
+    pub zones: Vec<Zone>,
+}
+
+/// What is to be known of a part without reading its segments.
+#[derive(Clone, Debug, Default)]
+pub struct PartIndex {
+    /// Ascending by row, without overlap.
+    pub segments: Vec<SealedSegment>,
+}
+
+impl PartIndex {
+    /// Rows of all segments.
+    pub fn rows(&self) -> u64 {
+        self.segments.iter().map(|s| u64::from(s.rows)).sum()
+    }
+
+    /// The index as bytes. All segments have the same number of zones.
+    pub fn encode(&self) -> Vec<u8> {
+        let columns = self.segments.first().map_or(0, |s| s.zones.len());
+        let mut out = vec![VERSION, 0, 0, 0, 0];
+        out.extend_from_slice(&(self.segments.len() as u32).to_le_bytes());
+        out.extend_from_slice(&(columns as u16).to_le_bytes());
+        for segment in &self.segments {
+            debug_assert_eq!(segment.zones.len(), columns);
+            out.extend_from_slice(&segment.first_row.to_le_bytes());
+            for word in [segment.rows, segment.block, segment.bytes] {
+                out.extend_from_slice(&word.to_le_bytes());
+            }
+            for zone in &segment.zones {
+                write_zone(zone, &mut out);
+            }
+        }
+        let checksum = xxhash_rust::xxh3::xxh3_64(&out[CHECKED_OFFSET..]) as u32;
+        out[1..CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
+        out
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    /// If the bytes are not an index, are damaged, or are of another version.
+    pub fn decode(bytes: &[u8]) -> Result<PartIndex> {
+        let mut left = bytes;
+        let [version] = take(&mut left)?;
+        if version != VERSION {
+            return Err(Error::Version { version });
+        }
+        let found = u32::from_le_bytes(take(&mut left)?);
+        let computed = xxhash_rust::xxh3::xxh3_64(left) as u32;
+        if found != computed {
+            return Err(Error::Checksum { found, computed });
+        }
+        let count = u32::from_le_bytes(take(&mut left)?) as usize;
+        let columns = usize::from(u16::from_le_bytes(take(&mut left)?));
+        if columns > COLUMNS_MAX {
+            return Err(Error::TooManyColumns {
+                columns: columns as u64,
+            });
+        }
+        if left.len() / SEGMENT_BYTES_MIN < count {
+            return Err(Error::Truncated);
+        }
+        let mut segments: Vec<SealedSegment> = Vec::with_capacity(count);
+        let mut next_row = 0;
+        for _ in 0..count {
+            let first_row = u64::from_le_bytes(take(&mut left)?);
+            let rows = u32::from_le_bytes(take(&mut left)?);
+            let block = u32::from_le_bytes(take(&mut left)?);
+            let bytes = u32::from_le_bytes(take(&mut left)?);
+            if first_row < next_row || rows == 0 || rows > SEGMENT_ROWS {
+                return Err(Error::Malformed("the segments of a part do not ascend"));
+            }
+            next_row = first_row
+                .checked_add(rows.into())
+                .ok_or(Error::Malformed("a row number is too large"))?;
+            let zones = (0..columns).map(|_| read_zone(&mut left));
+            segments.push(SealedSegment {
+                first_row,
+                rows,
+                block,
+                bytes,
+                zones: zones.collect::<Result<_>>()?,
+            });
+        }
+        if !left.is_empty() {
+            return Err(Error::Malformed("bytes after the last segment of a part"));
+        }
+        Ok(PartIndex { segments })
+    }
+}
+
+fn write_zone(zone: &Zone, out: &mut Vec<u8>) {
+    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    let flags = flag(zone.sorted, SORTED)
+        | flag(zone.has_nan, HAS_NAN)
+        | flag(zone.has_infinite, HAS_INFINITE);
+    let bounds = match (zone.minimum, zone.maximum) {
+        (Bound::Signed(minimum), Bound::Signed(maximum)) => {
+            Some((SIGNED, minimum.to_le_bytes(), maximum.to_le_bytes()))
+        }
+        (Bound::Float(minimum), Bound::Float(maximum)) => {
+            Some((FLOAT, minimum.to_le_bytes(), maximum.to_le_bytes()))
+        }
+        _ => None,
+    };
+    out.push(flags | bounds.map_or(0, |(kind, ..)| kind));
+    out.extend_from_slice(&zone.non_null.to_le_bytes());
+    if let Some((_, minimum, maximum)) = bounds {
+        out.extend_from_slice(&minimum);
+        out.extend_from_slice(&maximum);
+    }
+}
+
+fn read_zone(left: &mut &[u8]) -> Result<Zone> {
+    let [flags] = take(left)?;
+    let non_null = u32::from_le_bytes(take(left)?);
+    let (minimum, maximum) = match flags & KIND_MASK {
+        0 => (Bound::Unknown, Bound::Unknown),
+        SIGNED => (
+            Bound::Signed(i64::from_le_bytes(take(left)?)),
+            Bound::Signed(i64::from_le_bytes(take(left)?)),
+        ),
+        FLOAT => (
+            Bound::Float(f64::from_le_bytes(take(left)?)),
+            Bound::Float(f64::from_le_bytes(take(left)?)),
+        ),
+        _ => return Err(Error::Malformed("a zone of an unknown sort")),
+    };
+    Ok(Zone {
+        minimum,
+        maximum,
+        non_null,
+        sum: 0,
+        sorted: flags & SORTED != 0,
+        has_nan: flags & HAS_NAN != 0,
+        has_infinite: flags & HAS_INFINITE != 0,
+        exact: false,
+    })
+}
+
+fn take<const N: usize>(left: &mut &[u8]) -> Result<[u8; N]> {
+    let (bytes, rest) = left.split_first_chunk().ok_or(Error::Truncated)?;
+    *left = rest;
+    Ok(*bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone(minimum: Bound, maximum: Bound) -> Zone {
+        Zone {
+            minimum,
+            maximum,
+            non_null: 7,
+            sum: 0,
+            sorted: true,
+            has_nan: false,
+            has_infinite: true,
+            exact: false,
+        }
+    }
+
+    fn sample() -> PartIndex {
+        let segment = |first_row, rows| SealedSegment {
+            first_row,
+            rows,
+            block: 12,
+            bytes: 345,
+            zones: vec![
+                zone(Bound::Signed(i64::MIN), Bound::Signed(-3)),
+                zone(Bound::Unknown, Bound::Unknown),
+                zone(Bound::Float(-0.5), Bound::Float(f64::INFINITY)),
+            ],
+        };
+        PartIndex {
+            segments: vec![segment(10, 5), segment(65_536, SEGMENT_ROWS)],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let index = sample();
+        let read = PartIndex::decode(&index.encode()).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{index:?}"));
+        assert_eq!(read.rows(), 5 + u64::from(SEGMENT_ROWS));
+        assert!(
+            PartIndex::decode(&PartIndex::default().encode())
+                .unwrap()
+                .segments
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn damage_is_found() {
+        let bytes = sample().encode();
+        for length in 0..bytes.len() {
+            assert!(PartIndex::decode(&bytes[..length]).is_err());
+        }
+        for place in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 1;
+            assert!(PartIndex::decode(&damaged).is_err(), "byte {place}");
+        }
+    }
+
+    #[test]
+    fn lies_with_a_right_checksum_are_refused() {
+        let reseal = |mut bytes: Vec<u8>| {
+            let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[CHECKED_OFFSET..]) as u32;
+            bytes[1..CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
+            bytes
+        };
+        let bytes = sample().encode();
+        for (place, value) in [(5, 0xff), (8, 0x7f), (9, 0xff), (19, 0), (31, 3)] {
+            let mut changed = bytes.clone();
+            changed[place] = value;
+            assert!(PartIndex::decode(&reseal(changed)).is_err(), "byte {place}");
+        }
+        let mut backwards = sample();
+        backwards.segments.swap(0, 1);
+        assert!(PartIndex::decode(&backwards.encode()).is_err());
+    }
+}

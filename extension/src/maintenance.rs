@@ -1,0 +1,140 @@
+//! What keeps a table small: retention, sealing, settling. By VACUUM, by `lanes.seal()`, by the background worker.
+
+use lanes_columnar::zone_map::Bound;
+use pgrx::prelude::*;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use crate::error;
+use crate::gucs;
+use crate::pg::ports;
+use crate::storage::seal::{self, Order, Sealed};
+use crate::storage::seal_plan::{Limits, Range};
+use crate::table_am::reader::Reader;
+use crate::table_am::routine;
+use crate::table_options;
+
+/// Drops what is older than the table retains, then seals what is to be sealed.
+///
+/// # Safety
+/// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
+pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let table = (*relation).rd_id;
+        let settings = table_options::of(table);
+        let order = Order {
+            keys: settings.keys(table).unwrap_or_default(),
+            dedup: settings.dedup,
+        };
+        if let Some(age) = settings.retain {
+            drop_old(relation, pg_sys::GetCurrentTimestamp() - age);
+        }
+        let limits = Limits {
+            rows_min: gucs::seal_rows(),
+            memory: gucs::seal_memory_bytes(),
+            thorough,
+        };
+        seal::seal(relation, &order, &limits)
+    }
+}
+
+/// Drops the parts whose newest time is before `before`, in microseconds since 2000-01-01 UTC.
+unsafe fn drop_old(relation: pg_sys::Relation, before: i64) {
+    // SAFETY: `seal`'s caller promised an open, locked table.
+    unsafe {
+        let Some(time) = time_column(relation) else {
+            return;
+        };
+        loop {
+            let mut reader = Reader::open(relation);
+            let Some(content) = reader.content.take() else {
+                return;
+            };
+            let is_old = |part: &&crate::storage::part::LivePart| {
+                let index = part.index(relation);
+                !index.segments.is_empty()
+                    && index.segments.iter().all(|segment| {
+                        let newest = segment.zones.get(time).map(|zone| zone.maximum);
+                        matches!(newest, Some(Bound::Signed(newest)) if newest < before)
+                    })
+            };
+            let Some(part) = content.parts.live().iter().find(is_old) else {
+                return;
+            };
+            let range = Range {
+                first_row: part.entry.first_row,
+                end_row: part.entry.end_row,
+                rows: Vec::new(),
+            };
+            if !seal::drop_range(relation, &content, &range) {
+                return;
+            }
+            ports::CHECK_FOR_INTERRUPTS();
+        }
+    }
+}
+
+/// The place of the column that says when a row is of: the first of a timestamp type, of those of `order_by` if there is
+/// one.
+unsafe fn time_column(relation: pg_sys::Relation) -> Option<usize> {
+    // SAFETY: the caller promised an open table.
+    unsafe {
+        let descriptor = (*relation).rd_att;
+        let is_time = |&place: &usize| {
+            let attribute = ports::TupleDescAttr(descriptor, place);
+            let kind = attribute.atttypid;
+            !attribute.attisdropped
+                && (kind == pg_sys::TIMESTAMPTZOID || kind == pg_sys::TIMESTAMPOID)
+        };
+        let table = (*relation).rd_id;
+        let keys = table_options::of(table).keys(table).unwrap_or_default();
+        let columns = (*descriptor).natts as usize;
+        keys.into_iter().chain(0..columns).find(is_time)
+    }
+}
+
+/// Seals all rows of a lanes table that every snapshot sees, and merges its parts; how many rows were written.
+#[pg_extern(sql = "
+    CREATE FUNCTION lanes.seal(target regclass) RETURNS bigint
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
+    COMMENT ON FUNCTION lanes.seal(regclass) IS
+        'seals all rows of a lanes table that every snapshot sees, and merges its parts; how many rows were written';
+")]
+fn seal_table(target: pg_sys::Oid) -> i64 {
+    // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
+    unsafe {
+        if pg_sys::RecoveryInProgress() {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+                "a standby cannot seal",
+                "Run lanes.seal() on the primary; its standbys follow.",
+            );
+        }
+        let table = pg_sys::table_open(target, pg_sys::ShareUpdateExclusiveLock as i32);
+        let name = ports::RelationGetRelationName(table);
+        if (*table).rd_tableam != routine::routine() {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                format!("\"{name}\" is not a lanes table"),
+                "lanes.seal() takes a table that was created USING lanes.",
+            );
+        }
+        if !ports::owns_relation(target) {
+            pg_sys::aclcheck_error(
+                pg_sys::AclResult::ACLCHECK_NOT_OWNER,
+                pg_sys::ObjectType::OBJECT_TABLE,
+                (*(*table).rd_rel).relname.data.as_ptr(),
+            );
+        }
+        // An id of our own: what was sealed is settled once all that is older is over, even if nobody else writes.
+        pg_sys::GetCurrentTransactionId();
+        let sealed = seal(table, true);
+        pg_sys::table_close(table, pg_sys::NoLock as i32);
+        if sealed.busy > 0 {
+            pgrx::notice!(
+                "rows of \"{name}\" are being changed or locked: what they lie in was left as it is"
+            );
+        }
+        sealed.rows as i64
+    }
+}

@@ -1,0 +1,471 @@
+//! Parts: which ranges of rows are sealed, and where. A chain of pages of fixed entries, in the order of sealing.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 24 | 4 | magic `LPRT` |
+//! | 28 | 4 | next page of the chain, 0 on the last |
+//! | 32 | 56 each | entries, up to `pd_lower` |
+//!
+//! Entry: first row (8), row after the last (8), rows kept (8), number of the next tombstone when it was sealed (8), number of the
+//! sealing (8), block and bytes of its index (4, 4), xid (4), flags (4).
+//!
+//! A part takes the place of all runs within its range, and of all parts within it that were sealed before. Its rows are
+//! seen by everybody. A part without an index holds no rows: its range was dropped.
+//!
+//! `xid` is the next transaction id at the moment of sealing. Every scan that began before, and so reads what the part
+//! took the place of, has a snapshot that is no younger. Once none of that age is left, VACUUM *settles* the part: the runs
+//! and parts that it covers are flagged dead, tombstones that it outlives are voided, and xid becomes 0.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use lanes_columnar::arena::{RelationKey, RunEntry};
+use lanes_columnar::part::{PartIndex, SealedSegment};
+use lanes_columnar::zone_map::Zone;
+use pgrx::pg_sys;
+
+use super::data_page;
+use super::directory::{FLAG_FROZEN, FLAG_SEALED};
+use super::metapage::Meta;
+use crate::error;
+use crate::pg::page::{self, LockedPage, get_u32, put_u32};
+use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
+
+const MAGIC: u32 = u32::from_le_bytes(*b"LPRT");
+const AT_MAGIC: usize = 24;
+const AT_NEXT: usize = 28;
+const AT_ENTRIES: usize = 32;
+const ENTRY_BYTES: usize = size_of::<PartEntry>();
+const FROZEN_XID: u32 = 2;
+/// Tables whose parts a backend remembers; past that it starts over.
+const CACHED_RELATIONS_MAX: usize = 64;
+
+/// Covered by a later part that is settled, or settled without rows: it says nothing any more.
+pub const FLAG_DEAD: u32 = 1;
+
+/// One entry.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartEntry {
+    pub first_row: u64,
+    pub end_row: u64,
+    pub rows: u64,
+    pub next_tombstone: u64,
+    pub sealing: u64,
+    pub block: u32,
+    pub bytes: u32,
+    pub xid: u32,
+    pub flags: u32,
+}
+
+const _: () = assert!(ENTRY_BYTES == 56);
+
+impl PartEntry {
+    fn covers(&self, row: u64) -> bool {
+        self.first_row <= row && row < self.end_row
+    }
+
+    /// Whether a tombstone with this number is from before the rows had their numbers.
+    pub fn outlives(&self, tombstone: u64) -> bool {
+        tombstone < self.next_tombstone
+    }
+}
+
+/// Makes a page an empty page of parts.
+pub fn initialise_page(bytes: &mut [u8]) {
+    put_u32(bytes, AT_MAGIC, MAGIC);
+    put_u32(bytes, AT_NEXT, 0);
+    page::set_lower(bytes, AT_ENTRIES);
+}
+
+/// Entries on a page of parts; `None`: it is another page by now.
+fn try_count(bytes: &[u8]) -> Option<usize> {
+    let lower = page::lower(bytes);
+    let is_sound = get_u32(bytes, AT_MAGIC) == MAGIC && (AT_ENTRIES..=BLCKSZ).contains(&lower);
+    is_sound.then(|| (lower - AT_ENTRIES) / ENTRY_BYTES)
+}
+
+/// Entries on a page of parts.
+pub fn count(bytes: &[u8]) -> usize {
+    try_count(bytes).unwrap_or_else(|| error::corrupt("a page of parts was expected"))
+}
+
+/// One entry of a page of parts.
+pub fn entry(bytes: &[u8], index: usize) -> PartEntry {
+    let at = AT_ENTRIES + index * ENTRY_BYTES;
+    // SAFETY: plain old data of exactly these bytes, read unaligned.
+    unsafe { std::ptr::read_unaligned(bytes[at..at + ENTRY_BYTES].as_ptr().cast::<PartEntry>()) }
+}
+
+/// Overwrites an entry.
+pub fn set_entry(bytes: &mut [u8], index: usize, part: &PartEntry) {
+    let at = AT_ENTRIES + index * ENTRY_BYTES;
+    let place = bytes[at..at + ENTRY_BYTES].as_mut_ptr();
+    // SAFETY: the slice is exactly one entry long; the type has no padding.
+    unsafe { std::ptr::write_unaligned(place.cast::<PartEntry>(), *part) };
+}
+
+/// Whether a page has room for one more.
+pub fn has_room(bytes: &[u8]) -> bool {
+    AT_ENTRIES + (count(bytes) + 1) * ENTRY_BYTES <= BLCKSZ
+}
+
+/// Appends an entry to a page that has room.
+pub fn push(bytes: &mut [u8], part: &PartEntry) {
+    let index = count(bytes);
+    page::set_lower(bytes, AT_ENTRIES + (index + 1) * ENTRY_BYTES);
+    set_entry(bytes, index, part);
+}
+
+/// The next page of the chain.
+pub fn next(bytes: &[u8]) -> Option<u32> {
+    Some(get_u32(bytes, AT_NEXT)).filter(|&next| next != 0)
+}
+
+/// Links the next page of the chain.
+pub fn set_next(bytes: &mut [u8], block: u32) {
+    put_u32(bytes, AT_NEXT, block);
+}
+
+/// Calls `visit` with each page of the chain: its block, and its entries.
+///
+/// # Safety
+/// `relation` is the open lanes table that `meta` was read from.
+pub unsafe fn walk(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    mut visit: impl FnMut(u32, &[PartEntry]),
+) {
+    let mut at = Some(meta.part_head).filter(|&head| head != 0);
+    while let Some(block) = at {
+        // SAFETY: the caller's promise; chain links name existing blocks.
+        let page = unsafe { LockedPage::share(relation, block) };
+        let bytes = page.bytes();
+        let entries: Vec<PartEntry> = (0..count(bytes)).map(|i| entry(bytes, i)).collect();
+        at = next(bytes);
+        drop(page);
+        visit(block, &entries);
+        CHECK_FOR_INTERRUPTS();
+    }
+}
+
+/// Whether a sealed segment belongs to a part that is dead by now, whatever the copy of its entry says.
+///
+/// # Safety
+/// `relation` is the open lanes table that the segment belongs to; the entry came from [`Parts`].
+pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool {
+    // SAFETY: the caller's promise: `extra` is the block of the part's page.
+    let page = unsafe { LockedPage::share(relation, run.extra) };
+    // A page that is no page of parts any more held dead ones only.
+    let Some(count) = try_count(page.bytes()) else {
+        return true;
+    };
+    let sealing = run.place;
+    (0..count)
+        .map(|i| entry(page.bytes(), i))
+        .any(|part| part.sealing as u32 == sealing && part.flags & FLAG_DEAD != 0)
+}
+
+/// A part that no later one covers.
+pub struct LivePart {
+    pub entry: PartEntry,
+    /// The page that its entry is on.
+    page: u32,
+    index: OnceCell<Rc<PartIndex>>,
+}
+
+impl LivePart {
+    /// What its segments are.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that the part belongs to.
+    pub unsafe fn index(&self, relation: pg_sys::Relation) -> &Rc<PartIndex> {
+        self.index.get_or_init(|| {
+            // SAFETY: the caller's promise.
+            Rc::new(unsafe { read_index(relation, &self.entry) })
+        })
+    }
+
+    /// A segment as the run that it is to a scan.
+    fn run(&self, segment: &SealedSegment) -> RunEntry {
+        RunEntry {
+            first_row: segment.first_row,
+            rows: segment.rows,
+            xmin: FROZEN_XID,
+            cmin: 0,
+            flags: FLAG_FROZEN | FLAG_SEALED,
+            block: segment.block,
+            bytes: segment.bytes,
+            place: self.entry.sealing as u32,
+            extra: self.page,
+        }
+    }
+}
+
+/// Reads a part's index. A part without one has no segments.
+///
+/// # Safety
+/// `relation` is the open lanes table that the part belongs to.
+pub unsafe fn read_index(relation: pg_sys::Relation, part: &PartEntry) -> PartIndex {
+    if part.bytes == 0 {
+        return PartIndex::default();
+    }
+    let mut bytes = Vec::with_capacity(part.bytes as usize);
+    // SAFETY: the caller's promise.
+    let read = unsafe {
+        let null = std::ptr::null_mut();
+        data_page::read(relation, part.block, part.bytes as usize, null, &mut bytes)
+    };
+    let index = read.and_then(|()| PartIndex::decode(&bytes).map_err(|e| e.to_string()));
+    match index {
+        Ok(index) => index,
+        Err(failure) => error::corrupt(&format!(
+            "the index of the part at row {}: {failure}",
+            part.first_row
+        )),
+    }
+}
+
+/// The parts of a table that count, as of one generation.
+#[derive(Default)]
+pub struct Parts {
+    generation: u64,
+    /// Ascending by row, without overlap.
+    live: Vec<LivePart>,
+}
+
+thread_local! {
+    static CACHE: RefCell<HashMap<RelationKey, Rc<Parts>>> = RefCell::new(HashMap::new());
+}
+
+impl Parts {
+    /// # Safety
+    /// `relation` is the open lanes table that `meta` was read from.
+    pub unsafe fn of(relation: pg_sys::Relation, meta: &Meta) -> Rc<Parts> {
+        if meta.part_head == 0 {
+            return Rc::default();
+        }
+        // SAFETY: the caller's promise.
+        let key = unsafe { meta.key(relation) };
+        let known = CACHE.with_borrow(|cache| cache.get(&key).cloned());
+        if let Some(parts) = &known
+            && parts.generation == meta.generation
+        {
+            return parts.clone();
+        }
+        let mut parts = Parts {
+            generation: meta.generation,
+            live: Vec::new(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            walk(relation, meta, |page, entries| {
+                for entry in entries.iter().filter(|e| e.flags & FLAG_DEAD == 0) {
+                    parts.add(*entry, page);
+                }
+            });
+        }
+        if let Some(known) = known {
+            parts.keep_indexes(&known);
+        }
+        let parts = Rc::new(parts);
+        CACHE.with_borrow_mut(|cache| {
+            if cache.len() >= CACHED_RELATIONS_MAX && !cache.contains_key(&key) {
+                cache.clear();
+            }
+            cache.insert(key, parts.clone());
+        });
+        parts
+    }
+
+    /// Adds a part that was sealed after all others.
+    fn add(&mut self, entry: PartEntry, page: u32) {
+        self.live.retain(|other| {
+            other.entry.first_row < entry.first_row || entry.end_row < other.entry.end_row
+        });
+        let at = self
+            .live
+            .partition_point(|other| other.entry.first_row < entry.first_row);
+        let part = LivePart {
+            entry,
+            page,
+            index: OnceCell::new(),
+        };
+        self.live.insert(at, part);
+    }
+
+    /// Takes over what was read of the same parts before.
+    fn keep_indexes(&mut self, before: &Parts) {
+        for part in &self.live {
+            let same = before
+                .of_row(part.entry.first_row)
+                .filter(|known| known.sealing == part.entry.sealing);
+            let index = same.and_then(|same| before.live[before.place(same.first_row)].index.get());
+            if let Some(index) = index {
+                let _ = part.index.set(index.clone());
+            }
+        }
+    }
+
+    fn place(&self, row: u64) -> usize {
+        self.live.partition_point(|part| part.entry.end_row <= row)
+    }
+
+    /// The part whose range a row lies in.
+    pub fn of_row(&self, row: u64) -> Option<&PartEntry> {
+        let part = self.live.get(self.place(row))?;
+        part.entry.covers(row).then_some(&part.entry)
+    }
+
+    /// All parts, ascending by row.
+    pub fn live(&self) -> &[LivePart] {
+        &self.live
+    }
+
+    /// What an entry should be once all scans are over that began before those parts of which `is_past` holds.
+    pub fn settle(&self, old: &PartEntry, is_past: impl Fn(u32) -> bool) -> PartEntry {
+        let mut new = *old;
+        if old.flags & FLAG_DEAD != 0 {
+            return new;
+        }
+        let live = self.of_row(old.first_row).unwrap_or(old);
+        if live.xid != 0 && !is_past(live.xid) {
+            return new;
+        }
+        new.xid = 0;
+        // Covered by a later one; or without rows, and nothing that it covers is left.
+        if live.sealing != old.sealing || old.bytes == 0 {
+            new.flags |= FLAG_DEAD;
+        }
+        new
+    }
+
+    /// Appends the segments whose first rows are in `[from, to)`, as runs.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that the parts belong to.
+    pub unsafe fn push_runs(
+        &self,
+        relation: pg_sys::Relation,
+        from: u64,
+        to: u64,
+        runs: &mut Vec<RunEntry>,
+    ) {
+        for part in &self.live[self.place(from)..] {
+            if part.entry.first_row >= to {
+                break;
+            }
+            // SAFETY: the caller's promise.
+            let index = unsafe { part.index(relation) };
+            let first = index.segments.partition_point(|s| s.first_row < from);
+            let within = index.segments[first..].iter();
+            runs.extend(within.take_while(|s| s.first_row < to).map(|s| part.run(s)));
+        }
+    }
+
+    /// The zone of a column of the sealed segment that begins at a row.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that the parts belong to.
+    pub unsafe fn zone(
+        &self,
+        relation: pg_sys::Relation,
+        first_row: u64,
+        column: usize,
+    ) -> Option<Zone> {
+        let part = self.live.get(self.place(first_row))?;
+        // SAFETY: the caller's promise.
+        let index = unsafe { part.index(relation) };
+        let place = index
+            .segments
+            .binary_search_by_key(&first_row, |segment| segment.first_row);
+        index.segments[place.ok()?].zones.get(column).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(first_row: u64, end_row: u64, sealing: u64) -> PartEntry {
+        PartEntry {
+            first_row,
+            end_row,
+            rows: end_row - first_row,
+            next_tombstone: sealing,
+            sealing,
+            block: 0,
+            bytes: 0,
+            xid: 0,
+            flags: 0,
+        }
+    }
+
+    fn ranges(parts: &Parts) -> Vec<(u64, u64, u64)> {
+        let range = |p: &LivePart| (p.entry.first_row, p.entry.end_row, p.entry.sealing);
+        parts.live.iter().map(range).collect()
+    }
+
+    #[test]
+    fn a_later_part_takes_the_place_of_those_within_it() {
+        let mut parts = Parts::default();
+        for (first, end, sealing) in [(100, 200, 1), (0, 100, 2), (300, 400, 3), (0, 200, 4)] {
+            parts.add(part(first, end, sealing), 7);
+        }
+        assert_eq!(ranges(&parts), [(0, 200, 4), (300, 400, 3)]);
+        assert_eq!(parts.of_row(199).map(|p| p.sealing), Some(4));
+        assert_eq!(parts.of_row(200), None);
+        assert_eq!(parts.of_row(300).map(|p| p.sealing), Some(3));
+        assert_eq!(parts.of_row(400), None);
+    }
+
+    #[test]
+    fn what_is_covered_is_dead_once_the_later_part_is_settled() {
+        let mut parts = Parts::default();
+        let (mut early, mut late) = (part(0, 100, 1), part(0, 200, 2));
+        (early.xid, late.xid) = (10, 20);
+        early.bytes = 1;
+        late.bytes = 1;
+        parts.add(early, 7);
+        parts.add(late, 7);
+        assert_eq!(parts.settle(&early, |xid| xid < 20), early);
+        assert_eq!(parts.settle(&late, |xid| xid < 20), late);
+        let settled = parts.settle(&early, |xid| xid < 21);
+        assert_eq!((settled.xid, settled.flags), (0, FLAG_DEAD));
+        let settled = parts.settle(&late, |xid| xid < 21);
+        assert_eq!((settled.xid, settled.flags), (0, 0));
+    }
+
+    #[test]
+    fn a_part_without_rows_is_dead_once_settled() {
+        let mut parts = Parts::default();
+        let mut dropped = part(0, 100, 1);
+        dropped.xid = 10;
+        parts.add(dropped, 7);
+        assert_eq!(parts.settle(&dropped, |_| false), dropped);
+        let settled = parts.settle(&dropped, |_| true);
+        assert_eq!((settled.xid, settled.flags), (0, FLAG_DEAD));
+    }
+
+    #[test]
+    fn tombstones_from_before_the_sealing_are_outlived() {
+        let sealed = part(0, 10, 5);
+        assert!(sealed.outlives(4) && !sealed.outlives(5));
+    }
+
+    #[test]
+    fn entries_are_read_as_they_were_written() {
+        let mut bytes = vec![0; BLCKSZ];
+        initialise_page(&mut bytes);
+        let mut written = 0;
+        while has_room(&bytes) {
+            push(&mut bytes, &part(written, written + 1, written));
+            written += 1;
+        }
+        assert_eq!((count(&bytes), next(&bytes)), (145, None));
+        assert_eq!(entry(&bytes, 144), part(144, 145, 144));
+        set_next(&mut bytes, 9);
+        assert_eq!(next(&bytes), Some(9));
+    }
+}

@@ -1,0 +1,354 @@
+//! Sealing: the rows of a range are sorted, deduplicated if the table says so, and written anew as one part.
+//!
+//! ```text
+//! plan      which range: consecutive runs that everybody sees, or neighbouring parts worth merging   seal_plan.rs
+//! read      the range's rows into columns; those that are deleted for everybody are left out
+//! sort      by the table's order_by, stably; dedup = on keeps the last of equal keys
+//! write     segment by segment, to blocks that nothing names yet; then the index of them
+//! swap      with the row numbers lock, if it can be had, and the tombstones' tail: has a row of the range got a tombstone
+//!           since? If not, one record adds the part and raises generation and sealings
+//! ```
+//!
+//! Before the swap nothing has happened but blocks that the next VACUUM's sweep gives back; after it all has. What every
+//! snapshot sees is the same before and after, so no transaction is needed: rows, their order but for `order_by`, and
+//! which of several equal times was ingested last. Scans that began before go on reading the runs that are covered.
+//!
+//! Memory: the range's columns once, and one segment more; [`Limits`] bounds the range by that.
+
+use lanes_columnar::column::Column;
+use lanes_columnar::encoding::key_starts;
+use lanes_columnar::image;
+use lanes_columnar::limits::{SEGMENT_ROWS, segment_of};
+use lanes_columnar::part::{PartIndex, SealedSegment};
+use lanes_columnar::sort::{same_keys, sort_rows};
+use lanes_columnar::zone_map;
+use pgrx::pg_sys;
+
+use super::load;
+use super::metapage::{self, META_BLOCK, Meta};
+use super::part::{self, PartEntry};
+use super::seal_plan::{self, Limits, Range};
+use super::tombstone::Tail;
+use super::{data_page, extent};
+use crate::error;
+use crate::pg::lock::{RowNumbersLock, SpaceLock};
+use crate::pg::page::{LockedPage, PageChange};
+use crate::pg::ports;
+use crate::pg::shmem::{self, ArenaLocks};
+use crate::table_am::reader::{Content, Reader};
+use crate::table_am::relation::next_row;
+
+/// How a table's rows are to lie.
+#[derive(Default)]
+pub struct Order {
+    /// Places of the key columns among the table's, the first of which counts most.
+    pub keys: Vec<usize>,
+    /// Of rows with equal keys, only the last counts.
+    pub dedup: bool,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sealed {
+    pub parts: u64,
+    pub rows: u64,
+    /// Ranges that had to be left because rows of them were being changed or locked.
+    pub busy: u64,
+}
+
+/// Seals what is to be sealed. The caller is the table's only VACUUM or sealer.
+///
+/// # Safety
+/// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
+pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -> Sealed {
+    let mut sealed = Sealed::default();
+    // SAFETY: the caller's promise.
+    unsafe {
+        loop {
+            let mut reader = Reader::open(relation);
+            let Some(content) = reader.content.take() else {
+                return sealed;
+            };
+            let horizon = seal_plan::horizon(relation);
+            let Some(range) = seal_plan::next(&content, &reader.shape, horizon, limits) else {
+                return sealed;
+            };
+            match seal_range(relation, &reader, &content, &range, order) {
+                Some(rows) => {
+                    sealed.parts += 1;
+                    sealed.rows += rows;
+                }
+                None => {
+                    sealed.busy += 1;
+                    return sealed;
+                }
+            }
+            ports::CHECK_FOR_INTERRUPTS();
+        }
+    }
+}
+
+/// Seals one range; how many rows it has now. `None`: its rows are in use.
+unsafe fn seal_range(
+    relation: pg_sys::Relation,
+    reader: &Reader,
+    content: &Content,
+    range: &Range,
+    order: &Order,
+) -> Option<u64> {
+    // SAFETY: `seal`'s caller promised an open table.
+    unsafe {
+        let null = std::ptr::null_mut();
+        let decoded = load::decode_rows(
+            relation,
+            &reader.shape,
+            &content.runs,
+            range.first_row,
+            range.end_row,
+            null,
+        );
+        debug_assert_eq!(decoded.first_row, range.first_row);
+        let mut rows = range.rows.clone();
+        let keys: Vec<&Column> = order
+            .keys
+            .iter()
+            .map(|&key| &decoded.columns[key])
+            .collect();
+        if !keys.is_empty() {
+            sort_rows(&keys, &mut rows);
+            if order.dedup {
+                keep_last(&keys, &mut rows);
+            }
+        }
+        let space = SpaceLock::share(relation);
+        // The last key is mostly time: a series is what the others have in common.
+        let series = match order.keys.split_last() {
+            Some((_, [])) | None => &[],
+            Some((_, series)) => series,
+        };
+        let segments = write_segments(relation, range, &decoded.columns, &rows, series);
+        drop(decoded);
+        let written = write_index(relation, &PartIndex { segments });
+        let count = rows.len() as u64;
+        let swapped = swap(relation, content, range, count, written);
+        drop(space);
+        swapped.then_some(count)
+    }
+}
+
+/// Of neighbours with the same keys, only the last stays.
+fn keep_last(keys: &[&Column], rows: &mut Vec<u32>) {
+    let mut kept = 0;
+    for place in 0..rows.len() {
+        let last = place + 1 == rows.len() || !same_keys(keys, rows[place], rows[place + 1]);
+        if last {
+            rows[kept] = rows[place];
+            kept += 1;
+        }
+    }
+    rows.truncate(kept);
+}
+
+/// Writes the rows named, in that order, as segments from the range's first row on, cut where the cache's are.
+unsafe fn write_segments(
+    relation: pg_sys::Relation,
+    range: &Range,
+    columns: &[Column],
+    rows: &[u32],
+    series: &[usize],
+) -> Vec<SealedSegment> {
+    let mut segments = Vec::new();
+    let (mut row, mut left) = (range.first_row, rows);
+    while !left.is_empty() {
+        let room = u64::from(SEGMENT_ROWS) - row % u64::from(SEGMENT_ROWS);
+        let (here, rest) = left.split_at((room as usize).min(left.len()));
+        let gathered: Vec<Column> = columns.iter().map(|c| c.gather(here)).collect();
+        let zones = gathered.iter().map(|column| {
+            // SAFETY: the column is alive and unchanged, and has these rows.
+            let zone = unsafe { zone_map::compute(&column.lane(), column.kind(), 0..here.len()) };
+            zone_map::Zone {
+                exact: false,
+                ..zone
+            }
+        });
+        let zones = zones.collect();
+        let series: Vec<&Column> = series.iter().map(|&key| &gathered[key]).collect();
+        let (starts, mut image) = (key_starts(&series), Vec::new());
+        if let Err(failure) = image::encode_sealed(&gathered, here.len(), &starts, &mut image) {
+            error::too_large(
+                &format!("the rows do not fit into one segment: {failure}"),
+                "Set lanes.seal_memory lower, so that fewer rows are sealed together.",
+            );
+        }
+        segments.push(SealedSegment {
+            first_row: row,
+            rows: here.len() as u32,
+            // SAFETY: `seal`'s caller promised an open table; the space lock is held.
+            block: unsafe { write_bytes(relation, &image) },
+            bytes: image.len() as u32,
+            zones,
+        });
+        row += here.len() as u64;
+        left = rest;
+        ports::CHECK_FOR_INTERRUPTS();
+    }
+    segments
+}
+
+/// Where a part's index lies; (0, 0) for a part without rows.
+unsafe fn write_index(relation: pg_sys::Relation, index: &PartIndex) -> (u32, u32) {
+    if index.segments.is_empty() {
+        return (0, 0);
+    }
+    let bytes = index.encode();
+    // SAFETY: `seal`'s caller promised an open table; the space lock is held.
+    (unsafe { write_bytes(relation, &bytes) }, bytes.len() as u32)
+}
+
+unsafe fn write_bytes(relation: pg_sys::Relation, bytes: &[u8]) -> u32 {
+    // SAFETY: `seal`'s caller promised an open table; the space lock is held.
+    unsafe {
+        let blocks = extent::allocate(relation, data_page::blocks_for(bytes.len()));
+        data_page::write(relation, blocks, bytes);
+        blocks.first
+    }
+}
+
+/// Drops all rows of a range for everybody who begins to read from now on. False: rows of it are in use.
+///
+/// # Safety
+/// As for [`seal`]; the range is made of whole parts or runs.
+pub unsafe fn drop_range(relation: pg_sys::Relation, content: &Content, range: &Range) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { swap(relation, content, range, 0, (0, 0)) }
+}
+
+/// Tries to get the row numbers lock so often, a hundredth of a second apart.
+const SWAP_ATTEMPTS: usize = 20;
+
+/// Makes the part count. False: rows of its range are in use.
+unsafe fn swap(
+    relation: pg_sys::Relation,
+    content: &Content,
+    range: &Range,
+    rows: u64,
+    (block, bytes): (u32, u32),
+) -> bool {
+    // SAFETY: `seal`'s caller promised an open table and to be its only sealer.
+    unsafe {
+        let is_private = ports::RelationUsesLocalBuffers(relation);
+        let mut numbers = None;
+        for attempt in 0..SWAP_ATTEMPTS {
+            if is_private || numbers.is_some() {
+                break;
+            }
+            if attempt > 0 {
+                pg_sys::pg_usleep(10_000);
+                ports::CHECK_FOR_INTERRUPTS();
+            }
+            numbers = RowNumbersLock::try_exclusive(relation);
+        }
+        if numbers.is_none() && !is_private {
+            return false;
+        }
+        let meta = &content.meta;
+        let before = seal_plan::tombstones_within(&content.tombstones.borrow(), range);
+        let tombstones = Tail::lock(relation, meta);
+        content
+            .tombstones
+            .borrow_mut()
+            .read_on(relation, meta, Some(&tombstones));
+        if seal_plan::tombstones_within(&content.tombstones.borrow(), range) != before {
+            return false;
+        }
+        let mut entry = PartEntry {
+            first_row: range.first_row,
+            end_row: range.end_row,
+            rows,
+            next_tombstone: tombstones.next_number(),
+            sealing: 0,
+            block,
+            bytes,
+            xid: 0,
+            flags: 0,
+        };
+        let generation = add_part(relation, meta, &mut entry);
+        drop(tombstones);
+        if let Some(earlier) = content.runs.cached() {
+            hand_over(relation, earlier, meta.generation, generation, Some(range));
+        }
+        true
+    }
+}
+
+/// Adds the entry to the chain of parts and raises the generation, in one record; the new generation.
+unsafe fn add_part(relation: pg_sys::Relation, meta: &Meta, entry: &mut PartEntry) -> u64 {
+    // SAFETY: `seal`'s caller promised an open table and to be its only sealer, so the chain does not change. Lock order:
+    // tail of parts, then metapage.
+    unsafe {
+        let tail = (meta.part_tail != 0).then(|| LockedPage::exclusive(relation, meta.part_tail));
+        let fresh = match &tail {
+            Some(tail) if part::has_room(tail.bytes()) => None,
+            _ => {
+                let block = extent::allocate(relation, 1).first;
+                Some(LockedPage::zeroed(relation, block))
+            }
+        };
+        let meta_page = LockedPage::exclusive(relation, META_BLOCK);
+        // Read while the old state still stands: whoever began to read it has a snapshot no younger than this.
+        entry.xid = pg_sys::ReadNextFullTransactionId().value as u32;
+        let mut change = PageChange::begin(relation);
+        let bytes = change.edit(&meta_page);
+        let generation = metapage::raise_generation(bytes);
+        entry.sealing = metapage::count_sealing(bytes);
+        if let Some(fresh) = &fresh {
+            metapage::set_part_tail(bytes, fresh.block());
+            if tail.is_none() {
+                metapage::set_part_head(bytes, fresh.block());
+            }
+            let bytes = change.create(fresh);
+            part::initialise_page(bytes);
+            part::push(bytes, entry);
+            if let Some(tail) = &tail {
+                part::set_next(change.edit(tail), fresh.block());
+            }
+        } else if let Some(tail) = &tail {
+            part::push(change.edit(tail), entry);
+        }
+        change.finish();
+        generation
+    }
+}
+
+/// Tells the arena of a new generation, which keeps all segments but those of the range that was sealed.
+///
+/// # Safety
+/// `relation` is the open lanes table that `earlier` caches.
+pub unsafe fn hand_over(
+    relation: pg_sys::Relation,
+    earlier: &lanes_columnar::Relation<ArenaLocks>,
+    from: u64,
+    generation: u64,
+    sealed: Option<&Range>,
+) {
+    let Some(arena) = shmem::arena() else {
+        return;
+    };
+    if earlier.generation() != from {
+        return;
+    }
+    let Some(later) = arena.open(earlier.key(), generation) else {
+        return;
+    };
+    // SAFETY: the caller's promise.
+    let Some(last_row) = unsafe { next_row(relation) }.checked_sub(1) else {
+        return;
+    };
+    let covered = sealed.map(|range| segment_of(range.first_row)..=segment_of(range.end_row - 1));
+    let is_kept = |segment: &u32| {
+        covered
+            .as_ref()
+            .is_none_or(|covered| !covered.contains(segment))
+    };
+    later.adopt_segments(earlier, (0..=segment_of(last_row)).filter(is_kept));
+}

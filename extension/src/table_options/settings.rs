@@ -1,0 +1,156 @@
+//! What the storage parameters mean.
+//!
+//! | name | value | meaning |
+//! |---|---|---|
+//! | `order_by` | column names | by which sealed rows are sorted, the first counts most |
+//! | `dedup` | bool | of rows with equal `order_by` columns, none of them NULL, sealing keeps the last |
+//! | `retain` | interval | sealed rows whose newest time is older are dropped, segment by segment |
+
+use std::ffi::{CStr, CString};
+
+use pgrx::datum::Interval;
+use pgrx::{PgSqlErrorCode, pg_sys};
+
+use crate::error;
+use crate::pg::{names, ports};
+
+pub const ORDER_BY: &CStr = c"order_by";
+pub const DEDUP: &CStr = c"dedup";
+pub const RETAIN: &CStr = c"retain";
+/// All of them.
+pub const NAMES: [&CStr; 3] = [ORDER_BY, DEDUP, RETAIN];
+
+const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
+
+/// A table's parameters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    order_by: Vec<String>,
+    pub dedup: bool,
+    /// Microseconds.
+    pub retain: Option<i64>,
+}
+
+impl Settings {
+    /// Reads them, and raises an ERROR for a value that is none.
+    ///
+    /// # Safety
+    /// `parameters` is a live list of `DefElem`s of ours.
+    pub unsafe fn read(parameters: *mut pg_sys::List) -> Settings {
+        let mut settings = Settings::default();
+        // SAFETY: the caller's promise.
+        unsafe {
+            for i in 0..ports::list_length(parameters) {
+                let element: *mut pg_sys::DefElem = ports::list_nth(parameters, i);
+                let name = CStr::from_ptr((*element).defname);
+                if name == ORDER_BY {
+                    settings.order_by = order_by_columns(&text(element));
+                } else if name == DEDUP {
+                    settings.dedup = pg_sys::defGetBoolean(element);
+                } else if name == RETAIN {
+                    settings.retain = Some(age(&text(element)));
+                }
+            }
+        }
+        settings
+    }
+
+    /// Checks them against the table's columns.
+    pub fn check(&self, relation: pg_sys::Oid) {
+        for (place, name) in self.order_by.iter().enumerate() {
+            if column(relation, name).is_none() {
+                error::raise(
+                    PgSqlErrorCode::ERRCODE_UNDEFINED_COLUMN,
+                    format!("column \"{name}\" named in order_by does not exist"),
+                    "order_by takes the table's column names, separated by commas: order_by = 'series, ts'.",
+                );
+            }
+            if self.order_by[..place].contains(name) {
+                error::raise(
+                    PgSqlErrorCode::ERRCODE_DUPLICATE_COLUMN,
+                    format!("column \"{name}\" appears twice in order_by"),
+                    "Name each column once.",
+                );
+            }
+        }
+    }
+
+    /// Places of the columns of `order_by` among the table's; `None`: one of them is gone.
+    pub fn keys(&self, relation: pg_sys::Oid) -> Option<Vec<usize>> {
+        self.order_by
+            .iter()
+            .map(|name| column(relation, name))
+            .collect()
+    }
+}
+
+/// The place of a column among the table's.
+fn column(relation: pg_sys::Oid, name: &str) -> Option<usize> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: a syscache look-up.
+    let number = unsafe { pg_sys::get_attnum(relation, name.as_ptr()) };
+    usize::try_from(number).ok()?.checked_sub(1)
+}
+
+/// # Safety
+/// `element` is live.
+unsafe fn text(element: *mut pg_sys::DefElem) -> String {
+    // SAFETY: the caller's promise; the value is a live C string.
+    unsafe { names::text(pg_sys::defGetString(element)) }.unwrap_or_default()
+}
+
+/// An interval in microseconds, as a positive age; a month has 30 days.
+fn age(value: &str) -> i64 {
+    let micros = CString::new(value).ok().and_then(|value| {
+        // SAFETY: the input function of the type takes text, an oid that it ignores, and a type modifier.
+        let interval: Interval = unsafe {
+            pgrx::direct_function_call(
+                pg_sys::interval_in,
+                &[
+                    Some(value.as_ptr().into()),
+                    Some(pg_sys::InvalidOid.into()),
+                    Some((-1_i32).into()),
+                ],
+            )
+        }?;
+        let days = i64::from(interval.months()) * 30 + i64::from(interval.days());
+        days.checked_mul(MICROSECONDS_A_DAY)?
+            .checked_add(interval.micros())
+    });
+    match micros.filter(|&micros| micros > 0) {
+        Some(micros) => micros,
+        None => error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("\"{value}\" is no age that rows may reach"),
+            "Give a positive interval: retain = '30 days'.",
+        ),
+    }
+}
+
+/// The column names of an `order_by` value, folded and unquoted as SQL identifiers are.
+fn order_by_columns(value: &str) -> Vec<String> {
+    value
+        .split(',')
+        .map(|part| {
+            let part = part.trim();
+            match part
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'))
+            {
+                Some(quoted) => quoted.replace("\"\"", "\""),
+                None => part.to_lowercase(),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order_by_columns;
+
+    #[test]
+    fn order_by_follows_identifier_rules() {
+        assert_eq!(order_by_columns("Series , ts"), ["series", "ts"]);
+        assert_eq!(order_by_columns("\"Ts\"\"x\",a"), ["Ts\"x", "a"]);
+    }
+}

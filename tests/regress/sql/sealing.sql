@@ -1,0 +1,138 @@
+-- Sealing: sorted, deduplicated parts take the place of runs; what anybody sees stays the same.
+CREATE TABLE sealed (series int, ts timestamptz, v float8, txt text) USING lanes
+    WITH (order_by = 'series, ts', autovacuum_enabled = off);
+INSERT INTO sealed
+    SELECT g % 50, '2026-01-01 00:00+00'::timestamptz + (g / 50) * interval '10 s', (g % 97) / 4.0, 'x' || g % 7
+    FROM generate_series(0, 99999) g;
+INSERT INTO sealed VALUES (NULL, NULL, 'NaN', NULL), (1, '-infinity', '-0', ''), (1, 'infinity', 'Infinity', repeat('y', 300));
+CREATE TEMP TABLE expected AS SELECT * FROM sealed;
+CREATE FUNCTION differences() RETURNS bigint LANGUAGE sql AS $$
+    SELECT count(*) FROM ((SELECT * FROM sealed EXCEPT ALL SELECT * FROM expected)
+                          UNION ALL (SELECT * FROM expected EXCEPT ALL SELECT * FROM sealed)) d
+$$;
+
+SELECT lanes.seal('sealed');
+SELECT DISTINCT state FROM lanes.segments('sealed');
+SELECT differences();
+-- There is nothing left to do.
+SELECT lanes.seal('sealed');
+-- Rows lie in the order asked for, NULLs last.
+SELECT count(*) FROM (SELECT series, ts, lag(series) OVER (ORDER BY ctid) AS s, lag(ts) OVER (ORDER BY ctid) AS t FROM sealed) r
+    WHERE (s, t) > (series, ts);
+SELECT series, ts, v, txt FROM sealed ORDER BY ctid DESC LIMIT 1;
+-- They take a small part of what they took.
+SELECT sum(bytes_stored) < 100000 * 3 AS is_small FROM lanes.segments('sealed');
+
+-- New rows, changed rows and deleted rows beside sealed ones.
+INSERT INTO sealed SELECT 99, now(), 1, 'new' FROM generate_series(1, 10);
+INSERT INTO expected SELECT * FROM sealed WHERE series = 99;
+DELETE FROM sealed WHERE series = 5;
+DELETE FROM expected WHERE series = 5;
+UPDATE sealed SET v = -1, txt = NULL WHERE series = 6 AND ts < '2026-01-01 01:00+00';
+UPDATE expected SET v = -1, txt = NULL WHERE series = 6 AND ts < '2026-01-01 01:00+00';
+SELECT differences();
+SELECT lanes.seal('sealed') > 0;
+SELECT differences();
+-- Row numbers are other ones now: what was deleted before is not deleted again.
+VACUUM sealed;
+SELECT differences();
+SELECT count(*) FROM sealed WHERE series = 5;
+DELETE FROM sealed WHERE series = 7;
+DELETE FROM expected WHERE series = 7;
+SELECT differences();
+VACUUM sealed;
+SELECT differences();
+
+-- Segments that their parts' indexes rule out are not read.
+CREATE FUNCTION scanned(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line ~ 'Segments' THEN RETURN NEXT trim(line); END IF;
+    END LOOP;
+END $$;
+SELECT lanes.seal('sealed') > 0;
+SELECT scanned('SELECT count(*) FROM sealed WHERE series = 3');
+SELECT scanned('SELECT count(*) FROM sealed WHERE series = 1000');
+SELECT count(*) FROM sealed WHERE series = 3;
+
+-- Inside a transaction that changed rows, nothing of them is sealed; nor is what a snapshot may not see yet.
+BEGIN;
+UPDATE sealed SET v = 0 WHERE series = 8;
+SELECT lanes.seal('sealed');
+ROLLBACK;
+SELECT differences();
+BEGIN;
+INSERT INTO sealed VALUES (200, now(), 2, 'mine');
+SELECT lanes.seal('sealed');
+ROLLBACK;
+SELECT differences();
+
+-- A cursor goes on over what it began with; rows that it names are refused after a sealing.
+INSERT INTO sealed SELECT 300, '2026-03-01'::timestamptz + g * interval '-1 s', g, 'c' FROM generate_series(1, 5) g;
+INSERT INTO expected SELECT * FROM sealed WHERE series = 300;
+VACUUM sealed;
+BEGIN;
+DECLARE c CURSOR FOR SELECT v FROM sealed WHERE series = 300;
+FETCH 2 FROM c;
+SELECT lanes.seal('sealed') > 0;
+FETCH 1 FROM c;
+SELECT v FROM sealed WHERE series = 300;
+SAVEPOINT s;
+DELETE FROM sealed WHERE CURRENT OF c;
+ROLLBACK TO s;
+FETCH ALL FROM c;
+CLOSE c;
+DELETE FROM sealed WHERE series = 300 AND v = 2;
+ROLLBACK;
+SELECT differences();
+
+-- dedup keeps the last of equal keys, and never makes one of NULLs.
+CREATE TABLE once (k int, ts timestamp, v int) USING lanes WITH (order_by = 'k, ts', dedup = on, autovacuum_enabled = off);
+INSERT INTO once VALUES (1, '2026-01-01', 1), (2, '2026-01-01', 2), (1, '2026-01-01', 3), (NULL, NULL, 4), (NULL, NULL, 5);
+INSERT INTO once VALUES (1, '2026-01-01', 6), (2, '2026-01-02', 7);
+SELECT lanes.seal('once');
+SELECT * FROM once ORDER BY v;
+INSERT INTO once VALUES (2, '2026-01-01', 8);
+SELECT lanes.seal('once');
+SELECT * FROM once ORDER BY v;
+
+-- retain drops sealed rows when all of their part are older.
+CREATE TABLE recent (ts timestamptz, v int) USING lanes WITH (retain = '1 day', autovacuum_enabled = off);
+INSERT INTO recent SELECT now() - interval '2 days', g FROM generate_series(1, 1000) g;
+SELECT lanes.seal('recent');
+INSERT INTO recent SELECT now(), g FROM generate_series(1, 10) g;
+VACUUM recent;
+SELECT count(*), max(v) FROM recent;
+ALTER TABLE recent RESET (retain);
+SELECT reloptions FROM pg_class WHERE relname = 'recent';
+
+-- Settings that mean nothing.
+CREATE TABLE bad (ts timestamptz) USING lanes WITH (retain = '-1 day');
+CREATE TABLE bad (ts timestamptz) USING lanes WITH (retain = 'soon');
+CREATE TABLE bad (ts timestamptz) USING lanes WITH (dedup = maybe);
+-- Who may seal, and what.
+CREATE TABLE heap_table (a int) USING heap;
+SELECT lanes.seal('heap_table');
+CREATE ROLE regress_lanes_sealer;
+SET ROLE regress_lanes_sealer;
+SELECT lanes.seal('sealed');
+RESET ROLE;
+DROP ROLE regress_lanes_sealer;
+
+-- Columns added and dropped since; a rewrite; temporary tables.
+ALTER TABLE once ADD COLUMN added int DEFAULT 42, DROP COLUMN v;
+SELECT * FROM once ORDER BY k, ts;
+INSERT INTO once VALUES (3, '2026-01-03', 43);
+SELECT lanes.seal('once');
+SELECT * FROM once ORDER BY k, ts;
+VACUUM FULL once;
+SELECT * FROM once ORDER BY k, ts;
+CREATE TEMP TABLE passing (k int, v text) USING lanes WITH (order_by = 'k');
+INSERT INTO passing SELECT 100 - g, g::text FROM generate_series(1, 100) g;
+SELECT lanes.seal('pg_temp.passing');
+SELECT min(k), max(k), count(DISTINCT v) FROM passing;
+SELECT k FROM passing LIMIT 2;
+
+DROP TABLE sealed, once, recent, heap_table, passing;
+DROP FUNCTION differences(), scanned(text);
