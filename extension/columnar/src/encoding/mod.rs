@@ -20,7 +20,7 @@
 //!
 //! The cast, in the order in which data flows:
 //! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power of ten.
-//! - `pattern`: where keys start, and which sequences of numbers come again.
+//! - `starts`: where keys start. `pattern`: which sequences of numbers come again.
 //! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`: numbers to the smallest block.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`: what is known without decoding.
@@ -46,6 +46,7 @@ mod kernel;
 mod lane;
 mod pattern;
 mod runs;
+mod starts;
 #[cfg(test)]
 mod tests;
 mod vector;
@@ -55,8 +56,8 @@ mod words;
 pub use encode::encode_lane;
 pub use items::ItemList;
 pub use lane::EncodedLane;
-pub use pattern::key_starts;
 pub use runs::{Constant, Runs};
+pub use starts::key_starts;
 pub use vector::DecodedVector;
 
 /// Rows that one encoded lane may hold.

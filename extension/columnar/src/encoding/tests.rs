@@ -221,4 +221,25 @@ fn keys_start_where_any_column_changes() {
     assert_eq!(key_starts(&[&left]), [3]);
     assert_eq!(key_starts(&[&left, &right]), [2, 3, 5]);
     assert_eq!(key_starts(&[]), []);
+    let nulls = build(
+        LONG,
+        &[None, None, Some(vec![0; 8]), Some(vec![0; 8]), None],
+    );
+    assert_eq!(key_starts(&[&nulls]), [2, 4]);
+    let mut hidden = Column::new(LONG);
+    hidden.extend_fixed(
+        &[1, 2, 3, 3_i64].map(i64::to_ne_bytes).concat(),
+        Some(&[0b1100]),
+        4,
+    );
+    assert_eq!(key_starts(&[&hidden]), [2]);
+    for dictionary in [false, true] {
+        let kind = LaneKind::Varlena {
+            dictionary,
+            packed: true,
+        };
+        let item = |item: &str| Some(item.as_bytes().to_vec());
+        let items = build(kind, &[item("a"), item("a"), item("ab"), item("b")]);
+        assert_eq!(key_starts(&[&items]), [2, 3]);
+    }
 }
