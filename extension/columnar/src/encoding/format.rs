@@ -231,6 +231,7 @@ impl Header {
             });
         }
         if header.patterns > header.rows
+            || header.items > header.rows
             || header.rows as usize > super::LANE_ROWS_MAX
             || header.payload_at() + SLACK_BYTES > lane.len()
         {

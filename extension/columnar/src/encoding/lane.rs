@@ -12,6 +12,7 @@ use super::format::{
 use super::items::ItemList;
 use super::kernel;
 use super::vector::DecodedVector;
+use crate::bits::{self, Bitmap};
 use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::items::Items;
@@ -207,24 +208,40 @@ impl<'a> EncodedLane<'a> {
                 found: self.header.class.name(),
             });
         }
-        let items = self.dictionary();
-        let items = items.as_ref().map(|items| items.iter().collect::<Vec<_>>());
-        let rows_before = into.rows();
         let mut vector = DecodedVector::new();
-        let mut first = rows.start;
-        while first < rows.end {
-            let index = first / VECTOR_ROWS;
-            let end = ((index + 1) * VECTOR_ROWS).min(rows.end);
+        if self.header.class == Class::Dictionary && self.kind != LaneKind::Absent {
+            return self.decode_codes(rows, &mut vector, into);
+        }
+        for (index, part) in parts(rows) {
             self.decode_vector(index, &mut vector);
-            let part = first - index * VECTOR_ROWS..end - index * VECTOR_ROWS;
-            let appended = vector.append(part, items.as_deref().unwrap_or_default(), into);
-            if let Err(error) = appended {
-                into.truncate(rows_before);
-                return Err(error);
-            }
-            first = end;
+            vector.append(part, into);
         }
         Ok(())
+    }
+
+    /// Appends items by their codes, all at once: then each is looked for in the column only once.
+    fn decode_codes(
+        &self,
+        rows: Range<usize>,
+        vector: &mut DecodedVector,
+        into: &mut Column,
+    ) -> Result<()> {
+        let count = rows.len();
+        let (mut codes, mut validity) = (Vec::with_capacity(count), Bitmap::new());
+        for (index, part) in parts(rows) {
+            self.decode_vector(index, vector);
+            match vector.codes().get(part.clone()) {
+                Some(part) => codes.extend_from_slice(part),
+                None => codes.resize(codes.len() + part.len(), 0),
+            }
+            vector.append_validity(part, &mut validity);
+        }
+        let mut items = Vec::new();
+        let mut reader = self.section(self.header.sections() - 1)?;
+        let item_count = self.header.items as usize;
+        each_item(&mut reader, item_count, |item| items.push(item))?;
+        let has_nulls = bits::count_ones(validity.words(), 0, count) < count;
+        into.extend_codes(&codes, &items, has_nulls.then(|| validity.words()))
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -266,6 +283,16 @@ impl<'a> EncodedLane<'a> {
         }
         Ok((reader, some_nulls))
     }
+}
+
+/// The vectors that have some of these rows, and which rows of each.
+fn parts(rows: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let vectors = rows.start / VECTOR_ROWS..rows.end.div_ceil(VECTOR_ROWS);
+    vectors.map(move |index| {
+        let first = index * VECTOR_ROWS;
+        let end = rows.end.min(first + VECTOR_ROWS);
+        (index, rows.start.max(first) - first..end - first)
+    })
 }
 
 /// Words of a bitmap over one vector.

@@ -169,6 +169,26 @@ fn items_that_rows_share_are_stored_once() {
 }
 
 #[test]
+fn codes_decode_across_vectors_with_and_without_nulls() {
+    let kind = LaneKind::Varlena {
+        dictionary: true,
+        packed: true,
+    };
+    let rows = 3 * VECTOR_ROWS + 5;
+    let mut values: Vec<Value> = (0..rows)
+        .map(|row| Some(format!("item {}", row % 700).into_bytes()))
+        .collect();
+    assert_identity(kind, &values, &[]);
+    // A vector of NULLs, and some NULLs in the next.
+    values[VECTOR_ROWS..2 * VECTOR_ROWS + 3].fill(None);
+    assert_identity(kind, &values, &[]);
+    let bytes = assert_identity(kind, &vec![Some(b"one".to_vec()); rows], &[]);
+    let lane = EncodedLane::open(&bytes, kind).unwrap();
+    assert_eq!(lane.constant(1), Some(Constant::Code(0)));
+    assert_eq!(lane.dictionary().unwrap().item(0), b"one");
+}
+
+#[test]
 fn keys_start_where_any_column_changes() {
     let longs = |numbers: &[i64]| {
         let value = |number: &i64| Some(number.to_ne_bytes().to_vec());

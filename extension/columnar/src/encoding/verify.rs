@@ -42,9 +42,6 @@ impl EncodedLane<'_> {
         if self.header.class == Class::Dictionary {
             let mut reader = self.section(self.header.sections() - 1)?;
             let count = self.header.items as usize;
-            if count > self.rows() {
-                return malformed("more items than rows");
-            }
             each_item(&mut reader, count, |_| ())?;
         }
         let mut decoded = DecodedVector::new();
