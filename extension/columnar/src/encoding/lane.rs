@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use super::block::{Block, Form, Shape};
-use super::blocks::{Blocks, each_item};
+use super::blocks::Blocks;
 use super::bytes::{Reader, malformed};
 use super::format::{
     ALL_FALSE, ALL_NULLS, ALL_TRUE, CHECKED_AT, CHECKSUM_AT, Class, Header, NO_NULLS, ONE_VALUE,
     SOME_NULLS, checksum, section,
 };
+use super::item_bytes::each_item;
 use super::items::ItemList;
 use super::kernel;
 use super::vector::DecodedVector;
@@ -102,7 +103,16 @@ impl<'a> EncodedLane<'a> {
         // Verified when opened.
         let _ = section.and_then(|mut reader| {
             let count = self.header.items as usize;
-            each_item(&mut reader, count, |item| items.push(item))
+            let mut room = Vec::new();
+            each_item(
+                &mut reader,
+                count,
+                self.header.is_marked,
+                &mut room,
+                |item| {
+                    items.push(item);
+                },
+            )
         });
         Some(ItemList::new(items))
     }
@@ -145,7 +155,12 @@ impl<'a> EncodedLane<'a> {
                 self.decode_numbers(Blocks::new(reader, rows, self.shape()), out)?;
                 out.narrow();
             }
-            Class::Items => each_item(&mut reader, rows, |item| out.push_item(item))?,
+            Class::Items => {
+                let (items, room) = out.items();
+                each_item(&mut reader, rows, self.header.is_marked, room, |item| {
+                    items.push(item);
+                })?;
+            }
         }
         Ok(())
     }
@@ -239,7 +254,14 @@ impl<'a> EncodedLane<'a> {
         let mut items = Vec::new();
         let mut reader = self.section(self.header.sections() - 1)?;
         let item_count = self.header.items as usize;
-        each_item(&mut reader, item_count, |item| items.push(item))?;
+        let mut room = Vec::new();
+        each_item(
+            &mut reader,
+            item_count,
+            self.header.is_marked,
+            &mut room,
+            |item| items.push(item),
+        )?;
         let has_nulls = bits::count_ones(validity.words(), 0, count) < count;
         into.extend_codes(&codes, &items, has_nulls.then(|| validity.words()))
     }

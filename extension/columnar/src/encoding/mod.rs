@@ -25,7 +25,7 @@
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`: what is known without decoding.
 //! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
-//! - `items`: a lane's dictionary. `vector`: what a vector is decoded into.
+//! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `vector`: what a vector is decoded into.
 //!
 //! # Invariants
 //! Decoding gives the bits that were encoded: NaNs with their payload, zeros with their sign. Only what lies under a NULL may
@@ -40,6 +40,7 @@ mod decimal;
 mod encode;
 mod format;
 mod integers;
+mod item_bytes;
 mod items;
 mod kernel;
 mod lane;

@@ -169,6 +169,28 @@ fn items_that_rows_share_are_stored_once() {
 }
 
 #[test]
+fn text_that_repeats_itself_is_compressed() {
+    let kind = LaneKind::Varlena {
+        dictionary: false,
+        packed: false,
+    };
+    let line = |row: usize| {
+        format!(
+            "GET /api/v1/query?id={} HTTP/1.1 200 {} bytes",
+            row * 7919 % 10_007,
+            row % 97
+        )
+    };
+    let rows = if cfg!(miri) { 50 } else { 5_000 };
+    let values: Vec<Value> = (0..rows).map(|row| Some(line(row).into_bytes())).collect();
+    let plain: usize = values.iter().flatten().map(Vec::len).sum();
+    let bytes = assert_identity(kind, &values, &[]);
+    assert!(bytes.len() < plain / 2, "{} of {plain}", bytes.len());
+    let lane = EncodedLane::open(&bytes, kind).unwrap();
+    assert_eq!(lane.encodings()[0].0, "compressed");
+}
+
+#[test]
 fn codes_decode_across_vectors_with_and_without_nulls() {
     let kind = LaneKind::Varlena {
         dictionary: true,

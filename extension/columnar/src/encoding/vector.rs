@@ -32,6 +32,7 @@ pub struct DecodedVector {
     /// Values of other widths.
     values: Buffer<u8>,
     items: Items,
+    room: Vec<u8>,
 }
 
 /// Where the numbers of all rows are to be put.
@@ -74,6 +75,7 @@ impl DecodedVector {
             },
             values: Buffer::new(),
             items: Items::new(false),
+            room: Vec::new(),
         }
     }
 
@@ -178,8 +180,9 @@ impl DecodedVector {
         }
     }
 
-    pub(super) fn push_item(&mut self, item: &[u8]) {
-        self.items.push(item);
+    /// Where items are to be put, and room for their bytes on the way.
+    pub(super) fn items(&mut self) -> (&mut Items, &mut Vec<u8>) {
+        (&mut self.items, &mut self.room)
     }
 
     pub(super) fn repeat_value(&mut self, value: &[u8]) {
