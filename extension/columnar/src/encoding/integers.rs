@@ -64,8 +64,41 @@ pub(super) struct Differences {
     changes: Vec<i64>,
 }
 
-/// Appends the block of these numbers, at least one.
+/// Appends the block of these numbers, at least one. Compiled twice: counting leading zeros and comparing numbers of 64 bits take
+/// one instruction each since AVX2.
 pub(super) fn write_block(
+    numbers: &[i64],
+    outliers: &Outliers,
+    start: Start,
+    differences: &mut Differences,
+    out: &mut Vec<u8>,
+) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+        fn with_avx2(
+            numbers: &[i64],
+            outliers: &Outliers,
+            start: Start,
+            differences: &mut Differences,
+            out: &mut Vec<u8>,
+        ) {
+            write_block_anywhere(numbers, outliers, start, differences, out);
+        }
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+        {
+            // SAFETY: the processor has just been asked.
+            return unsafe { with_avx2(numbers, outliers, start, differences, out) };
+        }
+    }
+    write_block_anywhere(numbers, outliers, start, differences, out);
+}
+
+#[inline(always)]
+fn write_block_anywhere(
     numbers: &[i64],
     outliers: &Outliers,
     start: Start,
@@ -112,6 +145,7 @@ pub(super) fn write_block(
     }
 }
 
+#[inline(always)]
 fn fill_deltas(numbers: &[i64], deltas: &mut Vec<i64>) {
     deltas.clear();
     deltas.extend(numbers.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])));
@@ -128,6 +162,7 @@ struct Plan {
 }
 
 impl Plan {
+    #[inline(always)]
     fn of(residuals: &[i64]) -> Plan {
         let Some((&first, rest)) = residuals.split_first() else {
             return Plan::new(residuals, 0, 0, 1);
@@ -145,6 +180,7 @@ impl Plan {
     }
 
     /// Takes a narrower window with patches if that saves bytes and may make fewer than `best`; answers the bytes it then takes.
+    #[inline(always)]
     fn patch(&mut self, residuals: &[i64], best: usize) -> usize {
         let before = Plan::new(residuals, self.base, self.base, self.factor).bytes;
         let first = self
@@ -160,6 +196,7 @@ impl Plan {
     }
 
     /// For residuals from `least` to `greatest` without patches.
+    #[inline(always)]
     fn new(residuals: &[i64], least: i64, greatest: i64, factor: u64) -> Plan {
         let width = 64 - (greatest.abs_diff(least) / factor).leading_zeros();
         let extras = if factor == 1 {
@@ -177,6 +214,7 @@ impl Plan {
     }
 
     /// A narrower window with patches, if that saves bytes.
+    #[inline(always)]
     fn with_patches(residuals: &[i64], factor: u64, bytes_max: usize) -> Option<Plan> {
         /// Below this there is nothing to gain.
         const WORTH_BYTES: usize = 12;
@@ -233,11 +271,13 @@ impl Plan {
         (plan.bytes < bytes_max).then_some(plan)
     }
 
+    #[inline(always)]
     fn is_constant(&self) -> bool {
         self.width == 0 && !self.has_patches
     }
 
     /// Appends base, head, bits and exceptions.
+    #[inline(always)]
     fn write(&self, residuals: &[i64], outliers: &Outliers, out: &mut Vec<u8>) {
         write_signed(self.base, out);
         let mut head = Head {
@@ -321,6 +361,7 @@ pub(super) fn write_outliers(outliers: &Outliers, out: &mut Vec<u8>) {
 }
 
 /// The greatest common divisor of all distances from the first; at least 1.
+#[inline(always)]
 fn common_factor(residuals: &[i64]) -> u64 {
     let Some((&first, rest)) = residuals.split_first() else {
         return 1;
@@ -351,6 +392,7 @@ pub(super) struct Sample {
     count: usize,
 }
 
+#[inline(always)]
 pub(super) fn sample(numbers: &[i64]) -> Sample {
     let mut sample = Sample {
         numbers: [0; SAMPLE],
@@ -365,11 +407,13 @@ pub(super) fn sample(numbers: &[i64]) -> Sample {
 }
 
 impl Sample {
+    #[inline(always)]
     fn median(&self) -> i64 {
         self.numbers[self.count / 2]
     }
 
     /// Bits that most of the numbers need at least above the least of them.
+    #[inline(always)]
     fn bits_min(&self) -> u32 {
         if self.count < SAMPLE {
             return 0;
@@ -390,12 +434,13 @@ impl Sample {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn low_mask(width: u32) -> u64 {
     u64::MAX.checked_shr(64 - width).unwrap_or_default()
 }
 
 /// Appends `count` numbers of one width, which have no bits above it, without gaps.
+#[inline(always)]
 pub(super) fn pack(
     width: u32,
     count: usize,
