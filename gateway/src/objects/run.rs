@@ -1,6 +1,5 @@
 //! Object storage's own thread: started with the gateway, ended in good order.
 
-use std::future::Future;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -83,21 +82,16 @@ impl Objects {
 }
 
 /// Runs terms until it is told to stop, then closes what is open.
-pub fn run_until<S: Source, O: Opener>(
-    terms: Terms<S, O>,
-    mut stop: watch::Receiver<bool>,
-) -> impl Future<Output = ()> + Send {
-    async move {
-        let (open, opened) = watch::channel(None);
-        tokio::select! {
-            () = terms.run(&open) => {}
-            // A sender that is gone is a gateway that is gone.
-            _ = stop.wait_for(|stop| *stop) => {}
-        }
-        terms.source.release().await;
-        let store = opened.borrow().clone();
-        if let Some(store) = store {
-            store.close().await;
-        }
+pub async fn run_until<S: Source, O: Opener>(terms: Terms<S, O>, mut stop: watch::Receiver<bool>) {
+    let (open, opened) = watch::channel(None);
+    tokio::select! {
+        () = terms.run(&open) => {}
+        // A sender that is gone is a gateway that is gone.
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+    terms.source.release().await;
+    let store = opened.borrow().clone();
+    if let Some(store) = store {
+        store.close().await;
     }
 }
