@@ -248,15 +248,15 @@ impl<'a> Block<'a> {
         packed.put_outliers(out, float_width);
     }
 
-    /// As [`decode`](Self::decode), of a class without floats, the low halves of the numbers; `room` is for as many rows.
-    pub(super) fn decode_narrow(&self, out: &mut [u32], room: &mut [u64]) {
+    /// As [`decode`](Self::decode), the low halves of the values; `room` is for as many rows.
+    pub(super) fn decode_narrow(&self, out: &mut [u32], room: &mut [u64], float_width: usize) {
         match &self.form {
-            Form::Constant(number) => out.fill(*number as u32),
-            Form::Level(packed) if packed.is_plain() && packed.width <= 32 => {
+            Form::Constant(_) => out.fill(self.constant(float_width).unwrap_or_default() as u32),
+            Form::Level(packed) if packed.is_plain() && packed.width <= 32 && float_width == 0 => {
                 kernel::unpack_narrow(packed.bits, packed.width, packed.base as u32, out);
             }
             _ => {
-                self.decode(room, 0);
+                self.decode(room, float_width);
                 kernel::narrow(room, out);
             }
         }
