@@ -34,7 +34,13 @@ pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
             memory: gucs::seal_memory_bytes(),
             thorough,
         };
-        seal::seal(relation, &order, &limits)
+        let sealed = seal::seal(relation, &order, &limits);
+        if sealed.parts > 0 {
+            // An id of our own, after the last part's: once it and all that is older is over the parts are settled, even if
+            // nobody else writes.
+            pg_sys::GetCurrentTransactionId();
+        }
+        sealed
     }
 }
 
@@ -126,8 +132,14 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
                 (*(*table).rd_rel).relname.data.as_ptr(),
             );
         }
-        // An id of our own: what was sealed is settled once all that is older is over, even if nobody else writes.
-        pg_sys::GetCurrentTransactionId();
+        // Its columns may be other ones after a ROLLBACK; what was sealed stays as it is.
+        if pg_sys::CheckRelationLockedByMe(table, pg_sys::AccessExclusiveLock as i32, false) {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+                format!("could not seal \"{name}\": this transaction has locked it exclusively"),
+                "Commit first: a transaction that may have changed the table's columns cannot seal it.",
+            );
+        }
         let sealed = seal(table, true);
         pg_sys::table_close(table, pg_sys::NoLock as i32);
         if sealed.busy > 0 {

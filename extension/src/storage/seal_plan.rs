@@ -104,6 +104,23 @@ pub fn tombstones_within(tombstones: &Tombstones, range: &Range) -> usize {
         .sum()
 }
 
+/// The newest transaction whose work on a range everybody is taken to see once it is sealed.
+pub fn newest_xid(content: &Content, range: &Range) -> Option<u32> {
+    let runs = (content.runs.first_ending_after(range.first_row)..content.runs.len())
+        .map(|index| content.runs.get(index))
+        .take_while(|run| run.first_row < range.end_row)
+        .filter(|run| run.flags & FLAG_FROZEN == 0 && !is_dead(run))
+        .map(|run| run.xmin);
+    let tombstones = content.tombstones.borrow();
+    let deletions = tombstones
+        .range(range.first_row, range.end_row)
+        .flat_map(|(_, list)| list)
+        .filter(|t| t.deletes() && !t.is_frozen() && xid_status(t.xmax) == XidStatus::Committed)
+        .map(|t| t.xmax);
+    runs.chain(deletions)
+        .reduce(|newest, xid| if xid_precedes(newest, xid) { xid } else { newest })
+}
+
 /// The next range to seal, `None` when there is nothing to do.
 pub fn next(content: &Content, shape: &Shape, horizon: u32, limits: &Limits) -> Option<Range> {
     let units = units(content, horizon);
