@@ -287,7 +287,10 @@ fn helpers(side: &str, is_lanes: bool) -> String {
             "EXECUTE format('ALTER TABLE %s SET (order_by = %L)', target, keys);",
         ]
     } else {
-        ["", "EXECUTE format('LOCK TABLE %s', target);"]
+        [
+            "",
+            "EXECUTE format('LOCK TABLE %s', target); EXECUTE format('ALTER TABLE %s SET (fillfactor = 90)', target);",
+        ]
     };
     format!(
         "CREATE SCHEMA {side}; \
