@@ -65,7 +65,10 @@ fn transfer_by_client(client: &mut Client, random: &mut Random) {
     let mut transaction = client.transaction().unwrap();
     for (id, change) in [(from, -amount), (to, amount)] {
         let locked = transaction
-            .query("SELECT balance FROM account WHERE id = $1 FOR UPDATE", &[&id])
+            .query(
+                "SELECT balance FROM account WHERE id = $1 FOR UPDATE",
+                &[&id],
+            )
             .unwrap();
         assert_eq!(locked.len(), 1, "an account is there once");
         let balance: i64 = locked[0].get(0);
@@ -135,7 +138,11 @@ fn read(client: &mut Client, random: &mut Random) {
     let mut before = None;
     let mut slow = Vec::new();
     for rows in ["70", "ALL"] {
-        slow.extend(client.query(&format!("FETCH {rows} FROM slow"), &[]).unwrap());
+        slow.extend(
+            client
+                .query(&format!("FETCH {rows} FROM slow"), &[])
+                .unwrap(),
+        );
         let accounts = client
             .query_one(
                 "SELECT count(*), sum(balance)::int8, count(DISTINCT id) FROM account",

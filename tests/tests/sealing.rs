@@ -73,7 +73,9 @@ fn a_table_under_steady_ingest_keeps_its_size() {
         rows_most = rows_most.max(number(&mut client, "SELECT count(*) FROM steady"));
         let newest = number(
             &mut client,
-            &format!("SELECT count(*) FROM steady WHERE ts >= {started} + interval '{round} min' - interval '{RETAINED} min'"),
+            &format!(
+                "SELECT count(*) FROM steady WHERE ts >= {started} + interval '{round} min' - interval '{RETAINED} min'"
+            ),
         );
         assert_eq!(
             newest,
@@ -88,13 +90,13 @@ fn a_table_under_steady_ingest_keeps_its_size() {
         "old rows are dropped: {rows_most}"
     );
     for (first, second) in largest[0].iter().zip(largest[1]) {
-        assert!(
-            second <= first * 5 / 4,
-            "files go on growing: {largest:?}"
-        );
+        assert!(second <= first * 5 / 4, "files go on growing: {largest:?}");
     }
     // Runs and parts that were superseded are forgotten, too.
-    let listed = number(&mut client, "SELECT sum(runs)::int8 FROM lanes.segments('steady')");
+    let listed = number(
+        &mut client,
+        "SELECT sum(runs)::int8 FROM lanes.segments('steady')",
+    );
     assert!(listed < ROUNDS, "{listed} runs are listed");
 }
 
@@ -209,7 +211,8 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
         });
         let maintain = scope.spawn(move || {
             ending(&mut |client, round| {
-                let statement = ["VACUUM large", "SELECT lanes.seal('large')"][(round / 4 % 2) as usize];
+                let statement =
+                    ["VACUUM large", "SELECT lanes.seal('large')"][(round / 4 % 2) as usize];
                 client.batch_execute(statement).unwrap()
             })
         });
@@ -228,7 +231,10 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
             }
             assert_eq!(expected, found, "{question}");
             let new = client
-                .query_one("SELECT count(*) % 100, coalesce(sum(v), 0) FROM large WHERE series >= 1000", &[])
+                .query_one(
+                    "SELECT count(*) % 100, coalesce(sum(v), 0) FROM large WHERE series >= 1000",
+                    &[],
+                )
                 .unwrap();
             let new: (i64, f64) = (new.get(0), new.get(1));
             if new != (0, 0.0) {
@@ -239,7 +245,10 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
         stop.store(true, Ordering::Relaxed);
         let (ingested, maintained) = (ingest.join().unwrap(), maintain.join().unwrap());
         println!("{ingested} statements came meanwhile, {maintained} times it was sealed");
-        let there = number(&mut client, "SELECT count(*) FROM large WHERE series >= 1000");
+        let there = number(
+            &mut client,
+            "SELECT count(*) FROM large WHERE series >= 1000",
+        );
         assert_eq!(there, ingested * 100, "everything that came is there");
     });
 }

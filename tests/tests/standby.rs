@@ -195,7 +195,10 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
         ("SELECT lanes.seal('t'); VACUUM t", "on"),
     ] {
         standby
-            .psql("postgres", &format!("ALTER SYSTEM SET hot_standby_feedback = {feedback}"))
+            .psql(
+                "postgres",
+                &format!("ALTER SYSTEM SET hot_standby_feedback = {feedback}"),
+            )
             .unwrap();
         standby.psql("postgres", "SELECT pg_reload_conf()").unwrap();
         primary.psql("postgres", "TRUNCATE t").unwrap();

@@ -117,8 +117,13 @@ pub fn newest_xid(content: &Content, range: &Range) -> Option<u32> {
         .flat_map(|(_, list)| list)
         .filter(|t| t.deletes() && !t.is_frozen() && xid_status(t.xmax) == XidStatus::Committed)
         .map(|t| t.xmax);
-    runs.chain(deletions)
-        .reduce(|newest, xid| if xid_precedes(newest, xid) { xid } else { newest })
+    runs.chain(deletions).reduce(|newest, xid| {
+        if xid_precedes(newest, xid) {
+            xid
+        } else {
+            newest
+        }
+    })
 }
 
 /// The next range to seal, `None` when there is nothing to do.

@@ -389,12 +389,14 @@ impl Scene<'_> {
 
     fn arrange(&mut self, table: &Table) -> String {
         let keys = match table.column_where(self.random, |ty| ty.ordered) {
-            Some((column, ty)) if ty.number || ty.name == "text" => {
-                ["id".to_owned(), format!("{column}, id"), format!("id, {column}")]
-                    .choose(self.random)
-                    .unwrap()
-                    .clone()
-            }
+            Some((column, ty)) if ty.number || ty.name == "text" => [
+                "id".to_owned(),
+                format!("{column}, id"),
+                format!("id, {column}"),
+            ]
+            .choose(self.random)
+            .unwrap()
+            .clone(),
             _ => "id".to_owned(),
         };
         format!("SELECT arrange('{}', '{keys}')", table.name)

@@ -66,12 +66,17 @@ impl Twin {
             )
             .unwrap();
         let sealable = administrator
-            .query_one("SELECT count(*) FROM pg_extension WHERE extname = 'lanes'", &[])
+            .query_one(
+                "SELECT count(*) FROM pg_extension WHERE extname = 'lanes'",
+                &[],
+            )
             .map(|row| row.get::<_, i64>(0) > 0)
             .unwrap();
         for side in &sides {
             let is_lanes = sealable && side.starts_with("lanes");
-            administrator.batch_execute(&helpers(side, is_lanes)).unwrap();
+            administrator
+                .batch_execute(&helpers(side, is_lanes))
+                .unwrap();
         }
         let clients = [0, 1].map(|_| [0, 1].map(|side: usize| connect(&sides[side])));
         Twin {
