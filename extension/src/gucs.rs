@@ -1,5 +1,7 @@
 //! Server settings.
 
+use std::time::Duration;
+
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
 /// Megabytes of shared memory for the arena.
@@ -23,6 +25,15 @@ static SEAL_ROWS: GucSetting<i32> = GucSetting::<i32>::new(65_536);
 
 /// Megabytes of memory that sealing may take at a time.
 static SEAL_MEMORY: GucSetting<i32> = GucSetting::<i32>::new(256);
+
+/// Seconds between the background worker's rounds.
+static SEAL_NAPTIME: GucSetting<i32> = GucSetting::<i32>::new(10);
+
+/// The time between the background worker's rounds; `None`: it is switched off.
+pub fn seal_naptime() -> Option<Duration> {
+    let seconds = SEAL_NAPTIME.get();
+    (seconds > 0).then(|| Duration::from_secs(seconds as u64))
+}
 
 /// Rows that are worth sealing together.
 pub fn seal_rows() -> u64 {
@@ -63,6 +74,16 @@ pub fn register() {
         i32::MAX,
         GucContext::Sighup,
         GucFlags::default(),
+    );
+    GucRegistry::define_int_guc(
+        c"lanes.seal_naptime",
+        c"Time between the rounds of the background worker that seals.",
+        c"0 switches it off; VACUUM and lanes.seal() still seal.",
+        &SEAL_NAPTIME,
+        0,
+        86_400,
+        GucContext::Sighup,
+        GucFlags::UNIT_S,
     );
     GucRegistry::define_int_guc(
         c"lanes.seal_memory",

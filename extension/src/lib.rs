@@ -20,6 +20,7 @@ mod ingest;
 mod inspect;
 mod maintenance;
 mod pg;
+mod sealer;
 mod storage;
 mod table_am;
 mod table_options;
@@ -50,6 +51,7 @@ pub extern "C-unwind" fn _PG_init() {
         );
     }
     gucs::register();
+    sealer::register();
     pg::slot::register();
     pg::shmem::register();
     utility_hook::register();

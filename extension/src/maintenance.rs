@@ -7,9 +7,11 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use crate::error;
 use crate::gucs;
 use crate::pg::ports;
+use crate::pg::snapshot::xid_precedes;
+use crate::storage::part::LivePart;
 use crate::storage::seal::{self, Order, Sealed};
-use crate::storage::seal_plan::{Limits, Range};
-use crate::table_am::reader::Reader;
+use crate::storage::seal_plan::{self, Limits, Range};
+use crate::table_am::reader::{Content, Reader};
 use crate::table_am::routine;
 use crate::table_options;
 
@@ -29,12 +31,7 @@ pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
         if let Some(age) = settings.retain {
             drop_old(relation, pg_sys::GetCurrentTimestamp() - age);
         }
-        let limits = Limits {
-            rows_min: gucs::seal_rows(),
-            memory: gucs::seal_memory_bytes(),
-            thorough,
-        };
-        let sealed = seal::seal(relation, &order, &limits);
+        let sealed = seal::seal(relation, &order, &limits(thorough));
         if sealed.parts > 0 {
             // An id of our own, after the last part's: once it and all that is older is over the parts are settled, even if
             // nobody else writes.
@@ -42,6 +39,57 @@ pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
         }
         sealed
     }
+}
+
+/// Whether there is something to seal, to settle or to drop.
+///
+/// # Safety
+/// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
+pub unsafe fn is_due(relation: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut reader = Reader::open(relation);
+        let Some(content) = reader.content.take() else {
+            return false;
+        };
+        let horizon = seal_plan::horizon(relation);
+        let settings = table_options::of((*relation).rd_id);
+        let unsettled =
+            |part: &LivePart| part.entry.xid != 0 && xid_precedes(part.entry.xid, horizon);
+        content.parts.live().iter().any(unsettled)
+            || seal_plan::next(&content, &reader.shape, horizon, &limits(false)).is_some()
+            || settings.retain.is_some_and(|age| {
+                let before = pg_sys::GetCurrentTimestamp() - age;
+                time_column(relation)
+                    .is_some_and(|time| old_part(relation, &content, time, before).is_some())
+            })
+    }
+}
+
+fn limits(thorough: bool) -> Limits {
+    Limits {
+        rows_min: gucs::seal_rows(),
+        memory: gucs::seal_memory_bytes(),
+        thorough,
+    }
+}
+
+/// A part whose newest time is before `before`.
+unsafe fn old_part(
+    relation: pg_sys::Relation,
+    content: &Content,
+    time: usize,
+    before: i64,
+) -> Option<&LivePart> {
+    content.parts.live().iter().find(|part| {
+        // SAFETY: `seal`'s caller promised an open, locked table, whose parts these are.
+        let index = unsafe { part.index(relation) };
+        !index.segments.is_empty()
+            && index.segments.iter().all(|segment| {
+                let newest = segment.zones.get(time).map(|zone| zone.maximum);
+                matches!(newest, Some(Bound::Signed(newest)) if newest < before)
+            })
+    })
 }
 
 /// Drops the parts whose newest time is before `before`, in microseconds since 2000-01-01 UTC.
@@ -56,15 +104,7 @@ unsafe fn drop_old(relation: pg_sys::Relation, before: i64) {
             let Some(content) = reader.content.take() else {
                 return;
             };
-            let is_old = |part: &&crate::storage::part::LivePart| {
-                let index = part.index(relation);
-                !index.segments.is_empty()
-                    && index.segments.iter().all(|segment| {
-                        let newest = segment.zones.get(time).map(|zone| zone.maximum);
-                        matches!(newest, Some(Bound::Signed(newest)) if newest < before)
-                    })
-            };
-            let Some(part) = content.parts.live().iter().find(is_old) else {
+            let Some(part) = old_part(relation, &content, time, before) else {
                 return;
             };
             let range = Range {

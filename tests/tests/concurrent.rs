@@ -211,7 +211,8 @@ fn run(name: &str, builder: Builder) {
     let (mut random, _) = seeded(name);
     let builder = builder
         .setting("lock_timeout", "20s")
-        // VACUUM seals whatever it can.
+        // VACUUM and the background worker seal whatever they can.
+        .setting("lanes.seal_naptime", "1")
         .setting("lanes.seal_rows", "1")
         .setting("lanes.seal_memory", "16MB");
     let cluster = builder.start().unwrap();

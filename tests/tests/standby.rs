@@ -70,7 +70,8 @@ fn primary(name: &str) -> Cluster {
         .setting("wal_consistency_checking", "all")
         .setting("autovacuum", "off")
         .setting("wal_log_hints", "on")
-        // VACUUM seals whatever it can.
+        // VACUUM seals whatever it can, and nothing is sealed by itself.
+        .setting("lanes.seal_naptime", "0")
         .setting("lanes.seal_rows", "1")
         .start()
         .unwrap()

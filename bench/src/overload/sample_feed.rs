@@ -1,4 +1,4 @@
-//! Remote write of a fleet whose series are known. Each request has the scrape of one target, at a time of its own.
+//! Remote write of a fleet whose series are known, and few enough for the gateway to remember. Each request has the scrape of one target, at a time of its own.
 
 use super::feed::{Feed, Stored};
 use super::probe::ProbeRequest;
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Scrapes of a trial: enough to be measured, few enough to be made quickly.
-const TRIAL_SCRAPES: usize = 4;
+/// Requests of a trial: enough to be measured, few enough to be made quickly.
+const TRIAL_REQUESTS: usize = 3000;
 /// A list of requests ends a trial; one that takes longer than this does not end.
 const TRIAL_TIME_MAX: Duration = Duration::from_secs(120);
 /// 2000-01-01, before all samples of the load, so that probes can be told from them.
@@ -101,7 +101,8 @@ impl Feed for SampleFeed<'_> {
     fn trial(&mut self, system: &System, plan: &Plan) -> Result<Outcome> {
         self.make_known(system, plan)?;
         let since = self.sender.time();
-        let bodies = self.sender.scrapes(self.targets, TRIAL_SCRAPES)?;
+        let scrapes = TRIAL_REQUESTS.div_ceil(self.targets);
+        let bodies = self.sender.scrapes(self.targets, scrapes)?;
         let mut sent = Held::default();
         bodies.iter().for_each(|body| sent.add(body.holds));
         let outcome = load::run(&Plan {

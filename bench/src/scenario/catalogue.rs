@@ -8,6 +8,7 @@ use crate::machine::Machine;
 use crate::{overload, remote_write};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
+use std::time::Instant;
 
 /// A scenario.
 pub struct Scenario {
@@ -81,12 +82,17 @@ pub fn execute(scenario: &Scenario, options: &Options, machine: &Machine) -> Res
     let run = Run::read(scenario.name, options)?;
     place::make_folder(&options.folder)?;
     println!("==> {}: {}", scenario.name, run.about.title);
+    let start = Instant::now();
     let findings = (scenario.run)(&run)?;
     for failure in &findings.failures {
         println!("  failure: {failure}");
     }
     let (judged, met) = findings.judged();
-    println!("{met} of {judged} judged bars are met\n");
+    println!(
+        "{met} of {judged} judged bars are met; {} took {:.0} s\n",
+        scenario.name,
+        start.elapsed().as_secs_f64()
+    );
     findings.write(&options.folder.join(format!("{}.json", scenario.name)))?;
     let about = context::describe(&run, &findings, machine);
     context::write(

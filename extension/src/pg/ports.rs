@@ -361,6 +361,19 @@ pub unsafe fn list_length(list: *const pg_sys::List) -> i32 {
     unsafe { list.as_ref().map_or(0, |list| list.length) }
 }
 
+/// `table_endscan`, which core defines in a header.
+///
+/// # Safety
+/// `scan` is a scan under way.
+pub unsafe fn table_endscan(scan: pg_sys::TableScanDesc) {
+    // SAFETY: the caller's promise; every access method has the callback.
+    unsafe {
+        if let Some(end) = (*(*(*scan).rs_rd).rd_tableam).scan_end {
+            end(scan);
+        }
+    }
+}
+
 /// Whether the current user owns a relation.
 ///
 /// # Safety

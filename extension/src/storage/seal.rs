@@ -99,6 +99,10 @@ unsafe fn seal_range(
 ) -> Option<u64> {
     // SAFETY: `seal`'s caller promised an open table.
     unsafe {
+        if !ports::RelationUsesLocalBuffers(relation) {
+            // Whoever has it now will most likely have it after all the work too.
+            drop(RowNumbersLock::try_exclusive(relation)?);
+        }
         let null = std::ptr::null_mut();
         let decoded = load::decode_rows(
             relation,

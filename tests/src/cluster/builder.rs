@@ -114,6 +114,10 @@ impl Builder {
         }
         if self.extension {
             settings.push(("shared_preload_libraries", "lanes"));
+            if !self.durable {
+                // Nothing is sealed but when a test says so.
+                settings.push(("lanes.seal_naptime", "0"));
+            }
         }
         settings
             .into_iter()

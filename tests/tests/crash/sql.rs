@@ -115,7 +115,8 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
         .setting("max_wal_size", "64MB")
         // What is replayed is compared with what there was, page for page.
         .setting("wal_consistency_checking", "all")
-        // VACUUM seals whatever it can.
+        // VACUUM and the background worker seal whatever they can.
+        .setting("lanes.seal_naptime", "1")
         .setting("lanes.seal_rows", "1")
         .start()
         .unwrap();

@@ -44,6 +44,7 @@ fn scripts_wanted(default: u64) -> u64 {
 fn quiet(builder: Builder) -> Cluster {
     builder
         .setting("autovacuum", "off")
+        .setting("lanes.seal_naptime", "0")
         .setting("lanes.seal_memory", "16MB")
         .setting("max_prepared_transactions", "20")
         .start()

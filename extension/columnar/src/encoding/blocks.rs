@@ -1,9 +1,8 @@
-//! The blocks of a vector one after the other, and the items whose lengths blocks hold.
+//! The blocks of a vector one after the other.
 
 use super::block::{Block, Shape};
-use super::bytes::{Reader, malformed};
+use super::bytes::Reader;
 use crate::error::Result;
-use crate::limits::VECTOR_ROWS;
 
 /// The blocks of a vector.
 #[derive(Clone, Copy)]
@@ -38,37 +37,4 @@ impl<'a> Iterator for Blocks<'a> {
         }
         Some(block)
     }
-}
-
-/// Reads lengths and bytes of `count` items, which fill the section.
-pub(super) fn each_item<'a>(
-    reader: &mut Reader<'a>,
-    count: usize,
-    mut visit: impl FnMut(&'a [u8]),
-) -> Result<()> {
-    let block_bytes = reader.count()?;
-    let mut lengths_of = reader.part(block_bytes)?;
-    let mut lengths = [0; VECTOR_ROWS];
-    let mut left = count;
-    while left > 0 {
-        let rows = left.min(VECTOR_ROWS);
-        let mut blocks = Blocks::new(lengths_of, rows, Shape::NUMBERS);
-        let mut at = 0;
-        for block in blocks.by_ref() {
-            let block = block?;
-            block.verify(0)?;
-            block.decode(&mut lengths[at..at + block.rows], 0);
-            at += block.rows;
-        }
-        lengths_of = blocks.reader;
-        for &length in &lengths[..rows] {
-            let Ok(length) = usize::try_from(length) else {
-                return malformed("an item is too long");
-            };
-            visit(reader.bytes(length)?);
-        }
-        left -= rows;
-    }
-    lengths_of.end()?;
-    reader.end()
 }

@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use super::LANE_ROWS_MAX;
 use super::block_write::BlockWriter;
-use super::bytes::{write_bitmap, write_varint};
+use super::bytes::write_bitmap;
 use super::format::{
     ALL_FALSE, ALL_NULLS, ALL_TRUE, BITMAP, CHECKED_AT, CHECKSUM_AT, Class, Header, NO_NULLS,
     ONE_VALUE, SLACK_BYTES, SOME_NULLS, VALUES, checksum,
 };
+use super::item_bytes::write_items;
 use super::pattern;
 use super::words::{self, Widening};
 use crate::bits;
@@ -73,6 +74,7 @@ pub fn encode_lane(column: &Column, starts: &[u32]) -> Result<Vec<u8>> {
     };
     let header = Header {
         class,
+        is_marked: matches!(class, Class::Dictionary | Class::Items),
         has_nulls: validity.is_some() && class != Class::Null,
         width: width as u16,
         rows: rows as u32,
@@ -251,7 +253,8 @@ impl LaneWriter<'_> {
         words::fill_nulls(&mut words, self.validity);
         self.numbers(&words, 0, starts);
         self.items = used.len() as u32;
-        self.write_items(used.iter().map(|&index| items.item(index)));
+        let used = used.iter().map(|&index| items.item(index));
+        write_items(used, &mut self.sections);
         self.end_section();
     }
 
@@ -259,24 +262,10 @@ impl LaneWriter<'_> {
         for rows in self.vectors() {
             if self.nulls(&rows) {
                 // What a NULL row has is empty already.
-                self.write_items(rows.map(|row| items.item(row)));
+                let items = rows.map(|row| items.item(row));
+                write_items(items, &mut self.sections);
             }
             self.end_section();
-        }
-    }
-
-    /// Lengths and bytes of items.
-    fn write_items<'i>(&mut self, items: impl Iterator<Item = &'i [u8]> + Clone) {
-        let lengths: Vec<u64> = items.clone().map(|item| item.len() as u64).collect();
-        let mut blocks = BlockWriter::new(0);
-        let mut bytes = Vec::new();
-        for lengths in lengths.chunks(VECTOR_ROWS) {
-            blocks.write(lengths, true, &mut bytes);
-        }
-        write_varint(bytes.len() as u64, &mut self.sections);
-        self.sections.append(&mut bytes);
-        for item in items {
-            self.sections.extend_from_slice(item);
         }
     }
 

@@ -25,6 +25,8 @@
 //! | 4 | bytes | all other fixed widths | 1 byte: 0 one value follows, 1 a value a row follows |
 //! | 5 | dictionary | varlena | blocks of codes |
 //! | 6 | items | varlena | varint: bytes of the blocks; blocks of lengths (0 for NULL); the items' bytes |
+//! | 7 | dictionary | varlena | as 5, the items' bytes marked |
+//! | 8 | items | varlena | as 6, the items' bytes marked |
 //!
 //! *Marks of NULLs* are there only if bit 7 of the class is set: 1 byte, 0: no NULL in this vector; 1: all NULL, and nothing
 //! follows; 2: a bitmap follows, 1 = not NULL. Under a NULL lies any value, code 0 or a length of 0. A *bitmap* has a bit a
@@ -32,6 +34,9 @@
 //!
 //! The *dictionary* is: varint, bytes of the blocks; blocks of the items' lengths, a vector's worth of rows each time; the
 //! items' bytes. Every code of a row is below the number of items.
+//!
+//! *Marked* bytes begin with 1 byte, 0: they follow; 1: a varint says how many they are, and an LZ4 block that holds them fills
+//! the section. Lanes written now have classes 7 and 8; 5 and 6 are read.
 //!
 //! # Blocks
 //! Blocks follow each other until all rows are there. What they hold is a *number* a row, modulo 2^64; a lane has its low
@@ -101,6 +106,12 @@ pub(super) const DELTA_OF_DELTA: u8 = 3;
 pub(super) const PATTERN: u8 = 4;
 pub(super) const FEW: u8 = 5;
 
+pub(super) const AS_THEY_ARE: u8 = 0;
+pub(super) const COMPRESSED: u8 = 1;
+
+/// What the numbers of classes with items are higher by if the items' bytes are marked.
+const MARKED: u8 = 2;
+
 pub(super) const WIDTH_MASK: u8 = 0x7f;
 pub(super) const EXTRAS: u8 = 0x80;
 
@@ -117,10 +128,18 @@ pub(super) enum Class {
 }
 
 impl Class {
-    fn of_byte(byte: u8) -> Option<Class> {
+    /// The class, and whether the bytes of its items are marked.
+    fn of_byte(byte: u8) -> Option<(Class, bool)> {
         use Class::{Bools, Bytes, Dictionary, Floats, Integers, Items, Null};
-        let all = [Null, Bools, Integers, Floats, Bytes, Dictionary, Items];
-        all.into_iter().find(|&class| class as u8 == byte)
+        let plain =
+            [Null, Bools, Integers, Floats, Bytes, Dictionary, Items].map(|class| (class, false));
+        let marked = [Dictionary, Items].map(|class| (class, true));
+        let mut all = plain.into_iter().chain(marked);
+        all.find(|&(class, is_marked)| class.byte(is_marked) == byte)
+    }
+
+    fn byte(self, is_marked: bool) -> u8 {
+        self as u8 + if is_marked { MARKED } else { 0 }
     }
 
     /// The class of values of fixed width.
@@ -166,6 +185,8 @@ impl Class {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) class: Class,
+    /// Whether the bytes of items say whether they are compressed.
+    pub(super) is_marked: bool,
     pub(super) has_nulls: bool,
     pub(super) width: u16,
     pub(super) rows: u32,
@@ -196,7 +217,8 @@ impl Header {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.push(VERSION);
         out.extend_from_slice(&[0; size_of::<u32>()]);
-        out.push(self.class as u8 | if self.has_nulls { HAS_NULLS } else { 0 });
+        let nulls = if self.has_nulls { HAS_NULLS } else { 0 };
+        out.push(self.class.byte(self.is_marked) | nulls);
         out.extend_from_slice(&self.width.to_le_bytes());
         for number in [self.rows, self.patterns, self.items] {
             out.extend_from_slice(&number.to_le_bytes());
@@ -213,11 +235,12 @@ impl Header {
         }
         let number =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let Some(class) = Class::of_byte(head[CHECKED_AT] & !HAS_NULLS) else {
+        let Some((class, is_marked)) = Class::of_byte(head[CHECKED_AT] & !HAS_NULLS) else {
             return malformed("its class is not known");
         };
         let header = Header {
             class,
+            is_marked,
             has_nulls: head[CHECKED_AT] & HAS_NULLS != 0,
             width: u16::from_le_bytes([head[CHECKED_AT + 1], head[CHECKED_AT + 2]]),
             rows: number(CHECKED_AT + 3),
@@ -231,6 +254,7 @@ impl Header {
             });
         }
         if header.patterns > header.rows
+            || header.items > header.rows
             || header.rows as usize > super::LANE_ROWS_MAX
             || header.payload_at() + SLACK_BYTES > lane.len()
         {

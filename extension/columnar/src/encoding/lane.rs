@@ -3,15 +3,17 @@
 use std::ops::Range;
 
 use super::block::{Block, Form, Shape};
-use super::blocks::{Blocks, each_item};
+use super::blocks::Blocks;
 use super::bytes::{Reader, malformed};
 use super::format::{
     ALL_FALSE, ALL_NULLS, ALL_TRUE, CHECKED_AT, CHECKSUM_AT, Class, Header, NO_NULLS, ONE_VALUE,
     SOME_NULLS, checksum, section,
 };
+use super::item_bytes::each_item;
 use super::items::ItemList;
 use super::kernel;
 use super::vector::DecodedVector;
+use crate::bits::{self, Bitmap};
 use crate::column::Column;
 use crate::error::{Error, Result};
 use crate::items::Items;
@@ -101,7 +103,16 @@ impl<'a> EncodedLane<'a> {
         // Verified when opened.
         let _ = section.and_then(|mut reader| {
             let count = self.header.items as usize;
-            each_item(&mut reader, count, |item| items.push(item))
+            let mut room = Vec::new();
+            each_item(
+                &mut reader,
+                count,
+                self.header.is_marked,
+                &mut room,
+                |item| {
+                    items.push(item);
+                },
+            )
         });
         Some(ItemList::new(items))
     }
@@ -144,7 +155,12 @@ impl<'a> EncodedLane<'a> {
                 self.decode_numbers(Blocks::new(reader, rows, self.shape()), out)?;
                 out.narrow();
             }
-            Class::Items => each_item(&mut reader, rows, |item| out.push_item(item))?,
+            Class::Items => {
+                let (items, room) = out.items();
+                each_item(&mut reader, rows, self.header.is_marked, room, |item| {
+                    items.push(item);
+                })?;
+            }
         }
         Ok(())
     }
@@ -207,24 +223,47 @@ impl<'a> EncodedLane<'a> {
                 found: self.header.class.name(),
             });
         }
-        let items = self.dictionary();
-        let items = items.as_ref().map(|items| items.iter().collect::<Vec<_>>());
-        let rows_before = into.rows();
         let mut vector = DecodedVector::new();
-        let mut first = rows.start;
-        while first < rows.end {
-            let index = first / VECTOR_ROWS;
-            let end = ((index + 1) * VECTOR_ROWS).min(rows.end);
+        if self.header.class == Class::Dictionary && self.kind != LaneKind::Absent {
+            return self.decode_codes(rows, &mut vector, into);
+        }
+        for (index, part) in parts(rows) {
             self.decode_vector(index, &mut vector);
-            let part = first - index * VECTOR_ROWS..end - index * VECTOR_ROWS;
-            let appended = vector.append(part, items.as_deref().unwrap_or_default(), into);
-            if let Err(error) = appended {
-                into.truncate(rows_before);
-                return Err(error);
-            }
-            first = end;
+            vector.append(part, into);
         }
         Ok(())
+    }
+
+    /// Appends items by their codes, all at once: then each is looked for in the column only once.
+    fn decode_codes(
+        &self,
+        rows: Range<usize>,
+        vector: &mut DecodedVector,
+        into: &mut Column,
+    ) -> Result<()> {
+        let count = rows.len();
+        let (mut codes, mut validity) = (Vec::with_capacity(count), Bitmap::new());
+        for (index, part) in parts(rows) {
+            self.decode_vector(index, vector);
+            match vector.codes().get(part.clone()) {
+                Some(part) => codes.extend_from_slice(part),
+                None => codes.resize(codes.len() + part.len(), 0),
+            }
+            vector.append_validity(part, &mut validity);
+        }
+        let mut items = Vec::new();
+        let mut reader = self.section(self.header.sections() - 1)?;
+        let item_count = self.header.items as usize;
+        let mut room = Vec::new();
+        each_item(
+            &mut reader,
+            item_count,
+            self.header.is_marked,
+            &mut room,
+            |item| items.push(item),
+        )?;
+        let has_nulls = bits::count_ones(validity.words(), 0, count) < count;
+        into.extend_codes(&codes, &items, has_nulls.then(|| validity.words()))
     }
 
     pub(super) fn shape(&self) -> Shape {
@@ -266,6 +305,16 @@ impl<'a> EncodedLane<'a> {
         }
         Ok((reader, some_nulls))
     }
+}
+
+/// The vectors that have some of these rows, and which rows of each.
+fn parts(rows: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let vectors = rows.start / VECTOR_ROWS..rows.end.div_ceil(VECTOR_ROWS);
+    vectors.map(move |index| {
+        let first = index * VECTOR_ROWS;
+        let end = rows.end.min(first + VECTOR_ROWS);
+        (index, rows.start.max(first) - first..end - first)
+    })
 }
 
 /// Words of a bitmap over one vector.

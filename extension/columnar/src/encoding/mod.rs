@@ -20,12 +20,12 @@
 //!
 //! The cast, in the order in which data flows:
 //! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power of ten.
-//! - `pattern`: where keys start, and which sequences of numbers come again.
-//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`: numbers to the smallest block.
+//! - `starts`: where keys start. `pattern`: which sequences of numbers come again.
+//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to the smallest block.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`: what is known without decoding.
 //! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
-//! - `items`: a lane's dictionary. `vector`: what a vector is decoded into.
+//! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `vector`: what a vector is decoded into.
 //!
 //! # Invariants
 //! Decoding gives the bits that were encoded: NaNs with their payload, zeros with their sign. Only what lies under a NULL may
@@ -38,13 +38,16 @@ mod blocks;
 mod bytes;
 mod decimal;
 mod encode;
+mod few;
 mod format;
 mod integers;
+mod item_bytes;
 mod items;
 mod kernel;
 mod lane;
 mod pattern;
 mod runs;
+mod starts;
 #[cfg(test)]
 mod tests;
 mod vector;
@@ -54,8 +57,8 @@ mod words;
 pub use encode::encode_lane;
 pub use items::ItemList;
 pub use lane::EncodedLane;
-pub use pattern::key_starts;
 pub use runs::{Constant, Runs};
+pub use starts::key_starts;
 pub use vector::DecodedVector;
 
 /// Rows that one encoded lane may hold.

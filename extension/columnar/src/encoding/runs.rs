@@ -3,6 +3,7 @@
 use super::block::Form;
 use super::blocks::Blocks;
 use super::format::{ALL_FALSE, ALL_NULLS, ALL_TRUE, Class, NO_NULLS, ONE_VALUE};
+use super::item_bytes::is_compressed;
 use super::lane::{EncodedLane, WORDS};
 
 /// What all rows of a vector or of a run have.
@@ -94,7 +95,16 @@ impl<'a> EncodedLane<'a> {
             (true, _) => "constant",
             (_, Class::Bools | Class::Bytes) if self.constant(vector).is_some() => "constant",
             (_, Class::Bools) => "bitmap",
-            (_, Class::Items | Class::Bytes) => "plain",
+            (_, Class::Bytes) => "plain",
+            (_, Class::Items) => match self.vector_body(vector, &mut [0; WORDS]) {
+                Ok((_, None)) => "constant",
+                Ok((reader, Some(_)))
+                    if self.header.is_marked && is_compressed(reader).unwrap_or_default() =>
+                {
+                    "compressed"
+                }
+                _ => "plain",
+            },
             _ => {
                 let Ok((reader, Some(_))) = self.vector_body(vector, &mut [0; WORDS]) else {
                     return vec!["constant"];

@@ -169,6 +169,48 @@ fn items_that_rows_share_are_stored_once() {
 }
 
 #[test]
+fn text_that_repeats_itself_is_compressed() {
+    let kind = LaneKind::Varlena {
+        dictionary: false,
+        packed: false,
+    };
+    let line = |row: usize| {
+        format!(
+            "GET /api/v1/query?id={} HTTP/1.1 200 {} bytes",
+            row * 7919 % 10_007,
+            row % 97
+        )
+    };
+    let rows = if cfg!(miri) { 50 } else { 5_000 };
+    let values: Vec<Value> = (0..rows).map(|row| Some(line(row).into_bytes())).collect();
+    let plain: usize = values.iter().flatten().map(Vec::len).sum();
+    let bytes = assert_identity(kind, &values, &[]);
+    assert!(bytes.len() < plain / 2, "{} of {plain}", bytes.len());
+    let lane = EncodedLane::open(&bytes, kind).unwrap();
+    assert_eq!(lane.encodings()[0].0, "compressed");
+}
+
+#[test]
+fn codes_decode_across_vectors_with_and_without_nulls() {
+    let kind = LaneKind::Varlena {
+        dictionary: true,
+        packed: true,
+    };
+    let rows = 3 * VECTOR_ROWS + 5;
+    let mut values: Vec<Value> = (0..rows)
+        .map(|row| Some(format!("item {}", row % 700).into_bytes()))
+        .collect();
+    assert_identity(kind, &values, &[]);
+    // A vector of NULLs, and some NULLs in the next.
+    values[VECTOR_ROWS..2 * VECTOR_ROWS + 3].fill(None);
+    assert_identity(kind, &values, &[]);
+    let bytes = assert_identity(kind, &vec![Some(b"one".to_vec()); rows], &[]);
+    let lane = EncodedLane::open(&bytes, kind).unwrap();
+    assert_eq!(lane.constant(1), Some(Constant::Code(0)));
+    assert_eq!(lane.dictionary().unwrap().item(0), b"one");
+}
+
+#[test]
 fn keys_start_where_any_column_changes() {
     let longs = |numbers: &[i64]| {
         let value = |number: &i64| Some(number.to_ne_bytes().to_vec());
@@ -179,4 +221,25 @@ fn keys_start_where_any_column_changes() {
     assert_eq!(key_starts(&[&left]), [3]);
     assert_eq!(key_starts(&[&left, &right]), [2, 3, 5]);
     assert_eq!(key_starts(&[]), []);
+    let nulls = build(
+        LONG,
+        &[None, None, Some(vec![0; 8]), Some(vec![0; 8]), None],
+    );
+    assert_eq!(key_starts(&[&nulls]), [2, 4]);
+    let mut hidden = Column::new(LONG);
+    hidden.extend_fixed(
+        &[1, 2, 3, 3_i64].map(i64::to_ne_bytes).concat(),
+        Some(&[0b1100]),
+        4,
+    );
+    assert_eq!(key_starts(&[&hidden]), [2]);
+    for dictionary in [false, true] {
+        let kind = LaneKind::Varlena {
+            dictionary,
+            packed: true,
+        };
+        let item = |item: &str| Some(item.as_bytes().to_vec());
+        let items = build(kind, &[item("a"), item("a"), item("ab"), item("b")]);
+        assert_eq!(key_starts(&[&items]), [2, 3]);
+    }
 }

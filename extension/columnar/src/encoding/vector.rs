@@ -4,10 +4,9 @@ use std::ops::Range;
 
 use super::format::Class;
 use super::items::ItemList;
-use crate::bits;
+use crate::bits::{self, Bitmap};
 use crate::buffer::Buffer;
 use crate::column::Column;
-use crate::error::Result;
 use crate::items::Items;
 use crate::kind::LaneKind;
 use crate::lane::{Lane, LaneData};
@@ -33,6 +32,7 @@ pub struct DecodedVector {
     /// Values of other widths.
     values: Buffer<u8>,
     items: Items,
+    room: Vec<u8>,
 }
 
 /// Where the numbers of all rows are to be put.
@@ -75,6 +75,7 @@ impl DecodedVector {
             },
             values: Buffer::new(),
             items: Items::new(false),
+            room: Vec::new(),
         }
     }
 
@@ -179,8 +180,9 @@ impl DecodedVector {
         }
     }
 
-    pub(super) fn push_item(&mut self, item: &[u8]) {
-        self.items.push(item);
+    /// Where items are to be put, and room for their bytes on the way.
+    pub(super) fn items(&mut self) -> (&mut Items, &mut Vec<u8>) {
+        (&mut self.items, &mut self.room)
     }
 
     pub(super) fn repeat_value(&mut self, value: &[u8]) {
@@ -227,43 +229,32 @@ impl DecodedVector {
         }
     }
 
-    /// Appends some of the rows to a column of the same kind.
-    pub(super) fn append(
-        &self,
-        rows: Range<usize>,
-        items: &[&[u8]],
-        into: &mut Column,
-    ) -> Result<()> {
+    /// Appends some of the rows to a column of the same kind. Codes are not appended: they need their items.
+    pub(super) fn append(&self, rows: Range<usize>, into: &mut Column) {
         let count = rows.len();
-        let shift = |words: &[u64]| {
-            let mut shifted = vec![0; bits::words(count)];
-            bits::each_word(0, count, |index, _, bits, done| {
-                shifted[index] = bits::read(words, rows.start + done, bits);
-            });
-            shifted
-        };
-        let validity = self.has_nulls.then(|| shift(&self.validity));
+        let validity = self.has_nulls.then(|| cut(&self.validity, &rows));
         let validity = validity.as_deref();
         match (self.class, self.kind) {
-            (Class::Bools, _) => into.extend_bools(&shift(&self.bits), validity, count),
+            (Class::Bools, _) => into.extend_bools(&cut(&self.bits, &rows), validity, count),
             (
                 Class::Integers | Class::Floats | Class::Bytes,
                 LaneKind::Fixed { width, stride, .. },
             ) => {
-                let lane = self.lane(None);
-                let mut packed = Vec::with_capacity(count * usize::from(width));
-                for row in rows {
-                    // SAFETY: a row of this vector, whose values have that many bytes.
-                    let value = unsafe {
-                        let value = lane.pointer(row);
-                        std::slice::from_raw_parts(value, width.min(stride).into())
-                    };
-                    packed.extend_from_slice(value);
+                let (width, stride) = (usize::from(width), usize::from(stride));
+                let LaneData::Fixed { values, .. } = self.lane(None).data else {
+                    return;
+                };
+                // SAFETY: the values of all rows lie there, a stride from each to the next.
+                let values = unsafe {
+                    std::slice::from_raw_parts(values.add(rows.start * stride), count * stride)
+                };
+                if width == stride {
+                    return into.extend_fixed(values, validity, count);
                 }
-                into.extend_fixed(&packed, validity, count);
-            }
-            (Class::Dictionary, _) => {
-                return into.extend_codes(&self.narrow[rows], items, validity);
+                let values = values
+                    .chunks_exact(stride)
+                    .flat_map(|value| &value[..width]);
+                into.extend_fixed(&values.copied().collect::<Vec<_>>(), validity, count);
             }
             (Class::Items, _) => {
                 for row in rows {
@@ -273,10 +264,27 @@ impl DecodedVector {
                     }
                 }
             }
-            _ => return into.try_push_repeated(None, count),
+            _ => into.push_repeated(None, count),
         }
-        Ok(())
     }
+
+    /// Appends which of these rows are not NULL.
+    pub(super) fn append_validity(&self, rows: Range<usize>, into: &mut Bitmap) {
+        match (self.class, self.has_nulls) {
+            (Class::Null, _) => into.extend_repeated(false, rows.len()),
+            (_, false) => into.extend_repeated(true, rows.len()),
+            (_, true) => into.extend_from(&cut(&self.validity, &rows), rows.len()),
+        }
+    }
+}
+
+/// Some bits of a bitmap, from bit 0 on.
+fn cut(words: &[u64], rows: &Range<usize>) -> Vec<u64> {
+    let mut cut = vec![0; bits::words(rows.len())];
+    bits::each_word(0, rows.len(), |index, _, bits, done| {
+        cut[index] = bits::read(words, rows.start + done, bits);
+    });
+    cut
 }
 
 fn narrow_to<const N: usize>(words: &[u64], values: &mut [u8]) {

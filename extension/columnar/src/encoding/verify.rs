@@ -1,9 +1,10 @@
 //! What a lane must keep to, checked once when it is opened.
 
 use super::block::{Block, Form};
-use super::blocks::{Blocks, each_item};
+use super::blocks::Blocks;
 use super::bytes::malformed;
 use super::format::{ALL_FALSE, ALL_TRUE, BITMAP, Class, ONE_VALUE, SLACK_BYTES, VALUES};
+use super::item_bytes::each_item;
 use super::lane::{EncodedLane, WORDS};
 use super::vector::DecodedVector;
 use crate::error::Result;
@@ -42,10 +43,8 @@ impl EncodedLane<'_> {
         if self.header.class == Class::Dictionary {
             let mut reader = self.section(self.header.sections() - 1)?;
             let count = self.header.items as usize;
-            if count > self.rows() {
-                return malformed("more items than rows");
-            }
-            each_item(&mut reader, count, |_| ())?;
+            let mut room = Vec::new();
+            each_item(&mut reader, count, self.header.is_marked, &mut room, |_| ())?;
         }
         let mut decoded = DecodedVector::new();
         for vector in 0..self.vectors() {
@@ -103,7 +102,10 @@ impl EncodedLane<'_> {
                     }
                 }
             }
-            Class::Items => each_item(&mut reader, rows, |_| ())?,
+            Class::Items => {
+                let (_, room) = decoded.items();
+                each_item(&mut reader, rows, self.header.is_marked, room, |_| ())?;
+            }
         }
         reader.end()
     }

@@ -93,6 +93,20 @@ const FILES: &[Golden] = &[
     golden!("items", "plain", PLAIN_TEXT, [], some(PLAIN_TEXT, 60, 30)),
     golden!("single", "few", SINGLE, [], some(SINGLE, 200, 50)),
     golden!(
+        "dictionary_marked",
+        "bit-packed",
+        TEXT,
+        [],
+        some(TEXT, 300, 20)
+    ),
+    golden!(
+        "items_marked",
+        "compressed",
+        PLAIN_TEXT,
+        [],
+        some(PLAIN_TEXT, 60, 30)
+    ),
+    golden!(
         "two_vectors",
         "constant",
         LONG,
