@@ -46,10 +46,12 @@ fn whole_way(name: &str, store: &[(&str, &str)]) {
     let cluster = Cluster::builder(name).without_extension().start().unwrap();
     let passwords = Passwords::generate();
     let role = format!(
-        "CREATE ROLE {GATEWAY} LOGIN PASSWORD '{}'; CREATE DATABASE {DATABASE}",
+        "CREATE ROLE {GATEWAY} LOGIN PASSWORD '{}'",
         passwords.gateway
     );
     cluster.psql("postgres", &role).unwrap();
+    let database = format!("CREATE DATABASE {DATABASE}");
+    cluster.psql("postgres", &database).unwrap();
     let sql = |sql: &str| cluster.psql(DATABASE, sql).unwrap();
     let count = |table: &str| {
         let query = format!("SELECT count(*)::text FROM lanes.{table}");
