@@ -267,7 +267,10 @@ fn parts_of_a_size(
             {
                 to += 1;
             }
-            if to - from >= least {
+            // Smaller ones between them come along; they do not count, or a large part would be written again for every few
+            // small ones.
+            let of_size = |unit: &&Unit| limits.thorough || size_of_part(unit.rows) == size;
+            if units[from..to].iter().filter(of_size).count() >= least {
                 return Some(from..to);
             }
             from = to.max(from + 1);
@@ -398,6 +401,21 @@ mod tests {
             (large, true),
         ]);
         assert_eq!(choose(&list, &ROOM, &GENTLE), Some(1..5));
+    }
+
+    #[test]
+    fn a_large_part_is_not_written_again_for_a_few_small_ones() {
+        let large = 2 * SMALL_PART_ROWS;
+        let few = [(large, true), (100, true), (100, true), (100, true)];
+        assert_eq!(choose(&units(&few), &ROOM, &GENTLE), None);
+        let many = [
+            (large, true),
+            (large, true),
+            (100, true),
+            (large, true),
+            (large, true),
+        ];
+        assert_eq!(choose(&units(&many), &ROOM, &GENTLE), Some(0..5));
     }
 
     #[test]
