@@ -47,6 +47,8 @@ pub struct Range {
     pub end_row: u64,
     /// Rows that are kept, as distances from the first.
     pub rows: Vec<u32>,
+    /// The newest transaction whose work counts for everybody from now on, and was not known to before.
+    pub newest: Option<u32>,
 }
 
 /// A run or a part.
@@ -104,9 +106,16 @@ pub fn tombstones_within(tombstones: &Tombstones, range: &Range) -> usize {
         .sum()
 }
 
-/// The next range to seal, `None` when there is nothing to do.
-pub fn next(content: &Content, shape: &Shape, horizon: u32, limits: &Limits) -> Option<Range> {
-    let units = units(content, horizon);
+/// The next range to seal, of rows from `from` on; `None` when there is nothing to do.
+pub fn next(
+    content: &Content,
+    shape: &Shape,
+    horizon: u32,
+    limits: &Limits,
+    from: u64,
+) -> Option<Range> {
+    let mut units = units(content, horizon);
+    units.retain(|unit| unit.first_row >= from);
     let memory = Memory::of(shape, limits);
     let chosen = choose(&units, &memory, limits)?;
     Some(range_of(content, horizon, &units[chosen]))
@@ -287,7 +296,12 @@ fn range_of(content: &Content, horizon: u32, units: &[Unit]) -> Range {
         [] => (0, 0),
     };
     let tombstones = content.tombstones.borrow();
-    let mut rows = Vec::new();
+    let (mut rows, mut newest) = (Vec::new(), None);
+    let mut touch = |xid: u32| {
+        if newest.is_none_or(|newest| xid_precedes(newest, xid)) {
+            newest = Some(xid);
+        }
+    };
     for index in content.runs.first_ending_after(first_row)..content.runs.len() {
         let run = content.runs.get(index);
         if run.first_row >= end_row {
@@ -296,14 +310,20 @@ fn range_of(content: &Content, horizon: u32, units: &[Unit]) -> Range {
         if is_dead(&run) {
             continue;
         }
+        if run.flags & FLAG_FROZEN == 0 {
+            touch(run.xmin);
+        }
         let mut next = run.first_row;
         let mut keep = |to: u64, after: u64| {
             rows.extend((next..to).map(|row| (row - first_row) as u32));
             next = after;
         };
         for (row, list) in tombstones.range(run.first_row, run.end_row()) {
-            if list.iter().any(|t| state(t, horizon) == State::Deleted) {
+            if let Some(deletion) = list.iter().find(|t| state(t, horizon) == State::Deleted) {
                 keep(row, row + 1);
+                if !deletion.is_frozen() {
+                    touch(deletion.xmax);
+                }
             }
         }
         keep(run.end_row(), 0);
@@ -312,6 +332,7 @@ fn range_of(content: &Content, horizon: u32, units: &[Unit]) -> Range {
         first_row,
         end_row,
         rows,
+        newest,
     }
 }
 
