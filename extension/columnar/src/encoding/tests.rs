@@ -151,6 +151,8 @@ fn a_dropped_column_reads_as_null_and_another_kind_is_refused() {
     );
 }
 
+// Thousands of rows are too many for Miri.
+#[cfg(not(miri))]
 #[test]
 fn items_that_rows_share_are_stored_once() {
     let kind = LaneKind::Varlena {
@@ -190,6 +192,8 @@ fn text_that_repeats_itself_is_compressed() {
     assert_eq!(lane.encodings()[0].0, "compressed");
 }
 
+// Thousands of rows are too many for Miri.
+#[cfg(not(miri))]
 #[test]
 fn codes_decode_across_vectors_with_and_without_nulls() {
     let kind = LaneKind::Varlena {
