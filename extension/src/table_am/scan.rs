@@ -611,6 +611,7 @@ pub unsafe fn fetch(
         let Some(mut content) = reader.content.take() else {
             return false;
         };
+        // Of a table that is only read, too: a join that changes another table fetches its rows again by number.
         row_numbers::check(relation, &content.meta);
         let snapshot = snapshot::Snapshot::new(raw);
         let Some(run) = visible_row(&mut content, &snapshot, row) else {
