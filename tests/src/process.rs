@@ -209,6 +209,22 @@ pub fn send(id: u32, signal: Signal) -> bool {
     pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
+/// Kills a process that may be about to end by itself; false when it did. Stopped first: what is stopped cannot end on its
+/// own, so the parent is sure to see a killed child and not one that ended in order.
+pub fn kill_surely(id: u32) -> bool {
+    if !send(id, Signal::STOP) {
+        return false;
+    }
+    loop {
+        match stat(id) {
+            Some(('T', _)) => return send(id, Signal::KILL),
+            None | Some(('Z' | 'X', _)) => return false,
+            // The signal is on its way.
+            Some(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+}
+
 /// Whether a process with this number exists and is not a zombie.
 pub fn is_alive(id: u32) -> bool {
     stat(id).is_some_and(|(state, _)| state != 'Z')
@@ -370,6 +386,22 @@ mod tests {
         stranger.kill().unwrap();
         stranger.wait().unwrap();
         std::fs::remove_file(&log).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_ended_by_itself_was_not_killed() {
+        let mut ended = Command::new("true").spawn().unwrap();
+        while is_alive(ended.id()) {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        // A zombie takes signals without an error.
+        assert!(send(ended.id(), Signal::KILL));
+        assert!(!kill_surely(ended.id()));
+        assert!(ended.wait().unwrap().success());
+
+        let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
+        assert!(kill_surely(sleeper.id()));
+        assert!(!sleeper.wait().unwrap().success());
     }
 
     #[test]

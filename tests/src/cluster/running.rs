@@ -4,7 +4,9 @@ use super::builder::Builder;
 use super::layout::Layout;
 use crate::account::Account;
 use crate::error::{Error, Result};
-use crate::process::{self, POLL_INTERVAL, Process, Signal, is_alive, run, run_to_output, send};
+use crate::process::{
+    self, POLL_INTERVAL, Process, Signal, is_alive, kill_surely, run, run_to_output, send,
+};
 use crate::{place, seed};
 use postgres::{Client, NoTls, SimpleQueryMessage};
 use std::path::{Path, PathBuf};
@@ -170,12 +172,13 @@ impl Cluster {
     }
 
     /// Kills one backend with SIGKILL (`pg_backend_pid()`). Postgres then restarts itself: see [`Cluster::wait_ready`].
+    /// Fails if it is not there, or ended by itself at this very moment; then Postgres goes on as it was.
     pub fn kill9_backend(&self, backend: u32) -> Result<()> {
         let ours = self
             .postmaster
             .as_ref()
             .is_some_and(|postmaster| process::children(postmaster.id()).contains(&backend));
-        if ours && send(backend, Signal::KILL) {
+        if ours && kill_surely(backend) {
             return Ok(());
         }
         Err(Error::Other(format!(

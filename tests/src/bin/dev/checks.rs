@@ -10,11 +10,16 @@ use crate::python_client;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
+use lanes_tests::process::{self, Signal, run_to_output};
 use std::io::{BufRead, BufReader};
 use std::ops::Add;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// How long a suite may say nothing: several times what its longest test takes on a busy machine.
+const SILENCE_MAX: Duration = Duration::from_secs(15 * 60);
 
 /// How many tests passed and failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -174,11 +179,20 @@ fn whole_path_tests() -> Result<Count> {
 }
 
 fn cargo_test(packages: &[&str]) -> Result<Count> {
-    let mut command = cargo();
-    command
-        .args(["test", "--locked", "--no-fail-fast"])
-        .args(packages);
-    counted(&mut command, cargo_line)
+    let test = |options: &[&str]| {
+        let mut command = cargo();
+        command
+            .args(["test", "--locked"])
+            .args(packages)
+            .args(options);
+        command
+    };
+    // Built first: a long build is silent, a long test is not right.
+    let build = one(&mut test(&["--no-run"]), &[]);
+    if build.failed > 0 {
+        return Ok(build);
+    }
+    counted(&mut test(&["--no-fail-fast"]), cargo_line)
 }
 
 /// The counts in a line such as `test result: ok. 16 passed; 0 failed; 0 ignored; …`.
@@ -214,8 +228,17 @@ fn regress_line(line: &str) -> Option<Count> {
     }
 }
 
-/// Runs a program, showing its lines as they come and adding up their counts. A failure that no line tells of counts too.
+/// Runs a program, showing its lines as they come and adding up their counts. A failure that no line tells of counts too,
+/// and so does a program that says nothing for [`SILENCE_MAX`]: it is ended.
 pub fn counted(command: &mut Command, count_in: fn(&str) -> Option<Count>) -> Result<Count> {
+    counted_within(command, count_in, SILENCE_MAX)
+}
+
+fn counted_within(
+    command: &mut Command,
+    count_in: fn(&str) -> Option<Count>,
+    silence_max: Duration,
+) -> Result<Count> {
     let program = format!("{command:?}");
     let spawn_error = |source| Error::Spawn {
         program: program.clone(),
@@ -225,14 +248,45 @@ pub fn counted(command: &mut Command, count_in: fn(&str) -> Option<Count>) -> Re
         .stdout(Stdio::piped())
         .spawn()
         .map_err(spawn_error)?;
-    let mut total = Count::default();
+    let (sender, lines) = mpsc::channel();
     if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).split(b'\n') {
-            let line = line.map_err(spawn_error)?;
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            if let Some(count) = count_in(&line) {
-                total = total + count;
+        // Ends with the last holder of the pipe, which may be a grandchild; nobody waits for it.
+        std::thread::spawn(move || {
+            for line in BufReader::new(output)
+                .split(b'\n')
+                .map_while(|line| line.ok())
+            {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    let mut total = Count::default();
+    loop {
+        match lines.recv_timeout(silence_max) {
+            Ok(line) => {
+                let line = String::from_utf8_lossy(&line);
+                println!("{line}");
+                if let Some(count) = count_in(&line) {
+                    total = total + count;
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                println!(
+                    "no word for {} s from {program}; what runs now:\n{}",
+                    silence_max.as_secs(),
+                    run_to_output(Command::new("ps").args([
+                        "-eo",
+                        "pid,ppid,stat,wchan,time,args",
+                        "--forest"
+                    ]))
+                    .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())?
+                );
+                end_tree(child.id());
+                total.failed += 1;
+                break;
             }
         }
     }
@@ -241,6 +295,13 @@ pub fn counted(command: &mut Command, count_in: fn(&str) -> Option<Count>) -> Re
         total.failed = 1;
     }
     Ok(total)
+}
+
+/// Kills a process and all that it has started.
+fn end_tree(id: u32) {
+    let children = process::children(id);
+    process::send(id, Signal::KILL);
+    children.into_iter().for_each(end_tree);
 }
 
 fn regression_suite() -> Result<Count> {
@@ -364,6 +425,28 @@ mod tests {
                 passed: 0,
                 failed: 1
             }
+        );
+    }
+
+    #[test]
+    fn a_program_that_falls_silent_is_ended_and_counts_as_a_failure() {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "echo 'test result: ok. 2 passed; 0 failed'; sleep 600; true",
+        ]);
+        let start = Instant::now();
+        let count = counted_within(&mut command, cargo_line, Duration::from_millis(500)).unwrap();
+        assert_eq!(
+            count,
+            Count {
+                passed: 2,
+                failed: 1
+            }
+        );
+        assert!(
+            start.elapsed() < Duration::from_secs(300),
+            "ended, not waited for"
         );
     }
 }
