@@ -113,6 +113,9 @@ unsafe fn mark_parts(relation: pg_sys::Relation, meta: &Meta, used: &mut Marks) 
         });
         for entry in alive {
             used.mark(entry.block, data_page::blocks_for(entry.bytes as usize));
+            if entry.is_remote() {
+                continue;
+            }
             for segment in part::read_index(relation, &entry).segments {
                 used.mark(segment.block, data_page::blocks_for(segment.bytes as usize));
             }

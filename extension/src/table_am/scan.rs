@@ -15,10 +15,12 @@ use pgrx::pg_sys;
 use super::reader::{Content, Reader, Window};
 use super::row_numbers::{self, Reading};
 use super::tid;
+use crate::gucs;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
 use crate::pg::{ports, snapshot};
-use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN, FLAG_SEALED};
+use crate::remote::recall::{self, Recalled};
+use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN, FLAG_REMOTE, FLAG_SEALED};
 use crate::storage::load::Shape;
 
 /// Consecutive visible rows of one run.
@@ -101,6 +103,8 @@ pub struct Scan {
     reading: Reading,
     /// Sealed segments that were left unread.
     pub segments_skipped: u64,
+    /// What came from object storage.
+    pub recalled: Recalled,
 }
 
 impl Scan {
@@ -123,6 +127,7 @@ impl Scan {
                 serializable: !snapshot.is_null()
                     && ports::serializable_check_needed(relation, snapshot),
                 segments_skipped: 0,
+                recalled: Recalled::default(),
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 shared: if parallel.is_null() {
@@ -400,7 +405,7 @@ impl Scan {
         self.place = Place::BeforeFirst;
         let (relation, serializable) = (self.reader.relation, self.serializable);
         let content = self.reader.content.as_mut()?;
-        let ranges = visible_ranges(
+        let mut ranges = visible_ranges(
             relation,
             content,
             self.snapshot.as_ref(),
@@ -415,8 +420,26 @@ impl Scan {
             self.segments_skipped += 1;
             return None;
         }
+        let content = self.reader.content.as_ref()?;
+        let before = Recalled::so_far();
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
-        let window = unsafe { Window::open(&self.reader, self.reader.content.as_ref()?, from, to) };
+        let window = unsafe {
+            if !holds_remote(content, segment_first_row(segment), to) {
+                Window::open(&self.reader, content, from, to)
+            } else if self.leaves_remote() {
+                let seen = ranges.len();
+                ranges.retain(|range| !is_remote(content, range.from));
+                if ranges.len() < seen {
+                    recall::warn_of_rows_left_out(relation);
+                }
+                let (from, to) = (ranges.first()?.from, ranges.last()?.to);
+                Window::open_local(&self.reader, content, from, to)
+            } else {
+                self.ask_ahead(content, segment, rules_out);
+                Window::open(&self.reader, content, from, to)
+            }
+        };
+        self.recalled.add_since(before);
         Some(OpenSegment {
             segment,
             ranges,
@@ -428,9 +451,50 @@ impl Scan {
 }
 
 impl Scan {
+    /// Whether rows in object storage are left out. Those of statements that change, lock or rewrite rows are not: what they
+    /// do not see would be lost.
+    fn leaves_remote(&self) -> bool {
+        let lock = pg_sys::RowShareLock as i32;
+        gucs::recall_skips()
+            // SAFETY: the relation is open (`begin`'s promise).
+            && !unsafe { pg_sys::CheckRelationLockedByMe(self.reader.relation, lock, true) }
+    }
+
+    /// Asks for the remote segments that this scan needs next, those of `segment` first, so that several come at once.
+    fn ask_ahead(&self, content: &Content, segment: u32, rules_out: Option<RulesOut<'_>>) {
+        /// Asked for at a time.
+        const AHEAD: usize = 8;
+        /// Looked at to find them.
+        const LOOKS: usize = 64;
+        let first_row = segment_first_row(segment);
+        let first = content.runs.first_ending_after(first_row);
+        let ahead = (first..content.runs.len())
+            .take(LOOKS)
+            .map(|index| content.runs.get(index))
+            .take_while(|run| run.first_row < self.bounds.1)
+            .filter(|run| run.flags & FLAG_REMOTE != 0 && run.end_row() > self.bounds.0)
+            .filter(|run| {
+                !rules_out.is_some_and(|rules_out| self.rules_out_run(content, run, rules_out))
+            })
+            .filter(|run| !is_resident(content, run));
+        for run in ahead.take(AHEAD) {
+            recall::ask_ahead(&content.meta, &run);
+        }
+    }
+
+    /// Whether the zones of a sealed run rule it out.
+    fn rules_out_run(&self, content: &Content, run: &RunEntry, rules_out: RulesOut<'_>) -> bool {
+        let relation = self.reader.relation;
+        let zone = |attribute: usize| {
+            // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
+            unsafe { content.parts.zone(relation, run.first_row, attribute) }
+        };
+        run.flags & FLAG_SEALED != 0 && rules_out(&zone)
+    }
+
     /// Whether all of these rows are sealed, and their zones rule them out.
     fn is_ruled_out(&self, ranges: &[Range], rules_out: RulesOut<'_>) -> bool {
-        let (relation, Some(content)) = (self.reader.relation, &self.reader.content) else {
+        let Some(content) = &self.reader.content else {
             return false;
         };
         let mut judged = 0;
@@ -443,13 +507,36 @@ impl Scan {
                 return false;
             };
             judged = run.end_row();
-            let zone = |attribute: usize| {
-                // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
-                unsafe { content.parts.zone(relation, run.first_row, attribute) }
-            };
-            run.flags & FLAG_SEALED != 0 && rules_out(&zone)
+            self.rules_out_run(content, &run, rules_out)
         })
     }
+}
+
+/// Whether some of the rows `[from, to)` are in object storage.
+pub fn holds_remote(content: &Content, from: u64, to: u64) -> bool {
+    content.parts.has_remote()
+        && (content.runs.first_ending_after(from)..content.runs.len())
+            .map(|index| content.runs.get(index))
+            .take_while(|run| run.first_row < to)
+            .any(|run| run.flags & FLAG_REMOTE != 0)
+}
+
+fn is_remote(content: &Content, row: u64) -> bool {
+    content
+        .run_of(row)
+        .is_some_and(|(_, run)| run.flags & FLAG_REMOTE != 0)
+}
+
+/// Whether the arena has all rows of a run that lies in one segment.
+fn is_resident(content: &Content, run: &RunEntry) -> bool {
+    let segment = segment_of(run.first_row);
+    let pinned = content
+        .runs
+        .cached()
+        .and_then(|cached| cached.pin_segment(segment));
+    pinned.is_some_and(|pinned| {
+        segment_first_row(segment) + pinned.rows_resident() as u64 >= run.end_row()
+    })
 }
 
 /// The visible rows of `[start, end)` as ranges, ascending. No snapshot means every row there is.
