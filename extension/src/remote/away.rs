@@ -105,8 +105,7 @@ unsafe fn due_of(table: pg_sys::Oid, due: &mut Vec<Due>) {
             let before = pg_sys::GetCurrentTimestamp() - age;
             for part in Parts::of(relation, &meta).live() {
                 let entry = &part.entry;
-                // One that is not settled stands for runs whose blocks are not free yet either.
-                if entry.is_remote() || entry.xid != 0 {
+                if entry.is_remote() {
                     continue;
                 }
                 let newest = maintenance::newest_time(relation, part, time);

@@ -31,6 +31,8 @@ pub struct Recalled {
 
 thread_local! {
     static RECALLED: Cell<Recalled> = const { Cell::new(Recalled { segments: 0, bytes: 0 }) };
+    /// Counted last: an image may be decoded piece by piece.
+    static COUNTED: Cell<Option<Key>> = const { Cell::new(None) };
     /// Start of the statement that was warned last.
     static WARNED: Cell<i64> = const { Cell::new(0) };
 }
@@ -46,6 +48,16 @@ impl Recalled {
         let now = Recalled::so_far();
         self.segments += now.segments - before.segments;
         self.bytes += now.bytes - before.bytes;
+    }
+}
+
+fn count(key: &Key, bytes: u32) {
+    if COUNTED.replace(Some(*key)) != Some(*key) {
+        let so_far = RECALLED.get();
+        RECALLED.set(Recalled {
+            segments: so_far.segments + 1,
+            bytes: so_far.bytes + u64::from(bytes),
+        });
     }
 }
 
@@ -69,11 +81,7 @@ pub unsafe fn image(relation: pg_sys::Relation, run: &RunEntry) -> Vec<u8> {
     let timeout = gucs::recall_timeout_micros();
     loop {
         if let Some(image) = cold_cache::read(&key, run.bytes) {
-            let so_far = RECALLED.get();
-            RECALLED.set(Recalled {
-                segments: so_far.segments + 1,
-                bytes: so_far.bytes + u64::from(run.bytes),
-            });
+            count(&key, run.bytes);
             return image;
         }
         // SAFETY: reads the clock.

@@ -424,18 +424,9 @@ impl Scan {
         let before = Recalled::so_far();
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
         let window = unsafe {
-            if !holds_remote(content, segment_first_row(segment), to) {
-                Window::open(&self.reader, content, from, to)
-            } else if self.leaves_remote() {
-                let seen = ranges.len();
-                ranges.retain(|range| !is_remote(content, range.from));
-                if ranges.len() < seen {
-                    recall::warn_of_rows_left_out(relation);
-                }
-                let (from, to) = (ranges.first()?.from, ranges.last()?.to);
-                Window::open_local(&self.reader, content, from, to)
+            if holds_remote(content, segment_first_row(segment), to) {
+                self.open_partly_remote(content, segment, &mut ranges, rules_out)?
             } else {
-                self.ask_ahead(content, segment, rules_out);
                 Window::open(&self.reader, content, from, to)
             }
         };
@@ -451,6 +442,47 @@ impl Scan {
 }
 
 impl Scan {
+    /// Opens the window on a segment some rows of which are in object storage. Takes out of `ranges` those that are to be left
+    /// out, and those that their zones rule out; `None`: nothing is left.
+    ///
+    /// # Safety
+    /// `content` is the reader's and holds the rows of these ranges, which are of that segment.
+    unsafe fn open_partly_remote(
+        &self,
+        content: &Content,
+        segment: u32,
+        ranges: &mut Vec<Range>,
+        rules_out: Option<RulesOut<'_>>,
+    ) -> Option<Window> {
+        if let Some(rules_out) = rules_out {
+            ranges.retain(|range| {
+                let run = remote_run(content, range.from);
+                !run.is_some_and(|run| self.rules_out_run(content, &run, rules_out))
+            });
+        }
+        if self.leaves_remote() {
+            let before = ranges.len();
+            ranges.retain(|range| remote_run(content, range.from).is_none());
+            if ranges.len() < before {
+                // SAFETY: the relation is open (`begin`'s promise).
+                unsafe { recall::warn_of_rows_left_out(self.reader.relation) };
+            }
+        }
+        let (from, to) = (ranges.first()?.from, ranges.last()?.to);
+        let is_needed = |range: &Range| remote_run(content, range.from).is_some();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_resident(content, segment, to) {
+                return Some(Window::open(&self.reader, content, from, to));
+            }
+            if !ranges.iter().any(is_needed) {
+                return Some(Window::open_local(&self.reader, content, from, to));
+            }
+            self.ask_ahead(content, segment, rules_out);
+            Some(Window::open(&self.reader, content, from, to))
+        }
+    }
+
     /// Whether rows in object storage are left out. Those of statements that change, lock or rewrite rows are not: what they
     /// do not see would be lost.
     fn leaves_remote(&self) -> bool {
@@ -476,7 +508,7 @@ impl Scan {
             .filter(|run| {
                 !rules_out.is_some_and(|rules_out| self.rules_out_run(content, run, rules_out))
             })
-            .filter(|run| !is_resident(content, run));
+            .filter(|run| !is_resident(content, segment_of(run.first_row), run.end_row()));
         for run in ahead.take(AHEAD) {
             recall::ask_ahead(&content.meta, &run);
         }
@@ -521,22 +553,17 @@ pub fn holds_remote(content: &Content, from: u64, to: u64) -> bool {
             .any(|run| run.flags & FLAG_REMOTE != 0)
 }
 
-fn is_remote(content: &Content, row: u64) -> bool {
-    content
-        .run_of(row)
-        .is_some_and(|(_, run)| run.flags & FLAG_REMOTE != 0)
+/// The run of a row, if it is in object storage.
+fn remote_run(content: &Content, row: u64) -> Option<RunEntry> {
+    let (_, run) = content.run_of(row)?;
+    (run.flags & FLAG_REMOTE != 0).then_some(run)
 }
 
-/// Whether the arena has all rows of a run that lies in one segment.
-fn is_resident(content: &Content, run: &RunEntry) -> bool {
-    let segment = segment_of(run.first_row);
-    let pinned = content
-        .runs
-        .cached()
-        .and_then(|cached| cached.pin_segment(segment));
-    pinned.is_some_and(|pinned| {
-        segment_first_row(segment) + pinned.rows_resident() as u64 >= run.end_row()
-    })
+/// Whether the arena has the rows of a segment up to `to`.
+fn is_resident(content: &Content, segment: u32, to: u64) -> bool {
+    let cached = content.runs.cached();
+    let pinned = cached.and_then(|cached| cached.pin_segment(segment));
+    pinned.is_some_and(|pinned| segment_first_row(segment) + pinned.rows_resident() as u64 >= to)
 }
 
 /// The visible rows of `[start, end)` as ranges, ascending. No snapshot means every row there is.
