@@ -128,7 +128,7 @@ impl<S: Sink> App<S> {
     }
 
     /// Readiness and rates.
-    pub fn status(&self) -> &Status {
+    pub fn status(&self) -> &Arc<Status> {
         &self.shared.status
     }
 

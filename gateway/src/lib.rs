@@ -15,6 +15,7 @@
 //! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
+//! | [`objects`] | sealed segments into object storage and back |
 //! | [`observe`] | metrics, status, readiness, self-scrape |
 //! | [`worker`] | what each thread that serves requests has for itself |
 //! | [`app`] | all of it put together, started and stopped |
@@ -59,6 +60,8 @@ pub mod events;
 pub mod batch;
 
 pub mod deliver;
+
+pub mod objects;
 
 pub mod observe;
 

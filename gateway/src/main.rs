@@ -14,6 +14,7 @@ use lanes_gateway::app::App;
 use lanes_gateway::batch::SeriesCache;
 use lanes_gateway::config::{Settings, Sources, source};
 use lanes_gateway::deliver::PostgresSink;
+use lanes_gateway::objects::{Objects, PostgresSource, SlateOpener};
 use lanes_gateway::observe::Metrics;
 
 /// Requests are many and small: with the C library's allocator a sixth of a worker's time went into it.
@@ -86,14 +87,41 @@ async fn run(settings: Settings) -> ExitCode {
     raise_file_limit(settings.app.server.connections_max);
     let metrics = Arc::new(Metrics::new());
     let cache = Arc::new(SeriesCache::new(settings.cache_bytes_max, cache_seed()));
+    let (connection, connect_timeout) = (
+        settings.postgres.connection.clone(),
+        settings.postgres.connect_timeout,
+    );
     let sink = Arc::new(PostgresSink::new(
         settings.postgres,
         Arc::clone(&cache),
         Arc::clone(&metrics),
     ));
-    let app = App::start(settings.app, sink, cache, metrics);
+    let app = App::start(settings.app, sink, cache, Arc::clone(&metrics));
+    let objects = match settings.objects {
+        None => None,
+        Some(objects) => {
+            let opener = SlateOpener::new(
+                objects.location.clone(),
+                objects.cache_bytes_max,
+                Arc::clone(&metrics),
+            );
+            let source = PostgresSource::new(connection, connect_timeout);
+            let status = Arc::clone(app.status());
+            match Objects::start(source, opener, objects, status, metrics) {
+                Ok(objects) => Some(objects),
+                Err(error) => {
+                    tracing::error!("a thread for object storage cannot be started: {error}");
+                    return ExitCode::FAILURE;
+                }
+            }
+        }
+    };
     tracing::info!(address = %settings.address, version = env!("CARGO_PKG_VERSION"), "lanes-gateway listens");
-    match app.serve(listener, stop).await {
+    let served = app.serve(listener, stop).await;
+    if let Some(objects) = objects {
+        objects.stop().await;
+    }
+    match served {
         Ok(true) => tracing::info!("lanes-gateway has stopped"),
         Ok(false) => tracing::warn!(
             "requests were still on their way at the end of listen.shutdown_timeout; none of them was acknowledged"

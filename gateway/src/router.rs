@@ -22,6 +22,7 @@ use crate::error::Refusal;
 use crate::events::format::Format;
 use crate::events::write::EventRequest;
 use crate::events::{self, EventPath};
+use crate::objects::ObjectState;
 use crate::observe::{Metrics, Status};
 use crate::receive::body::{self, BodyError};
 use crate::receive::write::ROUTE;
@@ -207,7 +208,15 @@ async fn metrics<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
 
 async fn ready<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
     if handlers.status.is_ready() {
-        "ready\n".into_response()
+        match handlers.status.objects() {
+            ObjectState::Off => "ready\n".into_response(),
+            state => format!(
+                "ready\nobjects: {}, {}\n",
+                state.name(),
+                state.explanation()
+            )
+            .into_response(),
+        }
     } else {
         Refusal::Busy(
             "not ready: PostgreSQL does not take batches, or the gateway is stopping".to_owned(),

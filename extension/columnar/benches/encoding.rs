@@ -8,7 +8,7 @@
 
 use lanes_columnar::encoding::{DecodedVector, EncodedLane, encode_lane, key_starts};
 use lanes_columnar::kind::{LaneKind, Number};
-use lanes_columnar::limits::SEGMENT_ROWS;
+use lanes_columnar::limits::{SEGMENT_ROWS, VECTOR_ROWS};
 use lanes_columnar::{Column, LaneData};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -60,6 +60,7 @@ fn main() {
     report("5 minutes, 3 ms late", &samples(24, 30, 3));
     report("a minute, 3 ms late", &samples(120, 6, 3));
     report("one scrape, 3 ms late", &samples(360, 1, 3));
+    report_others();
 }
 
 /// So many scrapes of as many machines with the page's series, sorted; scrapes are late by up to so many milliseconds.
@@ -176,6 +177,57 @@ fn column(rows: &[Row], lane: usize, kind: LaneKind) -> Column {
     column
 }
 
+/// Prints what lanes of other kinds cost, of events as they come.
+fn report_others() {
+    let mut random = Random(11);
+    let mut events = |kind: LaneKind, value: &dyn Fn(u64, usize) -> Vec<u8>| {
+        let mut column = Column::new(kind);
+        for row in 0..SEGMENT_ROWS as usize {
+            match (kind, value(random.next(), row)) {
+                (LaneKind::Bool, value) => column.push_bool(value[0] != 0),
+                (LaneKind::Varlena { .. }, value) => column.push_item(&value),
+                (_, value) => column.push_fixed(&value),
+            }
+        }
+        [(column, Vec::new())]
+    };
+    let number = |width, number| LaneKind::Fixed {
+        width,
+        stride: width,
+        number,
+    };
+    let name = "events";
+    let (int, real) = (number(4, Number::Signed), number(4, Number::Float));
+    let text = |dictionary| LaneKind::Varlena {
+        dictionary,
+        packed: true,
+    };
+    let sizes = events(int, &|random, _| {
+        ((random % 5_000) as i32).to_ne_bytes().to_vec()
+    });
+    report_lane(name, "int4", int, &sizes);
+    let durations = events(real, &|random, _| {
+        ((random % 20_000) as f32 / 100.0).to_ne_bytes().to_vec()
+    });
+    report_lane(name, "float4", real, &durations);
+    let doubles = events(DOUBLE, &|random, _| {
+        ((random >> 11) as f64).sqrt().to_ne_bytes().to_vec()
+    });
+    report_lane(name, "float8", DOUBLE, &doubles);
+    let is_error = events(LaneKind::Bool, &|random, _| {
+        vec![u8::from(random % 50 == 0)]
+    });
+    report_lane(name, "bool", LaneKind::Bool, &is_error);
+    let services = events(text(true), &|random, _| {
+        format!("service-{}", random % 60).into_bytes()
+    });
+    report_lane(name, "codes", text(true), &services);
+    let lines = events(text(false), &|random, row| {
+        format!("GET /api/v1/query?id={row} 200 in {} ms", random % 500).into_bytes()
+    });
+    report_lane(name, "text", text(false), &lines);
+}
+
 /// Prints what a lane costs and answers its bytes a sample.
 fn report_lane(name: &str, lane: &str, kind: LaneKind, columns: &[(Column, Vec<u32>)]) -> f64 {
     let rows: usize = columns.iter().map(|(column, _)| column.rows()).sum();
@@ -195,7 +247,7 @@ fn report_lane(name: &str, lane: &str, kind: LaneKind, columns: &[(Column, Vec<u
     };
     let lanes = open();
     let mut vector = DecodedVector::new();
-    let mut copy = vec![0_u8; 2048 * 8];
+    let mut copy = vec![0_u8; VECTOR_ROWS * 8];
     let per_row = |time: f64| time / rows as f64;
     let encode_time = per_row(median(|| drop(black_box(encode()))));
     let open_time = per_row(median(|| drop(black_box(open()))));
@@ -207,13 +259,20 @@ fn report_lane(name: &str, lane: &str, kind: LaneKind, columns: &[(Column, Vec<u
             }
         }
     }));
+    let width = match kind {
+        LaneKind::Fixed { width, .. } => usize::from(width),
+        _ => 4,
+    };
     let copy_time = per_row(median(|| {
         for (column, _) in columns {
-            let LaneData::Fixed { values, .. } = column.lane().data else {
-                return;
+            let values = match column.lane().data {
+                LaneData::Fixed { values, .. } => values,
+                LaneData::Codes { codes, .. } => codes.cast(),
+                // Of the others a plain lane has more than one part.
+                _ => return,
             };
-            // SAFETY: the column has as many values of 8 bytes.
-            let values = unsafe { std::slice::from_raw_parts(values, column.rows() * 8) };
+            // SAFETY: the column has as many values of that width.
+            let values = unsafe { std::slice::from_raw_parts(values, column.rows() * width) };
             for vector in values.chunks(copy.len()) {
                 copy[..vector.len()].copy_from_slice(vector);
                 black_box(&copy);
@@ -230,7 +289,7 @@ fn report_lane(name: &str, lane: &str, kind: LaneKind, columns: &[(Column, Vec<u
     let per_sample = bytes as f64 / rows as f64;
     println!(
         "{name:<24}{lane:<8}{per_sample:>9.3}{encode_time:>10.2}{open_time:>10.2}{decode_time:>10.2}{copy_time:>10.2}{:>9.1}{:>8.1}  {}",
-        8.0 / decode_time,
+        width as f64 / decode_time,
         decode_time / copy_time,
         encodings
             .iter()

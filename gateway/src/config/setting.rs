@@ -92,6 +92,12 @@ pub const SETTINGS: &[Setting] = &[
 
     setting("series", "cache_bytes_max", "SIZE", "256MiB", "Memory for series whose id is known without asking"),
 
+    setting("objects", "url", "DIRECTORY|URL", "", "Where sealed segments go that are older than their table's `hot`: a directory (.lanes/objects), or s3://bucket/prefix with the usual AWS_ variables; one for each database, nowhere if empty"),
+    setting("objects", "interval", "DURATION", "10s", "How often the database is asked for segments to put there"),
+    setting("objects", "recalls_at_once", "COUNT", "8", "Segments fetched for queries at once, and so in memory"),
+    setting("objects", "orphan_age", "DURATION", "10m", "How long an object is kept that no table names any more; as long as backups are kept, if those are to be restored to any moment"),
+    setting("objects", "cache_bytes_max", "SIZE", "64MiB", "Memory for the store's indexes and filters"),
+
     setting("self_scrape", "interval", "DURATION", "5s", "How often the gateway stores its own metrics; 0 for never"),
     setting("self_scrape", "instance", "STRING", "", "Label instance of its own metrics; the listening address if empty"),
 

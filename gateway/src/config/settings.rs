@@ -16,6 +16,7 @@ use crate::deliver::AckLevel;
 use crate::deliver::password::{self, Server};
 use crate::deliver::postgres::PostgresSettings;
 use crate::events::{CreateTables, EventSettings};
+use crate::objects::ObjectSettings;
 use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
 use crate::server::ServerLimits;
 
@@ -36,6 +37,8 @@ pub struct Settings {
     pub app: AppSettings,
     /// The database.
     pub postgres: PostgresSettings,
+    /// Object storage, where there is any.
+    pub objects: Option<ObjectSettings>,
     /// Memory for known series.
     pub cache_bytes_max: usize,
     /// Which log lines are written.
@@ -118,6 +121,7 @@ impl Settings {
             address,
             app,
             postgres: postgres(&reader)?,
+            objects: objects(&reader)?,
             cache_bytes_max: reader.size("series.cache_bytes_max", 1 << 20, 1 << 40)?,
             log_filter: reader.get("log.level", |text| {
                 text.parse().map_err(|error| format!("{error}"))
@@ -237,6 +241,25 @@ fn self_scrape(
     Ok(Some(SelfScrape { interval, instance }))
 }
 
+fn objects(reader: &Reader<'_>) -> Result<Option<ObjectSettings>, SettingError> {
+    let location = reader.get("objects.url", |text| match text {
+        "" => Ok(None),
+        text => text.parse().map(Some),
+    })?;
+    let second = Duration::from_secs(1);
+    let interval = reader.duration("objects.interval", Duration::from_millis(100))?;
+    let recalls_at_once = reader.count("objects.recalls_at_once", 1, 256)?;
+    let orphan_age = reader.duration("objects.orphan_age", 60 * second)?;
+    let cache_bytes_max = reader.size("objects.cache_bytes_max", 1 << 20, 1 << 40)?;
+    Ok(location.map(|location| ObjectSettings {
+        location,
+        interval,
+        recalls_at_once,
+        orphan_age,
+        cache_bytes_max,
+    }))
+}
+
 fn postgres(reader: &Reader<'_>) -> Result<PostgresSettings, SettingError> {
     let connection: tokio_postgres::Config = reader.get("postgres.connection", |text| {
         // The parser's own message may repeat what it read.
@@ -297,6 +320,7 @@ fn with_password(
 mod tests {
     use super::*;
     use crate::config::source::command;
+    use crate::objects::Location;
 
     fn read(flags: &[&str]) -> Result<Settings, String> {
         let matches = command()
@@ -342,6 +366,11 @@ mod tests {
             (&["--listen-workers", "1000"], "more than 256"),
             (&["--listen-address", "localhost"], "is not an address"),
             (&["--log-format", "xml"], "log.format"),
+            (
+                &["--objects-url", "ftp://a"],
+                "objects.url (flag): \"ftp://a\" is no directory",
+            ),
+            (&["--objects-orphan-age", "5s"], "shorter than 60s"),
             (&["--receive-label-order", "any"], "receive.label_order"),
         ] {
             let error = read(flags)
@@ -357,6 +386,14 @@ mod tests {
             .err()
             .unwrap();
         assert!(!error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn objects_are_kept_nowhere_unless_told() {
+        assert!(read(&[]).unwrap().objects.is_none());
+        let settings = read(&["--objects-url", ".lanes/objects"]).unwrap();
+        let location = settings.objects.unwrap().location;
+        assert_eq!(location, Location::Directory(".lanes/objects".into()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use prometheus::{
     Registry, TextEncoder,
 };
 
+use super::object_metrics::ObjectMetrics;
 use crate::deliver::AckLevel;
 
 /// Counters, gauges and histograms; cheap to update from anywhere.
@@ -64,6 +65,8 @@ pub struct Metrics {
     pub postgres_up: IntGauge,
     /// Open HTTP connections.
     pub connections: IntGauge,
+    /// Object storage.
+    pub objects: ObjectMetrics,
 }
 
 /// The routes that take data.
@@ -222,6 +225,7 @@ impl Metrics {
             ),
             postgres_up: gauge("postgres_up", "1 while PostgreSQL takes batches."),
             connections: gauge("http_connections", "HTTP connections open."),
+            objects: ObjectMetrics::register(&registry),
             registry,
         }
     }
@@ -258,11 +262,14 @@ impl Metrics {
     }
 }
 
-fn options(name: &str, help: &str) -> Opts {
+pub(super) fn options(name: &str, help: &str) -> Opts {
     Opts::new(format!("lanes_gateway_{name}"), help)
 }
 
-fn add<C: Collector + Clone + 'static>(registry: &Registry, collector: prometheus::Result<C>) -> C {
+pub(super) fn add<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    collector: prometheus::Result<C>,
+) -> C {
     let collector = collector.expect("metric names and labels are legal");
     registry
         .register(Box::new(collector.clone()))

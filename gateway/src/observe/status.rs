@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::metrics::Metrics;
 use crate::clock::{self, Instant};
+use crate::objects::ObjectState;
 
 /// The rate is taken over this many observations, one a second.
 const RATE_OBSERVATIONS: usize = 6;
@@ -25,6 +26,8 @@ pub struct Status {
     series: AtomicI64,
     /// Samples stored so far, at times past.
     stored: Mutex<VecDeque<(Instant, u64)>>,
+    /// What is done about object storage.
+    objects: Mutex<ObjectState>,
 }
 
 impl Status {
@@ -42,6 +45,16 @@ impl Status {
     /// Shutdown begins.
     pub fn set_stopping(&self) {
         self.is_stopping.store(true, Ordering::Release);
+    }
+
+    /// Takes note of what is done about object storage.
+    pub fn set_objects(&self, state: ObjectState) {
+        *self.objects.lock() = state;
+    }
+
+    /// What is done about object storage. Requests should be sent here whatever it is.
+    pub fn objects(&self) -> ObjectState {
+        *self.objects.lock()
     }
 
     /// Whether requests should be sent here.
@@ -94,6 +107,7 @@ impl Status {
             "series": self.series.load(Ordering::Acquire).max(0),
             "series_cached": cached,
             "pending_bytes": pending_bytes,
+            "objects": self.objects().name(),
             "requests_stored": requests(&["204"]),
             "requests_refused": requests(&["400", "403", "404", "415", "503"]),
             "requests_repeated": metrics.requests_repeated.get(),

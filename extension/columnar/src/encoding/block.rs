@@ -192,21 +192,60 @@ impl<'a> Block<'a> {
 
     /// Writes the values of all rows but those of a pattern: `out` has as many. Floats become their bits.
     pub(super) fn decode(&self, out: &mut [u64], float_width: usize) {
-        let packed = match &self.form {
-            Form::Constant(number) => {
-                // One number is finished, not all.
-                let mut value = [*number];
-                self.finish(&mut value, float_width);
-                out.fill(value[0]);
-                return;
+        if let Some(constant) = self.constant(float_width) {
+            return out.fill(constant);
+        }
+        let Some(packed) = self.decode_numbers(out) else {
+            return out.fill(0);
+        };
+        self.finish(out, float_width);
+        packed.each_outlier(float_width, |place, bits| {
+            if let Some(value) = out.get_mut(place) {
+                *value = bits;
             }
-            Form::Pattern { .. } => return out.fill(0),
+        });
+    }
+
+    /// As [`decode`](Self::decode), the low halves of the values; `room` is for as many rows.
+    pub(super) fn decode_narrow(&self, out: &mut [u32], room: &mut [u64], float_width: usize) {
+        if let Some(constant) = self.constant(float_width) {
+            return out.fill(constant as u32);
+        }
+        if let Form::Level(packed) = &self.form
+            && packed.is_plain()
+            && packed.width <= u32::BITS
+            && float_width == 0
+        {
+            return kernel::unpack_narrow(packed.bits, packed.width, packed.base as u32, out);
+        }
+        let Some(packed) = self.decode_numbers(room) else {
+            return out.fill(0);
+        };
+        if float_width == 0 || self.power == POWER_BITS {
+            kernel::narrow(room, out);
+        } else {
+            kernel::decimals_to_f64(room, self.power);
+            kernel::narrow_floats(room, out);
+        }
+        packed.each_outlier(float_width, |place, bits| {
+            if let Some(value) = out.get_mut(place) {
+                *value = bits as u32;
+            }
+        });
+    }
+
+    /// Writes the numbers of all rows, unless they are constant or a pattern's.
+    fn decode_numbers(&self, out: &mut [u64]) -> Option<&Packed<'a>> {
+        Some(match &self.form {
+            Form::Constant(_) | Form::Pattern { .. } => return None,
             Form::Level(packed) => {
                 packed.unpack(out);
                 packed
             }
             Form::Delta { first, packed } => {
-                let [start, deltas @ ..] = out else { return };
+                let [start, deltas @ ..] = out else {
+                    return None;
+                };
                 *start = *first;
                 packed.unpack(deltas);
                 kernel::sum_deltas(deltas, *first);
@@ -218,7 +257,7 @@ impl<'a> Block<'a> {
                 packed,
             } => {
                 let [start, second, changes @ ..] = out else {
-                    return;
+                    return None;
                 };
                 *start = *first;
                 *second = first.wrapping_add(*step);
@@ -243,23 +282,7 @@ impl<'a> Block<'a> {
                 }
                 packed
             }
-        };
-        self.finish(out, float_width);
-        packed.put_outliers(out, float_width);
-    }
-
-    /// As [`decode`](Self::decode), of a class without floats, the low halves of the numbers; `room` is for as many rows.
-    pub(super) fn decode_narrow(&self, out: &mut [u32], room: &mut [u64]) {
-        match &self.form {
-            Form::Constant(number) => out.fill(*number as u32),
-            Form::Level(packed) if packed.is_plain() && packed.width <= 32 => {
-                kernel::unpack_narrow(packed.bits, packed.width, packed.base as u32, out);
-            }
-            _ => {
-                self.decode(room, 0);
-                kernel::narrow(room, out);
-            }
-        }
+        })
     }
 
     /// Turns numbers into values.
@@ -363,7 +386,8 @@ impl<'a> Packed<'a> {
         }
     }
 
-    fn put_outliers(&self, out: &mut [u64], float_width: usize) {
+    /// The places and the bits of all outliers, in order; places may be outside of unverified blocks.
+    fn each_outlier(&self, float_width: usize, mut visit: impl FnMut(usize, u64)) {
         if self.outliers == 0 {
             return;
         }
@@ -379,13 +403,10 @@ impl<'a> Packed<'a> {
                 return;
             };
             let place = next.saturating_add(gap);
-            let Some(value) = out.get_mut(place) else {
-                return;
-            };
             let mut whole = [0; 8];
             whole[..bytes.len()].copy_from_slice(bytes);
-            *value = u64::from_le_bytes(whole);
-            next = place + 1;
+            visit(place, u64::from_le_bytes(whole));
+            next = place.saturating_add(1);
         }
     }
 }

@@ -61,7 +61,7 @@ impl BlockWriter {
             return self.write(vector, true, out);
         }
         let bytes_min = match pieces * SHORT_ROWS > vector.len() {
-            true => self.bytes_min(vector),
+            true => self.bytes_min(vector, false),
             false => usize::MAX,
         };
         let mut one = std::mem::take(&mut self.other);
@@ -109,8 +109,8 @@ impl BlockWriter {
         self.other = one;
     }
 
-    /// About the fewest bytes that one block of these values may take.
-    fn bytes_min(&mut self, words: &[u64]) -> usize {
+    /// About the fewest bytes that one block of these values may take, as decimals if they are such or as bits.
+    fn bytes_min(&mut self, words: &[u64], as_bits: bool) -> usize {
         let mut pairs = [0; 2 * SAMPLE];
         for (index, pair) in pairs.as_chunks_mut::<2>().0.iter_mut().enumerate() {
             let row = index * (words.len() - 1) / SAMPLE;
@@ -118,7 +118,8 @@ impl BlockWriter {
         }
         let numbers = &mut self.numbers;
         self.outliers.rows.clear();
-        let is_decimal = self.outliers.width > 0
+        let is_decimal = !as_bits
+            && self.outliers.width > 0
             && decimal::to_decimals(&pairs, numbers, &mut self.outliers).is_some();
         if !is_decimal {
             numbers.clear();
@@ -195,6 +196,9 @@ impl BlockWriter {
             return;
         }
         // With outliers the bits may be smaller after all.
+        if words.len() > 1 && self.bytes_min(words, true) >= out.len() - begin {
+            return;
+        }
         self.outliers.rows.clear();
         self.numbers.clear();
         self.numbers.extend(words.iter().map(|&word| word as i64));

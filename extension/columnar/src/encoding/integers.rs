@@ -5,9 +5,10 @@
 //! window is chosen by a histogram of distances from the median, and then drawn close around what is in it, so that
 //! distributions with one tail lose no bit to symmetry.
 
-use super::block::{FEW_MAX, packed_len};
+use super::block::packed_len;
 use super::bytes::{signed_len, varint_len, write_signed, write_varint, zigzag};
-use super::format::{CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, FEW, LEVEL, POWER_SHIFT, REST};
+use super::few::Few;
+use super::format::{CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, LEVEL, POWER_SHIFT, REST};
 
 /// The floats of a block that no decimal stands for.
 #[derive(Default)]
@@ -63,8 +64,41 @@ pub(super) struct Differences {
     changes: Vec<i64>,
 }
 
-/// Appends the block of these numbers, at least one.
+/// Appends the block of these numbers, at least one. Compiled twice: counting leading zeros and comparing numbers of 64 bits take
+/// one instruction each since AVX2.
 pub(super) fn write_block(
+    numbers: &[i64],
+    outliers: &Outliers,
+    start: Start,
+    differences: &mut Differences,
+    out: &mut Vec<u8>,
+) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt")]
+        fn with_avx2(
+            numbers: &[i64],
+            outliers: &Outliers,
+            start: Start,
+            differences: &mut Differences,
+            out: &mut Vec<u8>,
+        ) {
+            write_block_anywhere(numbers, outliers, start, differences, out);
+        }
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+        {
+            // SAFETY: the processor has just been asked.
+            return unsafe { with_avx2(numbers, outliers, start, differences, out) };
+        }
+    }
+    write_block_anywhere(numbers, outliers, start, differences, out);
+}
+
+#[inline(always)]
+fn write_block_anywhere(
     numbers: &[i64],
     outliers: &Outliers,
     start: Start,
@@ -95,7 +129,7 @@ pub(super) fn write_block(
     best = best.min(delta.patch(deltas, best));
     best = best.min(level.patch(numbers, best));
     if let Some(few) = Few::of(numbers, best) {
-        few.write(numbers, outliers, start, out);
+        few.write(outliers, start, out);
     } else if best == level.bytes {
         start.write(LEVEL, rows, out);
         level.write(numbers, outliers, out);
@@ -111,6 +145,7 @@ pub(super) fn write_block(
     }
 }
 
+#[inline(always)]
 fn fill_deltas(numbers: &[i64], deltas: &mut Vec<i64>) {
     deltas.clear();
     deltas.extend(numbers.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])));
@@ -127,6 +162,7 @@ struct Plan {
 }
 
 impl Plan {
+    #[inline(always)]
     fn of(residuals: &[i64]) -> Plan {
         let Some((&first, rest)) = residuals.split_first() else {
             return Plan::new(residuals, 0, 0, 1);
@@ -144,6 +180,7 @@ impl Plan {
     }
 
     /// Takes a narrower window with patches if that saves bytes and may make fewer than `best`; answers the bytes it then takes.
+    #[inline(always)]
     fn patch(&mut self, residuals: &[i64], best: usize) -> usize {
         let before = Plan::new(residuals, self.base, self.base, self.factor).bytes;
         let first = self
@@ -159,6 +196,7 @@ impl Plan {
     }
 
     /// For residuals from `least` to `greatest` without patches.
+    #[inline(always)]
     fn new(residuals: &[i64], least: i64, greatest: i64, factor: u64) -> Plan {
         let width = 64 - (greatest.abs_diff(least) / factor).leading_zeros();
         let extras = if factor == 1 {
@@ -176,6 +214,7 @@ impl Plan {
     }
 
     /// A narrower window with patches, if that saves bytes.
+    #[inline(always)]
     fn with_patches(residuals: &[i64], factor: u64, bytes_max: usize) -> Option<Plan> {
         /// Below this there is nothing to gain.
         const WORTH_BYTES: usize = 12;
@@ -232,11 +271,13 @@ impl Plan {
         (plan.bytes < bytes_max).then_some(plan)
     }
 
+    #[inline(always)]
     fn is_constant(&self) -> bool {
         self.width == 0 && !self.has_patches
     }
 
     /// Appends base, head, bits and exceptions.
+    #[inline(always)]
     fn write(&self, residuals: &[i64], outliers: &Outliers, out: &mut Vec<u8>) {
         write_signed(self.base, out);
         let mut head = Head {
@@ -286,13 +327,13 @@ impl Plan {
 }
 
 /// What is said of packed residuals before their bits.
-struct Head {
-    width: u32,
-    factor: u64,
-    patches: u64,
+pub(super) struct Head {
+    pub(super) width: u32,
+    pub(super) factor: u64,
+    pub(super) patches: u64,
 }
 
-fn write_head(head: &Head, patches: &[u8], outliers: &Outliers, out: &mut Vec<u8>) {
+pub(super) fn write_head(head: &Head, patches: &[u8], outliers: &Outliers, out: &mut Vec<u8>) {
     if head.factor == 1 && patches.is_empty() && outliers.rows.is_empty() {
         out.push(head.width as u8);
         return;
@@ -310,7 +351,7 @@ fn write_head(head: &Head, patches: &[u8], outliers: &Outliers, out: &mut Vec<u8
     write_varint(bytes as u64, out);
 }
 
-fn write_outliers(outliers: &Outliers, out: &mut Vec<u8>) {
+pub(super) fn write_outliers(outliers: &Outliers, out: &mut Vec<u8>) {
     let mut next = 0;
     for &(row, bits) in &outliers.rows {
         write_varint((row - next) as u64, out);
@@ -320,6 +361,7 @@ fn write_outliers(outliers: &Outliers, out: &mut Vec<u8>) {
 }
 
 /// The greatest common divisor of all distances from the first; at least 1.
+#[inline(always)]
 fn common_factor(residuals: &[i64]) -> u64 {
     let Some((&first, rest)) = residuals.split_first() else {
         return 1;
@@ -327,6 +369,10 @@ fn common_factor(residuals: &[i64]) -> u64 {
     let mut factor = 0_u64;
     for residual in rest {
         let mut distance = residual.abs_diff(first);
+        // Once found, a factor divides most.
+        if distance == 0 || factor != 0 && distance.is_multiple_of(factor) {
+            continue;
+        }
         while distance != 0 {
             (factor, distance) = (distance, factor % distance);
         }
@@ -341,12 +387,13 @@ fn common_factor(residuals: &[i64]) -> u64 {
 pub(super) const SAMPLE: usize = 15;
 
 /// A few of the numbers, evenly spread, in order.
-struct Sample {
+pub(super) struct Sample {
     numbers: [i64; SAMPLE],
     count: usize,
 }
 
-fn sample(numbers: &[i64]) -> Sample {
+#[inline(always)]
+pub(super) fn sample(numbers: &[i64]) -> Sample {
     let mut sample = Sample {
         numbers: [0; SAMPLE],
         count: numbers.len().min(SAMPLE),
@@ -360,11 +407,13 @@ fn sample(numbers: &[i64]) -> Sample {
 }
 
 impl Sample {
+    #[inline(always)]
     fn median(&self) -> i64 {
         self.numbers[self.count / 2]
     }
 
     /// Bits that most of the numbers need at least above the least of them.
+    #[inline(always)]
     fn bits_min(&self) -> u32 {
         if self.count < SAMPLE {
             return 0;
@@ -380,81 +429,24 @@ impl Sample {
         self.numbers[..self.count].chunk_by(|a, b| a == b).count()
     }
 
-    fn is_mostly_distinct(&self) -> bool {
+    pub(super) fn is_mostly_distinct(&self) -> bool {
         self.distinct() > self.count - self.count / 4
     }
 }
 
-#[inline]
+#[inline(always)]
 fn low_mask(width: u32) -> u64 {
     u64::MAX.checked_shr(64 - width).unwrap_or_default()
 }
 
-/// Few distinct numbers and where they are.
-struct Few {
-    /// In order.
-    distinct: Vec<i64>,
-    width: u32,
-}
-
-impl Few {
-    /// If that takes fewer than `bytes_max` bytes.
-    fn of(numbers: &[i64], bytes_max: usize) -> Option<Few> {
-        if numbers.len() < SAMPLE || sample(numbers).is_mostly_distinct() {
-            return None;
-        }
-        let mut distinct = Vec::new();
-        // One that is equal to its neighbour is not looked for.
-        let mut last = None;
-        for &number in numbers {
-            if last == Some(number) {
-                continue;
-            }
-            last = Some(number);
-            if let Err(place) = distinct.binary_search(&number) {
-                distinct.insert(place, number);
-                let width = usize::BITS - (distinct.len() - 1).leading_zeros();
-                let bytes = distinct.len() + packed_len(numbers.len(), width);
-                if distinct.len() >= FEW_MAX || bytes > bytes_max {
-                    return None;
-                }
-            }
-        }
-        let width = usize::BITS - (distinct.len() - 1).leading_zeros();
-        let mut before = 0;
-        let mut table = 0;
-        for &number in &distinct {
-            table += signed_len(number.wrapping_sub(before));
-            before = number;
-        }
-        let bytes = 2 + table + 1 + packed_len(numbers.len(), width);
-        (bytes < bytes_max).then_some(Few { distinct, width })
-    }
-
-    fn write(&self, numbers: &[i64], outliers: &Outliers, start: Start, out: &mut Vec<u8>) {
-        start.write(FEW, numbers.len(), out);
-        write_varint(self.distinct.len() as u64 - 1, out);
-        let mut before = 0_i64;
-        for &number in &self.distinct {
-            write_signed(number.wrapping_sub(before), out);
-            before = number;
-        }
-        let head = Head {
-            width: self.width,
-            factor: 1,
-            patches: 0,
-        };
-        write_head(&head, &[], outliers, out);
-        let places = numbers
-            .iter()
-            .map(|number| self.distinct.binary_search(number).unwrap_or_default() as u64);
-        pack(self.width, numbers.len(), places, out);
-        write_outliers(outliers, out);
-    }
-}
-
 /// Appends `count` numbers of one width, which have no bits above it, without gaps.
-fn pack(width: u32, count: usize, numbers: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
+#[inline(always)]
+pub(super) fn pack(
+    width: u32,
+    count: usize,
+    numbers: impl Iterator<Item = u64>,
+    out: &mut Vec<u8>,
+) {
     if width == 0 {
         return;
     }

@@ -48,6 +48,13 @@ pub(super) fn narrow(numbers: &[u64], out: &mut [u32]) {
     }
 }
 
+/// The bits of floats of 8 bytes to those of 4.
+pub(super) fn narrow_floats(doubles: &[u64], out: &mut [u32]) {
+    for (out, double) in out.iter_mut().zip(doubles) {
+        *out = (f64::from_bits(*double) as f32).to_bits();
+    }
+}
+
 /// `out[i] = out[i] * factor + base`.
 pub(super) fn scale(out: &mut [u64], factor: u64, base: u64) {
     #[cfg(miri)]

@@ -186,7 +186,11 @@ impl<'a> EncodedLane<'a> {
                     room.wide[rows].copy_from_slice(numbers);
                 }
             } else if room.is_narrow {
-                block.decode_narrow(&mut room.narrow[rows.clone()], &mut room.wide[rows]);
+                block.decode_narrow(
+                    &mut room.narrow[rows.clone()],
+                    &mut room.wide[rows],
+                    float_width,
+                );
             } else {
                 block.decode(&mut room.wide[rows], float_width);
             }

@@ -20,8 +20,8 @@
 //!
 //! The cast, in the order in which data flows:
 //! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power of ten.
-//! - `pattern`: where keys start, and which sequences of numbers come again.
-//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`: numbers to the smallest block.
+//! - `starts`: where keys start. `pattern`: which sequences of numbers come again.
+//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to the smallest block.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`: what is known without decoding.
 //! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
@@ -38,6 +38,7 @@ mod blocks;
 mod bytes;
 mod decimal;
 mod encode;
+mod few;
 mod format;
 mod integers;
 mod item_bytes;
@@ -46,6 +47,7 @@ mod kernel;
 mod lane;
 mod pattern;
 mod runs;
+mod starts;
 #[cfg(test)]
 mod tests;
 mod vector;
@@ -55,8 +57,8 @@ mod words;
 pub use encode::encode_lane;
 pub use items::ItemList;
 pub use lane::EncodedLane;
-pub use pattern::key_starts;
 pub use runs::{Constant, Runs};
+pub use starts::key_starts;
 pub use vector::DecodedVector;
 
 /// Rows that one encoded lane may hold.

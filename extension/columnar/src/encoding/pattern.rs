@@ -1,4 +1,4 @@
-//! Where the rows of one key begin, and which sequences of numbers come again.
+//! Which sequences of numbers come again.
 //!
 //! Series that are scraped together have their samples at the same times, to the microsecond. So in a lane of times that is
 //! sorted by series, one and the same sequence comes again and again; and buckets of a histogram often count alike. Such a
@@ -12,49 +12,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::column::Column;
-use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
 
 /// Rows that a pattern must have, lest naming it cost more than it saves.
 const PATTERN_ROWS_MIN: usize = 16;
-
-/// The rows at which some of these columns differs from the row before, row 0 excluded: with the columns that rows are sorted by
-/// before their time, where each series begins. Columns have as many rows; items differ by their codes if they have such,
-/// else they are taken to be one and the same.
-pub fn key_starts(columns: &[&Column]) -> Vec<u32> {
-    let rows = columns.first().map_or(0, |column| column.rows());
-    let mut starts = Vec::new();
-    for row in 1..rows {
-        if columns.iter().any(|column| differs(column, row)) {
-            starts.push(row as u32);
-        }
-    }
-    starts
-}
-
-/// Whether a row differs from the one before.
-fn differs(column: &Column, row: usize) -> bool {
-    let lane = column.lane();
-    // SAFETY: rows of the column, which is borrowed; values of fixed width have their stride of bytes.
-    unsafe {
-        if lane.is_null(row) != lane.is_null(row - 1) {
-            return true;
-        }
-        if lane.is_null(row) {
-            return false;
-        }
-        match lane.data {
-            LaneData::Null | LaneData::Offsets { .. } => false,
-            LaneData::Bool(_) => lane.bool(row) != lane.bool(row - 1),
-            LaneData::Fixed { stride, .. } => {
-                let bytes = |row| std::slice::from_raw_parts(lane.pointer(row), stride as usize);
-                bytes(row) != bytes(row - 1)
-            }
-            LaneData::Codes { codes, .. } => *codes.add(row) != *codes.add(row - 1),
-        }
-    }
-}
 
 /// Rows that a block may hold, and the pattern that they repeat.
 pub(super) struct Chunk {

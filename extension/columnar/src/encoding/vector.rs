@@ -27,7 +27,7 @@ pub struct DecodedVector {
     /// Numbers of the pattern that was decoded last.
     pattern: Buffer<u64>,
     bits: Buffer<u64>,
-    /// Codes, or integers of 4 bytes.
+    /// Codes, or values of 4 bytes.
     narrow: Buffer<u32>,
     /// Values of other widths.
     values: Buffer<u8>,
@@ -103,7 +103,7 @@ impl DecodedVector {
                 LaneData::Fixed {
                     values: match (self.class, stride) {
                         (Class::Integers | Class::Floats, 8) => self.words.pointer().cast(),
-                        (Class::Integers, 4) => self.narrow.pointer().cast(),
+                        (Class::Integers | Class::Floats, 4) => self.narrow.pointer().cast(),
                         _ => self.values.pointer(),
                     },
                     stride: stride.into(),
@@ -171,11 +171,11 @@ impl DecodedVector {
         }
     }
 
-    /// Whether the low halves of numbers are what the lane holds.
+    /// Whether values are of 4 bytes.
     fn is_narrow(&self) -> bool {
         match self.class {
             Class::Dictionary => true,
-            Class::Integers => self.stride() == 4,
+            Class::Integers | Class::Floats => self.stride() == 4,
             _ => false,
         }
     }
@@ -218,13 +218,12 @@ impl DecodedVector {
         let (LaneKind::Fixed { width, .. }, false) = (self.kind, self.is_narrow()) else {
             return;
         };
-        if width < 8 {
+        if width < 4 {
             self.values.extend_zeros(words.len() * usize::from(width));
         }
         match width {
             1 => narrow_to::<1>(words, &mut self.values),
             2 => narrow_to::<2>(words, &mut self.values),
-            4 => narrow_to::<4>(words, &mut self.values),
             _ => {}
         }
     }

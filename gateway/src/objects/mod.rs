@@ -1,0 +1,106 @@
+//! Sealed segments into object storage, and back where a query wants them.
+//!
+//! ```text
+//! PostgreSQL  offload_list, segment_image ─► offload ─► put, durable ─► store (SlateDB) ─► S3 or a directory
+//!             offload_commit ◄───────────────┘                             │
+//!             recall_next ─────────────────► recall ─► get ◄───────────────┤
+//!             recall_supply, recall_fail ◄───┘                             │
+//!             remote_keys ─────────────────► orphans ─► keys, delete ──────┘
+//! ```
+//!
+//! | what | module | noun |
+//! |---|---|---|
+//! | what the database is asked | [`source`] | the SQL contract, as a trait: tests have their own |
+//! | over what | [`postgres`], [`session`] | three sessions: work under the claim, waiting, answers |
+//! | what is kept | [`store`] | images under keys, as a trait |
+//! | by what | [`slate`], [`slate_settings`] | SlateDB and its settings, each with its reason |
+//! | where | [`location`], [`observed`] | a directory or a bucket; every request to it counted |
+//! | away | [`offload`] | whole parts: put, durable, committed |
+//! | back | [`recall`] | several segments at once |
+//! | left over | [`orphans`] | keys that no part names |
+//! | by whom | [`term`], [`state`] | one gateway of all that there are; what it says of itself |
+//! | on what | [`run`] | a thread with a runtime of its own: none of this is on the way of a request |
+//!
+//! # Who may write
+//! Two locks, because there are two things to guard:
+//! - SlateDB's epoch guards the store. Whoever opens it last is its writer; the one before is *fenced*: its next write, and within a second
+//!   its look at the manifest, fails. So a gateway that is started takes over, be the other one hung or far away.
+//! - An advisory lock, held by the very session that commits and reads `remote_keys`, guards the catalogue: the *claim*. The fenced gateway
+//!   gives it up by closing its session; until then the new one only recalls. A commit that is still running holds its session, and so
+//!   the claim: who has the claim knows that all commits of others are decided.
+//!
+//! A fenced gateway goes on with everything else. It opens the store again only once it has got the claim, which it does not even
+//! ask for until [`term::Pauses::standby`] has passed: it comes back when the other one is gone, and two of them never fence each other in turns.
+//!
+//! # Why a crash loses nothing
+//! A part's rows are given up by the transaction of `offload_commit` alone, and that is called once every segment of the part is durable.
+//!
+//! | dies after | then |
+//! |---|---|
+//! | some segments are put | the part is still local and due: it is put again, the same bytes under the same keys |
+//! | all are durable, before the commit | the same |
+//! | the commit, its answer lost | the part is not listed again, and nothing is deleted: only an answer `false` allows that |
+//! | an answer `false`, before the objects are deleted | they are orphans |
+//!
+//! # Why no orphan stays for ever
+//! Whatever is in the store and not in `remote_keys` is an orphan, whichever way it became one: by a crash, or because its table was dropped or
+//! its rows aged out. Offloading and collecting are one task, so nothing is on its way while that is asked; others are kept out by
+//! the claim, and if that is lost in between, whoever could have got it has opened the store first, which fails the delete.
+//! Only keys that begin as this database's do (`<system id>/<database>/`) are touched, and only once they have been seen to be orphans for
+//! [`run::ObjectSettings::orphan_age`]: queries that began before a table was dropped still read it, and a database restored to a moment
+//! before finds what it names if that moment is no further back.
+//!
+//! # Failure cases
+//! | what | then |
+//! |---|---|
+//! | the object store is away or refuses | SlateDB repeats every request for ever; puts wait, rows stay local and the lag grows; recalls fail after [`slate::GET_TIMEOUT`] |
+//! | the extension has none of the functions | nothing is opened; asked again every [`term::Pauses::unsupported`] |
+//! | PostgreSQL is away | the claim is lost with the session and taken anew; the store stays open |
+//! | a segment cannot be read | its part is left out and tried again later; the others go on |
+
+pub mod state;
+
+pub mod source;
+
+pub mod session;
+
+pub mod postgres;
+
+pub mod store;
+
+pub mod observed;
+
+pub mod location;
+
+pub mod slate_settings;
+
+pub mod slate;
+
+pub mod cache_metrics;
+
+pub mod offload;
+
+pub mod recall;
+
+pub mod orphans;
+
+pub mod term;
+
+pub mod run;
+
+#[cfg(test)]
+mod offload_tests;
+#[cfg(test)]
+mod slate_tests;
+#[cfg(test)]
+mod term_tests;
+#[cfg(test)]
+mod test_support;
+
+pub use location::Location;
+pub use postgres::PostgresSource;
+pub use run::{ObjectSettings, Objects};
+pub use slate::{SlateOpener, SlateStore};
+pub use source::{DueSegment, Source, SourceError};
+pub use state::ObjectState;
+pub use store::{Opener, Store, StoreError};

@@ -1,0 +1,143 @@
+//! Parts that are due, away: put, durable, committed, one part after the other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::source::{DueSegment, Source, SourceError};
+use super::store::{RoundError, Store};
+use crate::clock::{self, Instant};
+use crate::observe::Metrics;
+
+/// Segments asked for at once.
+const SEGMENTS_WANTED: i32 = 256;
+
+/// A part: a table's oid, and a number in it.
+pub type Part = (u32, i64);
+
+/// What a round did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offloaded {
+    /// Parts that are remote now.
+    pub parts: usize,
+    /// Parts that were no longer live; their objects are deleted.
+    pub gone: usize,
+    /// Parts left for later, because the database refused a call.
+    pub failed: usize,
+}
+
+/// Offloading, and what it remembers from round to round.
+pub struct Offload<S, T> {
+    /// The database.
+    pub source: Arc<S>,
+    /// Where segments go.
+    pub store: Arc<T>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// When parts that are still due were first seen to be.
+    first_seen: HashMap<Part, Instant>,
+}
+
+impl<S: Source, T: Store> Offload<S, T> {
+    /// Nothing seen yet.
+    pub fn new(source: Arc<S>, store: Arc<T>, metrics: Arc<Metrics>) -> Self {
+        Self {
+            source,
+            store,
+            metrics,
+            first_seen: HashMap::new(),
+        }
+    }
+
+    /// Offloads what is due now, as far as one list tells.
+    ///
+    /// # Errors
+    /// The session or the store is lost, or the store refuses. What was committed before stays so.
+    pub async fn round(&mut self) -> Result<Offloaded, RoundError> {
+        let due = self.source.due(SEGMENTS_WANTED).await?;
+        let parts = parts(due);
+        let now = clock::now();
+        let seen = std::mem::take(&mut self.first_seen);
+        self.first_seen = parts
+            .iter()
+            .map(|segments| {
+                let part = part_of(segments);
+                (part, seen.get(&part).copied().unwrap_or(now))
+            })
+            .collect();
+        let mut waiting_rows: i64 = parts.iter().flatten().map(|segment| segment.rows).sum();
+        self.show_lag(waiting_rows);
+        let mut done = Offloaded::default();
+        for segments in parts {
+            match self.offload(&segments).await {
+                Ok(true) => done.parts += 1,
+                Ok(false) => done.gone += 1,
+                Err(RoundError::Source(SourceError::Failed(reason))) => {
+                    let (target, part) = part_of(&segments);
+                    tracing::warn!(target, part, "a part cannot be offloaded: {reason}");
+                    self.metrics.objects.retried("offload");
+                    done.failed += 1;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            self.first_seen.remove(&part_of(&segments));
+            waiting_rows -= segments.iter().map(|segment| segment.rows).sum::<i64>();
+            self.show_lag(waiting_rows);
+        }
+        Ok(done)
+    }
+
+    /// Offloads a part. False if it was no longer live when all of it was durable.
+    async fn offload(&self, segments: &[DueSegment]) -> Result<bool, RoundError> {
+        let objects = &self.metrics.objects;
+        for segment in segments {
+            let image = self.source.image(segment).await?;
+            let bytes = image.len() as u64;
+            self.store.put(&segment.key, image).await?;
+            objects.puts.inc();
+            objects.put_bytes.inc_by(bytes);
+        }
+        self.store.durable().await?;
+        let (target, part) = part_of(segments);
+        if self.source.commit(target, part).await? {
+            objects.parts.inc();
+            let rows: i64 = segments.iter().map(|segment| segment.rows).sum();
+            objects.part_rows.inc_by(rows.try_into().unwrap_or(0));
+            return Ok(true);
+        }
+        let keys: Vec<String> = segments.iter().map(|segment| segment.key.clone()).collect();
+        self.store.delete(&keys).await?;
+        objects.orphans.inc_by(keys.len() as u64);
+        Ok(false)
+    }
+
+    fn show_lag(&self, rows: i64) {
+        let objects = &self.metrics.objects;
+        let oldest = self.first_seen.values().min();
+        let lag = oldest.map_or(0.0, |oldest| (clock::now() - *oldest).as_secs_f64());
+        objects.lag_seconds.set(lag);
+        objects.lag_rows.set(rows);
+    }
+}
+
+fn part_of(segments: &[DueSegment]) -> Part {
+    segments
+        .first()
+        .map_or((0, 0), |segment| (segment.target, segment.part))
+}
+
+/// Groups segments by part, in the order in which parts first come.
+fn parts(due: Vec<DueSegment>) -> Vec<Vec<DueSegment>> {
+    let mut places: HashMap<Part, usize> = HashMap::new();
+    let mut parts: Vec<Vec<DueSegment>> = Vec::new();
+    for segment in due {
+        let place = *places
+            .entry((segment.target, segment.part))
+            .or_insert(parts.len());
+        match parts.get_mut(place) {
+            Some(part) => part.push(segment),
+            None => parts.push(vec![segment]),
+        }
+    }
+    parts
+}

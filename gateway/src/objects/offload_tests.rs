@@ -1,0 +1,220 @@
+//! Offloading, collecting and recalling against a database and a store in memory, killed after each of their calls.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::advance;
+
+use super::offload::{Offload, Offloaded};
+use super::orphans::Orphans;
+use super::recall::Recall;
+use super::store::RoundError;
+use super::test_support::{FakeSource, FakeStore, World, key};
+use crate::observe::Metrics;
+
+const AGE: Duration = Duration::from_secs(60);
+
+/// What one life of a gateway has.
+struct Life {
+    offload: Offload<FakeSource, FakeStore>,
+    orphans: Orphans<FakeSource, FakeStore>,
+}
+
+/// A gateway that has just started, and got the claim.
+fn life(world: &Arc<World>, gateway: usize) -> Life {
+    world.state().claim = Some(gateway);
+    let source = Arc::new(FakeSource {
+        world: Arc::clone(world),
+        gateway,
+    });
+    let store = Arc::new(FakeStore::open(world));
+    let metrics = Arc::new(Metrics::new());
+    Life {
+        offload: Offload::new(
+            Arc::clone(&source),
+            Arc::clone(&store),
+            Arc::clone(&metrics),
+        ),
+        orphans: Orphans::new(source, store, metrics, AGE),
+    }
+}
+
+impl Life {
+    /// All that a gateway does in some time.
+    async fn live(&mut self) -> Result<Offloaded, RoundError> {
+        let offloaded = self.offload.round().await?;
+        self.orphans.round().await?;
+        advance(AGE).await;
+        self.orphans.round().await?;
+        Ok(offloaded)
+    }
+}
+
+/// What is in the store is what remote parts name.
+fn assert_clean(world: &World) {
+    let state = world.state();
+    let objects: BTreeSet<&String> = state.objects.keys().collect();
+    assert_eq!(objects, state.remote.iter().collect());
+    for (key, image) in &state.objects {
+        let expected = key.rsplit('/').take(2).collect::<Vec<_>>();
+        assert_eq!(image, format!("{}.{}", expected[1], expected[0]).as_bytes());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whole_parts_become_remote() {
+    let world = Arc::new(World::default());
+    world.seal(1, 3);
+    world.seal(2, 1);
+    let mut life = life(&world, 1);
+    let offloaded = life.offload.round().await.unwrap();
+    assert_eq!(offloaded.parts, 2);
+    assert_eq!(world.state().remote.len(), 4);
+    assert!(world.state().local.is_empty());
+    assert_clean(&world);
+    let objects = &life.offload.metrics.objects;
+    assert_eq!((objects.puts.get(), objects.parts.get()), (4, 2));
+    assert_eq!((objects.part_rows.get(), objects.lag_rows.get()), (40, 0));
+    assert_eq!(life.offload.round().await, Ok(Offloaded::default()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_death_after_any_call_loses_nothing_and_leaves_nothing() {
+    let mut deaths = 0;
+    for calls in 1.. {
+        let world = Arc::new(World::default());
+        world.seal(1, 2);
+        world.seal(2, 2);
+        world.seal(3, 1);
+        world.state().merged.insert(2);
+        world.state().calls_left = Some(calls);
+        let died = life(&world, 1).live().await.is_err();
+        // What is not durable yet died with it.
+        world.state().calls_left = None;
+        let state_of = |part: i64| {
+            let state = world.state();
+            let is_local = state.local.iter().any(|(due, _)| due.part == part);
+            (is_local, state.remote.contains(&key(part, 0)))
+        };
+        for part in [1, 3] {
+            let (is_local, is_remote) = state_of(part);
+            assert!(
+                is_local ^ is_remote,
+                "part {part} is in one place, after {calls} calls"
+            );
+        }
+        let mut next = life(&world, 2);
+        next.live().await.unwrap();
+        next.live().await.unwrap();
+        for part in [1, 3] {
+            assert_eq!(
+                state_of(part),
+                (false, true),
+                "part {part} after {calls} calls"
+            );
+        }
+        assert_clean(&world);
+        if !died {
+            break;
+        }
+        deaths += 1;
+    }
+    assert!(deaths > 15, "{deaths} calls were made");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_gone_leaves_no_objects() {
+    let world = Arc::new(World::default());
+    world.seal(1, 2);
+    world.state().merged.insert(1);
+    let offloaded = life(&world, 1).offload.round().await.unwrap();
+    assert_eq!(offloaded.gone, 1);
+    assert!(world.state().objects.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_cannot_be_read_holds_up_no_other() {
+    let world = Arc::new(World::default());
+    world.seal(1, 2);
+    world.seal(2, 2);
+    world.state().unreadable.insert(1);
+    let mut life = life(&world, 1);
+    let offloaded = life.offload.round().await.unwrap();
+    assert_eq!((offloaded.parts, offloaded.failed), (1, 1));
+    advance(Duration::from_secs(5)).await;
+    life.offload.round().await.unwrap();
+    let objects = &life.offload.metrics.objects;
+    assert_eq!(
+        (objects.lag_rows.get(), objects.lag_seconds.get()),
+        (20, 5.0)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_go_when_they_have_been_seen_long_enough() {
+    let world = Arc::new(World::default());
+    world.seal(1, 1);
+    let mut life = life(&world, 1);
+    life.offload.round().await.unwrap();
+    let put = |key: &str| world.state().objects.insert(key.to_owned(), "x".into());
+    put(&key(8, 0));
+    put(&key(9, 0));
+    put("1/6/9/1/0");
+    put("2/5/9/1/0");
+    assert_eq!(life.orphans.round().await, Ok(0), "seen once");
+    advance(AGE / 2).await;
+    assert_eq!(life.orphans.round().await, Ok(0), "too young");
+    // Named again meanwhile, as after a restore.
+    world.state().remote.insert(key(9, 0));
+    advance(AGE / 2).await;
+    assert_eq!(life.orphans.round().await, Ok(1));
+    let left: Vec<String> = world.state().objects.keys().cloned().collect();
+    let others = ["1/6/9/1/0".to_owned(), "2/5/9/1/0".to_owned()];
+    assert_eq!(left[1..], [&[key(9, 0)], &others[..]].concat());
+    assert_eq!(left[0], key(1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn recall_fetches_several_at_once_and_each_once() {
+    let world = Arc::new(World::default());
+    let source = Arc::new(FakeSource {
+        world: Arc::clone(&world),
+        gateway: 1,
+    });
+    let recall = Recall {
+        source,
+        store: Arc::new(FakeStore::open(&world)),
+        metrics: Arc::new(Metrics::new()),
+        at_once: 3,
+    };
+    for part in 0..10 {
+        world
+            .state()
+            .objects
+            .insert(key(part, 0), part.to_string().into());
+    }
+    let metrics = Arc::clone(&recall.metrics);
+    let running = tokio::spawn(recall.run());
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    world.state().lost.insert(key(4, 0));
+    for part in 0..12 {
+        world.want(&key(part, 0));
+        world.want(&key(part, 0));
+    }
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let state = world.state();
+    assert_eq!(state.supplied.len(), 9);
+    assert!(
+        state
+            .supplied
+            .iter()
+            .all(|(key, image)| state.objects[key] == image)
+    );
+    assert_eq!(state.fetching_max, 3);
+    assert_eq!(state.failed[&key(4, 0)], "away");
+    assert!(state.failed[&key(11, 0)].contains("no such segment"));
+    let recalls = |outcome: &str| metrics.objects.recalls.with_label_values(&[outcome]).get();
+    assert_eq!(["supplied", "missing", "failed"].map(recalls), [9, 2, 1]);
+    running.abort();
+}

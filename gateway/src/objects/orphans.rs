@@ -1,0 +1,110 @@
+//! Objects that no live part names, deleted once they have been seen for a while.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::source::Source;
+use super::store::{RoundError, Store};
+use crate::clock::{self, Instant};
+use crate::observe::Metrics;
+
+/// Remembered from round to round at most; more come later.
+const CANDIDATES_MAX: usize = 100_000;
+/// Deleted in one write.
+const BATCH_KEYS: usize = 1000;
+
+/// Collecting, and what it remembers from round to round.
+pub struct Orphans<S, T> {
+    /// The database.
+    pub source: Arc<S>,
+    /// What is collected in.
+    pub store: Arc<T>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// For how long an object must have been seen to be an orphan.
+    pub age: Duration,
+    /// When orphans were first seen to be.
+    first_seen: HashMap<String, Instant>,
+    /// What this database's keys begin with; more than one after its system id has changed.
+    scopes: HashSet<String>,
+}
+
+impl<S: Source, T: Store> Orphans<S, T> {
+    /// Nothing seen yet.
+    pub fn new(source: Arc<S>, store: Arc<T>, metrics: Arc<Metrics>, age: Duration) -> Self {
+        Self {
+            source,
+            store,
+            metrics,
+            age,
+            first_seen: HashMap::new(),
+            scopes: HashSet::new(),
+        }
+    }
+
+    /// Looks for orphans, and deletes those that were seen long enough ago; returns how many. No part may be on its way meanwhile.
+    ///
+    /// # Errors
+    /// The database or the store fails; nothing is forgotten.
+    pub async fn round(&mut self) -> Result<usize, RoundError> {
+        // Hashes: a database that has been kept for years names millions.
+        let mut remote: HashSet<u128> = HashSet::new();
+        if self.scopes.is_empty() {
+            self.scopes.insert(self.source.scope().await?);
+        }
+        let scopes = &mut self.scopes;
+        let mut note = |key: &str| {
+            remote.insert(xxh3_128(key.as_bytes()));
+            if let Some(scope) = scope_of(key)
+                && !scopes.contains(scope)
+            {
+                scopes.insert(scope.to_owned());
+            }
+        };
+        self.source.remote_keys(&mut note).await?;
+        let (now, scopes, before) = (clock::now(), &self.scopes, &self.first_seen);
+        let mut first_seen: HashMap<String, Instant> = HashMap::new();
+        let mut look = |key: &str| {
+            let is_ours = scope_of(key).is_some_and(|scope| scopes.contains(scope));
+            if is_ours
+                && first_seen.len() < CANDIDATES_MAX
+                && !remote.contains(&xxh3_128(key.as_bytes()))
+            {
+                let since = before.get(key).copied().unwrap_or(now);
+                first_seen.insert(key.to_owned(), since);
+            }
+        };
+        self.store.keys(&mut look).await?;
+        self.first_seen = first_seen;
+        let due: Vec<String> = self
+            .first_seen
+            .iter()
+            // Seen twice, whatever the age.
+            .filter(|(_, since)| **since < now && now - **since >= self.age)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for keys in due.chunks(BATCH_KEYS) {
+            self.store.delete(keys).await?;
+            self.metrics.objects.orphans.inc_by(keys.len() as u64);
+            for key in keys {
+                self.first_seen.remove(key);
+            }
+        }
+        if !due.is_empty() {
+            tracing::info!(
+                objects = due.len(),
+                "orphans in object storage were deleted"
+            );
+        }
+        Ok(due.len())
+    }
+}
+
+/// `<system id>/<database>`, which a key begins with.
+pub fn scope_of(key: &str) -> Option<&str> {
+    let (database_end, _) = key.match_indices('/').nth(1)?;
+    Some(&key[..database_end])
+}

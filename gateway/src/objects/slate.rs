@@ -1,0 +1,244 @@
+//! SlateDB as a [`Store`].
+//!
+//! ```text
+//! i<key>   nothing       what keys() reads
+//! s<key>   the image     what get() reads
+//! ```
+//!
+//! Both are written and deleted in one batch. A scan reads values with their keys, so without the first kind to ask for all keys would
+//! be to read everything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use parking_lot::Mutex;
+use slatedb::config::{ReadOptions, ScanOptions};
+use slatedb::db_cache::SplitCache;
+use slatedb::db_cache::moka::{MokaCache, MokaCacheOptions};
+use slatedb::{CloseReason, Db, ErrorKind, WriteBatch, WriteHandle};
+use tokio::time::timeout;
+
+use super::cache_metrics::CacheMetrics;
+use super::location::Location;
+use super::observed::{LastError, Observed};
+use super::slate_settings::settings;
+use super::store::{Opener, Store, StoreError};
+use crate::observe::Metrics;
+
+/// For reading one image, SlateDB's repetitions included.
+pub const GET_TIMEOUT: Duration = Duration::from_secs(20);
+/// For opening: some dozen requests, and the log since the last table.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
+/// For writing what is left when the gateway stops; what is not written by then is put again by the next one.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A scan of keys reads so much at once.
+const READ_AHEAD_BYTES: usize = 1 << 20;
+/// The only one in its cache.
+const CACHE_ID: u64 = 0;
+
+const INDEX: u8 = b'i';
+const IMAGE: u8 = b's';
+
+/// Opens SlateDB.
+pub struct SlateOpener {
+    objects: Objects,
+    metadata_bytes_max: usize,
+    metrics: Arc<Metrics>,
+}
+
+enum Objects {
+    At(Location),
+    Given(Arc<dyn ObjectStore>),
+}
+
+impl SlateOpener {
+    /// Will open what lies at `location`, keeping so many bytes of its tables' indexes and filters.
+    pub fn new(location: Location, metadata_bytes_max: usize, metrics: Arc<Metrics>) -> Self {
+        Self {
+            objects: Objects::At(location),
+            metadata_bytes_max,
+            metrics,
+        }
+    }
+
+    /// Will open what is in an object store, as if that were a directory.
+    pub fn on(objects: Arc<dyn ObjectStore>, metrics: Arc<Metrics>) -> Self {
+        Self {
+            objects: Objects::Given(objects),
+            metadata_bytes_max: 1 << 20,
+            metrics,
+        }
+    }
+}
+
+impl Opener for SlateOpener {
+    type Store = SlateStore;
+
+    async fn open(&self) -> Result<SlateStore, StoreError> {
+        let (objects, path, has_conditional_put) = match &self.objects {
+            Objects::At(location) => {
+                let (objects, path) = location.open()?;
+                (objects, path, location.has_conditional_put())
+            }
+            Objects::Given(objects) => (Arc::clone(objects), Path::from("segments"), false),
+        };
+        let last_error = LastError::default();
+        let observed = Observed::new(objects, Arc::clone(&self.metrics), last_error.clone());
+        // Indexes and filters only: images are kept by those who asked for them.
+        let metadata = MokaCache::new_with_opts(MokaCacheOptions {
+            max_capacity: self.metadata_bytes_max as u64,
+            ..MokaCacheOptions::default()
+        });
+        let cache = SplitCache::new().with_meta_cache(Some(Arc::new(metadata)));
+        let opening = Db::builder(path, Arc::new(observed))
+            .with_settings(settings(has_conditional_put))
+            .with_db_cache(Arc::new(cache), CACHE_ID)
+            .with_metrics_recorder(Arc::new(CacheMetrics::new(Arc::clone(&self.metrics))))
+            .build();
+        match timeout(OPEN_TIMEOUT, opening).await {
+            Ok(Ok(db)) => Ok(SlateStore {
+                db,
+                last: Mutex::default(),
+                last_error,
+            }),
+            Ok(Err(error)) => Err(store_error(&error)),
+            Err(_) => Err(late("opened", OPEN_TIMEOUT, &last_error)),
+        }
+    }
+}
+
+/// An open SlateDB.
+pub struct SlateStore {
+    db: Db,
+    /// The last write: writes become durable in the order in which they were made.
+    last: Mutex<Option<WriteHandle>>,
+    last_error: LastError,
+}
+
+impl SlateStore {
+    async fn write(&self, batch: WriteBatch) -> Result<(), StoreError> {
+        let handle = self
+            .db
+            .write(batch)
+            .await
+            .map_err(|error| store_error(&error))?;
+        let mut last = self.last.lock();
+        if last
+            .as_ref()
+            .is_none_or(|last| last.seqnum() < handle.seqnum())
+        {
+            *last = Some(handle);
+        }
+        Ok(())
+    }
+}
+
+impl Store for SlateStore {
+    async fn put(&self, key: &str, image: Bytes) -> Result<(), StoreError> {
+        let mut batch = WriteBatch::new();
+        batch.put_bytes(Bytes::from(spelt(IMAGE, key)), image);
+        batch.put(spelt(INDEX, key), b"");
+        self.write(batch).await
+    }
+
+    async fn durable(&self) -> Result<(), StoreError> {
+        let last = self.last.lock().clone();
+        match last {
+            Some(last) => last
+                .await_durable()
+                .await
+                .map_err(|error| store_error(&error)),
+            None => Ok(()),
+        }
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        let options = ReadOptions::new().with_cache_blocks(false);
+        let key = spelt(IMAGE, key);
+        match timeout(GET_TIMEOUT, self.db.get_with_options(key, &options)).await {
+            Ok(result) => result.map_err(|error| store_error(&error)),
+            Err(_) => Err(late("read", GET_TIMEOUT, &self.last_error)),
+        }
+    }
+
+    async fn delete(&self, keys: &[String]) -> Result<(), StoreError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut batch = WriteBatch::new();
+        for key in keys {
+            batch.delete(spelt(IMAGE, key));
+            batch.delete(spelt(INDEX, key));
+        }
+        self.write(batch).await?;
+        self.durable().await
+    }
+
+    async fn keys(&self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), StoreError> {
+        let options = ScanOptions::new().with_read_ahead_bytes(READ_AHEAD_BYTES);
+        let mut scan = self
+            .db
+            .scan_prefix_with_options([INDEX], .., &options)
+            .await
+            .map_err(|error| store_error(&error))?;
+        while let Some(entry) = scan.next().await.map_err(|error| store_error(&error))? {
+            // Keys are text when they are put.
+            if let Ok(key) = str::from_utf8(&entry.key[1..]) {
+                each(key);
+            }
+        }
+        Ok(())
+    }
+
+    async fn closed(&self) -> StoreError {
+        let mut status = self.db.subscribe();
+        // A sender that is gone is a database that is closed.
+        let reason = match status
+            .wait_for(|status| status.close_reason.is_some())
+            .await
+        {
+            Ok(status) => status.close_reason,
+            Err(_) => None,
+        };
+        closed(reason)
+    }
+
+    async fn close(&self) {
+        match timeout(CLOSE_TIMEOUT, self.db.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!("the object store was closed: {error}"),
+            Err(_) => tracing::warn!(
+                "the object store was not closed within {CLOSE_TIMEOUT:?}; segments that were being put are put again later"
+            ),
+        }
+    }
+}
+
+fn spelt(kind: u8, key: &str) -> Vec<u8> {
+    [&[kind], key.as_bytes()].concat()
+}
+
+fn closed(reason: Option<CloseReason>) -> StoreError {
+    match reason {
+        Some(CloseReason::Fenced) => StoreError::Fenced,
+        Some(reason) => StoreError::Closed(format!("the object store was closed ({reason:?})")),
+        None => StoreError::Closed("the object store was closed".to_owned()),
+    }
+}
+
+fn late(what: &str, bound: Duration, last_error: &LastError) -> StoreError {
+    let why = last_error.take().unwrap_or_else(|| "no answer".to_owned());
+    StoreError::Unavailable(format!(
+        "the object store could not be {what} within {bound:?}: {why}"
+    ))
+}
+
+fn store_error(error: &slatedb::Error) -> StoreError {
+    match error.kind() {
+        ErrorKind::Closed(reason) => closed(Some(reason)),
+        _ => StoreError::Unavailable(format!("object store: {error}")),
+    }
+}

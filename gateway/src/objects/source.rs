@@ -1,0 +1,93 @@
+//! What is asked of the database: the functions of schema `lanes` that offloading and recall go by, as a trait.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use thiserror::Error;
+
+/// A sealed segment that is older than its table's `hot`, and still local.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueSegment {
+    /// The table's oid.
+    pub target: u32,
+    /// The part that it belongs to: offloaded whole.
+    pub part: i64,
+    /// Its first row's number.
+    pub first_row: i64,
+    /// Rows.
+    pub rows: i64,
+    /// Bytes of its image.
+    pub bytes: i64,
+    /// Its key in object storage: the same at each call, and never another segment's.
+    pub key: String,
+}
+
+/// Why a call failed.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum SourceError {
+    /// The database's extension has no such function.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The session is lost, and the claim with it if it was the one that had it. What became of the call is unknown.
+    #[error("{0}")]
+    Lost(String),
+    /// The call failed, the session is good.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A database with tables whose segments may be elsewhere. All calls from [`due`](Source::due) to [`scope`](Source::scope) run in the session that has the claim, and fail with [`SourceError::Lost`] without one.
+pub trait Source: Send + Sync + 'static {
+    /// Whether the functions are there.
+    fn supports(&self) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// Takes the claim, if no other gateway has it. True if this one has it now.
+    fn claim(&self) -> impl Future<Output = Result<bool, SourceError>> + Send;
+
+    /// Gives the claim up, and ends all sessions.
+    fn release(&self) -> impl Future<Output = ()> + Send;
+
+    /// Segments due for offload: whole parts, oldest first, about so many segments.
+    fn due(&self, wanted: i32)
+    -> impl Future<Output = Result<Vec<DueSegment>, SourceError>> + Send;
+
+    /// A segment's bytes.
+    fn image(
+        &self,
+        segment: &DueSegment,
+    ) -> impl Future<Output = Result<Bytes, SourceError>> + Send;
+
+    /// Marks a part remote, whose segments are all durable. False if it is no longer live, which makes them orphans.
+    fn commit(
+        &self,
+        target: u32,
+        part: i64,
+    ) -> impl Future<Output = Result<bool, SourceError>> + Send;
+
+    /// Tells of each key that a live remote part names.
+    fn remote_keys(
+        &self,
+        each: &mut (dyn FnMut(&str) + Send),
+    ) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// What this database's keys begin with: `<system id>/<database's oid>`.
+    fn scope(&self) -> impl Future<Output = Result<String, SourceError>> + Send;
+
+    /// Waits until queries want segments, at most so long; the keys of those.
+    fn wanted(
+        &self,
+        wait: Duration,
+    ) -> impl Future<Output = Result<Vec<String>, SourceError>> + Send;
+
+    /// Gives a wanted segment.
+    fn supply(
+        &self,
+        key: &str,
+        image: &[u8],
+    ) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// Tells those who wait for a segment why they wait in vain.
+    fn fail(&self, key: &str, reason: &str)
+    -> impl Future<Output = Result<(), SourceError>> + Send;
+}

@@ -1,0 +1,70 @@
+//! What is kept: images of segments under keys, as a trait.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use thiserror::Error;
+
+use super::source::SourceError;
+
+/// Why the store did not do what it should.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum StoreError {
+    /// Another gateway has opened the store: this handle is of no more use, and opening it again would fence the other one.
+    #[error("another gateway has opened the object store")]
+    Fenced,
+    /// This handle is of no more use; the store may be opened again.
+    #[error("{0}")]
+    Closed(String),
+    /// Try again.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+/// Why a round of offloading or collecting ended early.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum RoundError {
+    /// The database.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An open store, of which this is the one writer until [`StoreError::Fenced`].
+pub trait Store: Send + Sync + 'static {
+    /// Takes an image; durable after [`durable`](Store::durable). Waits while too much is not written yet. What was there under the
+    /// key is replaced.
+    fn put(&self, key: &str, image: Bytes) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Waits until all that was put before is durable, however long that takes.
+    fn durable(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The image under a key, within a bounded time.
+    fn get(&self, key: &str) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
+
+    /// Deletes keys, durably.
+    fn delete(&self, keys: &[String]) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Tells of each key.
+    fn keys(
+        &self,
+        each: &mut (dyn FnMut(&str) + Send),
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Returns when this handle is of no more use, and why.
+    fn closed(&self) -> impl Future<Output = StoreError> + Send;
+
+    /// Writes what is not written yet and ends, within a bounded time.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// What opens a store.
+pub trait Opener: Send + Sync + 'static {
+    /// What is opened.
+    type Store: Store;
+
+    /// Opens the store as its one writer, which fences the one before; within a bounded time.
+    fn open(&self) -> impl Future<Output = Result<Self::Store, StoreError>> + Send;
+}

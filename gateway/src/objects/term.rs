@@ -1,0 +1,249 @@
+//! A gateway's term as the one that offloads: from the opening of the store to the moment it is lost.
+//!
+//! ```text
+//! supported? ─► (claim, if it was fenced) ─► open ─► recall ─┬─► claim ─► offload, collect ─┐
+//!     ▲                                                      └──── session lost ◄───────────┤
+//!     └──────────────── fenced, closed ◄────────────────────────────────────────────────────┘
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::offload::Offload;
+use super::orphans::Orphans;
+use super::recall::Recall;
+use super::run::ObjectSettings;
+use super::source::{Source, SourceError};
+use super::state::ObjectState;
+use super::store::{Opener, RoundError, Store, StoreError};
+use crate::clock;
+use crate::observe::{Metrics, Status};
+
+/// How long it waits for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Pauses {
+    /// Until the extension is asked for its functions again.
+    pub unsupported: Duration,
+    /// Between attempts to open the store, and between rounds after an error: doubled up to [`Pauses::longest`].
+    pub error: Duration,
+    /// The longest of those.
+    pub longest: Duration,
+    /// Between attempts to get the claim.
+    pub claim: Duration,
+    /// From being fenced to the first attempt to get the claim.
+    pub standby: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self {
+            unsupported: Duration::from_secs(30),
+            error: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+            claim: Duration::from_secs(1),
+            standby: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What one gateway does, term after term.
+pub struct Terms<S, O> {
+    /// The database.
+    pub source: Arc<S>,
+    /// The store.
+    pub opener: O,
+    /// Bounds.
+    pub settings: ObjectSettings,
+    /// How long it waits for what.
+    pub pauses: Pauses,
+    /// Where its state is told.
+    pub status: Arc<Status>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Pauses that double.
+struct Doubling {
+    next: Duration,
+    pauses: Pauses,
+}
+
+impl Doubling {
+    fn new(pauses: Pauses) -> Self {
+        let next = pauses.error;
+        Self { next, pauses }
+    }
+
+    async fn wait(&mut self) {
+        sleep(self.next).await;
+        self.next = (self.next * 2).min(self.pauses.longest);
+    }
+
+    fn reset(&mut self) {
+        self.next = self.pauses.error;
+    }
+}
+
+impl<S: Source, O: Opener> Terms<S, O> {
+    /// Runs until it is dropped; `open` is told each store, so that it can be closed in good order.
+    pub async fn run(&self, open: &tokio::sync::watch::Sender<Option<Arc<O::Store>>>) {
+        let mut was_fenced = false;
+        loop {
+            self.await_support().await;
+            if was_fenced {
+                self.stand_by().await;
+            }
+            let store = self.open().await;
+            open.send_replace(Some(Arc::clone(&store)));
+            let end = self.term(&store).await;
+            self.source.release().await;
+            open.send_replace(None);
+            store.close().await;
+            was_fenced = end == StoreError::Fenced;
+            if was_fenced {
+                self.tell(ObjectState::Fenced);
+                self.metrics.objects.fenced.inc();
+                tracing::warn!(
+                    "another gateway has opened the object store: this one stands by, and goes on with all else"
+                );
+            } else {
+                tracing::warn!("the object store is opened again: {end}");
+                self.metrics.objects.retried("open");
+                sleep(self.pauses.error).await;
+            }
+        }
+    }
+
+    fn tell(&self, state: ObjectState) {
+        self.status.set_objects(state);
+        self.metrics.objects.set_state(state);
+    }
+
+    /// Returns once the database has the functions.
+    async fn await_support(&self) {
+        let mut last = None;
+        loop {
+            let Err(error) = self.source.supports().await else {
+                return;
+            };
+            self.tell(ObjectState::Unsupported);
+            let pause = match &error {
+                SourceError::Unsupported(_) => self.pauses.unsupported,
+                _ => self.pauses.error.max(self.pauses.claim),
+            };
+            if last.as_ref() != Some(&error) {
+                tracing::warn!("segments are not offloaded: {error}");
+                last = Some(error);
+            }
+            self.metrics.objects.retried("supports");
+            sleep(pause).await;
+        }
+    }
+
+    /// Returns with the claim: whoever has fenced this gateway has let go of it.
+    async fn stand_by(&self) {
+        self.tell(ObjectState::Fenced);
+        sleep(self.pauses.standby).await;
+        while self.source.claim().await != Ok(true) {
+            sleep(self.pauses.claim).await;
+        }
+        tracing::info!("no other gateway offloads segments any more: this one does again");
+    }
+
+    async fn open(&self) -> Arc<O::Store> {
+        self.tell(ObjectState::Opening);
+        let mut pause = Doubling::new(self.pauses);
+        loop {
+            match self.opener.open().await {
+                Ok(store) => return Arc::new(store),
+                Err(error) => {
+                    tracing::warn!("the object store cannot be opened: {error}");
+                    self.metrics.objects.retried("open");
+                    pause.wait().await;
+                }
+            }
+        }
+    }
+
+    /// Recalls, offloads and collects until the store is lost.
+    async fn term(&self, store: &Arc<O::Store>) -> StoreError {
+        let recall = Recall {
+            source: Arc::clone(&self.source),
+            store: Arc::clone(store),
+            metrics: Arc::clone(&self.metrics),
+            at_once: self.settings.recalls_at_once,
+        };
+        tokio::select! {
+            end = store.closed() => end,
+            end = self.work(store) => end,
+            () = recall.run() => StoreError::Closed("recall has ended".to_owned()),
+        }
+    }
+
+    /// Offloads and collects, one after the other, whenever this gateway has the claim.
+    async fn work(&self, store: &Arc<O::Store>) -> StoreError {
+        let mut offload = Offload::new(
+            Arc::clone(&self.source),
+            Arc::clone(store),
+            Arc::clone(&self.metrics),
+        );
+        let mut orphans = Orphans::new(
+            Arc::clone(&self.source),
+            Arc::clone(store),
+            Arc::clone(&self.metrics),
+            self.settings.orphan_age,
+        );
+        // Half the age: an orphan is seen at least twice before it goes.
+        let collect_interval = self.settings.orphan_age / 2;
+        let mut collect_at = clock::now();
+        let mut pause = Doubling::new(self.pauses);
+        self.await_claim().await;
+        loop {
+            let round = async {
+                let done = offload.round().await?;
+                if clock::now() >= collect_at {
+                    orphans.round().await?;
+                    collect_at = clock::now() + collect_interval;
+                }
+                Ok::<_, RoundError>(done)
+            };
+            match round.await {
+                Ok(done) if done.failed == 0 => {
+                    pause.reset();
+                    if done.parts + done.gone == 0 {
+                        sleep(self.settings.interval).await;
+                    }
+                }
+                Ok(_) => pause.wait().await,
+                Err(RoundError::Store(end @ (StoreError::Fenced | StoreError::Closed(_)))) => {
+                    return end;
+                }
+                Err(error) => {
+                    tracing::warn!("segments are not offloaded now: {error}");
+                    self.metrics.objects.retried("offload");
+                    pause.wait().await;
+                    if matches!(error, RoundError::Source(_)) {
+                        self.await_claim().await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn await_claim(&self) {
+        loop {
+            match self.source.claim().await {
+                Ok(true) => return self.tell(ObjectState::Working),
+                Ok(false) => self.tell(ObjectState::Waiting),
+                Err(error) => {
+                    tracing::debug!("the claim cannot be had: {error}");
+                    self.tell(ObjectState::Waiting);
+                    self.metrics.objects.retried("claim");
+                }
+            }
+            sleep(self.pauses.claim).await;
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Gateways that share a database and a store: who offloads, and who takes over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::location::Location;
+use super::run::{ObjectSettings, run_until};
+use super::state::ObjectState;
+use super::term::{Pauses, Terms};
+use super::test_support::{FakeOpener, FakeSource, World, key};
+use crate::observe::{Metrics, Status};
+
+struct Gateway {
+    status: Arc<Status>,
+    stop: watch::Sender<bool>,
+    running: JoinHandle<()>,
+}
+
+impl Gateway {
+    fn start(world: &Arc<World>, gateway: usize) -> Self {
+        let status = Arc::new(Status::default());
+        let terms = Terms {
+            source: Arc::new(FakeSource {
+                world: Arc::clone(world),
+                gateway,
+            }),
+            opener: FakeOpener(Arc::clone(world)),
+            settings: ObjectSettings {
+                location: Location::Directory("unused".into()),
+                interval: Duration::from_secs(1),
+                recalls_at_once: 2,
+                orphan_age: Duration::from_secs(60),
+                cache_bytes_max: 0,
+            },
+            pauses: Pauses::default(),
+            status: Arc::clone(&status),
+            metrics: Arc::new(Metrics::new()),
+        };
+        let (stop, stopped) = watch::channel(false);
+        let running = tokio::spawn(run_until(terms, stopped));
+        Self {
+            status,
+            stop,
+            running,
+        }
+    }
+
+    fn state(&self) -> ObjectState {
+        self.status.objects()
+    }
+
+    async fn stop(self) {
+        let _ = self.stop.send(true);
+        self.running.await.unwrap();
+    }
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_waits_for_an_extension_that_can() {
+    let world = Arc::new(World::default());
+    world.state().is_unsupported = true;
+    let gateway = Gateway::start(&world, 1);
+    sleep(seconds(100)).await;
+    assert_eq!(gateway.state(), ObjectState::Unsupported);
+    assert_eq!(world.state().opens, 0, "it fences nobody");
+    world.state().is_unsupported = false;
+    world.seal(1, 1);
+    sleep(seconds(40)).await;
+    assert_eq!(gateway.state(), ObjectState::Working);
+    assert!(world.state().remote.contains(&key(1, 0)));
+    gateway.stop().await;
+    let state = world.state();
+    assert_eq!((state.closes, state.claim), (1, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_newest_takes_over_and_the_older_comes_back_when_it_is_gone() {
+    let world = Arc::new(World::default());
+    let older = Gateway::start(&world, 1);
+    sleep(seconds(5)).await;
+    assert_eq!(older.state(), ObjectState::Working);
+    let newer = Gateway::start(&world, 2);
+    sleep(seconds(5)).await;
+    assert_eq!(
+        (older.state(), newer.state()),
+        (ObjectState::Fenced, ObjectState::Working)
+    );
+    sleep(seconds(1000)).await;
+    assert_eq!(world.state().opens, 2, "nobody fights back");
+    world.seal(1, 2);
+    sleep(seconds(5)).await;
+    assert_eq!(world.state().remote.len(), 2);
+    newer.stop().await;
+    sleep(seconds(100)).await;
+    assert_eq!(older.state(), ObjectState::Working);
+    assert_eq!(world.state().opens, 3);
+    world.seal(2, 2);
+    sleep(seconds(5)).await;
+    assert_eq!(world.state().remote.len(), 4);
+    older.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn recall_does_not_wait_for_the_claim() {
+    let world = Arc::new(World::default());
+    // A session of a gateway that hangs.
+    world.state().claim = Some(9);
+    world.state().objects.insert(key(1, 0), "x".into());
+    world.seal(2, 1);
+    let gateway = Gateway::start(&world, 1);
+    sleep(seconds(5)).await;
+    assert_eq!(gateway.state(), ObjectState::Waiting);
+    world.want(&key(1, 0));
+    sleep(seconds(5)).await;
+    assert_eq!(world.state().supplied.len(), 1);
+    assert!(
+        world.state().remote.is_empty(),
+        "without the claim nothing is given up"
+    );
+    world.state().claim = None;
+    sleep(seconds(5)).await;
+    assert_eq!(world.state().remote.len(), 1);
+    gateway.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_is_lost_is_taken_anew() {
+    let world = Arc::new(World::default());
+    let gateway = Gateway::start(&world, 1);
+    sleep(seconds(5)).await;
+    // The session is gone, as when PostgreSQL restarts.
+    world.state().claim = None;
+    world.seal(1, 1);
+    sleep(seconds(10)).await;
+    assert_eq!(gateway.state(), ObjectState::Working);
+    assert_eq!(world.state().remote.len(), 1);
+    assert_eq!(world.state().opens, 1);
+    gateway.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_closes_is_opened_again() {
+    let world = Arc::new(World::default());
+    world.seal(1, 1);
+    world.state().calls_left = Some(3);
+    let gateway = Gateway::start(&world, 1);
+    sleep(seconds(5)).await;
+    world.state().calls_left = None;
+    sleep(seconds(100)).await;
+    assert_eq!(world.state().remote.len(), 1);
+    assert_eq!(gateway.state(), ObjectState::Working);
+    gateway.stop().await;
+}

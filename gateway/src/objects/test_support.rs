@@ -1,0 +1,332 @@
+//! A database and a store that are maps in memory, which any number of gateways share, and which die when they are told to.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::source::{DueSegment, Source, SourceError};
+use super::store::{Opener, Store, StoreError};
+
+/// The prefix of all keys.
+pub const SCOPE: &str = "1/5";
+
+/// What outlives every gateway.
+#[derive(Default)]
+pub struct World {
+    state: Mutex<State>,
+    /// Someone has opened the store.
+    opened: Notify,
+    is_wanted: Notify,
+}
+
+#[derive(Default)]
+pub struct State {
+    /// Segments with their images, local.
+    pub local: Vec<(DueSegment, Bytes)>,
+    /// Keys of remote parts.
+    pub remote: BTreeSet<String>,
+    /// Durable.
+    pub objects: BTreeMap<String, Bytes>,
+    /// Parts that a merge takes away the moment before they are committed.
+    pub merged: BTreeSet<i64>,
+    /// Parts whose images cannot be read.
+    pub unreadable: BTreeSet<i64>,
+    pub wanted: VecDeque<String>,
+    pub supplied: BTreeMap<String, Bytes>,
+    pub failed: BTreeMap<String, String>,
+    pub is_unsupported: bool,
+    /// Who has the claim.
+    pub claim: Option<usize>,
+    /// Who has opened the store last.
+    pub writer: usize,
+    pub opens: usize,
+    pub closes: usize,
+    /// Calls until everything dies: the call is made, its answer lost.
+    pub calls_left: Option<usize>,
+    pub fetching: usize,
+    pub fetching_max: usize,
+    /// Keys that the store cannot read.
+    pub lost: BTreeSet<String>,
+}
+
+impl World {
+    pub fn state(&self) -> parking_lot::MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Adds a part of so many segments, due.
+    pub fn seal(&self, part: i64, segments: i64) {
+        for first_row in 0..segments {
+            let segment = DueSegment {
+                target: 7,
+                part,
+                first_row,
+                rows: 10,
+                bytes: 3,
+                key: key(part, first_row),
+            };
+            let image = Bytes::from(format!("{part}.{first_row}"));
+            self.state().local.push((segment, image));
+        }
+    }
+
+    pub fn want(&self, key: &str) {
+        self.state().wanted.push_back(key.to_owned());
+        self.is_wanted.notify_waiters();
+    }
+
+    /// True once, when the calls that were allowed are used up; from then on always.
+    fn dies(&self) -> bool {
+        let mut state = self.state();
+        match &mut state.calls_left {
+            None => false,
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                *left == 0
+            }
+        }
+    }
+
+    fn answer(&self) -> Result<(), SourceError> {
+        if self.dies() {
+            Err(SourceError::Lost("killed".to_owned()))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+pub fn key(part: i64, first_row: i64) -> String {
+    format!("{SCOPE}/9/{part}/{first_row}")
+}
+
+/// The database, as one gateway sees it.
+pub struct FakeSource {
+    pub world: Arc<World>,
+    pub gateway: usize,
+}
+
+impl FakeSource {
+    fn check(&self) -> Result<(), SourceError> {
+        if self.world.state().claim == Some(self.gateway) {
+            Ok(())
+        } else {
+            Err(SourceError::Lost("no claim".to_owned()))
+        }
+    }
+}
+
+impl Source for FakeSource {
+    async fn supports(&self) -> Result<(), SourceError> {
+        if self.world.state().is_unsupported {
+            return Err(SourceError::Unsupported("no such function".to_owned()));
+        }
+        Ok(())
+    }
+
+    async fn claim(&self) -> Result<bool, SourceError> {
+        let mut state = self.world.state();
+        Ok(*state.claim.get_or_insert(self.gateway) == self.gateway)
+    }
+
+    async fn release(&self) {
+        let mut state = self.world.state();
+        if state.claim == Some(self.gateway) {
+            state.claim = None;
+        }
+    }
+
+    async fn due(&self, _: i32) -> Result<Vec<DueSegment>, SourceError> {
+        self.check()?;
+        let due = {
+            let state = self.world.state();
+            state.local.iter().map(|(due, _)| due.clone()).collect()
+        };
+        self.world.answer().map(|()| due)
+    }
+
+    async fn image(&self, segment: &DueSegment) -> Result<Bytes, SourceError> {
+        self.check()?;
+        let image = {
+            let state = self.world.state();
+            let found = state.local.iter().find(|(due, _)| due == segment);
+            found
+                .filter(|(due, _)| !state.unreadable.contains(&due.part))
+                .map(|(_, image)| image.clone())
+                .ok_or_else(|| SourceError::Failed("no such segment".to_owned()))?
+        };
+        self.world.answer().map(|()| image)
+    }
+
+    async fn commit(&self, target: u32, part: i64) -> Result<bool, SourceError> {
+        self.check()?;
+        let is_live = {
+            let mut state = self.world.state();
+            let (gone, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut state.local)
+                .into_iter()
+                .partition(|(due, _)| (due.target, due.part) == (target, part));
+            state.local = kept;
+            let is_live = !gone.is_empty() && !state.merged.contains(&part);
+            for (due, image) in gone {
+                if !is_live {
+                    continue;
+                }
+                assert_eq!(
+                    state.objects.get(&due.key),
+                    Some(&image),
+                    "what is given up here is durable there"
+                );
+                state.remote.insert(due.key);
+            }
+            is_live
+        };
+        self.world.answer().map(|()| is_live)
+    }
+
+    async fn remote_keys(&self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), SourceError> {
+        self.check()?;
+        self.world.state().remote.iter().for_each(|key| each(key));
+        self.world.answer()
+    }
+
+    async fn scope(&self) -> Result<String, SourceError> {
+        Ok(SCOPE.to_owned())
+    }
+
+    async fn wanted(&self, wait: Duration) -> Result<Vec<String>, SourceError> {
+        let is_wanted = self.world.is_wanted.notified();
+        if self.world.state().wanted.is_empty() {
+            let _ = timeout(wait, is_wanted).await;
+        }
+        Ok(self.world.state().wanted.drain(..).collect())
+    }
+
+    async fn supply(&self, key: &str, image: &[u8]) -> Result<(), SourceError> {
+        let image = Bytes::copy_from_slice(image);
+        let before = self.world.state().supplied.insert(key.to_owned(), image);
+        assert_eq!(before, None, "{key} is supplied once");
+        Ok(())
+    }
+
+    async fn fail(&self, key: &str, reason: &str) -> Result<(), SourceError> {
+        let mut state = self.world.state();
+        state.failed.insert(key.to_owned(), reason.to_owned());
+        Ok(())
+    }
+}
+
+/// The store, as the gateway that has opened it sees it.
+pub struct FakeStore {
+    pub world: Arc<World>,
+    pub writer: usize,
+    unwritten: Mutex<Vec<(String, Option<Bytes>)>>,
+}
+
+impl FakeStore {
+    pub fn open(world: &Arc<World>) -> Self {
+        let mut state = world.state();
+        state.writer += 1;
+        state.opens += 1;
+        world.opened.notify_waiters();
+        Self {
+            writer: state.writer,
+            world: Arc::clone(world),
+            unwritten: Mutex::default(),
+        }
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        if self.world.state().writer == self.writer {
+            Ok(())
+        } else {
+            Err(StoreError::Fenced)
+        }
+    }
+
+    fn answer(&self) -> Result<(), StoreError> {
+        if self.world.dies() {
+            Err(StoreError::Closed("killed".to_owned()))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Store for FakeStore {
+    async fn put(&self, key: &str, image: Bytes) -> Result<(), StoreError> {
+        self.check()?;
+        self.unwritten.lock().push((key.to_owned(), Some(image)));
+        self.answer()
+    }
+
+    async fn durable(&self) -> Result<(), StoreError> {
+        self.check()?;
+        for (key, image) in self.unwritten.lock().drain(..) {
+            let mut state = self.world.state();
+            match image {
+                Some(image) => state.objects.insert(key, image),
+                None => state.objects.remove(&key),
+            };
+        }
+        self.answer()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        {
+            let mut state = self.world.state();
+            state.fetching += 1;
+            state.fetching_max = state.fetching_max.max(state.fetching);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let mut state = self.world.state();
+        state.fetching -= 1;
+        if state.lost.contains(key) {
+            return Err(StoreError::Unavailable("away".to_owned()));
+        }
+        Ok(state.objects.get(key).cloned())
+    }
+
+    async fn delete(&self, keys: &[String]) -> Result<(), StoreError> {
+        self.check()?;
+        let deletes = keys.iter().map(|key| (key.clone(), None));
+        self.unwritten.lock().extend(deletes);
+        self.durable().await
+    }
+
+    async fn keys(&self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), StoreError> {
+        self.check()?;
+        self.world.state().objects.keys().for_each(|key| each(key));
+        self.answer()
+    }
+
+    async fn closed(&self) -> StoreError {
+        loop {
+            let opened = self.world.opened.notified();
+            if self.check().is_err() {
+                return StoreError::Fenced;
+            }
+            opened.await;
+        }
+    }
+
+    async fn close(&self) {
+        self.world.state().closes += 1;
+    }
+}
+
+/// Opens the fake store.
+pub struct FakeOpener(pub Arc<World>);
+
+impl Opener for FakeOpener {
+    type Store = FakeStore;
+
+    async fn open(&self) -> Result<FakeStore, StoreError> {
+        Ok(FakeStore::open(&self.0))
+    }
+}

@@ -1,0 +1,152 @@
+//! Metrics of object storage.
+
+use prometheus::{
+    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
+};
+
+use super::metrics::{add, options};
+use crate::objects::ObjectState;
+
+/// Counters and gauges; all 0 where object storage is off.
+pub struct ObjectMetrics {
+    state: IntGaugeVec,
+    /// Times that another gateway took over.
+    pub fenced: IntCounter,
+    /// Seconds since the oldest part that is still due was first listed.
+    pub lag_seconds: Gauge,
+    /// Rows listed as due and not offloaded yet.
+    pub lag_rows: IntGauge,
+    /// Images put.
+    pub puts: IntCounter,
+    /// Bytes of images put.
+    pub put_bytes: IntCounter,
+    /// Parts that became remote.
+    pub parts: IntCounter,
+    /// Rows of those.
+    pub part_rows: IntCounter,
+    /// Objects deleted that no part names.
+    pub orphans: IntCounter,
+    /// Segments that queries wanted, by outcome.
+    pub recalls: IntCounterVec,
+    /// Bytes of images read.
+    pub recall_bytes: IntCounter,
+    /// Seconds from the moment a segment's turn comes to its answer.
+    pub recall_seconds: Histogram,
+    retries: IntCounterVec,
+    /// Requests to the object store, by operation.
+    pub requests: IntCounterVec,
+    /// Those that failed.
+    pub errors: IntCounterVec,
+    /// Looks for indexes and filters, by kind and result.
+    pub cache_looks: IntCounterVec,
+}
+
+impl ObjectMetrics {
+    pub(super) fn register(registry: &Registry) -> Self {
+        let counter =
+            |name: &str, help: &str| add(registry, IntCounter::with_opts(options(name, help)));
+        let counters = |name: &str, help: &str, labels: &[&str]| {
+            add(registry, IntCounterVec::new(options(name, help), labels))
+        };
+        let latency = vec![
+            0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+        ];
+        let recall_seconds = HistogramOpts::from(options(
+            "objects_recall_duration_seconds",
+            "Seconds to fetch a segment that a query wants and to hand it over.",
+        ));
+        let metrics = Self {
+            state: add(
+                registry,
+                IntGaugeVec::new(
+                    options("objects_state", "1 for the state that offloading is in."),
+                    &["state"],
+                ),
+            ),
+            fenced: counter(
+                "objects_fenced_total",
+                "Times that another gateway took over the object store.",
+            ),
+            lag_seconds: add(
+                registry,
+                Gauge::with_opts(options(
+                    "objects_offload_lag_seconds",
+                    "Seconds since the oldest part that is still to be offloaded was first seen to be.",
+                )),
+            ),
+            lag_rows: add(
+                registry,
+                IntGauge::with_opts(options(
+                    "objects_offload_lag_rows",
+                    "Rows of sealed segments listed for offload and not offloaded yet.",
+                )),
+            ),
+            puts: counter("objects_puts_total", "Segments put into the object store."),
+            put_bytes: counter(
+                "objects_put_bytes_total",
+                "Bytes of segments put into the object store.",
+            ),
+            parts: counter(
+                "objects_parts_offloaded_total",
+                "Parts whose segments are in object storage only.",
+            ),
+            part_rows: counter(
+                "objects_rows_offloaded_total",
+                "Rows whose segments are in object storage only.",
+            ),
+            orphans: counter(
+                "objects_orphans_deleted_total",
+                "Segments deleted from the object store because no part names them.",
+            ),
+            recalls: counters(
+                "objects_recalls_total",
+                "Segments that queries wanted from the object store.",
+                &["outcome"],
+            ),
+            recall_bytes: counter(
+                "objects_recall_bytes_total",
+                "Bytes of segments read from the object store for queries.",
+            ),
+            recall_seconds: add(
+                registry,
+                Histogram::with_opts(recall_seconds.buckets(latency)),
+            ),
+            retries: counters(
+                "objects_retries_total",
+                "Steps of offloading and recall that are tried again.",
+                &["step"],
+            ),
+            requests: counters(
+                "objects_requests_total",
+                "Requests to the object store.",
+                &["operation"],
+            ),
+            errors: counters(
+                "objects_errors_total",
+                "Requests to the object store that failed; each is repeated.",
+                &["operation"],
+            ),
+            cache_looks: counters(
+                "objects_cache_looks_total",
+                "Looks for indexes and filters of the object store's tables in memory.",
+                &["kind", "result"],
+            ),
+        };
+        metrics.set_state(ObjectState::Off);
+        metrics
+    }
+
+    /// Shows a state.
+    pub fn set_state(&self, state: ObjectState) {
+        for each in ObjectState::ALL {
+            self.state
+                .with_label_values(&[each.name()])
+                .set(i64::from(each == state));
+        }
+    }
+
+    /// Counts a step that is tried again.
+    pub fn retried(&self, step: &str) {
+        self.retries.with_label_values(&[step]).inc();
+    }
+}
