@@ -14,7 +14,7 @@ use crate::maintenance;
 use crate::pg::ports;
 use crate::sealer;
 use crate::storage::metapage::Meta;
-use crate::storage::part::{self, LivePart, Parts};
+use crate::storage::part::{self, LivePart, PartEntry, Parts};
 use crate::storage::{data_page, offload};
 use crate::table_am::reader::{Content, Reader};
 use crate::table_am::routine;
@@ -38,7 +38,6 @@ struct Due {
         'for lanes-gateway: sealed segments older than their tables'' hot, of whole parts, oldest first; at least so many if there are';
     REVOKE ALL ON FUNCTION lanes.offload_list(int) FROM PUBLIC;
 ")]
-#[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn offload_list(
     wanted: i32,
 ) -> TableIterator<
@@ -236,7 +235,10 @@ unsafe fn commit(relation: pg_sys::Relation, content: &Content, origin: u64) -> 
                 pg_sys::GetCurrentTransactionId();
                 true
             }
-            _ => false,
+            // Dropped since; but somebody may still read it, and its objects are not orphans yet.
+            _ => remote_parts(relation, &content.meta)
+                .iter()
+                .any(|entry| entry.origin == origin),
         }
     }
 }
@@ -268,14 +270,7 @@ fn remote_keys() -> SetOfIterator<'static, String> {
             if is_offloadable(relation)
                 && let Some(meta) = Meta::load(relation)
             {
-                // Those that a later part covers are read until they are dead.
-                let mut remote = Vec::new();
-                part::walk(relation, &meta, |_, entries| {
-                    let counts =
-                        |e: &&part::PartEntry| e.is_remote() && e.flags & part::FLAG_DEAD == 0;
-                    remote.extend(entries.iter().filter(counts).copied());
-                });
-                for entry in remote {
+                for entry in remote_parts(relation, &meta) {
                     for segment in part::read_index(relation, &entry).segments {
                         let key = Key::of(meta.storage_id, entry.origin as u32, segment.first_row);
                         keys.push(key.to_string());
@@ -286,6 +281,22 @@ fn remote_keys() -> SetOfIterator<'static, String> {
         }
     }
     SetOfIterator::new(keys)
+}
+
+/// Remote parts that somebody may still read: those that a later part covers are read until they are dead.
+///
+/// # Safety
+/// `relation` is the open lanes table that `meta` was read from.
+unsafe fn remote_parts(relation: pg_sys::Relation, meta: &Meta) -> Vec<PartEntry> {
+    let mut remote = Vec::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        part::walk(relation, meta, |_, entries| {
+            let counts = |e: &&PartEntry| e.is_remote() && e.flags & part::FLAG_DEAD == 0;
+            remote.extend(entries.iter().filter(counts).copied());
+        });
+    }
+    remote
 }
 
 /// # Safety

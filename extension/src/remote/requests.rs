@@ -10,7 +10,7 @@
 //! gone, however they went, runs out by itself, and nobody has to take anything back. A table that is full of requests that
 //! are wanted makes others try again.
 //!
-//! One lightweight lock guards the table, and is held for looks at memory only. Each place has a condition variable for
+//! A supply that nobody wants any more is not kept. One lightweight lock guards the table, and is held for looks at memory only. Each place has a condition variable for
 //! those who wait for its answer, and the table one for gateways that wait for requests.
 
 use pgrx::pg_sys;
@@ -200,7 +200,7 @@ pub fn ask(
     };
     if is_new {
         if is_there() {
-            with_places(|places| places[index].state = State::Free);
+            supplied(key);
             return Answer::Look;
         }
         wake_gateways();
@@ -218,7 +218,7 @@ pub fn ask(
         let place = &places[index];
         let is_failure =
             place.state == State::Failed && place.key == *key && place.since >= asked_at;
-        is_failure.then(|| (place.reason, place.reason_bytes as usize))
+        is_failure.then_some((place.reason, place.reason_bytes as usize))
     });
     match failed {
         Some((reason, bytes)) => {
@@ -245,7 +245,7 @@ pub fn next(database: u32, wait_max: i64) -> Vec<Key> {
         let keys = with_places(|places| take(places, database, now));
         if keys.is_empty() && now < until {
             // No longer than what somebody took and did not answer takes to be offered again.
-            let wait = (until - now).min(1_000_000).max(1_000) / 1_000;
+            let wait = (until - now).clamp(1_000, 1_000_000) / 1_000;
             // SAFETY: as above.
             unsafe { sleep(&raw mut (*shared()).posted, wait) };
             continue;
