@@ -31,7 +31,13 @@ pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
         if let Some(age) = settings.retain {
             drop_old(relation, pg_sys::GetCurrentTimestamp() - age);
         }
-        seal::seal(relation, &order, &limits(thorough))
+        let sealed = seal::seal(relation, &order, &limits(thorough));
+        if sealed.parts > 0 {
+            // An id of our own, after the last part's: once it and all that is older is over the parts are settled, even if
+            // nobody else writes.
+            pg_sys::GetCurrentTransactionId();
+        }
+        sealed
     }
 }
 
@@ -180,8 +186,14 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
                 (*(*table).rd_rel).relname.data.as_ptr(),
             );
         }
-        // An id of our own: what was sealed is settled once all that is older is over, even if nobody else writes.
-        pg_sys::GetCurrentTransactionId();
+        // Its columns may be other ones after a ROLLBACK; what was sealed stays as it is.
+        if pg_sys::CheckRelationLockedByMe(table, pg_sys::AccessExclusiveLock as i32, false) {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+                format!("could not seal \"{name}\": this transaction has locked it exclusively"),
+                "Commit first: a transaction that may have changed the table's columns cannot seal it.",
+            );
+        }
         let sealed = seal(table, true);
         pg_sys::table_close(table, pg_sys::NoLock as i32);
         if sealed.busy > 0 {

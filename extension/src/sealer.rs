@@ -162,8 +162,6 @@ fn visit(table: pg_sys::Oid) {
             return;
         }
         if (*relation).rd_tableam == routine::routine() && maintenance::is_due(relation) {
-            // An id of our own: see `maintenance::seal_table`.
-            pg_sys::GetCurrentTransactionId();
             vacuum::vacuum(relation);
         }
         pg_sys::relation_close(relation, pg_sys::NoLock as i32);

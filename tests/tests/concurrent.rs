@@ -1,11 +1,12 @@
-//! Many sessions at once on the same lanes tables: every snapshot is whole, whatever is written, vacuumed, loaded and evicted
-//! beside it.
+//! Many sessions at once on the same lanes tables: every snapshot is whole, whatever is written, vacuumed, sealed, loaded and
+//! evicted beside it.
 //!
-//! - `account`: transfers between rows by UPDATE; each snapshot has all accounts, and the same total.
+//! - `account`: transfers between rows by UPDATE, some of them computed by the client from rows that it locked; each
+//!   snapshot has all accounts, and the same total.
 //! - `batch`: each transaction inserts a number of rows that each row tells; each snapshot has all rows of a batch or none.
 //!   Some batches are rolled back, some are deleted whole.
 
-use lanes_tests::cluster::Cluster;
+use lanes_tests::cluster::{Builder, Cluster};
 use lanes_tests::seed::{Random, seeded};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
@@ -55,6 +56,47 @@ fn transfer(client: &mut Client, random: &mut Random) {
         .unwrap();
 }
 
+/// The same with rows that are read and locked first: were another row locked or changed than the one that was read, the
+/// total would not stay.
+fn transfer_by_client(client: &mut Client, random: &mut Random) {
+    let from = random.random_range(0..ACCOUNTS - 1);
+    let to = random.random_range(from + 1..ACCOUNTS);
+    let amount = random.random_range(1..50);
+    let mut transaction = client.transaction().unwrap();
+    for (id, change) in [(from, -amount), (to, amount)] {
+        let locked = transaction
+            .query(
+                "SELECT balance FROM account WHERE id = $1 FOR UPDATE",
+                &[&id],
+            )
+            .unwrap();
+        assert_eq!(locked.len(), 1, "an account is there once");
+        let balance: i64 = locked[0].get(0);
+        let changed = match random.random_bool(0.5) {
+            true => transaction.execute(
+                "UPDATE account SET balance = $1 WHERE id = $2",
+                &[&(balance + change), &id],
+            ),
+            false => transaction
+                .execute("DELETE FROM account WHERE id = $1", &[&id])
+                .and_then(|_| {
+                    transaction.execute(
+                        "INSERT INTO account VALUES ($1, $2)",
+                        &[&id, &(balance + change)],
+                    )
+                }),
+        };
+        match changed {
+            Ok(rows) => assert_eq!(rows, 1, "what is locked is there"),
+            Err(error) => panic!("account {id}: {error:?}"),
+        }
+    }
+    match random.random_ratio(1, 5) {
+        true => transaction.rollback().unwrap(),
+        false => transaction.commit().unwrap(),
+    }
+}
+
 /// Inserts a batch in one or two statements, or removes old ones.
 fn batch(client: &mut Client, random: &mut Random) {
     let number: i64 = random.random();
@@ -88,10 +130,19 @@ fn batch(client: &mut Client, random: &mut Random) {
 /// Reads everything twice in one snapshot, and judges it.
 fn read(client: &mut Client, random: &mut Random) {
     client
-        .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        .batch_execute(
+            "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; \
+             BEGIN ISOLATION LEVEL REPEATABLE READ; DECLARE slow CURSOR FOR SELECT id, balance FROM account",
+        )
         .unwrap();
     let mut before = None;
-    for _ in 0..2 {
+    let mut slow = Vec::new();
+    for rows in ["70", "ALL"] {
+        slow.extend(
+            client
+                .query(&format!("FETCH {rows} FROM slow"), &[])
+                .unwrap(),
+        );
         let accounts = client
             .query_one(
                 "SELECT count(*), sum(balance)::int8, count(DISTINCT id) FROM account",
@@ -120,6 +171,12 @@ fn read(client: &mut Client, random: &mut Random) {
         std::thread::sleep(Duration::from_millis(random.random_range(0..40)));
     }
     client.batch_execute("COMMIT").unwrap();
+    let total: i64 = slow.iter().map(|row| row.get::<_, i64>(1)).sum();
+    assert_eq!(
+        (slow.len() as i64, total),
+        (ACCOUNTS, TOTAL),
+        "a cursor reads every account once"
+    );
 }
 
 /// Maintenance and DDL that leave the rows as they are.
@@ -130,6 +187,9 @@ fn maintain(client: &mut Client, random: &mut Random) {
         "VACUUM account",
         "VACUUM (FREEZE) batch",
         "VACUUM (FREEZE) account",
+        "SELECT lanes.seal('batch')",
+        "SELECT lanes.seal('account')",
+        "SELECT lanes.seal('account')",
         "ANALYZE batch",
         "CHECKPOINT",
         "ALTER TABLE batch ADD COLUMN IF NOT EXISTS later int DEFAULT 5",
@@ -147,28 +207,31 @@ fn maintain(client: &mut Client, random: &mut Random) {
     }
 }
 
-fn run(name: &str, arena: Option<&str>) {
+fn run(name: &str, builder: Builder) {
     let (mut random, _) = seeded(name);
-    let mut builder = Cluster::builder(name).setting("lock_timeout", "20s");
-    if let Some(size) = arena {
-        builder = builder.setting("lanes.arena_size", size);
-    }
+    let builder = builder
+        .setting("lock_timeout", "20s")
+        // VACUUM and the background worker seal whatever they can.
+        .setting("lanes.seal_naptime", "1")
+        .setting("lanes.seal_rows", "1")
+        .setting("lanes.seal_memory", "16MB");
     let cluster = builder.start().unwrap();
     cluster
         .psql(
             "postgres",
             &format!(
-                "CREATE EXTENSION lanes; CREATE TABLE account (id int8, balance int8) USING lanes; \
-                 CREATE TABLE batch (number int8, rows int8, k text, x text) USING lanes; \
+                "CREATE EXTENSION lanes; CREATE TABLE account (id int8, balance int8) USING lanes WITH (order_by = 'balance'); \
+                 CREATE TABLE batch (number int8, rows int8, k text, x text) USING lanes WITH (order_by = 'k, number'); \
                  INSERT INTO account SELECT g, 100 FROM generate_series(0, {ACCOUNTS} - 1) g"
             ),
         )
         .unwrap();
     let config = cluster.config("postgres");
     let stop = AtomicBool::new(false);
-    let work: [AtomicU64; 4] = Default::default();
-    let pieces: [fn(&mut Client, &mut Random); 4] = [transfer, batch, read, maintain];
-    let sessions = [2, 2, 2, 1];
+    let work: [AtomicU64; 5] = Default::default();
+    let pieces: [fn(&mut Client, &mut Random); 5] =
+        [transfer, transfer_by_client, batch, read, maintain];
+    let sessions = [2, 1, 2, 2, 1];
     std::thread::scope(|scope| {
         for (place, piece) in pieces.into_iter().enumerate() {
             for _ in 0..sessions[place] {
@@ -198,7 +261,7 @@ fn run(name: &str, arena: Option<&str>) {
         stop.store(true, Ordering::Relaxed);
     });
     let work = work.map(AtomicU64::into_inner);
-    println!("{name}: transfers, batches, reads, maintenance: {work:?}");
+    println!("{name}: transfers, by clients, batches, reads, maintenance: {work:?}");
     assert!(
         work.iter().all(|done| *done > 0),
         "all had their turn: {work:?}"
@@ -218,11 +281,21 @@ fn run(name: &str, arena: Option<&str>) {
 
 #[test]
 fn every_snapshot_is_whole() {
-    run("concurrent", None);
+    run("concurrent", Cluster::builder("concurrent"));
 }
 
 /// The arena holds a part of the tables only, and gives it up all the time.
 #[test]
 fn every_snapshot_is_whole_with_a_tiny_arena() {
-    run("concurrent_tiny", Some("1MB"));
+    let builder = Cluster::builder("concurrent_tiny").setting("lanes.arena_size", "1MB");
+    run("concurrent_tiny", builder);
+}
+
+/// No shared memory: each session loads the library for itself and reads pages only.
+#[test]
+fn every_snapshot_is_whole_without_an_arena() {
+    let builder = Cluster::builder("concurrent_none")
+        .without_extension()
+        .setting("session_preload_libraries", "lanes");
+    run("concurrent_none", builder);
 }

@@ -22,7 +22,7 @@ const QUERIES: [&str; 4] = [
 fn change(random: &mut Random, round: u32) -> String {
     let key = u64::from(round) * 10_000;
     let rows = *[1, 10, 500, 3000].choose(random).unwrap();
-    match random.random_range(0..14) {
+    match random.random_range(0..17) {
         0..=3 => format!(
             "INSERT INTO t SELECT 1, {key} + g, CASE WHEN g % 5 > 0 THEN 'v' || g % 9 END, g / 4.0 FROM generate_series(1, {rows}) g"
         ),
@@ -40,6 +40,11 @@ fn change(random: &mut Random, round: u32) -> String {
         10 => "TRUNCATE t".to_owned(),
         11 => "BEGIN; TRUNCATE t; INSERT INTO t VALUES (3, 3, 'not kept', 3); ROLLBACK".to_owned(),
         12 => "VACUUM FULL t".to_owned(),
+        13 | 14 => "SELECT lanes.seal('t')".to_owned(),
+        15 => format!(
+            "ALTER TABLE t SET (order_by = '{}')",
+            ["v, k", "k", "f, k"].choose(random).unwrap()
+        ),
         _ => "ALTER TABLE t ALTER COLUMN f TYPE float8 USING f * 2".to_owned(),
     }
 }
@@ -65,6 +70,9 @@ fn primary(name: &str) -> Cluster {
         .setting("wal_consistency_checking", "all")
         .setting("autovacuum", "off")
         .setting("wal_log_hints", "on")
+        // VACUUM seals whatever it can, and nothing is sealed by itself.
+        .setting("lanes.seal_naptime", "0")
+        .setting("lanes.seal_rows", "1")
         .start()
         .unwrap()
 }
@@ -178,12 +186,22 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
             .query_one("SELECT count(*) FROM t", &[])
             .map(|row| row.get::<_, i64>(0))
     };
-    for maintenance in [
-        "VACUUM t",
-        "VACUUM (FREEZE) t",
-        "VACUUM FULL t",
-        "TRUNCATE t",
+    for (maintenance, feedback) in [
+        ("VACUUM t", "off"),
+        ("VACUUM (FREEZE) t", "off"),
+        ("VACUUM FULL t", "off"),
+        ("TRUNCATE t", "off"),
+        ("SELECT lanes.seal('t')", "off"),
+        ("SELECT lanes.seal('t')", "on"),
+        ("SELECT lanes.seal('t'); VACUUM t", "on"),
     ] {
+        standby
+            .psql(
+                "postgres",
+                &format!("ALTER SYSTEM SET hot_standby_feedback = {feedback}"),
+            )
+            .unwrap();
+        standby.psql("postgres", "SELECT pg_reload_conf()").unwrap();
         primary.psql("postgres", "TRUNCATE t").unwrap();
         primary
             .psql("postgres", "INSERT INTO t SELECT generate_series(1, 5000)")
@@ -197,12 +215,17 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
         primary
             .psql("postgres", "DELETE FROM t WHERE k % 2 = 0")
             .unwrap();
-        primary.psql("postgres", maintenance).unwrap();
+        primary
+            .psql("postgres", "INSERT INTO t SELECT generate_series(1, 100)")
+            .unwrap();
+        for statement in maintenance.split("; ") {
+            primary.psql("postgres", statement).unwrap();
+        }
         standby.wait_replayed(&primary).unwrap();
         match rows(&mut reader) {
             Ok(count) => assert_eq!(
                 count, 5000,
-                "{maintenance}: an old snapshot sees what it saw"
+                "{maintenance}, feedback {feedback}: an old snapshot sees what it saw"
             ),
             // 40001, or 57P01 when the session had to go: "conflict with recovery".
             Err(error) => assert!(

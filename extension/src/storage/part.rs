@@ -299,20 +299,18 @@ impl Parts {
         parts
     }
 
-    /// Adds a part that was added after all others.
+    /// Adds a part that was added after all others. Those that it overlaps lie within it.
     fn add(&mut self, entry: PartEntry, page: u32) {
-        self.live.retain(|other| {
-            other.entry.first_row < entry.first_row || entry.end_row < other.entry.end_row
-        });
-        let at = self
+        let from = self.place(entry.first_row);
+        let to = self
             .live
-            .partition_point(|other| other.entry.first_row < entry.first_row);
+            .partition_point(|other| other.entry.first_row < entry.end_row);
         let part = LivePart {
             entry,
             page,
             index: OnceCell::new(),
         };
-        self.live.insert(at, part);
+        self.live.splice(from..to.max(from), [part]);
     }
 
     /// Takes over what was read of the same parts before.

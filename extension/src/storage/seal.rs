@@ -6,7 +6,8 @@
 //! sort      by the table's order_by, stably; dedup = on keeps the last of equal keys
 //! write     segment by segment, to blocks that nothing names yet; then the index of them
 //! swap      with the row numbers lock, if it can be had, and the tombstones' tail: has a row of the range got a tombstone
-//!           since? If not, one record adds the part and raises generation and sealings
+//!           since? If not, standbys are told of the newest transaction that matters, to cancel queries that do not see it
+//!           yet, and one record adds the part and raises generation and sealings
 //! ```
 //!
 //! Before the swap nothing has happened but blocks that the next VACUUM's sweep gives back; after it all has. What every
@@ -266,6 +267,12 @@ unsafe fn swap(
             .read_on(relation, meta, Some(&tombstones));
         if seal_plan::tombstones_within(&content.tombstones.borrow(), range) != before {
             return false;
+        }
+        // Standbys first cancel queries that do not see all of these rows yet, or still see deleted ones.
+        if let Some(newest) = seal_plan::newest_xid(content, range)
+            && ports::RelationNeedsWAL(relation)
+        {
+            ports::log_snapshot_conflict(relation, newest);
         }
         let mut entry = PartEntry {
             first_row: range.first_row,

@@ -6,8 +6,9 @@
 //!
 //! 1. Ripe neighbouring runs are sealed together, as many as memory allows, if they have [`Limits::rows_min`] rows.
 //! 2. A part of whose rows many are deleted is sealed anew.
-//! 3. Ripe neighbouring parts of a size are merged, [`MERGED_MIN`] or more at a time; sizes differ by a factor of 4. So a row is
-//!    written again as often as the logarithm of the largest part's size, to that base, at most.
+//! 3. Ripe neighbouring parts are merged when [`MERGED_MIN`] of them are of a size, with smaller ones between them; sizes differ
+//!    by a factor of 4. So a row is written again as often as the logarithm of the largest part's size, to that base, and
+//!    parts that retention will drop whole do not go on taking in newer rows.
 
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
@@ -22,8 +23,8 @@ use lanes_columnar::kind::LaneKind;
 
 /// Parts of a size that are merged at least.
 const MERGED_MIN: usize = 4;
-/// The parts of the smallest size have this many rows at most.
-const SMALL_PART_ROWS: u64 = 262_144;
+/// The parts of the smallest size have fewer than so many times the rows that are sealed at least.
+const SMALL_PART_TIMES: u64 = 4;
 /// A part is sealed anew when this share of its rows is deleted.
 const DELETED_SHARE: u64 = 5;
 /// Bytes that stored ones may take in memory.
@@ -104,6 +105,28 @@ pub fn tombstones_within(tombstones: &Tombstones, range: &Range) -> usize {
         .sum()
 }
 
+/// The newest transaction whose work on a range everybody is taken to see once it is sealed.
+pub fn newest_xid(content: &Content, range: &Range) -> Option<u32> {
+    let runs = (content.runs.first_ending_after(range.first_row)..content.runs.len())
+        .map(|index| content.runs.get(index))
+        .take_while(|run| run.first_row < range.end_row)
+        .filter(|run| run.flags & FLAG_FROZEN == 0 && !is_dead(run))
+        .map(|run| run.xmin);
+    let tombstones = content.tombstones.borrow();
+    let deletions = tombstones
+        .range(range.first_row, range.end_row)
+        .flat_map(|(_, list)| list)
+        .filter(|t| t.deletes() && !t.is_frozen() && xid_status(t.xmax) == XidStatus::Committed)
+        .map(|t| t.xmax);
+    runs.chain(deletions).reduce(|newest, xid| {
+        if xid_precedes(newest, xid) {
+            xid
+        } else {
+            newest
+        }
+    })
+}
+
 /// The next range to seal, `None` when there is nothing to do.
 pub fn next(content: &Content, shape: &Shape, horizon: u32, limits: &Limits) -> Option<Range> {
     let units = units(content, horizon);
@@ -182,14 +205,21 @@ impl Memory {
         }
     }
 
-    /// Whether these units fit together.
-    fn takes(&self, units: &[Unit]) -> bool {
-        let (Some(first), Some(last)) = (units.first(), units.last()) else {
-            return true;
-        };
-        // Holes take room too.
-        let span = last.end_row - first.first_row;
-        let stored = units.iter().map(|unit| unit.bytes).sum::<u64>();
+    /// Where the units from `from` on end of which `fits` holds and that fit together; one always does.
+    fn end_of(&self, units: &[Unit], from: usize, fits: impl Fn(&Unit) -> bool) -> usize {
+        let (mut to, mut stored) = (from, 0u64);
+        while let Some(unit) = units.get(to).filter(|unit| fits(unit)) {
+            stored += unit.bytes;
+            if to > from && !self.takes(unit.end_row - units[from].first_row, stored) {
+                break;
+            }
+            to += 1;
+        }
+        to
+    }
+
+    /// Whether so many rows, holes among them, fit, of so many bytes stored.
+    fn takes(&self, span: u64, stored: u64) -> bool {
         span <= u64::from(u32::MAX)
             && span.saturating_mul(self.bytes_a_row) <= self.bytes
             && stored.saturating_mul(EXPANSION) <= self.bytes
@@ -207,15 +237,7 @@ fn open_runs(units: &[Unit], memory: &Memory, limits: &Limits) -> Option<std::op
     let rows_min = if limits.thorough { 1 } else { limits.rows_min };
     let mut from = 0;
     while from < units.len() {
-        let mut to = from;
-        while let Some(unit) = units.get(to)
-            && unit.is_ripe
-            && !unit.is_part
-            // One unit is sealed however large it is.
-            && (to == from || memory.takes(&units[from..=to]))
-        {
-            to += 1;
-        }
+        let to = memory.end_of(units, from, |unit| unit.is_ripe && !unit.is_part);
         let rows: u64 = units[from..to].iter().map(|unit| unit.rows).sum();
         if rows >= rows_min {
             return Some(from..to);
@@ -243,35 +265,35 @@ fn thinned_part(units: &[Unit], limits: &Limits) -> Option<std::ops::Range<usize
 }
 
 /// The size that a part of so many rows is of.
-fn size_of_part(rows: u64) -> u32 {
-    match rows / SMALL_PART_ROWS {
+fn size_of_part(rows: u64, limits: &Limits) -> u32 {
+    match rows / limits.rows_min.saturating_mul(SMALL_PART_TIMES).max(1) {
         0 => 0,
         times => times.ilog2() / 2 + 1,
     }
 }
 
-/// Ripe neighbouring parts, of one size or smaller.
+/// Ripe neighbouring parts, enough of them of one size and the others smaller; a thorough sealer takes any.
 fn parts_of_a_size(
     units: &[Unit],
     memory: &Memory,
     limits: &Limits,
 ) -> Option<std::ops::Range<usize>> {
-    let largest = units.iter().map(|unit| size_of_part(unit.rows)).max()?;
-    let least = if limits.thorough { 2 } else { MERGED_MIN };
+    let size_of = |unit: &Unit| size_of_part(unit.rows, limits);
+    let largest = units.iter().map(size_of).max()?;
     let sizes = if limits.thorough { largest } else { 0 };
     for size in sizes..=largest {
         let mut from = 0;
         while from < units.len() {
-            let mut to = from;
-            while let Some(unit) = units.get(to)
-                && unit.is_ripe
-                && unit.is_part
-                && size_of_part(unit.rows) <= size
-                && memory.takes(&units[from..=to])
-            {
-                to += 1;
-            }
-            if to - from >= least {
+            let to = memory.end_of(units, from, |unit| {
+                unit.is_ripe && unit.is_part && size_of(unit) <= size
+            });
+            let is_enough = if limits.thorough {
+                to - from >= 2
+            } else {
+                let of_size = units[from..to].iter().filter(|unit| size_of(unit) == size);
+                of_size.count() >= MERGED_MIN
+            };
+            if is_enough {
                 return Some(from..to);
             }
             from = to.max(from + 1);
@@ -392,7 +414,7 @@ mod tests {
         let list = units(&[(100, true), (100, true), (100, true)]);
         assert_eq!(choose(&list, &ROOM, &GENTLE), None);
         assert_eq!(choose(&list, &ROOM, &THOROUGH), Some(0..3));
-        let large = 2 * SMALL_PART_ROWS;
+        let large = 2 * SMALL_PART_TIMES * GENTLE.rows_min;
         let list = units(&[
             (large, true),
             (100, true),
@@ -402,6 +424,18 @@ mod tests {
             (large, true),
         ]);
         assert_eq!(choose(&list, &ROOM, &GENTLE), Some(1..5));
+        // Small ones beside a large one do not make it be written again.
+        let list = units(&[(large, true), (100, true), (100, true), (100, true)]);
+        assert_eq!(choose(&list, &ROOM, &GENTLE), None);
+        let list = units(&[
+            (large, true),
+            (large, true),
+            (100, true),
+            (large, true),
+            (large, true),
+            (100, true),
+        ]);
+        assert_eq!(choose(&list, &ROOM, &GENTLE), Some(0..6));
     }
 
     #[test]

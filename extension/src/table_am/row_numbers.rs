@@ -3,7 +3,9 @@
 //! Sealing numbers rows anew. So a statement that changes or locks rows shares [`RowNumbersLock`] before it looks for them, until
 //! its transaction ends: that keeps their numbers. What is left are scans that were begun without it, such as a cursor's
 //! that was not declared FOR UPDATE, whose rows a later statement of the same transaction may name (WHERE CURRENT OF):
-//! each scan notes which numbering it reads, and a row is not changed by number while a scan of an older one is open.
+//! each scan notes which numbering it reads, and a row is not changed or fetched by number while a scan of an older one is
+//! open. So a row of a table that a statement only reads is never another one when it is fetched again, because a row
+//! that it was joined to had to be waited for.
 
 use std::cell::RefCell;
 
@@ -92,8 +94,8 @@ pub unsafe fn check(relation: pg_sys::Relation, meta: &Meta) {
     if OPEN.with_borrow(|open| open.iter().any(is_stale)) {
         error::raise(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
-            "could not change the row: the table was sealed since a cursor of this transaction was opened",
-            "Run the transaction again, or declare the cursor FOR UPDATE, which keeps the table from being sealed.",
+            "could not go by the row's number: the table was sealed since a scan of this transaction began",
+            "Run the transaction again, or read FOR UPDATE or FOR SHARE, which keeps the table from being sealed.",
         );
     }
 }

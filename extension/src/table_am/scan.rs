@@ -619,14 +619,13 @@ pub unsafe fn fetch(
         if (*raw).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
             ports::PredicateLockRelation(relation, raw);
         }
-        let changes = row_numbers::keep_if_changing(relation);
+        row_numbers::keep_if_changing(relation);
         let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
         let Some(mut content) = reader.content.take() else {
             return false;
         };
-        if changes {
-            row_numbers::check(relation, &content.meta);
-        }
+        // Of a table that is only read, too: a join that changes another table fetches its rows again by number.
+        row_numbers::check(relation, &content.meta);
         let snapshot = snapshot::Snapshot::new(raw);
         let Some(run) = visible_row(&mut content, &snapshot, row) else {
             return false;

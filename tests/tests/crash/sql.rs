@@ -72,22 +72,25 @@ fn work(
     }
 }
 
-/// VACUUM and its kin, meanwhile.
+/// VACUUM, sealing, merging and their kin, meanwhile.
 fn maintain(config: postgres::Config, seed: u64, stop: Arc<AtomicBool>) {
     let mut random = Random::seed_from_u64(seed);
     while !stop.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(random.random_range(10..150)));
+        std::thread::sleep(Duration::from_millis(random.random_range(5..100)));
         if let Ok(mut client) = config.connect(postgres::NoTls) {
-            let verb = [
-                "VACUUM",
-                "VACUUM (FREEZE)",
-                "ANALYZE",
-                "CHECKPOINT;--",
-                "VACUUM FULL",
+            let statement = [
+                "VACUUM lanes_twin",
+                "VACUUM (FREEZE) lanes_twin",
+                "ANALYZE lanes_twin",
+                "CHECKPOINT",
+                "VACUUM FULL lanes_twin",
+                "SELECT lanes.seal('lanes_twin')",
+                "SELECT lanes.seal('lanes_twin')",
+                "SELECT lanes.seal('unlogged')",
             ]
             .choose(&mut random)
             .unwrap();
-            let _ = client.batch_execute(&format!("{verb} lanes_twin"));
+            let _ = client.batch_execute(statement);
         }
     }
 }
@@ -110,6 +113,11 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
         // Checkpoints and full pages at all moments.
         .setting("checkpoint_timeout", "30s")
         .setting("max_wal_size", "64MB")
+        // What is replayed is compared with what there was, page for page.
+        .setting("wal_consistency_checking", "all")
+        // VACUUM and the background worker seal whatever they can.
+        .setting("lanes.seal_naptime", "1")
+        .setting("lanes.seal_rows", "1")
         .start()
         .unwrap();
     cluster
@@ -117,7 +125,7 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
             "postgres",
             "CREATE EXTENSION lanes; \
              CREATE TABLE heap_twin (worker int, k int8, v text, f float8) USING heap; \
-             CREATE TABLE lanes_twin (LIKE heap_twin) USING lanes; \
+             CREATE TABLE lanes_twin (LIKE heap_twin) USING lanes WITH (order_by = 'v, k'); \
              CREATE UNLOGGED TABLE unlogged (i int) USING lanes",
         )
         .unwrap();

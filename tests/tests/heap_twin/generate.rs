@@ -57,8 +57,8 @@ impl Scene<'_> {
             48..=66 => Statement::Sql(query(self.random, self.tables)),
             67..=78 => Statement::Sql(self.transaction_control()),
             79..=84 => Statement::Sql(self.cursor()),
-            85..=91 => Statement::Sql(self.alter()),
-            92..=96 => Statement::Sql(self.maintain()),
+            85..=89 => Statement::Sql(self.alter()),
+            90..=96 => Statement::Sql(self.maintain()),
             97 => Statement::CopyOut(format!(
                 "COPY (SELECT * FROM {0} x ORDER BY x::text COLLATE \"C\") TO STDOUT (FORMAT {1})",
                 self.table().name,
@@ -366,7 +366,13 @@ impl Scene<'_> {
     }
 
     fn maintain(&mut self) -> String {
-        let name = self.table().name;
+        let table = self.table();
+        let name = &table.name;
+        match self.random.random_range(0..10) {
+            0..=2 => return format!("SELECT seal('{name}')"),
+            3 => return self.arrange(&table),
+            _ => {}
+        }
         let verb = [
             "VACUUM",
             "VACUUM",
@@ -379,5 +385,20 @@ impl Scene<'_> {
         .choose(self.random)
         .unwrap();
         format!("{verb} {name}")
+    }
+
+    fn arrange(&mut self, table: &Table) -> String {
+        let keys = match table.column_where(self.random, |ty| ty.ordered) {
+            Some((column, ty)) if ty.number || ty.name == "text" => [
+                "id".to_owned(),
+                format!("{column}, id"),
+                format!("id, {column}"),
+            ]
+            .choose(self.random)
+            .unwrap()
+            .clone(),
+            _ => "id".to_owned(),
+        };
+        format!("SELECT arrange('{}', '{keys}')", table.name)
     }
 }

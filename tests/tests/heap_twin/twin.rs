@@ -23,6 +23,8 @@ enum Answer {
     Lines(Vec<String>),
     Bytes(Vec<u8>),
     Error(String),
+    /// Lanes alone: the statement goes by row numbers from before the table was sealed.
+    Stale,
     /// The server is gone.
     Lost(String),
 }
@@ -63,9 +65,17 @@ impl Twin {
                  EXCEPTION WHEN duplicate_object THEN NULL; END $$",
             )
             .unwrap();
+        let sealable = administrator
+            .query_one(
+                "SELECT count(*) FROM pg_extension WHERE extname = 'lanes'",
+                &[],
+            )
+            .map(|row| row.get::<_, i64>(0) > 0)
+            .unwrap();
         for side in &sides {
+            let is_lanes = sealable && side.starts_with("lanes");
             administrator
-                .batch_execute(&format!("CREATE SCHEMA {side}"))
+                .batch_execute(&helpers(side, is_lanes))
                 .unwrap();
         }
         let clients = [0, 1].map(|_| [0, 1].map(|side: usize| connect(&sides[side])));
@@ -178,13 +188,19 @@ impl Twin {
         self.script.push(format!("/* session {who} */ {text};"));
         let file = self.file.to_string_lossy().into_owned();
         let clients = &mut self.clients[who];
-        let [heap, lanes] = [0, 1].map(|side: usize| {
+        let mut answer_of = |side: usize| {
             let place = |sql: &str| {
                 sql.replace("{side}", &self.sides[side])
                     .replace("{file}", &file)
             };
             answer(&mut clients[side], statement, place)
-        });
+        };
+        let lanes = answer_of(1);
+        if lanes == Answer::Stale && self.sessions[who].in_transaction {
+            // A cursor of the transaction is older than a sealing. Heap has no such thing, so its transaction fails too.
+            return self.clients[who][0].simple_query("SELECT 1 / 0").is_ok();
+        }
+        let heap = answer_of(0);
         if heap == lanes || both_serve(&heap, &lanes) {
             return !matches!(heap, Answer::Error(_));
         }
@@ -262,6 +278,36 @@ fn both_serve(heap: &Answer, lanes: &Answer) -> bool {
     error(heap) && error(lanes) && (concurrent(heap) || concurrent(lanes))
 }
 
+fn is_stale(error: &postgres::Error) -> bool {
+    let message = error.as_db_error().map_or("", |error| error.message());
+    message.starts_with("could not go by the row's number")
+}
+
+/// A side's schema, with what only lanes tables can do: `seal(table)`, and `arrange(table, keys)`, which sets the order
+/// that sealing sorts by. On heap they take the same locks and refuse the same.
+fn helpers(side: &str, is_lanes: bool) -> String {
+    let [seal, arrange] = if is_lanes {
+        [
+            "PERFORM lanes.seal(target);",
+            "EXECUTE format('ALTER TABLE %s SET (order_by = %L)', target, keys);",
+        ]
+    } else {
+        [
+            "",
+            "EXECUTE format('LOCK TABLE %s', target); EXECUTE format('ALTER TABLE %s SET (fillfactor = 90)', target);",
+        ]
+    };
+    format!(
+        "CREATE SCHEMA {side}; \
+         CREATE FUNCTION {side}.seal(target regclass) RETURNS void LANGUAGE plpgsql AS $$ BEGIN \
+             EXECUTE format('LOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE', target); \
+             IF EXISTS (SELECT FROM pg_locks WHERE pid = pg_backend_pid() AND relation = target AND mode = 'AccessExclusiveLock') THEN \
+                 RAISE 'locked exclusively' USING ERRCODE = '25001'; \
+             END IF; {seal} END $$; \
+         CREATE FUNCTION {side}.arrange(target regclass, keys text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN {arrange} END $$"
+    )
+}
+
 fn answer(client: &mut Client, statement: &Statement, place: impl Fn(&str) -> String) -> Answer {
     let outcome = match statement {
         Statement::Sql(sql) | Statement::CopyIn(sql, _) => {
@@ -274,6 +320,7 @@ fn answer(client: &mut Client, statement: &Statement, place: impl Fn(&str) -> St
         Statement::CopyOut(sql) => copy_out(client, sql),
     };
     outcome.unwrap_or_else(|error| match error.code() {
+        Some(_) if is_stale(&error) => Answer::Stale,
         Some(state) => Answer::Error(state.code().to_owned()),
         None => Answer::Lost(format!("{error:?}")),
     })
@@ -349,6 +396,7 @@ fn brief(answer: &Answer) -> String {
             String::from_utf8_lossy(&bytes[..bytes.len().min(2000)])
         ),
         Answer::Error(state) => format!("error {state}"),
+        Answer::Stale => "error: sealed since a scan began".to_owned(),
         Answer::Lost(reason) => format!("connection lost: {reason}"),
     }
 }

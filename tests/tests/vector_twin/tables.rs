@@ -79,6 +79,9 @@ pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> 
                 }
                 run(client, insert);
             }
+            if random.random_ratio(1, 4) {
+                seal(client, table, &mut run);
+            }
             from = to + 1;
         }
         if is_late {
@@ -108,12 +111,24 @@ pub fn fill(client: &mut Client, random: &mut Random, rows: i64) -> Vec<String> 
                 run(client, format!("DELETE FROM {schema}.{table}"));
             }
         }
+        if random.random_bool(0.4) {
+            seal(client, table, &mut run);
+        }
         for (schema, _) in SIDES {
             let sql = ["VACUUM", "ANALYZE"].choose(random).unwrap();
             run(client, format!("{sql} {schema}.{table}"));
         }
     }
     done
+}
+
+/// Seals what the lanes sides hold, in the order of their rows.
+fn seal(client: &mut Client, table: &str, run: &mut impl FnMut(&mut Client, String)) {
+    for (schema, method) in SIDES {
+        if method == "lanes" {
+            run(client, format!("SELECT lanes.seal('{schema}.{table}')"));
+        }
+    }
 }
 
 fn add_late(
