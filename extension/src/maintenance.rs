@@ -57,7 +57,7 @@ pub unsafe fn is_due(relation: pg_sys::Relation) -> bool {
         let unsettled =
             |part: &LivePart| part.entry.xid != 0 && xid_precedes(part.entry.xid, horizon);
         content.parts.live().iter().any(unsettled)
-            || seal_plan::next(&content, &reader.shape, horizon, &limits(false)).is_some()
+            || seal_plan::next(&content, &reader.shape, horizon, &limits(false), 0).is_some()
             || settings.retain.is_some_and(|age| {
                 let before = pg_sys::GetCurrentTimestamp() - age;
                 time_column(relation)
@@ -170,6 +170,15 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
                 "Run lanes.seal() on the primary; its standbys follow.",
             );
         }
+        // Before the lock: whoever may not have it shall not wait for it either.
+        if !ports::owns_relation(target) {
+            let name = pg_sys::get_rel_name(target);
+            pg_sys::aclcheck_error(
+                pg_sys::AclResult::ACLCHECK_NOT_OWNER,
+                pg_sys::ObjectType::OBJECT_TABLE,
+                name,
+            );
+        }
         let table = pg_sys::table_open(target, pg_sys::ShareUpdateExclusiveLock as i32);
         let name = ports::RelationGetRelationName(table);
         if (*table).rd_tableam != routine::routine() {
@@ -179,11 +188,16 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
                 "lanes.seal() takes a table that was created USING lanes.",
             );
         }
-        if !ports::owns_relation(target) {
-            pg_sys::aclcheck_error(
-                pg_sys::AclResult::ACLCHECK_NOT_OWNER,
-                pg_sys::ObjectType::OBJECT_TABLE,
-                (*(*table).rd_rel).relname.data.as_ptr(),
+        let exclusive = pg_sys::AccessExclusiveLock as i32;
+        if pg_sys::CheckRelationLockedByMe(table, exclusive, false)
+            || ports::changed_by_this_transaction(target)
+        {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+                format!(
+                    "\"{name}\" was changed or locked by this transaction, which may yet be rolled back"
+                ),
+                "Sealing cannot be: commit, and seal then.",
             );
         }
         // Its columns may be other ones after a ROLLBACK; what was sealed stays as it is.

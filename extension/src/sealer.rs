@@ -22,6 +22,11 @@ use crate::maintenance;
 use crate::pg::ports;
 use crate::table_am::{routine, vacuum};
 
+unsafe extern "C-unwind" {
+    // Core's handler of SIGTERM, without the bindings' error boundary: it only sets flags.
+    fn die(signal: std::ffi::c_int);
+}
+
 /// How often the launcher looks whether it has been switched on.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -106,14 +111,19 @@ fn databases() -> Vec<pg_sys::Oid> {
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
-    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    // SAFETY: core's own handler, by which a long piece of work ends at its next check for interrupts; nothing runs yet.
+    unsafe { pg_sys::pqsignal(pg_sys::SIGTERM as i32, Some(die)) };
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP);
     // SAFETY: the launcher's argument.
     let database = unsafe { pg_sys::Oid::from_datum(database, false) };
     BackgroundWorker::connect_worker_to_spi_by_oid(database, None);
-    for table in BackgroundWorker::transaction(tables) {
-        if BackgroundWorker::sigterm_received() {
-            return;
-        }
+    let mut tables = BackgroundWorker::transaction(tables);
+    // An ERROR in one of them ends the visit: the next begins elsewhere.
+    // SAFETY: a plain call.
+    let turn = unsafe { pg_sys::GetCurrentTimestamp() } as usize / 1_000;
+    let count = tables.len().max(1);
+    tables.rotate_left(turn % count);
+    for table in tables {
         BackgroundWorker::transaction(|| visit(table));
     }
 }

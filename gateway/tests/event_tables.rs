@@ -164,3 +164,43 @@ async fn a_database_that_does_not_answer_is_503_in_time() {
     assert_eq!(post(&router, "t", None, ROW).await, 503);
     assert_eq!((clock::now() - started).as_secs(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn senders_to_a_table_that_there_is_not_hold_up_nobody() {
+    let (router, database) = begin(&[]);
+    let takes = std::time::Duration::from_millis(100);
+    *database.describe_takes.lock() = takes;
+    let missing: Vec<_> = (0..50)
+        .map(|_| {
+            let router = router.clone();
+            tokio::spawn(async move { post(&router, "none", None, ROW).await })
+        })
+        .collect();
+    tokio::time::sleep(takes / 2).await;
+    let started = clock::now();
+    assert_eq!(post(&router, "t", None, ROW).await, 204);
+    assert!(clock::now() - started <= 3 * takes);
+    for sender in missing {
+        assert_eq!(sender.await.unwrap(), 404);
+    }
+    // Who comes later is told of a table that has come since.
+    put(&database, table(8, "public.none"));
+    assert_eq!(post(&router, "none", None, ROW).await, 204);
+}
+
+/// A body may take longer than PostgreSQL may.
+#[tokio::test(start_paused = true)]
+async fn the_time_to_confirm_begins_with_the_end_of_the_body() {
+    let (router, database) = begin(&["--ack-timeout", "2s", "--listen-body-timeout", "10s"]);
+    let body = futures_util::stream::once(async {
+        tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+        Ok::<_, std::convert::Infallible>(ROW)
+    });
+    let request = Request::post("/api/v1/events/t")
+        .header("content-type", "application/json")
+        .body(Body::from_stream(body))
+        .unwrap();
+    let answer = router.clone().oneshot(request).await.unwrap();
+    assert_eq!(answer.status().as_u16(), 204);
+    assert_eq!(database.events.lock().len(), 1);
+}

@@ -101,6 +101,11 @@ pub fn k6() -> Result<PathBuf> {
     Ok(home()?.join("peers/k6-1.8.1/bin/k6"))
 }
 
+/// MinIO's server as it was built for the tests of object storage.
+pub fn minio() -> Result<PathBuf> {
+    Ok(home()?.join("peers/minio-20260212201848/bin/minio"))
+}
+
 /// A folder for a cluster's account: `wanted` when the account can enter it, else one under `/var/lib/pg_lanes` whose
 /// name is derived from `wanted`. The caller makes the folder.
 pub fn reachable(wanted: &Path, account: &Account) -> PathBuf {

@@ -72,20 +72,10 @@ fn transfer_by_client(client: &mut Client, random: &mut Random) {
             .unwrap();
         assert_eq!(locked.len(), 1, "an account is there once");
         let balance: i64 = locked[0].get(0);
-        let changed = match random.random_bool(0.5) {
-            true => transaction.execute(
-                "UPDATE account SET balance = $1 WHERE id = $2",
-                &[&(balance + change), &id],
-            ),
-            false => transaction
-                .execute("DELETE FROM account WHERE id = $1", &[&id])
-                .and_then(|_| {
-                    transaction.execute(
-                        "INSERT INTO account VALUES ($1, $2)",
-                        &[&id, &(balance + change)],
-                    )
-                }),
-        };
+        let changed = transaction.execute(
+            "UPDATE account SET balance = $1 WHERE id = $2",
+            &[&(balance + change), &id],
+        );
         match changed {
             Ok(rows) => assert_eq!(rows, 1, "what is locked is there"),
             Err(error) => panic!("account {id}: {error:?}"),
@@ -289,13 +279,4 @@ fn every_snapshot_is_whole() {
 fn every_snapshot_is_whole_with_a_tiny_arena() {
     let builder = Cluster::builder("concurrent_tiny").setting("lanes.arena_size", "1MB");
     run("concurrent_tiny", builder);
-}
-
-/// No shared memory: each session loads the library for itself and reads pages only.
-#[test]
-fn every_snapshot_is_whole_without_an_arena() {
-    let builder = Cluster::builder("concurrent_none")
-        .without_extension()
-        .setting("session_preload_libraries", "lanes");
-    run("concurrent_none", builder);
 }

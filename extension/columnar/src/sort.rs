@@ -32,8 +32,15 @@ const RADIX_ROWS_MIN: usize = 4_096;
 /// If a column does not have one of the rows.
 pub fn sort_rows(keys: &[&Column], rows: &mut Vec<u32>) {
     for key in keys.iter().rev() {
-        for words in words_of(key).iter().rev() {
-            sort_by_words(words, rows);
+        for mut words in words_of(key).into_iter().rev() {
+            if key.null_count() > 0 {
+                // What lies under a NULL is no key.
+                let places = words.iter_mut().enumerate();
+                places
+                    .filter(|(row, _)| !key.is_valid(*row))
+                    .for_each(|(_, word)| *word = 0);
+            }
+            sort_by_words(&words, rows);
         }
         if key.null_count() > 0 {
             let nulls = (0..key.rows()).map(|row| u64::from(!key.is_valid(row)));

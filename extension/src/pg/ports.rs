@@ -374,6 +374,25 @@ pub unsafe fn table_endscan(scan: pg_sys::TableScanDesc) {
     }
 }
 
+/// Whether the catalogue's row of a relation was written by the current transaction.
+///
+/// # Safety
+/// Runs inside a transaction.
+pub unsafe fn changed_by_this_transaction(relation: pg_sys::Oid) -> bool {
+    let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+    // SAFETY: a syscache look-up; the tuple is live until it is released.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(cache, relation.into());
+        if tuple.is_null() {
+            return false;
+        }
+        let xmin = (*(*tuple).t_data).t_choice.t_heap.t_xmin;
+        let own = pg_sys::TransactionIdIsCurrentTransactionId(xmin);
+        pg_sys::ReleaseSysCache(tuple);
+        own
+    }
+}
+
 /// Whether the current user owns a relation.
 ///
 /// # Safety

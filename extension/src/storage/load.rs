@@ -190,6 +190,14 @@ impl Runs {
         }
     }
 
+    /// The first row that a run has; 0 if there is none.
+    pub fn first_row(&self) -> u64 {
+        match self.len() {
+            0 => 0,
+            _ => self.get(0).first_row,
+        }
+    }
+
     /// The row after the last one.
     pub fn end_row(&self) -> u64 {
         match self.len() {

@@ -22,13 +22,17 @@ pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta, unlinked: &[u32]) -
     // SAFETY: the caller's promise. The space lock keeps out writers that hold blocks no entry names yet; the chains'
     // tails keep out new chain pages. Lock order: tombstone tail, directory tail, metapage.
     unsafe {
+        // Parts change under the caller's lock only.
+        let parts = blocks_of_parts(relation, meta);
         let _space = SpaceLock::exclusive(relation);
         let mut used = Marks::new(metapage::blocks(relation));
         used.mark(META_BLOCK, 1);
         for block in unlinked {
             used.mark(*block, 1);
         }
-        mark_parts(relation, meta, &mut used);
+        for (first, blocks) in parts {
+            used.mark(first, blocks);
+        }
         // Most of the directory is read before its tail is locked: those pages do not change but for flags, and only
         // by VACUUM.
         let mut resume = Position { block: 0, index: 0 };
@@ -102,25 +106,28 @@ pub unsafe fn sweep(relation: pg_sys::Relation, meta: &Meta, unlinked: &[u32]) -
     }
 }
 
-/// Nobody else adds parts meanwhile: that needs the lock that the caller has on the table.
-unsafe fn mark_parts(relation: pg_sys::Relation, meta: &Meta, used: &mut Marks) {
+/// The blocks of parts, their indexes and pages: (first, how many). Nobody else adds parts meanwhile: that needs the lock
+/// that the caller has on the table.
+unsafe fn blocks_of_parts(relation: pg_sys::Relation, meta: &Meta) -> Vec<(u32, u32)> {
     let mut alive: Vec<part::PartEntry> = Vec::new();
+    let mut used = Vec::new();
     // SAFETY: `sweep`'s caller promised an open table.
     unsafe {
         part::walk(relation, meta, |block, entries| {
-            used.mark(block, 1);
+            used.push((block, 1));
             alive.extend(entries.iter().filter(|e| e.flags & part::FLAG_DEAD == 0));
         });
         for entry in alive {
-            used.mark(entry.block, data_page::blocks_for(entry.bytes as usize));
+            used.push((entry.block, data_page::blocks_for(entry.bytes as usize)));
             if entry.is_remote() {
                 continue;
             }
             for segment in part::read_index(relation, &entry).segments {
-                used.mark(segment.block, data_page::blocks_for(segment.bytes as usize));
+                used.push((segment.block, data_page::blocks_for(segment.bytes as usize)));
             }
         }
     }
+    used
 }
 
 /// A bit a block.

@@ -63,6 +63,8 @@ pub struct Sealed {
 /// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
 pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -> Sealed {
     let mut sealed = Sealed::default();
+    // Where to go on after a range that is in use.
+    let mut from = 0;
     // SAFETY: the caller's promise.
     unsafe {
         loop {
@@ -71,7 +73,8 @@ pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -
                 return sealed;
             };
             let horizon = seal_plan::horizon(relation);
-            let Some(range) = seal_plan::next(&content, &reader.shape, horizon, limits) else {
+            let Some(range) = seal_plan::next(&content, &reader.shape, horizon, limits, from)
+            else {
                 return sealed;
             };
             match seal_range(relation, &reader, &content, &range, order) {
@@ -81,10 +84,15 @@ pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -
                 }
                 None => {
                     sealed.busy += 1;
-                    return sealed;
+                    from = range.end_row;
                 }
             }
             ports::CHECK_FOR_INTERRUPTS();
+            // An ALTER TABLE, say, goes first; the next round will find the rest.
+            let mode = pg_sys::ShareUpdateExclusiveLock as i32;
+            if !limits.thorough && pg_sys::LockHasWaitersRelation(relation, mode) {
+                return sealed;
+            }
         }
     }
 }
@@ -326,8 +334,13 @@ pub(super) unsafe fn add_part(
             }
         };
         let meta_page = LockedPage::exclusive(relation, META_BLOCK);
-        // Read while the old state still stands: whoever began to read it has a snapshot no younger than this.
-        entry.xid = pg_sys::ReadNextFullTransactionId().value as u32;
+        // Whoever began to read the old state, which still stands, has a snapshot no younger than this: of what runs now,
+        // this transaction, if it has an id; or of what begins next.
+        let own = pg_sys::GetTopTransactionIdIfAny().into_inner();
+        entry.xid = match own {
+            0 => pg_sys::ReadNextFullTransactionId().value as u32,
+            own => own,
+        };
         let mut change = PageChange::begin(relation);
         let bytes = change.edit(&meta_page);
         let generation = metapage::raise_generation(bytes);
@@ -379,11 +392,15 @@ pub unsafe fn hand_over(
     let Some(last_row) = unsafe { next_row(relation) }.checked_sub(1) else {
         return;
     };
+    if earlier.runs() == 0 {
+        return;
+    }
+    let first = segment_of(earlier.run(0).first_row);
     let covered = sealed.map(|range| segment_of(range.first_row)..=segment_of(range.end_row - 1));
     let is_kept = |segment: &u32| {
         covered
             .as_ref()
             .is_none_or(|covered| !covered.contains(segment))
     };
-    later.adopt_segments(earlier, (0..=segment_of(last_row)).filter(is_kept));
+    later.adopt_segments(earlier, (first..=segment_of(last_row)).filter(is_kept));
 }

@@ -127,9 +127,16 @@ pub fn newest_xid(content: &Content, range: &Range) -> Option<u32> {
     })
 }
 
-/// The next range to seal, `None` when there is nothing to do.
-pub fn next(content: &Content, shape: &Shape, horizon: u32, limits: &Limits) -> Option<Range> {
-    let units = units(content, horizon);
+/// The next range to seal, of rows from `from` on; `None` when there is nothing to do.
+pub fn next(
+    content: &Content,
+    shape: &Shape,
+    horizon: u32,
+    limits: &Limits,
+    from: u64,
+) -> Option<Range> {
+    let mut units = units(content, horizon);
+    units.retain(|unit| unit.first_row >= from);
     let memory = Memory::of(shape, limits);
     let chosen = choose(&units, &memory, limits)?;
     Some(range_of(content, horizon, &units[chosen]))

@@ -17,6 +17,7 @@ use crate::pg::ports;
 use crate::storage::metapage::Meta;
 
 /// A scan's note of the numbering that it reads; gone when it ends.
+#[derive(PartialEq, Eq)]
 pub struct Reading {
     table: pg_sys::Oid,
     sealings: u64,
@@ -82,7 +83,7 @@ pub unsafe fn keep(relation: pg_sys::Relation) {
     }
 }
 
-/// Refuses to go by a row number that a scan of an older numbering may have given out.
+/// Refuses to go by a row number, to change its row or to read it again, that a scan of an older numbering may have given out.
 ///
 /// # Safety
 /// `relation` is the open lanes table that `meta` was read from, whose numbers are [kept](keep).

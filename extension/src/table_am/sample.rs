@@ -52,6 +52,13 @@ impl AnalyzeBlock {
             let row = self.row;
             self.row += 1;
             let Some((_, run)) = content.run_of(row) else {
+                // A hole, perhaps a large one.
+                let next = content.runs.first_ending_after(row);
+                if next == content.runs.len() {
+                    return false;
+                }
+                self.row = content.runs.get(next).first_row.max(self.row);
+                ports::CHECK_FOR_INTERRUPTS();
                 continue;
             };
             let inserted = if run.flags & FLAG_DEAD != 0 {

@@ -81,7 +81,8 @@ impl SharedSegments {
     }
 
     /// Takes a segment; `None`: the table was sealed between the others' looking at it and this one's.
-    fn take(&self, sealings: u64) -> Option<u64> {
+    /// `first` is the first that has rows; an older list of runs may say that there are some before, of dead ones.
+    fn take(&self, sealings: u64, first: u64) -> Option<u64> {
         let own = sealings + 1;
         let others = self
             .numbering
@@ -89,6 +90,7 @@ impl SharedSegments {
         if others.is_err_and(|others| others != own) {
             return None;
         }
+        self.next.fetch_max(first, Ordering::Relaxed);
         Some(self.next.fetch_add(1, Ordering::Relaxed))
     }
 }
@@ -103,7 +105,8 @@ pub struct Scan {
     place: Place,
     /// Of a parallel scan.
     shared: *const SharedSegments,
-    reading: Reading,
+    /// Of the numberings that rows were handed out by since the scan began: nodes above may still have them.
+    readings: Vec<Reading>,
     /// Sealed segments that were left unread.
     pub segments_skipped: u64,
     /// What came from object storage.
@@ -124,7 +127,7 @@ impl Scan {
             row_numbers::keep_if_changing(relation);
             let reader = Reader::open(relation);
             Scan {
-                reading: Reading::begin(relation, reader.meta()),
+                readings: vec![Reading::begin(relation, reader.meta())],
                 reader,
                 snapshot: (!snapshot.is_null()).then(|| Snapshot::new(snapshot)),
                 serializable: !snapshot.is_null()
@@ -149,9 +152,7 @@ impl Scan {
     pub unsafe fn name_rows(&self) {
         // SAFETY: the caller's promise.
         unsafe {
-            if row_numbers::keep_if_changing(self.reader.relation)
-                && let Some(meta) = self.reader.meta()
-            {
+            if let Some(meta) = self.reader.meta() {
                 row_numbers::check(self.reader.relation, meta);
             }
         }
@@ -180,7 +181,10 @@ impl Scan {
         // SAFETY: the caller's promise.
         unsafe {
             self.reader = Reader::open_as(self.reader.relation, descriptor);
-            self.reading = Reading::begin(self.reader.relation, self.reader.meta());
+            let reading = Reading::begin(self.reader.relation, self.reader.meta());
+            if !self.readings.contains(&reading) {
+                self.readings.push(reading);
+            }
         }
     }
 
@@ -353,7 +357,13 @@ impl Scan {
             };
             return false;
         }
-        let (first, last) = (segment_of(self.bounds.0) as i64, segment_of(end - 1) as i64);
+        // What lay before the first run was dropped, perhaps very much of it.
+        let content = self.reader.content.as_ref();
+        let first_run = content.map_or(0, |content| content.runs.first_row());
+        let (first, last) = (
+            segment_of(self.bounds.0.max(first_run)) as i64,
+            segment_of(end - 1) as i64,
+        );
         let mut candidate = match (&self.place, forward) {
             (Place::BeforeFirst, true) => first - 1,
             (Place::AfterLast, false) => last + 1,
@@ -389,8 +399,8 @@ impl Scan {
         if !self.shared.is_null() {
             let sealings = self.reader.meta().map_or(0, |meta| meta.sealings);
             // SAFETY: shared state outlives the scan (`begin`'s promise).
-            let taken = unsafe { (*self.shared).take(sealings) };
-            return taken.map_or(i64::MAX, |segment| first + segment as i64);
+            let taken = unsafe { (*self.shared).take(sealings, first as u64) };
+            return taken.map_or(i64::MAX, |segment| segment as i64);
         }
         if forward { from + 1 } else { from - 1 }
     }

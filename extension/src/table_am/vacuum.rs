@@ -1,6 +1,5 @@
 //! VACUUM: freezes what everybody sees, marks dead what nobody sees, gives its blocks back.
 //!
-//! 0. Drop what is older than the table retains, and seal what is to be sealed: see [`crate::maintenance`].
 //! 1. Plan, reading only. A run whose transaction committed before every snapshot is frozen; one whose transaction
 //!    aborted is dead. A deletion that committed before every snapshot is frozen; locks that are over and deletions
 //!    that aborted are void. A frozen run all of whose rows have frozen deletions is dead, and those deletions void.
@@ -15,7 +14,8 @@
 //!    that covers others must not be gone before they are. Ending early between any two steps is harmless.
 //! 5. Link past pages of either chain that say nothing any more.
 //! 6. Sweep the blocks that nothing names back into the free extents.
-//! 7. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
+//! 7. Drop what is older than the table retains, and seal what is to be sealed: see [`crate::maintenance`].
+//! 8. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
 
 use std::collections::HashMap;
 
@@ -86,7 +86,6 @@ impl Plan {
 pub unsafe fn vacuum(relation: pg_sys::Relation) {
     // SAFETY: the caller's promise.
     unsafe {
-        maintenance::seal(relation, false);
         let horizon = seal_plan::horizon(relation);
         let mut report = Report {
             frozen: horizon,
@@ -120,6 +119,8 @@ pub unsafe fn vacuum(relation: pg_sys::Relation) {
                 reclaim::sweep(relation, &meta, &unlinked);
             }
         }
+        // Last, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
+        maintenance::seal(relation, false);
         report.send(relation);
     }
 }

@@ -9,7 +9,8 @@ impl BatchBuilder {
     /// whichever order.
     ///
     /// # Errors
-    /// Columns that differ, or more rows or bytes than a batch holds. Nothing is appended then.
+    /// Columns that differ, or more rows or bytes than a batch holds; a dictionary of long items, where the items so far are too many for
+    /// one. Nothing is appended then.
     pub fn append(&mut self, batch: &BatchView<'_>) -> Result<(), BuildError> {
         if self.columns_mut().is_empty() {
             for column in batch.columns() {
@@ -55,7 +56,7 @@ impl BatchBuilder {
                     .or_else(|| batch.column(buffer.name()))
                     .filter(|column| column.column_type() == buffer.column_type())
                     .ok_or_else(|| unknown(buffer.name()))?;
-                if !buffer.has_room_for(item_bytes(column)) {
+                if !buffer.has_room_for(item_bytes(column)) || buffer.would_multiply(column) {
                     return Err(BuildError::TooLong);
                 }
                 Ok(column)
@@ -231,5 +232,39 @@ mod tests {
                 .iter()
                 .all(|column| column.rows() == 1)
         );
+    }
+
+    #[test]
+    fn a_dictionary_of_long_items_is_never_written_out() {
+        let encoded = |items: &mut dyn Iterator<Item = String>| {
+            let mut builder = BatchBuilder::new();
+            let index = builder.add_column("a", ColumnType::Text).unwrap();
+            for item in items {
+                builder.column(index).push_text(&item).unwrap();
+            }
+            let mut bytes = Vec::new();
+            builder.finish(&mut bytes).unwrap();
+            bytes
+        };
+        // Of 40 MB written out, and of more items than a dictionary pays for.
+        let long = encoded(&mut std::iter::repeat_n("x".repeat(1000), 40_000));
+        let many = encoded(&mut (0..limits::DICTIONARY_ITEMS_FLOOR + 5_000).map(|n| n.to_string()));
+        let (long, many) = (
+            BatchView::verify(&long).unwrap(),
+            BatchView::verify(&many).unwrap(),
+        );
+        let mut builder = BatchBuilder::new();
+        builder.append(&long).unwrap();
+        builder.append(&many).unwrap();
+        let mut joined = Vec::new();
+        builder.finish(&mut joined).unwrap();
+        assert!(joined.len() < 2_000_000, "{}", joined.len());
+        let joined = BatchView::verify(&joined).unwrap();
+        assert_eq!(joined.rows(), long.rows() + many.rows());
+        assert_eq!(joined.columns()[0].item(long.rows()), Some(&b"0"[..]));
+        builder.clear();
+        builder.append(&many).unwrap();
+        assert!(matches!(builder.append(&long), Err(BuildError::TooLong)));
+        assert_eq!(builder.rows(), many.rows());
     }
 }

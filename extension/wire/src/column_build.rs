@@ -207,6 +207,14 @@ impl ColumnBuffer {
         }
     }
 
+    /// Whether a column of the same type would take many times its bytes here.
+    pub(crate) fn would_multiply(&self, column: &ColumnView<'_>) -> bool {
+        match &self.store {
+            Store::Items(items) => items.would_multiply(column.values()),
+            _ => false,
+        }
+    }
+
     /// Appends all rows of a column of the same type, for whose items there is room.
     pub(crate) fn append(&mut self, column: &ColumnView<'_>) {
         let values = column.values();

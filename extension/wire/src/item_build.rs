@@ -7,11 +7,15 @@ use crate::limits::DICTIONARY_ITEMS_FLOOR;
 use crate::vector::Codes;
 use crate::{ItemsSource, Values};
 
+/// A dictionary is written out while collecting only if that takes no more than this many times its own bytes. A few bytes of codes for
+/// one long item would come to a gigabyte.
+const EXPANSION_MAX: u64 = 4;
+
 /// Items of a column, one a row.
 ///
 /// It begins as a dictionary. When the dictionary holds more than [`DICTIONARY_ITEMS_FLOOR`] items and more than half as many as
-/// there are rows, hashing has stopped paying and the column goes on plain; and what is still a dictionary at the end is sent in the
-/// smaller of the two forms.
+/// there are rows, hashing has stopped paying and the column goes on plain, unless its items would be [`EXPANSION_MAX`] times as long then;
+/// and what is still a dictionary at the end is sent in the smaller of the two forms.
 #[derive(Debug, Default)]
 pub(crate) struct ItemBuffer {
     hasher: DefaultHashBuilder,
@@ -80,10 +84,28 @@ impl ItemBuffer {
 
     fn give_up_if_it_does_not_pay(&mut self) {
         let items = self.item_ends.len();
-        if items > DICTIONARY_ITEMS_FLOOR && items > self.codes.len() / 2 {
+        let dictionary_bytes = 4 * self.codes.len() as u64 + self.item_bytes.len() as u64;
+        if items > DICTIONARY_ITEMS_FLOOR
+            && items > self.codes.len() / 2
+            && self.bytes_total <= EXPANSION_MAX * dictionary_bytes
+        {
             self.expand();
             self.is_plain = true;
         }
+    }
+
+    /// Whether a verified column is a dictionary that would have to be written out here, to many times its bytes.
+    pub(crate) fn would_multiply(&self, values: &Values<'_>) -> bool {
+        let Values::Codes { codes, items } = values else {
+            return false;
+        };
+        if !self.is_plain {
+            return false;
+        }
+        let length = |row| items.get(codes.get(row) as usize).len() as u64;
+        let written_out: u64 = (0..codes.len()).map(length).sum();
+        let dictionary_bytes = 4 * codes.len() as u64 + items.bytes_total() as u64;
+        written_out > EXPANSION_MAX * dictionary_bytes
     }
 
     /// Appends all rows of a verified column. A dictionary is looked up once an item, not once a row.

@@ -3,7 +3,8 @@
 //! A description older than [`FRESH`] is still used, and asked for again beside the requests; older than [`STALE`] it is asked for first.
 //! A batch that does not fit is held against a description made after it arrived before it is refused, and a table that PostgreSQL finds
 //! changed is forgotten. So a changed table is seen at once by whom it concerns, and nobody else waits. A table that the gateway's role may
-//! not insert into is remembered for [`DENIED`], so that senders who do not mind the answer cost PostgreSQL nothing.
+//! not insert into is remembered for [`DENIED`], so that senders who do not mind the answer cost PostgreSQL nothing. That there is no table is
+//! told to all who waited when it was asked for, and to nobody who comes later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,8 @@ const STALE: Duration = Duration::from_secs(60);
 const DENIED: Duration = Duration::from_secs(1);
 /// Names remembered; past them all are forgotten.
 const TABLES_MAX: usize = 10_000;
+/// Names remembered that no table has, for those who wait.
+const MISSING_MAX: usize = 1_000;
 
 /// The tables of one database.
 pub struct Catalogue<S> {
@@ -30,6 +33,8 @@ pub struct Catalogue<S> {
     /// The table of samples: `schema.table`, quoted where SQL wants it.
     samples_table: String,
     tables: Mutex<HashMap<Name, Entry>>,
+    /// When names were asked for that no table has; past [`MISSING_MAX`] all are forgotten.
+    missing: Mutex<HashMap<Name, Instant>>,
     /// One question at a time: whoever waits finds the answer when its turn comes.
     asking: tokio::sync::Mutex<()>,
     /// And one beside them for descriptions that age, so that requests do not wait behind those, nor sessions grow in number.
@@ -90,6 +95,7 @@ impl<S: Sink> Catalogue<S> {
             cache,
             samples_table,
             tables: Mutex::default(),
+            missing: Mutex::default(),
             asking: tokio::sync::Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
         }
@@ -136,6 +142,10 @@ impl<S: Sink> Catalogue<S> {
         let _turn = self.asking.lock().await;
         if let Some(known) = self.known_as(&name, not_before.or(Some(now)), now) {
             return Ok(Some(known));
+        }
+        // Or else each of many senders to a table that there is not would hold up all who wait here.
+        if self.missing.lock().get(&name).is_some_and(|at| *at > now) {
+            return Ok(None);
         }
         self.ask(&name).await
     }
@@ -212,7 +222,14 @@ impl<S: Sink> Catalogue<S> {
                 tables.insert(Name::from(name), entry);
             }
             // It may be created in a moment.
-            None => drop(tables.remove(name)),
+            None => {
+                tables.remove(name);
+                let mut missing = self.missing.lock();
+                if missing.len() >= MISSING_MAX {
+                    missing.clear();
+                }
+                missing.insert(Name::from(name), described_at);
+            }
         }
         Ok(found)
     }

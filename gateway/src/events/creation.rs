@@ -15,7 +15,7 @@ use lanes_wire::{BatchBuilder, BatchView};
 
 use super::format::Format;
 use super::table::{ColumnKind, Table};
-use super::write::{CreateTables, EventPath, EventRequest, QUICK_BODY_BYTES, Unfit};
+use super::write::{CreateTables, EventPath, EventRequest, QUICK_BODY_BYTES, Unfit, check_rows};
 use super::{arrow, json};
 use crate::deliver::{Sink, SinkError};
 use crate::error::Refusal;
@@ -79,6 +79,7 @@ fn columns(format: Format, body: &Bytes, rows_max: usize) -> Result<NewColumns, 
     let columns = match format {
         Format::FlatBuffers => {
             let view = BatchView::verify(body)?;
+            check_rows(view.rows(), rows_max)?;
             let columns = view.columns().iter().map(|column| {
                 let kind = ColumnKind::of_batch(column.column_type());
                 (column.name().to_owned(), kind)

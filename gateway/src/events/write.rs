@@ -119,7 +119,8 @@ impl<S: Sink> EventPath<S> {
     /// After all others nothing of it is stored.
     pub async fn receive(&self, request: EventRequest<'_>) -> Result<(), Refusal> {
         self.metrics.body_bytes.inc_by(request.body.len() as u64);
-        let deadline = request.started + self.limits.ack_timeout;
+        // From now on, not from its head: a body that came slowly is not PostgreSQL's fault.
+        let deadline = clock::now() + self.limits.ack_timeout;
         // Its table is asked for in that time too, and its turn to be decoded comes in it.
         match timeout_at(deadline, self.receive_until(request, deadline)).await {
             Ok(result) => result,
@@ -386,15 +387,20 @@ fn open(found: Found) -> Result<Arc<Table>, Refusal> {
     }))
 }
 
+/// Refuses a request of too many rows.
+pub(super) fn check_rows(rows: usize, rows_max: usize) -> Result<(), Unfit> {
+    if rows > rows_max {
+        return Err(Unfit::body(&format!(
+            "{rows} rows are more than {rows_max} (events.rows_max)"
+        )));
+    }
+    Ok(())
+}
+
 /// A batch that has the table's columns and not too many rows.
 fn fitting(bytes: Bytes, table: &Table, rows_max: usize) -> Result<EventBatch, Unfit> {
     EventBatch::verify(bytes, |view| {
-        let rows = view.rows();
-        if rows > rows_max {
-            return Err(Unfit::body(&format!(
-                "{rows} rows are more than {rows_max} (events.rows_max)"
-            )));
-        }
+        check_rows(view.rows(), rows_max)?;
         fit::check(view, table).map_err(|misfit| Unfit {
             is_of_table: true,
             ..Unfit::body(&misfit)

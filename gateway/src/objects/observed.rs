@@ -59,12 +59,15 @@ impl Counts {
         objects.requests.with_label_values(&[operation]).inc();
         match &result {
             Ok(_)
-            // Answers, not failures: this is how SlateDB looks for what may be there, and finds that another was first.
+            // Answers, not failures: this is how SlateDB looks for what may be there, finds that another was first, and learns
+            // what local files cannot do.
             | Err(
                 Error::NotFound { .. }
                 | Error::AlreadyExists { .. }
                 | Error::Precondition { .. }
-                | Error::NotModified { .. },
+                | Error::NotModified { .. }
+                | Error::NotSupported { .. }
+                | Error::NotImplemented { .. },
             ) => {}
             Err(error) => {
                 objects.errors.with_label_values(&[operation]).inc();

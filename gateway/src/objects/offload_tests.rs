@@ -10,7 +10,7 @@ use super::offload::{Offload, Offloaded};
 use super::orphans::Orphans;
 use super::recall::Recall;
 use super::store::RoundError;
-use super::test_support::{FakeSource, FakeStore, World, key};
+use super::test_support::{DAMAGED, FakeSource, FakeStore, World, key};
 use crate::observe::Metrics;
 
 const AGE: Duration = Duration::from_secs(60);
@@ -198,13 +198,14 @@ async fn recall_fetches_several_at_once_and_each_once() {
     let running = tokio::spawn(recall.run());
     tokio::time::sleep(Duration::from_millis(1)).await;
     world.state().lost.insert(key(4, 0));
+    world.state().objects.insert(key(5, 0), DAMAGED.into());
     for part in 0..12 {
         world.want(&key(part, 0));
         world.want(&key(part, 0));
     }
     tokio::time::sleep(Duration::from_secs(10)).await;
     let state = world.state();
-    assert_eq!(state.supplied.len(), 9);
+    assert_eq!(state.supplied.len(), 8);
     assert!(
         state
             .supplied
@@ -213,8 +214,10 @@ async fn recall_fetches_several_at_once_and_each_once() {
     );
     assert_eq!(state.fetching_max, 3);
     assert_eq!(state.failed[&key(4, 0)], "away");
+    assert_eq!(state.failed[&key(5, 0)], "damaged");
     assert!(state.failed[&key(11, 0)].contains("no such segment"));
     let recalls = |outcome: &str| metrics.objects.recalls.with_label_values(&[outcome]).get();
-    assert_eq!(["supplied", "missing", "failed"].map(recalls), [9, 2, 1]);
+    let outcomes = ["supplied", "missing", "failed", "refused"];
+    assert_eq!(outcomes.map(recalls), [8, 2, 1, 1]);
     running.abort();
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::source::{Source, SourceError};
-use super::store::Store;
+use super::store::{Store, StoreError};
 use crate::clock;
 use crate::observe::Metrics;
 
@@ -88,42 +88,49 @@ impl<S: Source, T: Store> Recall<S, T> {
     pub async fn fetch(&self, key: &str) {
         let objects = &self.metrics.objects;
         let started = clock::now();
-        let (outcome, answered) = match self.store.get(key).await {
+        let outcome = match self.store.get(key).await {
             Ok(Some(image)) => {
                 objects.recall_bytes.inc_by(image.len() as u64);
-                let supplied = self.answer(|| self.source.supply(key, &image)).await;
-                let outcome = if supplied.is_ok() {
-                    "supplied"
-                } else {
-                    "unsupplied"
-                };
-                (outcome, supplied)
+                match self.answer(|| self.source.supply(key, &image)).await {
+                    Ok(()) => "supplied",
+                    // Damaged, say: those who wait should know.
+                    Err(SourceError::Failed(reason)) => {
+                        self.refuse(key, &reason).await;
+                        "refused"
+                    }
+                    // Whoever waits is offered to the next gateway.
+                    Err(error) => {
+                        tracing::warn!(
+                            key,
+                            "a segment that a query wants is not supplied: {error}"
+                        );
+                        "unsupplied"
+                    }
+                }
             }
             Ok(None) => {
-                tracing::error!(key, "a segment that a query wants is not in object storage");
-                let reason = "object storage has no such segment";
-                (
-                    "missing",
-                    self.answer(|| self.source.fail(key, reason)).await,
-                )
+                self.refuse(key, "object storage has no such segment").await;
+                "missing"
             }
-            Err(error) => {
-                tracing::warn!(key, "a segment that a query wants cannot be read: {error}");
-                let reason = error.to_string();
-                (
-                    "failed",
-                    self.answer(|| self.source.fail(key, &reason)).await,
-                )
+            // Another gateway has it now, and is asked when this one does not answer.
+            Err(StoreError::Fenced | StoreError::Closed(_)) => "left",
+            Err(StoreError::Unavailable(reason)) => {
+                self.refuse(key, &reason).await;
+                "failed"
             }
         };
-        if let Err(error) = answered {
-            // Whoever waits asks again, or gives up in time.
-            tracing::warn!(key, "recall: {error}");
-        }
         objects.recalls.with_label_values(&[outcome]).inc();
         objects
             .recall_seconds
             .observe((clock::now() - started).as_secs_f64());
+    }
+
+    async fn refuse(&self, key: &str, reason: &str) {
+        tracing::warn!(key, "a segment that a query wants cannot be had: {reason}");
+        if let Err(error) = self.answer(|| self.source.fail(key, reason)).await {
+            // Whoever waits gives up in time.
+            tracing::warn!(key, "nor can that be told: {error}");
+        }
     }
 
     /// Once more over a new session where the old one was lost: to answer twice does no harm.

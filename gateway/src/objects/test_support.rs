@@ -15,6 +15,9 @@ use super::store::{Opener, Store, StoreError};
 /// The prefix of all keys.
 pub const SCOPE: &str = "1/5";
 
+/// An image that the database refuses.
+pub const DAMAGED: &[u8] = b"damaged";
+
 /// What outlives every gateway.
 #[derive(Default)]
 pub struct World {
@@ -208,6 +211,9 @@ impl Source for FakeSource {
     }
 
     async fn supply(&self, key: &str, image: &[u8]) -> Result<(), SourceError> {
+        if image == DAMAGED {
+            return Err(SourceError::Failed("damaged".to_owned()));
+        }
         let image = Bytes::copy_from_slice(image);
         let before = self.world.state().supplied.insert(key.to_owned(), image);
         assert_eq!(before, None, "{key} is supplied once");

@@ -30,7 +30,7 @@ pub struct ReceiveLimits {
     pub decompressed_bytes_max: usize,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,
-    /// How long a sender waits for its answer.
+    /// How long a request waits for PostgreSQL once its body is there.
     pub ack_timeout: Duration,
     /// Samples and labels.
     pub request: RequestLimits,
@@ -69,7 +69,8 @@ impl WritePath {
         level: AckLevel,
         started: Instant,
     ) -> Result<(), Refusal> {
-        let deadline = started + self.limits.ack_timeout;
+        // From now on, not from its head: a body that came slowly is not PostgreSQL's fault.
+        let deadline = clock::now() + self.limits.ack_timeout;
         self.metrics.body_bytes.inc_by(body.len() as u64);
         let declared_bytes = declared_bytes(&body, self.limits.decompressed_bytes_max)
             .map_err(|error| Refusal::BadRequest(error.to_string()))?;

@@ -84,19 +84,6 @@ fn lanes_answers_as_heap_does_with_a_tiny_arena() {
     run(&cluster, "heap_twin_tiny", scripts_wanted(SCRIPTS / 3));
 }
 
-/// No shared memory: each session loads the library for itself and reads pages only.
-#[test]
-fn lanes_answers_as_heap_does_without_an_arena() {
-    let cluster = quiet(
-        Cluster::builder("heap_twin_none")
-            .without_extension()
-            .setting("session_preload_libraries", "lanes")
-            .setting("lanes.seal_rows", "1"),
-    );
-    cluster.psql("postgres", "CREATE EXTENSION lanes").unwrap();
-    run(&cluster, "heap_twin_none", scripts_wanted(SCRIPTS / 4));
-}
-
 /// The test's own test: heap agrees with heap, so a difference is never the generator's.
 #[test]
 fn heap_answers_as_heap_does() {

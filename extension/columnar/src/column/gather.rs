@@ -1,5 +1,7 @@
 //! Some rows of a column as a column of their own.
 
+use std::convert::Infallible;
+
 use super::Column;
 use crate::bits;
 use crate::body::Body;
@@ -33,20 +35,18 @@ impl Column {
                 width,
                 stride,
                 values,
-            } => {
-                let mut picked = Vec::with_capacity(rows.len() * width);
-                match (*width, *stride) {
-                    (8, 8) => pick::<8>(values, rows, &mut picked),
-                    (4, 4) => pick::<4>(values, rows, &mut picked),
-                    (width, stride) => {
-                        for &row in rows {
-                            let at = row as usize * stride;
-                            picked.extend_from_slice(&values[at..at + width]);
-                        }
+            } => match (*width, *stride) {
+                (8, 8) => gathered.pick::<8>(values, rows, validity),
+                (4, 4) => gathered.pick::<4>(values, rows, validity),
+                (width, stride) => {
+                    let mut picked = Vec::with_capacity(rows.len() * width);
+                    for &row in rows {
+                        let at = row as usize * stride;
+                        picked.extend_from_slice(&values[at..at + width]);
                     }
+                    gathered.extend_fixed(&picked, validity, rows.len());
                 }
-                gathered.extend_fixed(&picked, validity, rows.len());
-            }
+            },
             Body::Plain(items) => {
                 for &row in rows {
                     match self.is_valid(row as usize) {
@@ -72,6 +72,23 @@ impl Column {
         gathered
     }
 
+    /// Appends values of `N` bytes without padding, straight to where they stay: this is the dearest part of sealing, for the
+    /// rows lie far apart.
+    fn pick<const N: usize>(&mut self, values: &[u8], rows: &[u32], validity: Option<&[u64]>) {
+        let (values, _) = values.as_chunks::<N>();
+        let filled = self.extend_fixed_with(validity, rows.len(), |places| {
+            let (places, _) = places.as_chunks_mut::<N>();
+            for (place, &row) in places.iter_mut().zip(rows) {
+                *place = values[row as usize];
+            }
+            Ok::<(), Infallible>(())
+        });
+        match filled {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+
     /// Whether a row has a value.
     #[inline]
     pub(crate) fn is_valid(&self, row: usize) -> bool {
@@ -79,14 +96,6 @@ impl Column {
             Body::Absent => false,
             _ => self.validity().is_none_or(|words| bits::get(words, row)),
         }
-    }
-}
-
-/// Values of `N` bytes without padding.
-fn pick<const N: usize>(values: &[u8], rows: &[u32], picked: &mut Vec<u8>) {
-    let (values, _) = values.as_chunks::<N>();
-    for &row in rows {
-        picked.extend_from_slice(&values[row as usize]);
     }
 }
 

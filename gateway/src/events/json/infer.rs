@@ -25,7 +25,7 @@ use crate::events::{ColumnKind, Malformed, time_text};
 /// Names and kinds in the order in which the keys first came.
 ///
 /// # Errors
-/// A body that is not JSON, has more than `rows_max` rows, or has a key whose column could be of no type.
+/// A body that is not JSON, has more than `rows_max` rows or a key twice in one object, or has a key whose column could be of no type.
 pub fn columns(body: &[u8], rows_max: usize) -> Result<Vec<(String, ColumnKind)>, Malformed> {
     let text = std::str::from_utf8(body).map_err(|error| Malformed::NotUtf8 {
         byte: error.valid_up_to(),
@@ -40,10 +40,10 @@ pub fn columns(body: &[u8], rows_max: usize) -> Result<Vec<(String, ColumnKind)>
         ..Keys::default()
     };
     read(text, &mut keys)?;
-    let columns = keys.found.into_iter().map(|(name, found)| match found {
-        Found::Nothing => Err(no_type(name, "every value is null")),
-        Found::Mixture => Err(no_type(name, "its values are of more than one type")),
-        Found::One(kind) => Ok((name, kind)),
+    let columns = keys.found.into_iter().map(|key| match key.found {
+        Found::Nothing => Err(no_type(key.name, "every value is null")),
+        Found::Mixture => Err(no_type(key.name, "its values are of more than one type")),
+        Found::One(kind) => Ok((key.name, kind)),
     });
     columns.collect()
 }
@@ -81,12 +81,20 @@ impl Found {
     }
 }
 
+/// One key.
+struct Key {
+    name: String,
+    found: Found,
+    /// The last object that has it, counted from 1.
+    row: usize,
+}
+
 /// The keys of the objects so far.
 #[derive(Default)]
 struct Keys {
     rows_max: usize,
     rows: usize,
-    found: Vec<(String, Found)>,
+    found: Vec<Key>,
     places: HashMap<String, usize>,
     fault: Option<Malformed>,
 }
@@ -98,14 +106,24 @@ impl Keys {
     }
 
     fn place<E: Error>(&mut self, name: &str) -> Result<usize, E> {
-        if let Some(place) = self.places.get(name) {
-            return Ok(*place);
+        let row = self.rows + 1;
+        if let Some(&place) = self.places.get(name) {
+            let before = std::mem::replace(&mut self.found[place].row, row);
+            if before == row {
+                let name = clipped(name);
+                return Err(self.fail(Malformed::DuplicateKey { row, name }));
+            }
+            return Ok(place);
         }
         let place = self.found.len();
         if place == limits::COLUMNS_MAX {
             return Err(self.fail(lanes_wire::BuildError::TooManyColumns.into()));
         }
-        self.found.push((name.to_owned(), Found::Nothing));
+        self.found.push(Key {
+            name: name.to_owned(),
+            found: Found::Nothing,
+            row,
+        });
         self.places.insert(name.to_owned(), place);
         Ok(place)
     }
@@ -145,7 +163,7 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
         }
         while let Some(place) = map.next_key_seed(KeySeed(keys))? {
             let kind = map.next_value_seed(KindSeed)?;
-            let found = &mut keys.found[place].1;
+            let found = &mut keys.found[place].found;
             *found = found.and(kind);
         }
         keys.rows += 1;
@@ -300,6 +318,10 @@ mod tests {
                 "column \"a\": its values are of more than one type",
             ),
             (r#"[{"a": true}, {"a": 1}]"#, "column \"a\""),
+            (
+                r#"[{"a": 1}, {"a": 1, "a": 1}]"#,
+                "row 2: key \"a\" appears more than once",
+            ),
             (r#"[{"a": {}}, {"a": "{}"}]"#, "column \"a\""),
         ] {
             let error = of(body).unwrap_err();

@@ -1,6 +1,6 @@
 //! `dev peers`: the servers that the bench compares with. Prometheus, node_exporter and nginx are Debian's; VictoriaMetrics and vmagent are
 //! built from their Go modules, once for each version, into `.lanes/peers`; and the load generators that ours is checked against: wrk is
-//! Debian's, k6 a Go module.
+//! Debian's, k6 a Go module. So is MinIO, on which the test of object storage runs where it is built.
 //!
 //! Their newest version wants a newer Go than Debian has. A Go that is too old (Debian's 1.19 is) cannot change to a newer toolchain by
 //! itself, but it can fetch one, which is a module like any other; its programs only have to be made executable.
@@ -20,6 +20,8 @@ const MODULE: &str = "github.com/VictoriaMetrics/VictoriaMetrics";
 const PROGRAMS: [&str; 2] = ["victoria-metrics", "vmagent"];
 /// The load generator, whose version is part of its place.
 const K6: &str = "go.k6.io/k6@v1.8.1";
+/// The S3 server; its releases have no numbers that Go takes for versions.
+const MINIO: &str = "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c";
 /// The oldest Go that builds all versions, and the toolchain that is fetched where there is an older one only.
 const GO_MINIMUM: (u32, u32, u32) = (1, 26, 6);
 const GO_TOOLCHAIN: &str = "golang.org/toolchain@v0.0.1-go1.26.8.linux-amd64";
@@ -30,7 +32,8 @@ pub fn set_up() -> Result<()> {
     for version in VICTORIA_METRICS {
         build(version)?;
     }
-    build_k6()
+    install_module(K6, &place::k6()?)?;
+    install_module(MINIO, &place::minio()?)
 }
 
 fn build(version: &str) -> Result<()> {
@@ -64,17 +67,17 @@ fn build(version: &str) -> Result<()> {
     std::fs::remove_dir(&draft).map_err(Error::file("remove", draft))
 }
 
-fn build_k6() -> Result<()> {
-    let program = place::k6()?;
+/// Builds a module that is one program, unless it is there.
+fn install_module(module: &str, program: &Path) -> Result<()> {
     let Some(folder) = program.parent().filter(|_| !program.exists()) else {
         return Ok(());
     };
-    println!("==> building {K6} (once, a few minutes)");
+    println!("==> building {module} (once, a few minutes)");
     place::make_folder(folder)?;
     // It puts the program there when it is complete.
     let mut command = Command::new(go()?);
     command.current_dir("/").env("GOBIN", folder);
-    run_visibly(command.args(["install", "-ldflags", "-s -w", K6]))
+    run_visibly(command.args(["install", "-ldflags", "-s -w", module]))
 }
 
 /// A module that requires nothing but VictoriaMetrics, so that its programs are built with the dependencies that it names.

@@ -1,0 +1,140 @@
+//! The gateway program offloads and recalls segments, over PostgreSQL's protocol and into a real store: a directory, and MinIO where
+//! `cargo dev peers` has built it. The database is stock PostgreSQL with the SQL contract in `contract.sql`, so that
+//! what fails here is the gateway's.
+
+mod minio;
+
+use lanes_tests::cluster::Cluster;
+use lanes_tests::gateway::{Gateway, Settings};
+use lanes_tests::provision::{DATABASE, GATEWAY, Passwords};
+use minio::Minio;
+use std::time::{Duration, Instant};
+
+/// Long enough for any machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never came true: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A gateway of the cluster; it never gets ready, as the database has no series.
+fn start(cluster: &Cluster, passwords: &Passwords, name: &str, store: &[(&str, &str)]) -> Gateway {
+    let mut settings = Settings::for_test(name, cluster, passwords)
+        .unwrap()
+        .environment("LANES_GATEWAY_OBJECTS_INTERVAL", "100ms");
+    for (name, value) in store {
+        settings = settings.environment(name, value);
+    }
+    let mut gateway = Gateway::new(settings);
+    gateway.start_again().unwrap();
+    gateway
+}
+
+fn wait_for_state(gateway: &Gateway, state: &str) {
+    let line = format!("lanes_gateway_objects_state{{state=\"{state}\"}} 1");
+    wait_for(&line, || {
+        let metrics = gateway.get("/metrics");
+        metrics.is_ok_and(|metrics| metrics.body.contains(&line))
+    });
+}
+
+fn whole_way(name: &str, store: &[(&str, &str)]) {
+    let cluster = Cluster::builder(name).without_extension().start().unwrap();
+    let passwords = Passwords::generate();
+    let role = format!(
+        "CREATE ROLE {GATEWAY} LOGIN PASSWORD '{}'",
+        passwords.gateway
+    );
+    cluster.psql("postgres", &role).unwrap();
+    let database = format!("CREATE DATABASE {DATABASE}");
+    cluster.psql("postgres", &database).unwrap();
+    let sql = |sql: &str| cluster.psql(DATABASE, sql).unwrap();
+    let count = |table: &str| {
+        let query = format!("SELECT count(*)::text FROM lanes.{table}");
+        cluster
+            .scalar(DATABASE, &query)
+            .unwrap()
+            .parse::<usize>()
+            .unwrap()
+    };
+    let remote = || count("fake_segments WHERE remote AND image IS NULL");
+
+    let mut first = start(&cluster, &passwords, "first", store);
+    wait_for_state(&first, "unsupported");
+    first.stop().unwrap();
+    sql(include_str!("contract.sql"));
+    sql("SELECT lanes.fake_seal(p, 4, 200000) FROM generate_series(1, 3) p");
+    first.start_again().unwrap();
+    wait_for("the first parts are remote", || remote() == 12);
+    wait_for_state(&first, "working");
+
+    // Everything, one of them twice, and one that is not there.
+    sql(
+        "INSERT INTO lanes.fake_wanted SELECT key FROM lanes.fake_segments; INSERT INTO lanes.fake_wanted VALUES ('1/2/3/4/5')",
+    );
+    let answered = || count("fake_wanted WHERE digest IS NOT NULL OR reason IS NOT NULL");
+    wait_for("all that is wanted is answered", || answered() == 13);
+    assert_eq!(
+        count("fake_wanted JOIN lanes.fake_segments USING (key, digest)"),
+        12
+    );
+    assert_eq!(
+        count("fake_wanted WHERE reason LIKE '%no such segment%'"),
+        1
+    );
+
+    // A second gateway takes over; the first one goes on without.
+    let mut second = start(&cluster, &passwords, "second", store);
+    wait_for_state(&second, "working");
+    wait_for_state(&first, "fenced");
+    sql("SELECT lanes.fake_seal(p, 2, 3000000) FROM generate_series(11, 12) p");
+    wait_for("the second gateway's parts are remote", || remote() == 16);
+    assert_eq!(first.status().unwrap()["objects"], "fenced");
+
+    // What is durable outlives both.
+    first.kill9().unwrap();
+    second.kill9().unwrap();
+    sql(
+        "TRUNCATE lanes.fake_wanted; INSERT INTO lanes.fake_wanted SELECT key FROM lanes.fake_segments",
+    );
+    let mut third = start(&cluster, &passwords, "third", store);
+    wait_for("all is recalled by a third", || answered() == 16);
+    assert_eq!(
+        count("fake_wanted JOIN lanes.fake_segments USING (key, digest)"),
+        16
+    );
+    wait_for_state(&third, "working");
+    assert!(third.stop().unwrap().unwrap().success());
+}
+
+#[test]
+fn a_directory() {
+    let directory = std::env::temp_dir().join(format!("lanes-objects-{}", std::process::id()));
+    whole_way(
+        "objects",
+        &[("LANES_GATEWAY_OBJECTS_URL", directory.to_str().unwrap())],
+    );
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn minio() {
+    let Some(minio) = Minio::start() else {
+        println!("MinIO is not built (`cargo dev peers`): S3 is not tested");
+        return;
+    };
+    whole_way(
+        "objects_s3",
+        &[
+            ("LANES_GATEWAY_OBJECTS_URL", "s3://lanes/a/prefix"),
+            ("AWS_ENDPOINT_URL", &minio.url()),
+            ("AWS_ACCESS_KEY_ID", minio::USER),
+            ("AWS_SECRET_ACCESS_KEY", minio::PASSWORD),
+            ("AWS_REGION", "us-east-1"),
+        ],
+    );
+}
