@@ -96,9 +96,14 @@ pub fn initialise_page(bytes: &mut [u8]) {
 
 /// Entries on a page of parts; `None`: it is another page by now.
 fn try_count(bytes: &[u8]) -> Option<usize> {
-    let lower = page::lower(bytes);
-    let is_sound = get_u32(bytes, AT_MAGIC) == MAGIC && (AT_ENTRIES..=BLCKSZ).contains(&lower);
-    is_sound.then(|| (lower - AT_ENTRIES) / ENTRY_BYTES)
+    let is_sound =
+        get_u32(bytes, AT_MAGIC) == MAGIC && (AT_ENTRIES..=BLCKSZ).contains(&page::lower(bytes));
+    is_sound.then(|| entries_within(bytes))
+}
+
+/// Entries on what is known to be a page of parts.
+fn entries_within(bytes: &[u8]) -> usize {
+    (page::lower(bytes) - AT_ENTRIES) / ENTRY_BYTES
 }
 
 /// Entries on a page of parts.
@@ -121,14 +126,14 @@ pub fn set_entry(bytes: &mut [u8], index: usize, part: &PartEntry) {
     unsafe { std::ptr::write_unaligned(place.cast::<PartEntry>(), *part) };
 }
 
-/// Whether a page has room for one more.
+/// Whether a page of parts has room for one more.
 pub fn has_room(bytes: &[u8]) -> bool {
-    AT_ENTRIES + (count(bytes) + 1) * ENTRY_BYTES <= BLCKSZ
+    AT_ENTRIES + (entries_within(bytes) + 1) * ENTRY_BYTES <= BLCKSZ
 }
 
-/// Appends an entry to a page that has room.
+/// Appends an entry to a page of parts that has room.
 pub fn push(bytes: &mut [u8], part: &PartEntry) {
-    let index = count(bytes);
+    let index = entries_within(bytes);
     page::set_lower(bytes, AT_ENTRIES + (index + 1) * ENTRY_BYTES);
     set_entry(bytes, index, part);
 }
@@ -492,7 +497,7 @@ mod tests {
             push(&mut bytes, &part(written, written + 1, written));
             written += 1;
         }
-        assert_eq!((count(&bytes), next(&bytes)), (127, None));
+        assert_eq!((try_count(&bytes), next(&bytes)), (Some(127), None));
         assert_eq!(entry(&bytes, 126), part(126, 127, 126));
         set_next(&mut bytes, 9);
         assert_eq!(next(&bytes), Some(9));

@@ -21,12 +21,13 @@ pub struct Minio {
 }
 
 impl Minio {
-    /// Starts it; `None` where it is not built.
-    pub fn start() -> Option<Minio> {
+    /// Starts it.
+    pub fn start() -> Minio {
         let program = place::minio().unwrap();
-        if !program.exists() {
-            return None;
-        }
+        assert!(
+            program.exists(),
+            "MinIO is not built: run `cargo dev peers`"
+        );
         let data = std::env::temp_dir().join(format!("lanes-minio-{}", std::process::id()));
         // A folder of its data is a bucket.
         std::fs::create_dir_all(data.join("lanes")).unwrap();
@@ -45,11 +46,11 @@ impl Minio {
         let address = format!("127.0.0.1:{port}");
         let is_up = || std::net::TcpStream::connect(&address).is_ok();
         process.wait_until("ready", START_TIMEOUT, is_up).unwrap();
-        Some(Minio {
+        Minio {
             process,
             port,
             data,
-        })
+        }
     }
 
     /// Its address.
