@@ -339,6 +339,10 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.find_series(int4[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.forget_requests(interval, int4) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.registry_identity() TO %s', role);
+    -- Object storage: these give away and take back segments of tables whose owners have set `hot`, whoever they are.
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.offload_list(int4), lanes.segment_image(regclass, int8, int8), '
+                   'lanes.offload_commit(regclass, int8), lanes.remote_keys(), lanes.recall_next(interval), '
+                   'lanes.recall_supply(text, bytea), lanes.recall_fail(text, text) TO %s', role);
 END
 $$;
 

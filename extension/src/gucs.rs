@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 
 /// Megabytes of shared memory for the arena.
 static ARENA_SIZE: GucSetting<i32> = GucSetting::<i32>::new(256);
@@ -43,6 +43,40 @@ pub fn seal_rows() -> u64 {
 /// Bytes of memory that sealing may take at a time.
 pub fn seal_memory_bytes() -> u64 {
     SEAL_MEMORY.get() as u64 * 1024 * 1024
+}
+
+/// What a query does that needs rows which are in object storage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PostgresGucEnum)]
+pub enum RecallRows {
+    /// It waits for them.
+    #[name = c"on"]
+    On,
+    /// It leaves them out, with a warning.
+    #[name = c"skip"]
+    Skip,
+}
+
+static RECALL: GucSetting<RecallRows> = GucSetting::<RecallRows>::new(RecallRows::On);
+
+/// Whether queries leave out rows that are in object storage.
+pub fn recall_skips() -> bool {
+    RECALL.get() == RecallRows::Skip
+}
+
+/// Milliseconds that a query waits for a segment.
+static RECALL_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(30_000);
+
+/// Microseconds that a query waits for a segment.
+pub fn recall_timeout_micros() -> i64 {
+    i64::from(RECALL_TIMEOUT.get()) * 1000
+}
+
+/// Megabytes on disk for segments that came back from object storage.
+static COLD_CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1024);
+
+/// Bytes on disk for segments that came back from object storage.
+pub fn cold_cache_bytes() -> u64 {
+    COLD_CACHE_SIZE.get() as u64 * 1024 * 1024
 }
 
 /// Defines the settings. Called from `_PG_init`.
@@ -92,6 +126,34 @@ pub fn register() {
         &SEAL_MEMORY,
         16,
         1024 * 1024,
+        GucContext::Sighup,
+        GucFlags::UNIT_MB,
+    );
+    GucRegistry::define_enum_guc(
+        c"lanes.recall",
+        c"What queries do that need rows which are in object storage.",
+        c"on: they wait until a gateway has brought them. skip: they leave them out and warn; statements that change, lock or rewrite rows wait all the same.",
+        &RECALL,
+        GucContext::Userset,
+        GucFlags::EXPLAIN,
+    );
+    GucRegistry::define_int_guc(
+        c"lanes.recall_timeout",
+        c"Time that a query waits for a segment from object storage.",
+        c"The query fails then, and says what to do.",
+        &RECALL_TIMEOUT,
+        1,
+        i32::MAX,
+        GucContext::Userset,
+        GucFlags::UNIT_MS,
+    );
+    GucRegistry::define_int_guc(
+        c"lanes.cold_cache_size",
+        c"Disk space for segments that came back from object storage.",
+        c"The oldest make room for new ones. A restart of the server removes all of them.",
+        &COLD_CACHE_SIZE,
+        1,
+        i32::MAX / 2,
         GucContext::Sighup,
         GucFlags::UNIT_MB,
     );

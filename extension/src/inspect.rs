@@ -6,7 +6,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error;
 use crate::pg::{ports, shmem};
-use crate::storage::directory::{FLAG_DEAD, FLAG_SEALED};
+use crate::storage::directory::{FLAG_DEAD, FLAG_REMOTE, FLAG_SEALED};
 use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::table_am::routine;
@@ -61,17 +61,21 @@ struct SegmentRow {
     rows_resident: u64,
     runs: u64,
     bytes_stored: u64,
-    /// Some of its runs, or all, are of a sealed part.
+    /// Some of its runs, or all, are in object storage.
+    has_remote: bool,
+    /// Some of its runs, or all, are of a sealed part that is not.
     has_sealed: bool,
     has_open: bool,
 }
 
 impl SegmentRow {
     fn state(&self) -> &'static str {
-        match (self.has_sealed, self.has_open) {
-            (true, true) => "sealed in part",
-            (true, false) => "sealed",
-            (false, _) => "open",
+        match (self.has_remote, self.has_sealed, self.has_open) {
+            (true, false, false) => "remote",
+            (true, ..) => "remote in part",
+            (false, true, true) => "sealed in part",
+            (false, true, false) => "sealed",
+            (false, false, _) => "open",
         }
     }
 }
@@ -169,6 +173,7 @@ unsafe fn segment_rows(table: pg_sys::Relation) -> Vec<SegmentRow> {
                     rows_resident: resident.map_or(0, |pinned| pinned.rows_resident() as u64),
                     runs: 0,
                     bytes_stored: 0,
+                    has_remote: false,
                     has_sealed: false,
                     has_open: false,
                 });
@@ -177,11 +182,13 @@ unsafe fn segment_rows(table: pg_sys::Relation) -> Vec<SegmentRow> {
                 row.rows += to - from;
                 row.runs += 1;
                 let is_sealed = run.flags & FLAG_SEALED != 0;
-                row.has_sealed |= is_sealed;
+                let is_remote = run.flags & FLAG_REMOTE != 0;
+                row.has_remote |= is_remote;
+                row.has_sealed |= is_sealed && !is_remote;
                 row.has_open |= !is_sealed;
                 if run.flags & FLAG_DEAD != 0 {
                     row.rows_dead += to - from;
-                } else {
+                } else if !is_remote {
                     // A run that spans segments counts in each by its share of rows.
                     row.bytes_stored += run.bytes as u64 * (to - from) / run.rows as u64;
                 }

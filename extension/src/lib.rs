@@ -20,6 +20,7 @@ mod ingest;
 mod inspect;
 mod maintenance;
 mod pg;
+mod remote;
 mod sealer;
 mod storage;
 mod table_am;

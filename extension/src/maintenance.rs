@@ -83,13 +83,24 @@ unsafe fn old_part(
 ) -> Option<&LivePart> {
     content.parts.live().iter().find(|part| {
         // SAFETY: `seal`'s caller promised an open, locked table, whose parts these are.
-        let index = unsafe { part.index(relation) };
-        !index.segments.is_empty()
-            && index.segments.iter().all(|segment| {
-                let newest = segment.zones.get(time).map(|zone| zone.maximum);
-                matches!(newest, Some(Bound::Signed(newest)) if newest < before)
-            })
+        unsafe { newest_time(relation, part, time) }.is_some_and(|newest| newest < before)
     })
+}
+
+/// The newest time of a part; `None`: it is not known of all its segments, or there are none.
+///
+/// # Safety
+/// `relation` is the open lanes table that the part belongs to; `time` is the place of a time column.
+pub unsafe fn newest_time(relation: pg_sys::Relation, part: &LivePart, time: usize) -> Option<i64> {
+    // SAFETY: the caller's promise.
+    let index = unsafe { part.index(relation) };
+    let newest = index.segments.iter().map(|segment| {
+        match segment.zones.get(time).map(|zone| zone.maximum) {
+            Some(Bound::Signed(newest)) => Some(newest),
+            _ => None,
+        }
+    });
+    newest.collect::<Option<Vec<i64>>>()?.into_iter().max()
 }
 
 /// Drops the parts whose newest time is before `before`, in microseconds since 2000-01-01 UTC.
@@ -122,7 +133,10 @@ unsafe fn drop_old(relation: pg_sys::Relation, before: i64) {
 
 /// The place of the column that says when a row is of: the first of a timestamp type, of those of `order_by` if there is
 /// one.
-unsafe fn time_column(relation: pg_sys::Relation) -> Option<usize> {
+///
+/// # Safety
+/// `relation` is open.
+pub unsafe fn time_column(relation: pg_sys::Relation) -> Option<usize> {
     // SAFETY: the caller promised an open table.
     unsafe {
         let descriptor = (*relation).rd_att;

@@ -129,7 +129,7 @@ pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
 }
 
 /// The lanes tables of the database that have files of their own; none without the extension.
-fn tables() -> Vec<pg_sys::Oid> {
+pub fn tables() -> Vec<pg_sys::Oid> {
     // SAFETY: inside a transaction; a catalogue scan as above.
     unsafe {
         let method = pg_sys::get_am_oid(c"lanes".as_ptr(), true);

@@ -5,11 +5,11 @@
 //!
 //! | bytes | index |
 //! |---|---|
-//! | 1 | version, 1 |
+//! | 1 | version, 2 |
 //! | 4 | checksum: low half of XXH3-64 of all bytes after it |
 //! | 4 | segments |
 //! | 2 | columns, at most 1,600 |
-//! | for each segment | first row 8, rows 4, first block 4, bytes 4, then a zone for each column |
+//! | for each segment | first row 8, rows 4, first block 4 ([`REMOTE_BLOCK`]: it is in object storage), bytes 4, then a zone for each column |
 //!
 //! | bytes | zone |
 //! |---|---|
@@ -21,7 +21,9 @@ use crate::error::{Error, Result};
 use crate::limits::{COLUMNS_MAX, SEGMENT_ROWS};
 use crate::zone_map::{Bound, Zone};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Stands for the block of a segment whose image is in object storage only.
+pub const REMOTE_BLOCK: u32 = u32::MAX;
 const CHECKED_OFFSET: usize = 5;
 const SEGMENT_BYTES_MIN: usize = 20;
 const KIND_MASK: u8 = 0b11;
@@ -38,7 +40,7 @@ pub struct SealedSegment {
     pub first_row: u64,
     /// How many rows, at most [`SEGMENT_ROWS`].
     pub rows: u32,
-    /// Block at which its image begins.
+    /// Block at which its image begins, or [`REMOTE_BLOCK`].
     pub block: u32,
     /// Bytes of the image.
     pub bytes: u32,
@@ -57,6 +59,17 @@ impl PartIndex {
     /// Rows of all segments.
     pub fn rows(&self) -> u64 {
         self.segments.iter().map(|s| u64::from(s.rows)).sum()
+    }
+
+    /// The same segments, with their images in object storage.
+    pub fn to_remote(&self) -> PartIndex {
+        let remote = |segment: &SealedSegment| SealedSegment {
+            block: REMOTE_BLOCK,
+            ..segment.clone()
+        };
+        PartIndex {
+            segments: self.segments.iter().map(remote).collect(),
+        }
     }
 
     /// The index as bytes. All segments have the same number of zones.
@@ -235,6 +248,20 @@ mod tests {
                 .segments
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn remote_segments_have_no_block_and_the_same_zones() {
+        let (local, remote) = (sample(), sample().to_remote());
+        let read = PartIndex::decode(&remote.encode()).unwrap();
+        for (local, remote) in local.segments.iter().zip(&read.segments) {
+            assert_eq!(remote.block, REMOTE_BLOCK);
+            let back = SealedSegment {
+                block: local.block,
+                ..remote.clone()
+            };
+            assert_eq!(format!("{back:?}"), format!("{local:?}"));
+        }
     }
 
     #[test]

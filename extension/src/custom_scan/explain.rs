@@ -71,6 +71,10 @@ impl Explain {
         if counters.segments_skipped > 0 {
             self.integer(c"Segments Skipped", counters.segments_skipped);
         }
+        if counters.segments_recalled > 0 {
+            self.integer(c"Segments Recalled", counters.segments_recalled);
+            self.integer(c"Bytes Recalled", counters.bytes_recalled);
+        }
         self.integer(c"Vectors", counters.vectors);
         self.integer(c"Vectors Skipped", counters.vectors_skipped);
         self.integer(c"Rows Scanned", counters.rows);

@@ -16,6 +16,8 @@ pub struct SharedScan {
     pub taken: SharedSegments,
     segments: AtomicU64,
     segments_skipped: AtomicU64,
+    segments_recalled: AtomicU64,
+    bytes_recalled: AtomicU64,
     vectors: AtomicU64,
     vectors_skipped: AtomicU64,
     rows: AtomicU64,
@@ -33,6 +35,8 @@ impl SharedScan {
         for (total, did) in [
             (&self.segments, counters.segments),
             (&self.segments_skipped, counters.segments_skipped),
+            (&self.segments_recalled, counters.segments_recalled),
+            (&self.bytes_recalled, counters.bytes_recalled),
             (&self.vectors, counters.vectors),
             (&self.vectors_skipped, counters.vectors_skipped),
             (&self.rows, counters.rows),
@@ -48,6 +52,8 @@ impl SharedScan {
         let counters = Counters {
             segments: take(&self.segments),
             segments_skipped: take(&self.segments_skipped),
+            segments_recalled: take(&self.segments_recalled),
+            bytes_recalled: take(&self.bytes_recalled),
             vectors: take(&self.vectors),
             vectors_skipped: take(&self.vectors_skipped),
             rows: take(&self.rows),

@@ -27,6 +27,9 @@ pub struct Counters {
     pub segments: u64,
     /// Sealed segments that were not read: their zones ruled them out.
     pub segments_skipped: u64,
+    /// What came from object storage.
+    pub segments_recalled: u64,
+    pub bytes_recalled: u64,
     pub vectors: u64,
     pub vectors_skipped: u64,
     pub rows: u64,
@@ -38,6 +41,8 @@ impl Counters {
         Counters {
             segments: self.segments + other.segments,
             segments_skipped: self.segments_skipped + other.segments_skipped,
+            segments_recalled: self.segments_recalled + other.segments_recalled,
+            bytes_recalled: self.bytes_recalled + other.bytes_recalled,
             vectors: self.vectors + other.vectors,
             vectors_skipped: self.vectors_skipped + other.vectors_skipped,
             rows: self.rows + other.rows,
@@ -181,6 +186,8 @@ impl VectorSource {
         };
         let opened = self.scan.next_window(!self.backward, &rules_out).is_some();
         self.counters.segments_skipped = self.scan.segments_skipped;
+        self.counters.segments_recalled = self.scan.recalled.segments;
+        self.counters.bytes_recalled = self.scan.recalled.bytes;
         let Some((ranges, window)) = self.scan.current().filter(|_| opened) else {
             return false;
         };

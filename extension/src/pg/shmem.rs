@@ -1,4 +1,4 @@
-//! The arena's shared memory: requested at postmaster start, mapped by every backend, guarded by lightweight locks.
+//! Shared memory, of the arena and of requests for remote segments: requested at postmaster start, mapped by every backend, guarded by lightweight locks.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -7,27 +7,31 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::gucs;
+use crate::remote::requests::Shared as Requests;
 
 /// Relation locks are striped: a relation's lock is the one its hash picks.
 const RELATION_LOCKS: usize = 64;
 /// Relations that the arena can know at a time; further ones push out the coldest.
 const RELATIONS_MAX: u32 = 4096;
+/// The allocator's, the relations', the requests'.
+const LOCKS_ALL: usize = RELATION_LOCKS + 2;
 const TRANCHE: &std::ffi::CStr = c"lanes";
 
 static MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+static REQUESTS: AtomicPtr<Requests> = AtomicPtr::new(std::ptr::null_mut());
 static LOCKS: AtomicPtr<pg_sys::LWLockPadded> = AtomicPtr::new(std::ptr::null_mut());
 
 static mut PREVIOUS_REQUEST: pg_sys::shmem_request_hook_type = None;
 static mut PREVIOUS_STARTUP: pg_sys::shmem_startup_hook_type = None;
 
-/// Lightweight locks of the arena: number 0 is the allocator's, the others are relations'. Order: a relation's, then
-/// the allocator's.
+/// Lightweight locks of the arena: number 0 is the allocator's, the next are relations'. Order: a relation's, then
+/// the allocator's. The last lock of the tranche is that of the requests.
 #[derive(Clone, Copy)]
 pub struct ArenaLocks;
 
 impl ArenaLocks {
     fn with<R>(index: usize, body: impl FnOnce() -> R) -> R {
-        // SAFETY: the tranche has RELATION_LOCKS + 1 locks; the bodies are pure memory work that cannot raise.
+        // SAFETY: the tranche has LOCKS_ALL locks; the bodies are pure memory work that cannot raise.
         unsafe {
             let lock = &raw mut (*LOCKS.load(Ordering::Relaxed).add(index)).lock;
             pg_sys::LWLockAcquire(lock, pg_sys::LWLockMode::LW_EXCLUSIVE);
@@ -58,6 +62,16 @@ pub fn arena() -> Option<Arena<ArenaLocks>> {
     Some(unsafe { Arena::attach(memory, ArenaLocks) })
 }
 
+/// The requests for remote segments.
+pub fn requests() -> *mut Requests {
+    REQUESTS.load(Ordering::Relaxed)
+}
+
+/// Runs `body`, pure memory work that cannot raise, with the lock of the requests.
+pub fn with_requests_locked<R>(body: impl FnOnce() -> R) -> R {
+    ArenaLocks::with(LOCKS_ALL - 1, body)
+}
+
 /// Registers the shared-memory hooks. Called from `_PG_init`, in the postmaster.
 pub fn register() {
     // SAFETY: hooks are installed once, single-threaded, while libraries are loaded.
@@ -77,7 +91,8 @@ unsafe extern "C-unwind" fn request() {
             previous();
         }
         pg_sys::RequestAddinShmemSpace(gucs::arena_bytes());
-        pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), RELATION_LOCKS as i32 + 1);
+        pg_sys::RequestAddinShmemSpace(size_of::<Requests>());
+        pg_sys::RequestNamedLWLockTranche(TRANCHE.as_ptr(), LOCKS_ALL as i32);
     }
 }
 
@@ -97,6 +112,17 @@ unsafe extern "C-unwind" fn startup() {
         if !found {
             Arena::<ArenaLocks>::initialise(memory, bytes, RELATIONS_MAX);
         }
+        let mut found = false;
+        let requests: *mut Requests = pg_sys::ShmemInitStruct(
+            c"lanes recall requests".as_ptr(),
+            size_of::<Requests>(),
+            &mut found,
+        )
+        .cast();
+        if !found {
+            Requests::initialise(requests);
+        }
+        REQUESTS.store(requests, Ordering::Relaxed);
         LOCKS.store(
             pg_sys::GetNamedLWLockTranche(TRANCHE.as_ptr()),
             Ordering::Relaxed,

@@ -28,9 +28,11 @@ pub const FLAG_DEAD: u32 = 2;
 pub const FLAG_COMMITTED: u32 = 4;
 /// The image lies in the directory page.
 pub const FLAG_INLINE: u32 = 8;
-/// In memory only: a segment of a sealed part, not an entry of the directory. `place` is the low half of its sealing's
+/// In memory only: a segment of a sealed part, not an entry of the directory. `place` is the low half of the part's
 /// number, `extra` the block of the part's page.
 pub const FLAG_SEALED: u32 = 16;
+/// In memory only, with `FLAG_SEALED`: its image is in object storage. `block` is the low half of the part's origin.
+pub const FLAG_REMOTE: u32 = 32;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LDIR");
 const AT_MAGIC: usize = 24;

@@ -17,7 +17,7 @@ use lanes_columnar::kind::LaneKind;
 use lanes_columnar::limits::{segment_first_row, segment_rows_max};
 use pgrx::pg_sys;
 
-use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE, FLAG_SEALED};
+use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE, FLAG_REMOTE, FLAG_SEALED};
 use super::part::Parts;
 use super::{data_page, metapage::Meta};
 use crate::error;
@@ -26,6 +26,7 @@ use crate::pg::datum::{self, Outlet};
 use crate::pg::page::LockedPage;
 use crate::pg::ports;
 use crate::pg::shmem::{self, ArenaLocks};
+use crate::remote::recall;
 
 /// The runs of a table as of one moment: the arena's, or this backend's own copy where there is no arena (temporary
 /// tables, a library that was not preloaded, an arena too full even for a directory).
@@ -319,24 +320,34 @@ impl Shape {
     }
 }
 
+/// What is done about rows that are in object storage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Remote {
+    /// They are waited for.
+    Recall,
+    /// They become NULLs: nobody is going to look at them.
+    Leave,
+}
+
 /// Decodes rows of one run, appending to `columns`: any of a sealed one, else all. The rows of a dead run are NULLs:
 /// nobody sees them.
 ///
 /// # Safety
-/// `relation` is the open lanes table that the run belongs to; `strategy` is null or live.
+/// `relation` is the open lanes table that the run belongs to.
 unsafe fn decode_run(
     relation: pg_sys::Relation,
     shape: &Shape,
     run: &RunEntry,
     rows: Range<usize>,
-    strategy: pg_sys::BufferAccessStrategy,
+    remote: Remote,
     columns: &mut [Column],
 ) {
     let before = columns.first().map_or(0, Column::rows);
     // SAFETY: the caller's promise.
     unsafe {
-        if run.flags & FLAG_DEAD == 0 {
-            let decoded = try_decode_run(relation, shape, run, rows.clone(), strategy, columns);
+        if run.flags & FLAG_DEAD == 0 && (run.flags & FLAG_REMOTE == 0 || remote == Remote::Recall)
+        {
+            let decoded = try_decode_run(relation, shape, run, rows.clone(), columns);
             let Err(failure) = decoded else {
                 return;
             };
@@ -357,13 +368,14 @@ unsafe fn try_decode_run(
     shape: &Shape,
     run: &RunEntry,
     rows: Range<usize>,
-    strategy: pg_sys::BufferAccessStrategy,
     columns: &mut [Column],
 ) -> Result<(), String> {
     let mut bytes = Vec::with_capacity(run.bytes as usize);
     // SAFETY: the caller's promise.
     unsafe {
-        if run.flags & FLAG_INLINE != 0 {
+        if run.flags & FLAG_REMOTE != 0 {
+            bytes = recall::image(relation, run);
+        } else if run.flags & FLAG_INLINE != 0 {
             let page = LockedPage::share(relation, run.block);
             let view = DirectoryPage::try_parse(page.bytes())
                 .ok_or("its directory page is another by now")?;
@@ -373,7 +385,7 @@ unsafe fn try_decode_run(
                 relation,
                 run.block,
                 run.bytes as usize,
-                strategy,
+                std::ptr::null_mut(),
                 &mut bytes,
             )?;
         }
@@ -481,14 +493,14 @@ impl DecodedRows {
 /// more are NULLs, like those of dead runs.
 ///
 /// # Safety
-/// `relation` is the open lanes table that the runs belong to; `strategy` is null or live.
+/// `relation` is the open lanes table that the runs belong to.
 pub unsafe fn decode_rows(
     relation: pg_sys::Relation,
     shape: &Shape,
     runs: &Runs,
     from: u64,
     to: u64,
-    strategy: pg_sys::BufferAccessStrategy,
+    remote: Remote,
 ) -> DecodedRows {
     let mut columns = shape.columns();
     let pad = |columns: &mut [Column], rows: u64| {
@@ -517,7 +529,7 @@ pub unsafe fn decode_rows(
         pad(&mut columns, start - next);
         let rows = (start - run.first_row) as usize..(end - run.first_row) as usize;
         // SAFETY: the caller's promise.
-        unsafe { decode_run(relation, shape, &run, rows, strategy, &mut columns) };
+        unsafe { decode_run(relation, shape, &run, rows, remote, &mut columns) };
         next = end;
     }
     pad(&mut columns, to.saturating_sub(next));
@@ -555,8 +567,7 @@ pub unsafe fn make_resident(
             return false;
         }
         // SAFETY: the caller's promise.
-        let decoded =
-            unsafe { decode_rows(relation, shape, runs, from, end, std::ptr::null_mut()) };
+        let decoded = unsafe { decode_rows(relation, shape, runs, from, end, Remote::Recall) };
         let skip = (from - decoded.first_row) as usize;
         let rows = (end - from) as usize;
         if cached.extend_segment(

@@ -28,7 +28,7 @@ use crate::pg::ports;
 /// The metapage's block.
 pub const META_BLOCK: u32 = 0;
 const MAGIC: u32 = u32::from_le_bytes(*b"LANE");
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const AT_MAGIC: usize = 24;
 const AT_VERSION: usize = 28;
 const AT_STORAGE_ID: usize = 32;
@@ -226,10 +226,9 @@ pub(super) fn set_part_tail(bytes: &mut [u8], block: u32) {
 }
 
 /// Rows were numbered anew.
-pub(super) fn count_sealing(bytes: &mut [u8]) -> u64 {
+pub(super) fn count_sealing(bytes: &mut [u8]) {
     let next = get_u64(bytes, AT_SEALINGS) + 1;
     put_u64(bytes, AT_SEALINGS, next);
-    next
 }
 
 /// Raises the generation.

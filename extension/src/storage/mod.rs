@@ -4,7 +4,7 @@
 //! block 0  metapage      identity, heads and tails of the two chains, free extents      metapage.rs, extent.rs
 //! chain    directory     one 40-byte entry a run, in row order; tiny runs lie inline      directory.rs
 //! chain    tombstones    one 32-byte entry a deleted, updated or locked row                tombstone.rs
-//! chain    parts         one 56-byte entry a sealed range of rows, in the order of sealing part.rs, seal.rs
+//! chain    parts         one 64-byte entry a sealed range of rows, in the order of adding  part.rs, seal.rs, offload.rs
 //! ranges   data pages    the encoded columns of one run, over consecutive pages            data_page.rs
 //! ```
 //!
@@ -14,6 +14,7 @@
 //!
 //! *Sealing* ([`seal`]) sorts the rows of a range and writes them anew as one *part*: segments of at most 65,536 rows, and an
 //! index of them. A part's entry takes the place of all runs and parts within its range at once, by one WAL record.
+//! [`offload`] does the same for a part whose images have gone to object storage, and leaves row numbers as they are.
 //!
 //! Invariants.
 //! 1. A run's rows exist if and only if its directory entry does; the entry is written by one atomic WAL record, after
@@ -37,6 +38,7 @@ pub mod directory;
 pub mod extent;
 pub mod load;
 pub mod metapage;
+pub mod offload;
 pub mod part;
 pub mod reclaim;
 pub mod seal;

@@ -1,16 +1,23 @@
-//! Parts: which ranges of rows are sealed, and where. A chain of pages of fixed entries, in the order of sealing.
+//! Parts: which ranges of rows are sealed, and where. A chain of pages of fixed entries, in the order in which they were added.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 24 | 4 | magic `LPRT` |
 //! | 28 | 4 | next page of the chain, 0 on the last |
-//! | 32 | 56 each | entries, up to `pd_lower` |
+//! | 32 | 64 each | entries, up to `pd_lower` |
 //!
-//! Entry: first row (8), row after the last (8), rows kept (8), number of the next tombstone when it was sealed (8), number of the
-//! sealing (8), block and bytes of its index (4, 4), xid (4), flags (4).
+//! Entry: first row (8), row after the last (8), rows kept (8), number of the next tombstone when it was sealed (8), origin (8),
+//! number (8), block and bytes of its index (4, 4), xid (4), flags (4).
 //!
-//! A part takes the place of all runs within its range, and of all parts within it that were sealed before. Its rows are
+//! The *number* is the table's generation at which the entry was added: no two parts of a table ever have the same. The
+//! *origin* is the number of the part in which the rows got the numbers and the images that they have.
+//!
+//! A part takes the place of all runs within its range, and of all parts within it that were added before. Its rows are
 //! seen by everybody. A part without an index holds no rows: its range was dropped.
+//!
+//! A *remote* part is added for the same range as the part that it takes the place of, with the same rows, tombstones and
+//! origin: only the images have moved, to object storage, under keys made of the origin ([`crate::remote`]). Its index
+//! stays here, so its zones rule its segments out as before.
 //!
 //! `xid` is the next transaction id at the moment of sealing. Every scan that began before, and so reads what the part
 //! took the place of, has a snapshot that is no younger. Once none of that age is left, VACUUM *settles* the part: the runs
@@ -26,7 +33,7 @@ use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
 use super::data_page;
-use super::directory::{FLAG_FROZEN, FLAG_SEALED};
+use super::directory::{self, FLAG_FROZEN, FLAG_SEALED};
 use super::metapage::Meta;
 use crate::error;
 use crate::pg::page::{self, LockedPage, get_u32, put_u32};
@@ -43,6 +50,8 @@ const CACHED_RELATIONS_MAX: usize = 64;
 
 /// Covered by a later part that is settled, or settled without rows: it says nothing any more.
 pub const FLAG_DEAD: u32 = 1;
+/// The images of its segments are in object storage.
+pub const FLAG_REMOTE: u32 = 2;
 
 /// One entry.
 #[repr(C)]
@@ -52,18 +61,24 @@ pub struct PartEntry {
     pub end_row: u64,
     pub rows: u64,
     pub next_tombstone: u64,
-    pub sealing: u64,
+    pub origin: u64,
+    pub number: u64,
     pub block: u32,
     pub bytes: u32,
     pub xid: u32,
     pub flags: u32,
 }
 
-const _: () = assert!(ENTRY_BYTES == 56);
+const _: () = assert!(ENTRY_BYTES == 64);
 
 impl PartEntry {
     fn covers(&self, row: u64) -> bool {
         self.first_row <= row && row < self.end_row
+    }
+
+    /// Whether the images of its segments are in object storage.
+    pub fn is_remote(&self) -> bool {
+        self.flags & FLAG_REMOTE != 0
     }
 
     /// Whether a tombstone with this number is from before the rows had their numbers.
@@ -166,10 +181,10 @@ pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool
     let Some(count) = try_count(page.bytes()) else {
         return true;
     };
-    let sealing = run.place;
+    let number = run.place;
     (0..count)
         .map(|i| entry(page.bytes(), i))
-        .any(|part| part.sealing as u32 == sealing && part.flags & FLAG_DEAD != 0)
+        .any(|part| part.number as u32 == number && part.flags & FLAG_DEAD != 0)
 }
 
 /// A part that no later one covers.
@@ -194,15 +209,20 @@ impl LivePart {
 
     /// A segment as the run that it is to a scan.
     fn run(&self, segment: &SealedSegment) -> RunEntry {
+        let (flags, block) = if self.entry.is_remote() {
+            (directory::FLAG_REMOTE, self.entry.origin as u32)
+        } else {
+            (0, segment.block)
+        };
         RunEntry {
             first_row: segment.first_row,
             rows: segment.rows,
             xmin: FROZEN_XID,
             cmin: 0,
-            flags: FLAG_FROZEN | FLAG_SEALED,
-            block: segment.block,
+            flags: FLAG_FROZEN | FLAG_SEALED | flags,
+            block,
             bytes: segment.bytes,
-            place: self.entry.sealing as u32,
+            place: self.entry.number as u32,
             extra: self.page,
         }
     }
@@ -284,7 +304,7 @@ impl Parts {
         parts
     }
 
-    /// Adds a part that was sealed after all others. Those that it overlaps lie within it.
+    /// Adds a part that was added after all others. Those that it overlaps lie within it.
     fn add(&mut self, entry: PartEntry, page: u32) {
         let from = self.place(entry.first_row);
         let to = self
@@ -303,7 +323,7 @@ impl Parts {
         for part in &self.live {
             let same = before
                 .of_row(part.entry.first_row)
-                .filter(|known| known.sealing == part.entry.sealing);
+                .filter(|known| known.number == part.entry.number);
             let index = same.and_then(|same| before.live[before.place(same.first_row)].index.get());
             if let Some(index) = index {
                 let _ = part.index.set(index.clone());
@@ -339,10 +359,15 @@ impl Parts {
         new.xid = 0;
         // Covered by a later one. One without rows goes a VACUUM later than what it covers: a reader of the chain under way
         // may have found that alive on an earlier page.
-        if live.sealing != old.sealing || (old.bytes == 0 && old.xid == 0) {
+        if live.number != old.number || (old.bytes == 0 && old.xid == 0) {
             new.flags |= FLAG_DEAD;
         }
         new
+    }
+
+    /// Whether some of them are in object storage.
+    pub fn has_remote(&self) -> bool {
+        self.live.iter().any(|part| part.entry.is_remote())
     }
 
     /// Appends the segments whose first rows are in `[from, to)`, as runs.
@@ -392,13 +417,14 @@ impl Parts {
 mod tests {
     use super::*;
 
-    fn part(first_row: u64, end_row: u64, sealing: u64) -> PartEntry {
+    fn part(first_row: u64, end_row: u64, number: u64) -> PartEntry {
         PartEntry {
             first_row,
             end_row,
             rows: end_row - first_row,
-            next_tombstone: sealing,
-            sealing,
+            next_tombstone: number,
+            origin: number,
+            number,
             block: 0,
             bytes: 0,
             xid: 0,
@@ -407,20 +433,20 @@ mod tests {
     }
 
     fn ranges(parts: &Parts) -> Vec<(u64, u64, u64)> {
-        let range = |p: &LivePart| (p.entry.first_row, p.entry.end_row, p.entry.sealing);
+        let range = |p: &LivePart| (p.entry.first_row, p.entry.end_row, p.entry.number);
         parts.live.iter().map(range).collect()
     }
 
     #[test]
     fn a_later_part_takes_the_place_of_those_within_it() {
         let mut parts = Parts::default();
-        for (first, end, sealing) in [(100, 200, 1), (0, 100, 2), (300, 400, 3), (0, 200, 4)] {
-            parts.add(part(first, end, sealing), 7);
+        for (first, end, number) in [(100, 200, 1), (0, 100, 2), (300, 400, 3), (0, 200, 4)] {
+            parts.add(part(first, end, number), 7);
         }
         assert_eq!(ranges(&parts), [(0, 200, 4), (300, 400, 3)]);
-        assert_eq!(parts.of_row(199).map(|p| p.sealing), Some(4));
+        assert_eq!(parts.of_row(199).map(|p| p.number), Some(4));
         assert_eq!(parts.of_row(200), None);
-        assert_eq!(parts.of_row(300).map(|p| p.sealing), Some(3));
+        assert_eq!(parts.of_row(300).map(|p| p.number), Some(3));
         assert_eq!(parts.of_row(400), None);
     }
 
@@ -471,8 +497,8 @@ mod tests {
             push(&mut bytes, &part(written, written + 1, written));
             written += 1;
         }
-        assert_eq!((try_count(&bytes), next(&bytes)), (Some(145), None));
-        assert_eq!(entry(&bytes, 144), part(144, 145, 144));
+        assert_eq!((try_count(&bytes), next(&bytes)), (Some(127), None));
+        assert_eq!(entry(&bytes, 126), part(126, 127, 126));
         set_next(&mut bytes, 9);
         assert_eq!(next(&bytes), Some(9));
     }

@@ -119,6 +119,9 @@ unsafe fn blocks_of_parts(relation: pg_sys::Relation, meta: &Meta) -> Vec<(u32, 
         });
         for entry in alive {
             used.push((entry.block, data_page::blocks_for(entry.bytes as usize)));
+            if entry.is_remote() {
+                continue;
+            }
             for segment in part::read_index(relation, &entry).segments {
                 used.push((segment.block, data_page::blocks_for(segment.bytes as usize)));
             }

@@ -25,7 +25,7 @@ use lanes_columnar::sort::{same_keys, sort_rows};
 use lanes_columnar::zone_map;
 use pgrx::pg_sys;
 
-use super::load;
+use super::load::{self, Remote};
 use super::metapage::{self, META_BLOCK, Meta};
 use super::part::{self, PartEntry};
 use super::seal_plan::{self, Limits, Range};
@@ -111,14 +111,13 @@ unsafe fn seal_range(
             // Whoever has it now will most likely have it after all the work too.
             drop(RowNumbersLock::try_exclusive(relation)?);
         }
-        let null = std::ptr::null_mut();
         let decoded = load::decode_rows(
             relation,
             &reader.shape,
             &content.runs,
             range.first_row,
             range.end_row,
-            null,
+            Remote::Recall,
         );
         debug_assert_eq!(decoded.first_row, range.first_row);
         let mut rows = range.rows.clone();
@@ -209,7 +208,10 @@ unsafe fn write_segments(
 }
 
 /// Where a part's index lies; (0, 0) for a part without rows.
-unsafe fn write_index(relation: pg_sys::Relation, index: &PartIndex) -> (u32, u32) {
+///
+/// # Safety
+/// `relation` is an open lanes table whose space lock is held.
+pub(super) unsafe fn write_index(relation: pg_sys::Relation, index: &PartIndex) -> (u32, u32) {
     if index.segments.is_empty() {
         return (0, 0);
     }
@@ -285,13 +287,14 @@ unsafe fn swap(
             end_row: range.end_row,
             rows,
             next_tombstone: tombstones.next_number(),
-            sealing: 0,
+            origin: 0,
+            number: 0,
             block,
             bytes,
             xid: 0,
             flags: 0,
         };
-        let generation = add_part(relation, meta, &mut entry);
+        let generation = add_part(relation, meta, &mut entry, Numbers::Anew);
         drop(tombstones);
         if let Some(earlier) = content.runs.cached() {
             hand_over(relation, earlier, meta.generation, generation, Some(range));
@@ -300,8 +303,25 @@ unsafe fn swap(
     }
 }
 
+/// What a new part does to the numbers of its rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbers {
+    /// They are other ones: the part is their origin.
+    Anew,
+    /// They stay, and so does their origin.
+    AsBefore,
+}
+
 /// Adds the entry to the chain of parts and raises the generation, in one record; the new generation.
-unsafe fn add_part(relation: pg_sys::Relation, meta: &Meta, entry: &mut PartEntry) -> u64 {
+///
+/// # Safety
+/// As for [`seal`].
+pub(super) unsafe fn add_part(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    entry: &mut PartEntry,
+    numbers: Numbers,
+) -> u64 {
     // SAFETY: `seal`'s caller promised an open table and to be its only sealer, so the chain does not change. Lock order:
     // tail of parts, then metapage.
     unsafe {
@@ -324,7 +344,11 @@ unsafe fn add_part(relation: pg_sys::Relation, meta: &Meta, entry: &mut PartEntr
         let mut change = PageChange::begin(relation);
         let bytes = change.edit(&meta_page);
         let generation = metapage::raise_generation(bytes);
-        entry.sealing = metapage::count_sealing(bytes);
+        entry.number = generation;
+        if numbers == Numbers::Anew {
+            entry.origin = generation;
+            metapage::count_sealing(bytes);
+        }
         if let Some(fresh) = &fresh {
             metapage::set_part_tail(bytes, fresh.block());
             if tail.is_none() {

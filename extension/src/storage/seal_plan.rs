@@ -172,7 +172,11 @@ fn units(content: &Content, horizon: u32) -> Vec<Unit> {
             deleted: 0,
             bytes: run.bytes.into(),
             is_part: part.is_some(),
-            is_ripe: part.is_some() || dead || is_seen_by_all(&run, horizon),
+            // What is in object storage stays as it is.
+            is_ripe: part.map_or_else(
+                || dead || is_seen_by_all(&run, horizon),
+                |part| !part.is_remote(),
+            ),
         };
         if unit.is_ripe && !dead {
             for (_, list) in tombstones.range(first_row, end_row) {

@@ -14,7 +14,7 @@ use super::insert_buffer;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
-use crate::storage::load::{self, DecodedRows, Runs, Shape};
+use crate::storage::load::{self, DecodedRows, Remote, Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
 use crate::storage::tombstone::Tombstones;
@@ -145,17 +145,38 @@ impl Window {
             {
                 return window;
             }
-            let decoded = Self::decoded(reader, content, from, to);
-            let dictionaries = decoded.columns.iter().map(Column::dictionary);
-            let dictionaries = dictionaries.map(Option::unwrap_or_default).collect();
-            let lanes = decoded.columns.iter().map(Column::lane);
-            let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
-            Window {
-                first_row: decoded.first_row,
-                outlet: Box::new(outlet),
-                dictionaries,
-                source: Source::Private(decoded),
-            }
+            Self::of_decoded(reader, Self::decoded(reader, content, from, to))
+        }
+    }
+
+    /// The same without rows that are in object storage, which are NULLs there.
+    ///
+    /// # Safety
+    /// As for [`Window::open`].
+    pub unsafe fn open_local(reader: &Reader, content: &Content, from: u64, to: u64) -> Window {
+        let (relation, shape) = (reader.relation, &reader.shape);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let decoded =
+                load::decode_rows(relation, shape, &content.runs, from, to, Remote::Leave);
+            Self::of_decoded(reader, Rc::new(decoded))
+        }
+    }
+
+    /// A window on decoded rows.
+    ///
+    /// # Safety
+    /// They are of this reader's shape.
+    unsafe fn of_decoded(reader: &Reader, decoded: Rc<DecodedRows>) -> Window {
+        let dictionaries = decoded.columns.iter().map(Column::dictionary);
+        let dictionaries = dictionaries.map(Option::unwrap_or_default).collect();
+        let lanes = decoded.columns.iter().map(Column::lane);
+        let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
+        Window {
+            first_row: decoded.first_row,
+            outlet: Box::new(outlet),
+            dictionaries,
+            source: Source::Private(decoded),
         }
     }
 
@@ -176,7 +197,6 @@ impl Window {
         if let Some(rows) = known {
             return rows;
         }
-        let null = std::ptr::null_mut();
         // SAFETY: as above.
         let rows = unsafe {
             load::decode_rows(
@@ -185,7 +205,7 @@ impl Window {
                 &content.runs,
                 from,
                 to,
-                null,
+                Remote::Recall,
             )
         };
         let rows = Rc::new(rows);

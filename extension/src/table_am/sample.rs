@@ -6,7 +6,7 @@
 use pgrx::pg_sys;
 
 use super::reader::Window;
-use super::scan::Scan;
+use super::scan::{self, Scan};
 use super::tid::{self, BLOCK_ROWS};
 use crate::pg::ports;
 use crate::pg::slot::{self, RowHeader};
@@ -89,6 +89,16 @@ impl AnalyzeBlock {
                 continue;
             }
             *live += 1.0;
+            let segment_start = segment_first_row(segment_of(row));
+            // Statistics are not worth waiting for object storage, which may be nowhere: rows beside remote ones are
+            // counted only.
+            if scan::holds_remote(
+                content,
+                segment_start,
+                segment_start + segment_rows_max(segment_of(row)) as u64,
+            ) {
+                continue;
+            }
             // SAFETY: the reader is open and holds the row; the window outlives the slot's use of it, since the
             // sampled row is copied out before the next call.
             unsafe {

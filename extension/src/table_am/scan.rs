@@ -18,8 +18,13 @@ use super::tid;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
 use crate::pg::{ports, snapshot};
+use crate::remote::recall::Recalled;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN, FLAG_SEALED};
 use crate::storage::load::Shape;
+
+mod remote_rows;
+
+pub use remote_rows::holds_remote;
 
 /// Consecutive visible rows of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +109,8 @@ pub struct Scan {
     readings: Vec<Reading>,
     /// Sealed segments that were left unread.
     pub segments_skipped: u64,
+    /// What came from object storage.
+    pub recalled: Recalled,
 }
 
 impl Scan {
@@ -126,6 +133,7 @@ impl Scan {
                 serializable: !snapshot.is_null()
                     && ports::serializable_check_needed(relation, snapshot),
                 segments_skipped: 0,
+                recalled: Recalled::default(),
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 shared: if parallel.is_null() {
@@ -410,7 +418,7 @@ impl Scan {
         self.place = Place::BeforeFirst;
         let (relation, serializable) = (self.reader.relation, self.serializable);
         let content = self.reader.content.as_mut()?;
-        let ranges = visible_ranges(
+        let mut ranges = visible_ranges(
             relation,
             content,
             self.snapshot.as_ref(),
@@ -425,8 +433,17 @@ impl Scan {
             self.segments_skipped += 1;
             return None;
         }
+        let content = self.reader.content.as_ref()?;
+        let before = Recalled::so_far();
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
-        let window = unsafe { Window::open(&self.reader, self.reader.content.as_ref()?, from, to) };
+        let window = unsafe {
+            if holds_remote(content, segment_first_row(segment), to) {
+                self.open_partly_remote(content, segment, &mut ranges, rules_out)?
+            } else {
+                Window::open(&self.reader, content, from, to)
+            }
+        };
+        self.recalled.add_since(before);
         Some(OpenSegment {
             segment,
             ranges,
@@ -438,9 +455,19 @@ impl Scan {
 }
 
 impl Scan {
+    /// Whether the zones of a sealed run rule it out.
+    fn rules_out_run(&self, content: &Content, run: &RunEntry, rules_out: RulesOut<'_>) -> bool {
+        let relation = self.reader.relation;
+        let zone = |attribute: usize| {
+            // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
+            unsafe { content.parts.zone(relation, run.first_row, attribute) }
+        };
+        run.flags & FLAG_SEALED != 0 && rules_out(&zone)
+    }
+
     /// Whether all of these rows are sealed, and their zones rule them out.
     fn is_ruled_out(&self, ranges: &[Range], rules_out: RulesOut<'_>) -> bool {
-        let (relation, Some(content)) = (self.reader.relation, &self.reader.content) else {
+        let Some(content) = &self.reader.content else {
             return false;
         };
         let mut judged = 0;
@@ -453,11 +480,7 @@ impl Scan {
                 return false;
             };
             judged = run.end_row();
-            let zone = |attribute: usize| {
-                // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
-                unsafe { content.parts.zone(relation, run.first_row, attribute) }
-            };
-            run.flags & FLAG_SEALED != 0 && rules_out(&zone)
+            self.rules_out_run(content, &run, rules_out)
         })
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `order_by` | column names | by which sealed rows are sorted, the first counts most |
 //! | `dedup` | bool | of rows with equal `order_by` columns, none of them NULL, sealing keeps the last |
+//! | `hot` | interval | sealed rows whose newest time is older go to object storage, part by part |
 //! | `retain` | interval | sealed rows whose newest time is older are dropped, segment by segment |
 
 use std::ffi::{CStr, CString};
@@ -17,8 +18,9 @@ use crate::pg::{names, ports};
 pub const ORDER_BY: &CStr = c"order_by";
 pub const DEDUP: &CStr = c"dedup";
 pub const RETAIN: &CStr = c"retain";
+pub const HOT: &CStr = c"hot";
 /// All of them.
-pub const NAMES: [&CStr; 3] = [ORDER_BY, DEDUP, RETAIN];
+pub const NAMES: [&CStr; 4] = [ORDER_BY, DEDUP, RETAIN, HOT];
 
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 
@@ -29,6 +31,8 @@ pub struct Settings {
     pub dedup: bool,
     /// Microseconds.
     pub retain: Option<i64>,
+    /// Microseconds.
+    pub hot: Option<i64>,
 }
 
 impl Settings {
@@ -48,7 +52,9 @@ impl Settings {
                 } else if name == DEDUP {
                     settings.dedup = pg_sys::defGetBoolean(element);
                 } else if name == RETAIN {
-                    settings.retain = Some(age(&text(element)));
+                    settings.retain = Some(age(&text(element), "retain = '30 days'"));
+                } else if name == HOT {
+                    settings.hot = Some(age(&text(element), "hot = '6 hours'"));
                 }
             }
         }
@@ -100,7 +106,7 @@ unsafe fn text(element: *mut pg_sys::DefElem) -> String {
 }
 
 /// An interval in microseconds, as a positive age; a month has 30 days.
-fn age(value: &str) -> i64 {
+fn age(value: &str, example: &str) -> i64 {
     let micros = CString::new(value).ok().and_then(|value| {
         // SAFETY: the input function of the type takes text, an oid that it ignores, and a type modifier.
         let interval: Interval = unsafe {
@@ -122,7 +128,7 @@ fn age(value: &str) -> i64 {
         None => error::raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("\"{value}\" is no age that rows may reach"),
-            "Give a positive interval: retain = '30 days'.",
+            format!("Give a positive interval: {example}."),
         ),
     }
 }

@@ -1,0 +1,73 @@
+//! Under which key a segment's image lies in object storage.
+//!
+//! `<system identifier>/<database oid>/<storage id>/<origin>/<first row>`, decimal but for the storage id, which is 16
+//! hexadecimal digits. A storage id is random and new with every new file of a table; an origin is a number that a table
+//! gives out once (its low half, which is as good: it would take four thousand million sealings to come again); a first row
+//! names a segment of it.
+
+use std::fmt;
+
+use pgrx::pg_sys;
+
+/// A segment of some table of this cluster.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Key {
+    pub storage_id: u64,
+    pub first_row: u64,
+    pub database: u32,
+    /// The low half of the origin of the segment's part.
+    pub origin: u32,
+}
+
+impl Key {
+    /// Of a segment of a table of this database.
+    pub fn of(storage_id: u64, origin: u32, first_row: u64) -> Key {
+        Key {
+            storage_id,
+            first_row,
+            database: own_database(),
+            origin,
+        }
+    }
+
+    /// Reads a key of this database; `None`: it is none, or another's.
+    pub fn parse(text: &str) -> Option<Key> {
+        let mut fields = text.split('/');
+        let system: u64 = fields.next()?.parse().ok()?;
+        let key = Key {
+            database: fields.next()?.parse().ok()?,
+            storage_id: u64::from_str_radix(fields.next()?, 16).ok()?,
+            origin: fields.next()?.parse().ok()?,
+            first_row: fields.next()?.parse().ok()?,
+        };
+        let is_ours = system == system_identifier() && key.database == own_database();
+        // Written in one way only.
+        (fields.next().is_none() && is_ours && key.to_string() == text).then_some(key)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{}/{}/{:016x}/{}/{}",
+            system_identifier(),
+            self.database,
+            self.storage_id,
+            self.origin,
+            self.first_row
+        )
+    }
+}
+
+/// The database that this backend is connected to.
+pub fn own_database() -> u32 {
+    // SAFETY: a plain read.
+    unsafe { pg_sys::MyDatabaseId }.to_u32()
+}
+
+fn system_identifier() -> u64 {
+    // SAFETY: reads the control file's copy in memory.
+    unsafe { pg_sys::GetSystemIdentifier() }
+}

@@ -1,0 +1,381 @@
+//! Which segments backends are waiting for: a table in shared memory.
+//!
+//! ```text
+//! free → wanted → taken ─┬→ free     supplied: the image is in the cold cache; or nobody wants it any more
+//!          ▲        │    └→ failed   with a reason, until it is wanted again
+//!          └────────┘  not answered for TAKEN_MAX
+//! ```
+//!
+//! A request is wanted until some time, which those who wait for it put off as long as they wait. So one whose askers are
+//! gone, however they went, runs out by itself, and nobody has to take anything back. A table that is full of requests that
+//! are wanted makes others try again.
+//!
+//! A supply that nobody wants any more is not kept. One lightweight lock guards the table, and is held for looks at memory only. Each place has a condition variable for
+//! those who wait for its answer, and the table one for gateways that wait for requests.
+
+use pgrx::pg_sys;
+
+use super::key::Key;
+use crate::pg::shmem;
+
+/// Requests at a time.
+pub const PLACES: usize = 256;
+/// A request that was taken and not answered for so long is offered again. Microseconds.
+const TAKEN_MAX: i64 = 10_000_000;
+/// Bytes of a reason.
+const REASON_BYTES_MAX: usize = 240;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum State {
+    Free,
+    Wanted,
+    Taken,
+    Failed,
+}
+
+/// One request. All zero bytes are a free one.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Place {
+    key: Key,
+    wanted_until: i64,
+    /// When it was taken, or when it failed.
+    since: i64,
+    state: State,
+    /// Length of the image.
+    bytes: u32,
+    reason_bytes: u32,
+    reason: [u8; REASON_BYTES_MAX],
+}
+
+const FREE: Place = Place {
+    key: Key {
+        storage_id: 0,
+        first_row: 0,
+        database: 0,
+        origin: 0,
+    },
+    wanted_until: 0,
+    since: 0,
+    state: State::Free,
+    bytes: 0,
+    reason_bytes: 0,
+    reason: [0; REASON_BYTES_MAX],
+};
+
+/// What lies in shared memory.
+#[repr(C)]
+pub struct Shared {
+    posted: pg_sys::ConditionVariable,
+    answered: [pg_sys::ConditionVariable; PLACES],
+    places: [Place; PLACES],
+}
+
+impl Shared {
+    /// Makes fresh memory an empty table.
+    ///
+    /// # Safety
+    /// `shared` is memory for one, which nobody else uses yet.
+    pub unsafe fn initialise(shared: *mut Shared) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            (&raw mut (*shared).places).write([FREE; PLACES]);
+            pg_sys::ConditionVariableInit(&raw mut (*shared).posted);
+            for index in 0..PLACES {
+                pg_sys::ConditionVariableInit(&raw mut (*shared).answered[index]);
+            }
+        }
+    }
+}
+
+/// What became of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Look into the cold cache again, and ask again if it is not there.
+    Look,
+    /// The gateway said why not.
+    Failed(String),
+}
+
+fn now() -> i64 {
+    // SAFETY: reads the clock.
+    unsafe { pg_sys::GetCurrentTimestamp() }
+}
+
+fn find(places: &[Place], key: &Key) -> Option<usize> {
+    places
+        .iter()
+        .position(|place| place.state != State::Free && place.key == *key)
+}
+
+/// Posts a request or joins the one that there is; its place, and whether gateways should be told. `None`: no place.
+/// A failure from before `asked_at` is forgotten.
+fn want(
+    places: &mut [Place],
+    key: &Key,
+    bytes: u32,
+    now: i64,
+    (asked_at, until): (i64, i64),
+) -> Option<(usize, bool)> {
+    let (index, is_new) = match find(places, key) {
+        Some(index) => {
+            let place = &mut places[index];
+            let is_again = place.state == State::Failed && place.since < asked_at;
+            if is_again {
+                place.state = State::Wanted;
+            }
+            (index, is_again)
+        }
+        None => {
+            let has_run_out =
+                |place: &Place| place.state == State::Free || place.wanted_until < now;
+            let index = places.iter().position(has_run_out)?;
+            places[index] = Place {
+                key: *key,
+                bytes,
+                state: State::Wanted,
+                ..FREE
+            };
+            (index, true)
+        }
+    };
+    let place = &mut places[index];
+    // Whom an old request's gateway has forgotten may have waited for nobody meanwhile.
+    let has_run_out = place.wanted_until < now;
+    place.wanted_until = place.wanted_until.max(until);
+    Some((index, is_new || has_run_out))
+}
+
+/// Takes requests of a database that nobody has taken, or whose taker has not answered.
+fn take(places: &mut [Place], database: u32, now: i64) -> Vec<Key> {
+    let mut keys = Vec::new();
+    for place in places {
+        let is_open = match place.state {
+            State::Wanted => true,
+            State::Taken => place.since + TAKEN_MAX < now,
+            State::Free | State::Failed => false,
+        };
+        if is_open && place.key.database == database && place.wanted_until >= now {
+            place.state = State::Taken;
+            place.since = now;
+            keys.push(place.key);
+        }
+    }
+    keys
+}
+
+/// Posts a request that is wanted until `until`, without waiting.
+pub fn post(key: &Key, bytes: u32, until: i64) {
+    let now = now();
+    let posted = with_places(|places| want(places, key, bytes, now, (now, until)));
+    if let Some((_, true)) = posted {
+        wake_gateways();
+    }
+}
+
+/// Posts a request, and waits until there is an answer or `wait_max` microseconds have passed. `is_there` is asked once
+/// more after posting: it says whether the answer has come meanwhile. Interruptible.
+pub fn ask(
+    key: &Key,
+    bytes: u32,
+    asked_at: i64,
+    wait_max: i64,
+    is_there: impl FnOnce() -> bool,
+) -> Answer {
+    /// How long a request is wanted after its asker has looked last.
+    const LEASE: i64 = 5_000_000;
+    /// After so long the asker says that it still waits.
+    const LOOK_EVERY: i64 = 1_000_000;
+    let posted = with_places(|places| {
+        let now = now();
+        want(places, key, bytes, now, (asked_at, now + LEASE))
+    });
+    let wait = wait_max.clamp(1_000, LOOK_EVERY) / 1_000;
+    let Some((index, is_new)) = posted else {
+        // Until places are free.
+        // SAFETY: the memory stays; waking by mistake is harmless.
+        unsafe { sleep(&raw mut (*shared()).posted, 20.min(wait)) };
+        return Answer::Look;
+    };
+    if is_new {
+        if is_there() {
+            supplied(key);
+            return Answer::Look;
+        }
+        wake_gateways();
+    }
+    // SAFETY: the memory stays. Once prepared, no answer is missed.
+    unsafe {
+        let answered = &raw mut (*shared()).answered[index];
+        pg_sys::ConditionVariablePrepareToSleep(answered);
+        if is_unanswered(index, key) {
+            sleep(answered, wait);
+        }
+        pg_sys::ConditionVariableCancelSleep();
+    }
+    let failed = with_places(|places| {
+        let place = &places[index];
+        let is_failure =
+            place.state == State::Failed && place.key == *key && place.since >= asked_at;
+        is_failure.then_some((place.reason, place.reason_bytes as usize))
+    });
+    match failed {
+        Some((reason, bytes)) => {
+            Answer::Failed(String::from_utf8_lossy(&reason[..bytes]).into_owned())
+        }
+        None => Answer::Look,
+    }
+}
+
+fn is_unanswered(index: usize, key: &Key) -> bool {
+    with_places(|places| {
+        let place = &places[index];
+        place.key == *key && matches!(place.state, State::Wanted | State::Taken)
+    })
+}
+
+/// Requests of this database, at once or as soon as there are some; none after `wait_max` microseconds. Interruptible.
+pub fn next(database: u32, wait_max: i64) -> Vec<Key> {
+    let until = now() + wait_max;
+    loop {
+        // SAFETY: the memory stays. Once prepared, no request is missed.
+        unsafe { pg_sys::ConditionVariablePrepareToSleep(&raw mut (*shared()).posted) };
+        let now = now();
+        let keys = with_places(|places| take(places, database, now));
+        if keys.is_empty() && now < until {
+            // No longer than what somebody took and did not answer takes to be offered again.
+            let wait = (until - now).clamp(1_000, 1_000_000) / 1_000;
+            // SAFETY: as above.
+            unsafe { sleep(&raw mut (*shared()).posted, wait) };
+            continue;
+        }
+        // SAFETY: ends the preparation.
+        unsafe { pg_sys::ConditionVariableCancelSleep() };
+        return keys;
+    }
+}
+
+/// The length that a wanted image should have; `None`: nobody wants it.
+pub fn bytes_wanted(key: &Key) -> Option<u32> {
+    with_places(|places| {
+        let place = &places[find(places, key)?];
+        matches!(place.state, State::Wanted | State::Taken).then_some(place.bytes)
+    })
+}
+
+/// The image is in the cold cache.
+pub fn supplied(key: &Key) {
+    answer(key, |place| place.state = State::Free);
+}
+
+/// There will be none.
+pub fn failed(key: &Key, reason: &str) {
+    let mut bytes = reason.len().min(REASON_BYTES_MAX);
+    while !reason.is_char_boundary(bytes) {
+        bytes -= 1;
+    }
+    let now = now();
+    answer(key, |place| {
+        place.state = State::Failed;
+        place.since = now;
+        place.reason_bytes = bytes as u32;
+        place.reason[..bytes].copy_from_slice(&reason.as_bytes()[..bytes]);
+    });
+}
+
+fn answer(key: &Key, change: impl FnOnce(&mut Place)) {
+    let index = with_places(|places| {
+        let index = find(places, key)?;
+        change(&mut places[index]);
+        Some(index)
+    });
+    if let Some(index) = index {
+        // SAFETY: the memory stays.
+        unsafe { pg_sys::ConditionVariableBroadcast(&raw mut (*shared()).answered[index]) };
+    }
+}
+
+fn wake_gateways() {
+    // SAFETY: the memory stays.
+    unsafe { pg_sys::ConditionVariableBroadcast(&raw mut (*shared()).posted) };
+}
+
+/// # Safety
+/// `variable` is in shared memory. Raises the ERROR of a cancelled query.
+unsafe fn sleep(variable: *mut pg_sys::ConditionVariable, milliseconds: i64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let timeout = milliseconds as std::ffi::c_long;
+        pg_sys::ConditionVariableTimedSleep(variable, timeout, pg_sys::PG_WAIT_EXTENSION);
+    }
+}
+
+fn shared() -> *mut Shared {
+    shmem::requests()
+}
+
+fn with_places<R>(body: impl FnOnce(&mut [Place]) -> R) -> R {
+    // SAFETY: the table is there since the server's start, and the lock keeps others from these bytes.
+    shmem::with_requests_locked(|| body(unsafe { &mut (*shared()).places }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(first_row: u64) -> Key {
+        Key {
+            first_row,
+            database: 5,
+            ..Key::default()
+        }
+    }
+
+    #[test]
+    fn a_request_is_taken_once_and_offered_again_when_it_is_not_answered() {
+        let mut places = [FREE; 4];
+        assert_eq!(
+            want(&mut places, &key(1), 9, 100, (100, 20_000_000)),
+            Some((0, true))
+        );
+        assert_eq!(
+            want(&mut places, &key(1), 9, 100, (100, 20_000_000)),
+            Some((0, false))
+        );
+        assert_eq!(take(&mut places, 6, 100), []);
+        assert_eq!(take(&mut places, 5, 100), [key(1)]);
+        assert_eq!(take(&mut places, 5, 100 + TAKEN_MAX), []);
+        assert_eq!(take(&mut places, 5, 101 + TAKEN_MAX), [key(1)]);
+    }
+
+    #[test]
+    fn requests_run_out_and_leave_their_places() {
+        let mut places = [FREE; 1];
+        want(&mut places, &key(1), 9, 100, (100, 200));
+        assert_eq!(want(&mut places, &key(2), 9, 150, (150, 300)), None);
+        assert_eq!(take(&mut places, 5, 201), []);
+        assert_eq!(
+            want(&mut places, &key(2), 9, 201, (201, 300)),
+            Some((0, true))
+        );
+    }
+
+    #[test]
+    fn a_failure_is_forgotten_by_whoever_asks_after_it() {
+        let mut places = [FREE; 1];
+        want(&mut places, &key(1), 9, 100, (100, 500));
+        places[0].state = State::Failed;
+        places[0].since = 150;
+        assert_eq!(
+            want(&mut places, &key(1), 9, 160, (100, 500)),
+            Some((0, false))
+        );
+        assert_eq!(places[0].state, State::Failed);
+        assert_eq!(
+            want(&mut places, &key(1), 9, 160, (160, 500)),
+            Some((0, true))
+        );
+        assert_eq!(places[0].state, State::Wanted);
+    }
+}

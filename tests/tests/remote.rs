@@ -1,0 +1,314 @@
+//! Segments in object storage, through the SQL contract that a gateway keeps: offloaded, recalled, cancelled, timed out,
+//! changed, dropped; after a crash, and on a standby with a gateway of its own.
+
+use lanes_tests::cluster::{Cluster, Stop};
+use postgres::Client;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Long enough for any machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An object store.
+type Objects = HashMap<String, Vec<u8>>;
+
+/// Reads everything of a table, in several ways.
+const QUERIES: [&str; 4] = [
+    "SELECT x::text FROM far x ORDER BY x::text COLLATE \"C\"",
+    "SELECT host, count(*), sum(v), min(ts), max(ts) FROM far GROUP BY host ORDER BY host",
+    "SELECT count(*), max(v) FROM far WHERE host = 3 AND ts > '2020-01-01 10:00+00'",
+    "SELECT txt, count(*) FROM far WHERE v % 1000 = 7 GROUP BY txt ORDER BY txt",
+];
+
+/// Asks again and again until the answer is yes.
+fn wait_for(client: &mut Client, query: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    while !client.query_one(query, &[]).unwrap().get::<_, bool>(0) {
+        assert!(Instant::now() < deadline, "never came true: {query}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn answers(cluster: &Cluster) -> Vec<Vec<Vec<Option<String>>>> {
+    let query = |query: &&str| cluster.query("postgres", query).unwrap();
+    QUERIES.iter().map(query).collect()
+}
+
+/// Puts what is due, and says so; how many parts that were.
+fn offload(client: &mut Client, objects: &mut Objects) -> usize {
+    let due = client
+        .query(
+            "SELECT key, lanes.segment_image(target, part, first_row) FROM lanes.offload_list(1000)",
+            &[],
+        )
+        .unwrap();
+    for row in due {
+        objects.insert(row.get(0), row.get(1));
+    }
+    let committed = client
+        .query(
+            "SELECT lanes.offload_commit(target, part) FROM
+                 (SELECT DISTINCT target, part FROM lanes.offload_list(1000)) parts",
+            &[],
+        )
+        .unwrap();
+    assert!(committed.iter().all(|row| row.get(0)));
+    committed.len()
+}
+
+/// A thread that answers requests of one server until it is dropped.
+struct Gateway {
+    stop: Arc<AtomicBool>,
+    supplied: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Gateway {
+    fn start(cluster: &Cluster, objects: &Objects) -> Gateway {
+        let mut client = cluster.connect("postgres").unwrap();
+        let objects = objects.clone();
+        let (stop, supplied) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
+        let (is_over, count) = (stop.clone(), supplied.clone());
+        let thread = std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let wanted = client
+                    .query("SELECT key FROM lanes.recall_next('100 ms')", &[])
+                    .unwrap();
+                for row in wanted {
+                    let key: String = row.get(0);
+                    match objects.get(&key) {
+                        Some(image) => client
+                            .execute("SELECT lanes.recall_supply($1, $2)", &[&key, image])
+                            .unwrap(),
+                        None => client
+                            .execute("SELECT lanes.recall_fail($1, 'no such object')", &[&key])
+                            .unwrap(),
+                    };
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        Gateway {
+            stop,
+            supplied,
+            thread: Some(thread),
+        }
+    }
+
+    fn supplied(&self) -> u64 {
+        self.supplied.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(
+                ended.is_ok() || std::thread::panicking(),
+                "the gateway died"
+            );
+        }
+    }
+}
+
+fn cluster(name: &str) -> Cluster {
+    let cluster = Cluster::builder(name)
+        .setting("autovacuum", "off")
+        .setting("max_parallel_workers_per_gather", "2")
+        .setting("min_parallel_table_scan_size", "0")
+        .setting("parallel_setup_cost", "0")
+        .setting("parallel_tuple_cost", "0")
+        .start()
+        .unwrap();
+    cluster
+        .psql(
+            "postgres",
+            &format!("CREATE EXTENSION lanes; {TABLE}; {ROWS}"),
+        )
+        .unwrap();
+    cluster
+}
+
+const TABLE: &str = "CREATE TABLE far (host int, ts timestamptz, v int, txt text) USING lanes
+    WITH (order_by = 'host, ts', hot = '1 day')";
+const ROWS: &str = "INSERT INTO far
+    SELECT g % 10, '2020-01-01 00:00+00'::timestamptz + g * interval '1 s', g, 'text ' || g % 13 FROM generate_series(1, 200000) g";
+
+fn size(client: &mut Client) -> i64 {
+    let row = client.query_one("SELECT pg_relation_size('far')", &[]);
+    row.unwrap().get(0)
+}
+
+#[test]
+fn offloaded_rows_come_back() {
+    let mut cluster = cluster("remote");
+    let mut client = cluster.connect("postgres").unwrap();
+    let mut objects = Objects::new();
+    let expected = answers(&cluster);
+    client.execute("SELECT lanes.seal('far')", &[]).unwrap();
+    assert_eq!(offload(&mut client, &mut objects), 1);
+    assert!(objects.len() > 2);
+    // The arena still has what was read before; a crash empties it.
+    drop(client);
+    cluster.stop(Stop::Immediate).unwrap();
+    cluster.start().unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+
+    // Nobody answers.
+    client
+        .batch_execute("SET lanes.recall_timeout = '50ms'")
+        .unwrap();
+    let error = client.query("SELECT sum(v) FROM far", &[]).unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.code().code(), "58030");
+    assert!(
+        error
+            .message()
+            .contains("rows of \"far\" from 2020-01-01 00:00:"),
+        "{}",
+        error.message()
+    );
+    assert!(error.hint().unwrap().contains("lanes-gateway"));
+
+    // A query that waits can be cancelled.
+    client
+        .batch_execute("SET lanes.recall_timeout = '60s'")
+        .unwrap();
+    let cancel = client.cancel_token();
+    let mut observer = cluster.connect("postgres").unwrap();
+    let waiting =
+        std::thread::spawn(move || client.query("SELECT sum(v) FROM far", &[]).unwrap_err());
+    wait_for(
+        &mut observer,
+        "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND query LIKE 'SELECT sum%'",
+    );
+    cancel.cancel_query(postgres::NoTls).unwrap();
+    let error = waiting.join().unwrap();
+    assert_eq!(error.code().unwrap().code(), "57014");
+
+    // A gateway that does not have them says so at once.
+    let empty = Gateway::start(&cluster, &Objects::new());
+    let error = observer.query("SELECT sum(v) FROM far", &[]).unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.code().code(), "58030");
+    assert!(
+        error.message().ends_with("recalled: no such object"),
+        "{}",
+        error.message()
+    );
+    drop(empty);
+
+    // Somebody answers what had been asked before, and what is asked now, each once.
+    let gateway = Gateway::start(&cluster, &objects);
+    assert_eq!(answers(&cluster), expected);
+    assert_eq!(gateway.supplied(), objects.len() as u64);
+
+    // Rows of it are changed; another crash; the gateway's next life.
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute("DELETE FROM far WHERE host = 3 AND v < 5000; UPDATE far SET txt = 'changed' WHERE v % 777 = 1")
+        .unwrap();
+    let expected = answers(&cluster);
+    drop(gateway);
+    drop(client);
+    cluster.stop(Stop::Immediate).unwrap();
+    cluster.start().unwrap();
+    let gateway = Gateway::start(&cluster, &objects);
+    assert_eq!(answers(&cluster), expected);
+
+    // Sealing and VACUUM leave it where it is, and free what it has left behind.
+    let mut client = cluster.connect("postgres").unwrap();
+    client.batch_execute("SELECT lanes.seal('far')").unwrap();
+    for _ in 0..3 {
+        client
+            .batch_execute("CREATE TABLE IF NOT EXISTS tick (a int); INSERT INTO tick VALUES (1)")
+            .unwrap();
+        client.batch_execute("VACUUM far").unwrap();
+    }
+    assert_eq!(answers(&cluster), expected);
+    drop(gateway);
+    let mut sizes = Vec::new();
+    for _ in 0..5 {
+        client.batch_execute(ROWS).unwrap();
+        client.batch_execute("SELECT lanes.seal('far')").unwrap();
+        offload(&mut client, &mut objects);
+        for _ in 0..2 {
+            client.batch_execute("INSERT INTO tick VALUES (1)").unwrap();
+            client.batch_execute("VACUUM far").unwrap();
+        }
+        sizes.push(size(&mut client));
+    }
+    assert!(
+        sizes[4] < sizes[1] + sizes[1] / 20,
+        "blocks of local parts are not used again: {sizes:?}"
+    );
+
+    // Dropped by age, without a look at it, and its keys with it.
+    client
+        .batch_execute("ALTER TABLE far SET (retain = '30 days')")
+        .unwrap();
+    client
+        .batch_execute("SET lanes.recall_timeout = '50ms'; SELECT lanes.seal('far')")
+        .unwrap();
+    client.batch_execute("SELECT lanes.seal('far')").unwrap();
+    let left = client.query_one("SELECT count(*) FROM far", &[]).unwrap();
+    assert_eq!(left.get::<_, i64>(0), 0);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        client.batch_execute("INSERT INTO tick VALUES (1)").unwrap();
+        client.batch_execute("VACUUM far").unwrap();
+        let keys = client.query("SELECT lanes.remote_keys()", &[]).unwrap();
+        if keys.is_empty() {
+            break;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{} keys are still named",
+            keys.len()
+        );
+    }
+}
+
+#[test]
+fn a_standby_recalls_by_itself() {
+    let primary = cluster("remote_primary");
+    let expected = answers(&primary);
+    let mut standby = primary.standby("remote_standby").unwrap();
+    let mut client = primary.connect("postgres").unwrap();
+    let mut objects = Objects::new();
+    client.execute("SELECT lanes.seal('far')", &[]).unwrap();
+    offload(&mut client, &mut objects);
+    for _ in 0..2 {
+        client
+            .batch_execute("CREATE TABLE IF NOT EXISTS tick (a int); INSERT INTO tick VALUES (1)")
+            .unwrap();
+        client.batch_execute("VACUUM far").unwrap();
+    }
+    standby.wait_replayed(&primary).unwrap();
+    standby.restart().unwrap();
+    let mut reader = standby.connect("postgres").unwrap();
+    reader
+        .batch_execute("SET lanes.recall_timeout = '50ms'")
+        .unwrap();
+    let error = reader.query("SELECT sum(v) FROM far", &[]).unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "58030");
+    let gateway = Gateway::start(&standby, &objects);
+    assert_eq!(answers(&standby), expected);
+    assert!(gateway.supplied() > 0);
+    let error = reader
+        .query("SELECT lanes.offload_commit('far', 1)", &[])
+        .unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "25006");
+    let due = reader
+        .query("SELECT * FROM lanes.offload_list(10)", &[])
+        .unwrap();
+    assert!(due.is_empty());
+}
