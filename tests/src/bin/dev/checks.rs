@@ -274,15 +274,18 @@ fn counted_within(
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {
+                let running = run_to_output(Command::new("ps").args([
+                    "-eo",
+                    "pid,ppid,stat,wchan,time,args",
+                    "--forest",
+                ]))
+                .map_or_else(
+                    |error| error.to_string(),
+                    |output| String::from_utf8_lossy(&output.stdout).into_owned(),
+                );
                 println!(
-                    "no word for {} s from {program}; what runs now:\n{}",
-                    silence_max.as_secs(),
-                    run_to_output(Command::new("ps").args([
-                        "-eo",
-                        "pid,ppid,stat,wchan,time,args",
-                        "--forest"
-                    ]))
-                    .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())?
+                    "no word for {} s from {program}; what runs now:\n{running}",
+                    silence_max.as_secs()
                 );
                 end_tree(child.id());
                 total.failed += 1;
