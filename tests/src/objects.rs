@@ -32,7 +32,9 @@ impl Objects {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Vec<u8>>> {
         // A map is whole between its calls, whoever panicked.
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.0
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn get(&self, key: &str) -> Option<Vec<u8>> {
@@ -61,7 +63,11 @@ impl Objects {
     ///
     /// # Errors
     /// As for [`offload`](Self::offload).
-    pub fn offload_table(&self, client: &mut Client, table: &str) -> Result<usize, postgres::Error> {
+    pub fn offload_table(
+        &self,
+        client: &mut Client,
+        table: &str,
+    ) -> Result<usize, postgres::Error> {
         let sealed = client.query(
             "SELECT s.part, s.first_row, lanes.segment_image($1::text::regclass, s.part, s.first_row), $1::text::regclass::oid
                FROM lanes.stored_segments($1::text::regclass) s WHERE s.state = 'sealed'",
@@ -75,7 +81,8 @@ impl Objects {
             parts.push((row.get(3), row.get(0)));
         }
         parts.dedup();
-        let committed = self.commit(client, &parts)?;
+        // Whatever was committed needs its images, also if the next was refused.
+        let committed = self.commit(client, &parts);
         let remote = client.query(
             "SELECT part, first_row, object_key FROM lanes.stored_segments($1::text::regclass) WHERE state = 'remote'",
             &[&table],
@@ -85,13 +92,16 @@ impl Objects {
                 self.lock().insert(row.get(2), image);
             }
         }
-        Ok(committed)
+        committed
     }
 
     fn commit(&self, client: &mut Client, parts: &[(u32, i64)]) -> Result<usize, postgres::Error> {
         let mut committed = 0;
         for (target, part) in parts {
-            let row = client.query_one("SELECT lanes.offload_commit($1::oid::regclass, $2)", &[target, part])?;
+            let row = client.query_one(
+                "SELECT lanes.offload_commit($1::oid::regclass, $2)",
+                &[target, part],
+            )?;
             committed += usize::from(row.get::<_, bool>(0));
         }
         Ok(committed)
@@ -110,10 +120,17 @@ impl Supplier {
     /// Starts it.
     pub fn start(cluster: &Cluster, database: &str, objects: &Objects) -> Supplier {
         let (config, objects) = (cluster.config(database), objects.clone());
-        let (stop, supplied) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stop, supplied) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
         let (is_over, count) = (stop.clone(), supplied.clone());
         let thread = std::thread::spawn(move || serve(&config, &objects, &is_over, &count));
-        Supplier { stop, supplied, thread: Some(thread) }
+        Supplier {
+            stop,
+            supplied,
+            thread: Some(thread),
+        }
     }
 
     /// How many requests were answered, also those that were told that there is no such object.
@@ -159,7 +176,10 @@ impl Drop for Supplier {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let ended = thread.join();
-            assert!(ended.is_ok() || std::thread::panicking(), "the supplier died");
+            assert!(
+                ended.is_ok() || std::thread::panicking(),
+                "the supplier died"
+            );
         }
     }
 }
@@ -170,7 +190,11 @@ pub fn forget_recalled(cluster: &Cluster) {
         return;
     };
     for file in folder.flatten() {
-        if file.file_name().to_string_lossy().starts_with("pgsql_tmp_lanes_") {
+        if file
+            .file_name()
+            .to_string_lossy()
+            .starts_with("pgsql_tmp_lanes_")
+        {
             let _ = std::fs::remove_file(file.path());
         }
     }

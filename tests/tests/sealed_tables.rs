@@ -29,8 +29,9 @@ fn insert_minute(client: &mut Client, table: &str, minute: i64) {
 
 /// How long ago a minute began: the clock cannot be moved on, so ages are moved that tables are given.
 fn age_of_minute(client: &mut Client, minute: i64) -> String {
-    let age =
-        format!("SELECT (extract(epoch FROM now() - {STARTED})::int8 - 60 * ({minute}))::text || ' s'");
+    let age = format!(
+        "SELECT (extract(epoch FROM now() - {STARTED})::int8 - 60 * ({minute}))::text || ' s'"
+    );
     client.query_one(&age, &[]).unwrap().get(0)
 }
 
@@ -165,7 +166,10 @@ fn a_table_whose_rows_move_away_keeps_its_size() {
         "largest file and most objects, half by half: {largest:?}; {} segments came back",
         supplier.supplied()
     );
-    assert!(largest[1][1] > 0 && supplier.supplied() > 0, "rows move away");
+    assert!(
+        largest[1][1] > 0 && supplier.supplied() > 0,
+        "rows move away"
+    );
     assert!(
         rows_in_file < ROUND_ROWS * 3 * HOT,
         "and are not in the file then: {rows_in_file}"
@@ -328,7 +332,10 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
         );
         assert_eq!(there, ingested * 100, "everything that came is there");
         let arena = client
-            .query_one("SELECT segments, segment_evictions, bytes_used <= bytes_total FROM lanes.arena()", &[])
+            .query_one(
+                "SELECT segments, segment_evictions, bytes_used <= bytes_total FROM lanes.arena()",
+                &[],
+            )
             .unwrap();
         let (segments, evictions): (i64, i64) = (arena.get(0), arena.get(1));
         println!("{segments} segments are in the arena, {evictions} had to leave it");

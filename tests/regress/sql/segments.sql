@@ -9,7 +9,7 @@ SET timezone = 'UTC';
 SELECT state, part, first_row, rows, rows_live, runs > 0 AS has_runs, bytes_raw, bytes_encoded > 0 AS stored, encodings, column_bytes,
        min_time, max_time, block, object_key, in_cold_cache
     FROM lanes.segments WHERE relation = 'seen'::regclass ORDER BY first_row DESC LIMIT 1;
-SELECT sum(rows), sum(rows_live), sum(bytes_raw) = 70000 * (4 + 8 + 8 + 2) AS raw, min(min_time), max(max_time) FROM lanes.segments WHERE relation = 'seen'::regclass;
+SELECT sum(rows), sum(rows_live), sum(bytes_raw) = 70000 * (4 + 8 + 8 + 3) AS raw, min(min_time), max(max_time) FROM lanes.segments WHERE relation = 'seen'::regclass;
 -- What was rolled back does not count; what is deleted is not alive.
 BEGIN;
 INSERT INTO seen VALUES (1, '1999-01-01', 1, 'never');

@@ -185,7 +185,11 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
         "the workers worked"
     );
     compare(&cluster, "at the end");
-    println!("{} segments moved away, {} came back", objects.len(), supplier.supplied());
+    println!(
+        "{} segments moved away, {} came back",
+        objects.len(),
+        supplier.supplied()
+    );
     assert!(!objects.is_empty(), "segments moved away");
     cluster
         .psql("postgres", "INSERT INTO unlogged VALUES (1)")

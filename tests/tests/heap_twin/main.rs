@@ -64,7 +64,9 @@ fn run(cluster: &Cluster, test: &str, scripts: u64, objects: Option<&Objects>) {
         twin.finish();
         offloaded += twin.offloaded;
     }
-    println!("{test}: {scripts} scripts of {STATEMENTS} statements agree (seed {seed}), {offloaded} parts moved away");
+    println!(
+        "{test}: {scripts} scripts of {STATEMENTS} statements agree (seed {seed}), {offloaded} parts moved away"
+    );
 }
 
 /// The same with an object store behind the lanes tables.
@@ -104,5 +106,10 @@ fn heap_answers_as_heap_does() {
             "CREATE ACCESS METHOD lanes TYPE TABLE HANDLER heap_tableam_handler",
         )
         .unwrap();
-    run(&cluster, "heap_twin_self", scripts_wanted(SCRIPTS / 10), None);
+    run(
+        &cluster,
+        "heap_twin_self",
+        scripts_wanted(SCRIPTS / 10),
+        None,
+    );
 }

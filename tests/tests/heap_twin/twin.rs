@@ -163,7 +163,12 @@ impl<'a> Twin<'a> {
     /// what has come back.
     fn move_away(&mut self, objects: &Objects) {
         let table = model::TABLES[self.random.random_range(0..model::TABLES.len())];
-        let want = format!("ALTER TABLE {table} SET (hot = '1 day')");
+        // Only once: it takes a lock that is seldom to be had.
+        let want = format!(
+            "DO $$ BEGIN IF NOT (SELECT coalesce(array_to_string(reloptions, ' '), '') ~ 'hot=' FROM pg_class WHERE oid = '{table}'::regclass) THEN \
+                 ALTER TABLE {table} SET (hot = '1 day'); \
+             END IF; END $$"
+        );
         let moved = self
             .administrator
             .batch_execute(&want)
@@ -172,15 +177,19 @@ impl<'a> Twin<'a> {
             Ok(parts) => self.offloaded += parts,
             // It is not there, or in use.
             Err(error) => assert!(
-                [Some(&SqlState::LOCK_NOT_AVAILABLE), Some(&SqlState::UNDEFINED_TABLE)]
-                    .contains(&error.code()),
+                [
+                    Some(&SqlState::LOCK_NOT_AVAILABLE),
+                    Some(&SqlState::UNDEFINED_TABLE)
+                ]
+                .contains(&error.code()),
                 "{error:?}"
             ),
         }
         if self.random.random_ratio(1, 3) {
             forget_recalled(self.cluster);
         }
-        self.script.push(format!("/* {table}: sealed segments move away */"));
+        self.script
+            .push(format!("/* {table}: sealed segments move away */"));
     }
 
     /// Ends what is open and compares the tables whole.

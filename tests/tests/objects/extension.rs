@@ -29,7 +29,7 @@ impl World {
     fn new(name: &'static str) -> World {
         let cluster = Cluster::builder(name)
             .setting("autovacuum", "off")
-            .setting("lanes.seal_naptime", "0")
+            .setting("lanes.seal_naptime", "1")
             .setting("lanes.seal_rows", "1")
             // Little stays in memory, so queries need what is away.
             .setting("lanes.arena_size", "1MB")
@@ -44,7 +44,13 @@ impl World {
             )
             .unwrap();
         let directory = cluster.folder().join("objects");
-        World { cluster, passwords, name, directory, rows: 0 }
+        World {
+            cluster,
+            passwords,
+            name,
+            directory,
+            rows: 0,
+        }
     }
 
     fn gateway(&self) -> Gateway {
@@ -53,7 +59,10 @@ impl World {
             &self.cluster,
             &self.passwords,
             self.name,
-            &[("LANES_GATEWAY_OBJECTS_URL", url), ("LANES_GATEWAY_OBJECTS_ORPHAN_AGE", "60s")],
+            &[
+                ("LANES_GATEWAY_OBJECTS_URL", url),
+                ("LANES_GATEWAY_OBJECTS_ORPHAN_AGE", "60s"),
+            ],
         );
         wait_for_state(&gateway, "working");
         gateway
@@ -63,7 +72,7 @@ impl World {
         self.cluster.connect(DATABASE).unwrap()
     }
 
-    /// More rows, sealed.
+    /// More rows, which the background worker seals.
     fn grow(&mut self) {
         let mut client = self.client();
         let insert = format!(
@@ -74,17 +83,23 @@ impl World {
         );
         client.batch_execute(&insert).unwrap();
         self.rows += ROWS;
-        client.batch_execute("VACUUM far").unwrap();
     }
 
     /// Fails unless every row is there, once.
     fn check(&self, moment: &str) {
         let row = self
             .client()
-            .query_one("SELECT count(*), sum(v)::int8, count(DISTINCT v) FROM far", &[])
+            .query_one(
+                "SELECT count(*), sum(v)::int8, count(DISTINCT v) FROM far",
+                &[],
+            )
             .unwrap_or_else(|error| panic!("{moment}: {error:?}"));
         let found: (i64, Option<i64>, i64) = (row.get(0), row.get(1), row.get(2));
-        assert_eq!(found, (self.rows, Some(self.rows * (self.rows + 1) / 2), self.rows), "{moment}");
+        assert_eq!(
+            found,
+            (self.rows, Some(self.rows * (self.rows + 1) / 2), self.rows),
+            "{moment}"
+        );
     }
 
     fn number(&self, sql: &str) -> i64 {
@@ -118,8 +133,8 @@ fn whatever_is_killed_nothing_is_lost() {
     let mut gateway = world.gateway();
     for round in 0..ROUNDS {
         world.grow();
-        // At some step on the way of a part: the list, an image, a put, the commit.
-        std::thread::sleep(Duration::from_millis(random.random_range(0..400)));
+        // At some step on the way of a part: sealing, the list, an image, a put, the commit.
+        std::thread::sleep(Duration::from_millis(random.random_range(0..2000)));
         let victim = ["gateway", "backend", "cluster"][random.random_range(0..3)];
         match victim {
             "gateway" => {
@@ -134,7 +149,10 @@ fn whatever_is_killed_nothing_is_lost() {
                 if backend != 0 && world.cluster.kill9_backend(backend as u32).is_ok() {
                     let mut witness = world.cluster.connect("postgres");
                     let deadline = Instant::now() + PATIENCE;
-                    while witness.as_mut().is_ok_and(|client| client.simple_query("SELECT 1").is_ok()) {
+                    while witness
+                        .as_mut()
+                        .is_ok_and(|client| client.simple_query("SELECT 1").is_ok())
+                    {
                         assert!(Instant::now() < deadline, "a killed backend is not noticed");
                         std::thread::sleep(Duration::from_millis(10));
                     }
@@ -163,7 +181,11 @@ fn whatever_is_killed_nothing_is_lost() {
         metric(&gateway, "lanes_gateway_objects_orphans_deleted_total")
     });
     while deleted() < named as f64 {
-        assert!(Instant::now() < deadline, "{} of {named} objects were deleted", deleted());
+        assert!(
+            Instant::now() < deadline,
+            "{} of {named} objects were deleted",
+            deleted()
+        );
         std::thread::sleep(Duration::from_millis(500));
     }
     assert!(gateway.stop().unwrap().unwrap().success());
@@ -193,11 +215,18 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     let fails = |world: &World| {
         forget_recalled(&world.cluster);
         let mut client = world.client();
-        client.batch_execute("SET lanes.recall_timeout = '1s'").unwrap();
-        let error = client.query("SELECT sum(v) FROM far WHERE host = 3", &[]).unwrap_err();
+        client
+            .batch_execute("SET lanes.recall_timeout = '1s'")
+            .unwrap();
+        let error = client
+            .query("SELECT sum(v) FROM far WHERE host = 3", &[])
+            .unwrap_err();
         let error = error.as_db_error().unwrap();
         assert_eq!(error.code().code(), "58030", "{error:?}");
-        assert!(error.message().contains("rows of \"far\" from 2020-01-01"), "{error:?}");
+        assert!(
+            error.message().contains("rows of \"far\" from 2020-01-01"),
+            "{error:?}"
+        );
         // What is here is read all the same.
         let here = client.query_one("SELECT count(*) FROM far WHERE ts > '2025-01-01'", &[]);
         assert_eq!(here.unwrap().get::<_, i64>(0), 0);
@@ -210,8 +239,10 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     world.check("it answers again");
 
     // What it keeps is damaged. It is told, and mended.
-    let kept: Vec<(PathBuf, Vec<u8>)> =
-        tables(&world.directory).into_iter().map(|path| (path.clone(), std::fs::read(&path).unwrap())).collect();
+    let kept: Vec<(PathBuf, Vec<u8>)> = tables(&world.directory)
+        .into_iter()
+        .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
+        .collect();
     assert!(!kept.is_empty());
     for (path, bytes) in &kept {
         let damaged: Vec<u8> = bytes.iter().map(|byte| byte ^ 0x55).collect();
@@ -238,7 +269,11 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     wait_for("the store's errors are counted", || {
         metric(&gateway, "lanes_gateway_objects_errors_total") > 0.0
     });
-    assert_eq!(world.rows_in_file(), world.rows - away, "rows stay while they cannot go");
+    assert_eq!(
+        world.rows_in_file(),
+        world.rows - away,
+        "rows stay while they cannot go"
+    );
     fails(&world);
     std::fs::remove_file(&world.directory).unwrap();
     std::fs::rename(&aside, &world.directory).unwrap();
