@@ -69,8 +69,8 @@ pub const SETTINGS: &[Setting] = &[
     setting("receive", "label_name_bytes_max", "SIZE", "1KiB", "Bytes of a label's name; more refuses the series"),
     setting("receive", "label_value_bytes_max", "SIZE", "8KiB", "Bytes of a label's value; more refuses the series. Metric names: 1 KiB at most"),
     setting("receive", "label_order", "refuse|sort", "refuse", "Labels not sorted by name: refuse the series, or sort them (vmagent without -sortLabels)"),
-    setting("receive", "pending_bytes_max", "SIZE", "256MiB", "Memory of all requests not answered yet; then back-pressure, then 503"),
-    setting("receive", "pending_wait", "DURATION", "2s", "How long a request waits for that memory before it is 503"),
+    setting("receive", "pending_bytes_max", "SIZE", "256MiB", "Memory of all requests not answered yet; who finds it used up waits, then 503"),
+    setting("receive", "pending_wait", "DURATION", "2s", "How long a request waits for that memory, before it is read; then 503"),
 
     setting("events", "schema", "NAME", "public", "Schema of tables that events name without one"),
     setting("events", "create_tables", "off|logged|unlogged", "off", "Whether the first request for a table that does not exist creates it, as a lanes table"),
