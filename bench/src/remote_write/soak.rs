@@ -255,10 +255,7 @@ impl Soak<'_> {
             .notes([load]),
         );
         let full = self.definition.retain_seconds as f64 * FULL_TIMES;
-        let late: Vec<&Row> = rows
-            .iter()
-            .filter(|(seconds, _)| *seconds > full)
-            .collect();
+        let late: Vec<&Row> = rows.iter().filter(|(seconds, _)| *seconds > full).collect();
         let bars = &self.definition.bars;
         let is_judged = is_ours && late.len() >= bars.rows_min;
         for what in FLAT {

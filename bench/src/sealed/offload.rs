@@ -93,9 +93,8 @@ pub fn run(run: &Run) -> Result<Findings> {
         &[("LANES_GATEWAY_OBJECTS_INTERVAL", "500ms")],
     );
     settings.gateway.extend(store.environment().iter().cloned());
-    let level = Lanes::level_of(&definition.system).ok_or_else(|| {
-        Error::Other(format!("`{}` is not a system of ours", definition.system))
-    })?;
+    let level = Lanes::level_of(&definition.system)
+        .ok_or_else(|| Error::Other(format!("`{}` is not a system of ours", definition.system)))?;
     let servers = &run.options.servers;
     let mut system =
         servers.starting(|| Lanes::start_with(&definition.system, level, &settings))?;
@@ -130,7 +129,12 @@ pub fn run(run: &Run) -> Result<Findings> {
             Ok((phase, done)) => rows.add(name, &phase, &done),
             Err(error) => {
                 let row = format!("ingest beside {name}");
-                findings.add(Record::failed(row, &definition.system, "ms", error.to_string()));
+                findings.add(Record::failed(
+                    row,
+                    &definition.system,
+                    "ms",
+                    error.to_string(),
+                ));
             }
         }
     }
@@ -354,11 +358,7 @@ mod tests {
             let run = Run::read("offload", &options).unwrap();
             let definition: Definition = run.definition().unwrap();
             assert!(definition.beside.contains(&Beside::Nothing));
-            assert!(
-                definition
-                    .beside
-                    .contains(&Beside::SealingAndOffloading)
-            );
+            assert!(definition.beside.contains(&Beside::SealingAndOffloading));
             assert!(Lanes::level_of(&definition.system).is_some());
         }
     }

@@ -180,7 +180,10 @@ mod tests {
         let spread: Vec<usize> = table.spread(4).collect();
         assert_eq!(spread, [0, 250, 500, 750]);
         assert_eq!(table.spread(5000).count(), 1000);
-        assert_eq!((table.rows(), table.time(1) - table.time(0)), (360_000, 10_000_000));
+        assert_eq!(
+            (table.rows(), table.time(1) - table.time(0)),
+            (360_000, 10_000_000)
+        );
         let of = |series| (0..3).map(move |step| SampleTable::value(series, step));
         assert!(of(3).eq([3.0; 3]) && of(1).is_sorted() && !of(2).eq(of(5)));
     }

@@ -336,7 +336,10 @@ mod tests {
         let compared = Compared {
             row: "x".to_owned(),
             open: Ok(2.0),
-            sealed: vec![("sorted", Ok(1.0)), ("as they came", Err("wrong".to_owned()))],
+            sealed: vec![
+                ("sorted", Ok(1.0)),
+                ("as they came", Err("wrong".to_owned())),
+            ],
         };
         report_scan(&definition, &compared, &mut findings);
         let [faster, failed] = &findings.records[..] else {

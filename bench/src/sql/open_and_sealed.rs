@@ -154,8 +154,7 @@ fn one(
     let forms: Vec<&Form> = FORMS
         .iter()
         .filter(|form| {
-            !matches!(form.order, Some(Some(_)))
-                || !OF_ROW_ORDER.contains(&definition.row.as_str())
+            !matches!(form.order, Some(Some(_))) || !OF_ROW_ORDER.contains(&definition.row.as_str())
         })
         .collect();
     let mut runs: Vec<(&str, std::result::Result<f64, String>)> = Vec::new();
@@ -185,7 +184,10 @@ fn one(
 /// The executor's own time where it was measured, which is the last.
 fn median(measurements: &[Measurement]) -> std::result::Result<f64, String> {
     let last = measurements.last().ok_or("nothing was measured")?;
-    last.times.as_ref().map(|times| times.median()).map_err(Clone::clone)
+    last.times
+        .as_ref()
+        .map(|times| times.median())
+        .map_err(Clone::clone)
 }
 
 fn mean(
