@@ -130,6 +130,11 @@ impl Lanes {
         Tree::new("PostgreSQL", self.cluster.postmaster())
     }
 
+    /// Stops PostgreSQL in order and starts it again; the gateway finds it again by itself. All connections end, and the arena is empty.
+    pub fn restart_postgres(&mut self) -> Result<()> {
+        self.cluster.restart()
+    }
+
     fn number(&self, sql: &str) -> Result<u64> {
         let text = self.cluster.scalar(DATABASE, sql)?;
         text.parse()

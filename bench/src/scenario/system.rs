@@ -131,6 +131,14 @@ impl System {
         })
     }
 
+    /// Stops PostgreSQL in order and starts it again; the gateway finds it again by itself. All connections end, and the arena is empty.
+    ///
+    /// # Errors
+    /// It does not stop or start.
+    pub fn restart_postgres(&mut self) -> Result<()> {
+        self.cluster.restart()
+    }
+
     /// All processes of the system.
     ///
     /// # Errors

@@ -146,7 +146,7 @@ fn series(
     let of = &definition.series;
     let store = ObjectStore::start(kind, &run.options.folder.join("sealed"))?;
     let servers = &run.options.servers;
-    let system = System::start_with("sealed", &definition.setup, store.environment(), servers)?;
+    let mut system = System::start_with("sealed", &definition.setup, store.environment(), servers)?;
     findings.systems.extend(system.versions()?);
     let interval = Duration::from_secs_f64(of.interval_seconds);
     let table = SampleTable::new(of.count, of.samples, interval);
@@ -175,7 +175,8 @@ fn series(
         );
     }
     if run.options.wants(&cold_row(definition, kind)) {
-        cold(definition, kind, &system, &table, findings)?;
+        drop(client);
+        cold(definition, kind, &mut system, &table, findings)?;
     }
     Ok(())
 }
@@ -184,7 +185,7 @@ fn series(
 fn cold(
     definition: &Definition,
     kind: Kind,
-    system: &System,
+    system: &mut System,
     table: &SampleTable,
     findings: &mut Findings,
 ) -> Result<()> {
@@ -205,7 +206,12 @@ fn cold(
         std::thread::sleep(Duration::from_millis(100));
     }
     let away_seconds = start.elapsed().as_secs_f64();
+    // So that nothing is in memory; the first read waits until the gateway has found PostgreSQL again.
+    drop(client);
+    system.restart_postgres()?;
+    let mut client = system.connect()?;
     let mut reader = table.reader(system.connect()?)?;
+    reader.read(0)?;
     let cache = ColdCache::of(system);
     let (mut times, mut skipped) = (Vec::new(), 0);
     for series in table.spread(of.cold_reads) {

@@ -252,6 +252,10 @@ fn fill_ours(input: &Input, mut system: Lanes) -> Result<Filled> {
         "VACUUM lanes.samples",
     ];
     let merging = cpu_of(&tree, &mut client, &all)?;
+    // What the arena still has of rows before they were sealed goes only when room is needed.
+    drop(client);
+    system.restart_postgres()?;
+    let mut client = system.connect()?;
     verify(&system, (JOB, input.start), sent, sent.samples)?;
     let number = |client: &mut Client, sql: &str| -> Result<u64> {
         let number: i64 = client.query_one(sql, &[])?.get(0);
