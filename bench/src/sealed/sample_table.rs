@@ -47,11 +47,11 @@ impl SampleTable {
 
     /// A third of the series are counters that stand still, a third counters that grow, a third gauges with two decimals.
     fn value(series: usize, step: usize) -> f64 {
-        let mixed = (series as u64) << 32 | step as u64;
+        let mixed = ((series as u64) << 32) | step as u64;
         let random = (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64;
         match series % 3 {
             0 => (series % 1000) as f64,
-            1 => (series * 100 + step * (1 + series % 50)) as f64 + (random % 8.0).floor(),
+            1 => (series * 100 + 8 * step * (1 + series % 50)) as f64 + (random % 8.0).floor(),
             _ => (series % 100) as f64 + (random % 400.0).floor() / 100.0,
         }
     }
