@@ -107,6 +107,26 @@ impl SampleTable {
         }
     }
 
+    /// Seals all rows as one, and vacuums. A transaction of somebody else that still sees less may keep some from being sealed, so it is
+    /// tried until none is left.
+    ///
+    /// # Errors
+    /// PostgreSQL's; rows that stay open.
+    pub fn seal(&self, client: &mut Client) -> Result<()> {
+        const ATTEMPTS_MAX: u32 = 20;
+        let open = format!(
+            "SELECT count(*) FROM lanes.segments('{NAME}') WHERE state ~ 'open|in part' AND rows > rows_dead"
+        );
+        for attempt in 0..ATTEMPTS_MAX {
+            std::thread::sleep(Duration::from_millis(100) * attempt);
+            client.batch_execute(&format!("SELECT lanes.seal('{NAME}')"))?;
+            if client.query_one(&open, &[])?.get::<_, i64>(0) == 0 {
+                return Ok(client.batch_execute(&format!("VACUUM ANALYZE {NAME}"))?);
+            }
+        }
+        Err(Error::Other(format!("rows of {NAME} stay open")))
+    }
+
     /// Series that lie far from each other, so many of them.
     pub fn spread(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
         let (series, count) = (self.series, count.clamp(1, self.series));

@@ -152,8 +152,7 @@ fn series(
     let table = SampleTable::new(of.count, of.samples, interval);
     let mut client = system.connect()?;
     table.load(&mut client)?;
-    client.batch_execute(&format!("SELECT lanes.seal('{TABLE}')"))?;
-    client.batch_execute(&format!("VACUUM ANALYZE {TABLE}"))?;
+    table.seal(&mut client)?;
     if reads_hot {
         let mut reader = table.reader(system.connect()?)?;
         let mut times = Vec::new();
