@@ -184,6 +184,16 @@ impl Reader {
         }
     }
 
+    /// A question about nothing: milliseconds until its answer, which every other answer takes too.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    pub fn floor(&mut self) -> Result<f64> {
+        let start = Instant::now();
+        self.client.query("SELECT 1", &[])?;
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+
     /// The connection.
     pub fn client(&mut self) -> &mut Client {
         &mut self.client

@@ -155,23 +155,25 @@ fn series(
     table.seal(&mut client)?;
     if reads_hot {
         let mut reader = table.reader(system.connect()?)?;
-        let mut times = Vec::new();
-        for round in 0..=of.rounds_before {
+        for _ in 0..of.rounds_before {
             for series in table.spread(of.reads) {
-                let time = reader.read(series)?;
-                if round == of.rounds_before {
-                    times.push(time);
-                }
+                reader.read(series)?;
             }
         }
-        let notes = notes(&mut reader, &mut client, &table)?;
-        add(
-            findings,
-            &hot_row(definition),
-            times,
-            definition.bars.hot,
-            notes,
-        );
+        let tree = system.tree()?;
+        let before = tree.clock();
+        let times = table
+            .spread(of.reads)
+            .map(|series| reader.read(series))
+            .collect::<Result<Vec<f64>>>()?;
+        let cpu = tree.clock().seconds_since(&before);
+        let floor = (0..of.reads)
+            .map(|_| reader.floor())
+            .collect::<Result<Vec<f64>>>()?;
+        let mut notes = notes(&mut reader, &mut client, &table)?;
+        notes.extend(costs(times.len(), cpu, floor));
+        let row = hot_row(definition);
+        add(findings, &row, times, definition.bars.hot, notes);
     }
     if run.options.wants(&cold_row(definition, kind)) {
         drop(client);
@@ -212,17 +214,25 @@ fn cold(
     let mut reader = table.reader(system.connect()?)?;
     reader.read(0)?;
     let cache = ColdCache::of(system);
-    let (mut times, mut skipped) = (Vec::new(), 0);
+    let (mut times, mut skipped, mut floor) = (Vec::new(), 0, Vec::new());
+    let (tree, mut cpu) = (system.tree()?, 0.0);
     for series in table.spread(of.cold_reads) {
         cache.clear()?;
+        floor.push(reader.floor()?);
+        let before = tree.clock();
         let time = reader.read(series)?;
+        let used = tree.clock().seconds_since(&before);
         // Nothing came back: another series of the segment was read before, and it is in memory.
         match cache.files()?.is_empty() {
             true => skipped += 1,
-            false => times.push(time),
+            false => {
+                times.push(time);
+                cpu += used;
+            }
         }
     }
     let mut notes = notes(&mut reader, &mut client, table)?;
+    notes.extend(costs(times.len(), cpu, floor));
     notes.push(format!("all put away within {away_seconds:.1} s"));
     if skipped > 0 {
         notes.push(format!("{skipped} reads found their segment in memory"));
@@ -249,6 +259,14 @@ fn add(findings: &mut Findings, row: &str, times: Vec<f64>, bar: Bar, notes: Vec
         None => Record::failed(row, NAME, "ms", "nothing was read").bar(Some(bar)),
     };
     findings.add(record);
+}
+
+/// What a read takes of all processes' CPU, and how long a question about nothing takes.
+fn costs(reads: usize, cpu_seconds: f64, floor: Vec<f64>) -> Vec<String> {
+    let cpu = cpu_seconds * 1e3 / reads.max(1) as f64;
+    let floor = Times::new(floor).map(|floor| format!("SELECT 1: p50 {:.3} ms", floor.median()));
+    let cpu = format!("{cpu:.3} ms of the servers' CPU a read");
+    std::iter::once(cpu).chain(floor).collect()
 }
 
 /// How the table lies, and what one read looks at.
