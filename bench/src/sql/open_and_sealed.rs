@@ -226,6 +226,6 @@ mod tests {
     fn rows_of_row_order_are_rows_that_there_are() {
         let definitions = definition::read_all().unwrap();
         let is_there = |row: &&str| definitions.iter().any(|definition| definition.row == **row);
-        assert!(OF_ROW_ORDER.iter().all(|row| is_there(row)));
+        assert!(OF_ROW_ORDER.iter().all(is_there));
     }
 }
