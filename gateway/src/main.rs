@@ -14,7 +14,7 @@ use lanes_gateway::app::App;
 use lanes_gateway::batch::SeriesCache;
 use lanes_gateway::config::{Settings, Sources, source};
 use lanes_gateway::deliver::PostgresSink;
-use lanes_gateway::objects::{Objects, PostgresSource, SlateOpener};
+use lanes_gateway::objects::{LogWriter, Objects, PostgresSource, SlateOpener};
 use lanes_gateway::observe::Metrics;
 
 /// Requests are many and small: with the C library's allocator a sixth of a worker's time went into it.
@@ -91,11 +91,16 @@ async fn run(settings: Settings) -> ExitCode {
         settings.postgres.connection.clone(),
         settings.postgres.connect_timeout,
     );
-    let sink = Arc::new(PostgresSink::new(
+    let mut sink = PostgresSink::new(
         settings.postgres,
         Arc::clone(&cache),
         Arc::clone(&metrics),
-    ));
+    );
+    let log = LogWriter::new(Arc::clone(&metrics));
+    if settings.objects.is_some() {
+        sink = sink.with_log(Arc::clone(log.log()));
+    }
+    let sink = Arc::new(sink);
     let app = App::start(settings.app, sink, cache, Arc::clone(&metrics));
     let objects = match settings.objects {
         None => None,
@@ -107,7 +112,7 @@ async fn run(settings: Settings) -> ExitCode {
             );
             let source = PostgresSource::new(connection, connect_timeout);
             let status = Arc::clone(app.status());
-            match Objects::start(source, opener, objects, status, metrics) {
+            match Objects::start(source, opener, objects, log, status, metrics) {
                 Ok(objects) => Some(objects),
                 Err(error) => {
                     tracing::error!("a thread for object storage cannot be started: {error}");

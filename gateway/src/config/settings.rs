@@ -12,7 +12,7 @@ use super::value;
 use crate::app::{AppSettings, SelfScrape};
 use crate::batch::Rows;
 use crate::batch::accumulate::BatchLimits;
-use crate::deliver::AckLevel;
+use crate::deliver::{AckLevel, NO_LOG};
 use crate::deliver::password::{self, Server};
 use crate::deliver::postgres::PostgresSettings;
 use crate::events::{CreateTables, EventSettings};
@@ -208,6 +208,11 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         );
         return Err(reader.wrong("events.rows_max", reason));
     }
+    let default_level = reader.get("ack.level", |text| text.parse::<AckLevel>())?;
+    let has_objects = !reader.sources.value("objects.url").0.is_empty();
+    if default_level == AckLevel::Object && !has_objects {
+        return Err(reader.wrong("ack.level", NO_LOG.to_owned()));
+    }
     Ok(AppSettings {
         server,
         receive,
@@ -215,7 +220,8 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         pending_bytes_max,
         pending_wait: reader.duration("receive.pending_wait", Duration::ZERO)?,
         batch,
-        default_level: reader.get("ack.level", |text| text.parse::<AckLevel>())?,
+        default_level,
+        has_objects,
         request_window: reader.duration("requests.window", Duration::from_secs(60))?,
         self_scrape: self_scrape(reader, address)?,
     })
@@ -348,7 +354,7 @@ mod tests {
                 &["--batch-rows-max", "0"][..],
                 "batch.rows_max (flag): less than 1",
             ),
-            (&["--ack-level", "object"], "not available yet"),
+            (&["--ack-level", "object"], "set objects.url"),
             (&["--postgres-table", "samples"], "not schema.table"),
             (
                 &["--postgres-connection", "sslmode=require"],
