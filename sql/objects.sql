@@ -66,6 +66,7 @@ DECLARE
     options   text;
     head      text[] := '{}';
     creating  text[] := '{}';
+    drops     text[] := '{}';
     finishing text[] := '{}';
     later     boolean := false;
     attribute record;
@@ -97,7 +98,7 @@ BEGIN
         old_value := NULL;
         IF attribute.attisdropped THEN
             clause := format('%I boolean', '........lanes.dropped.' || attribute.attnum);
-            finishing := format('ALTER TABLE %s DROP COLUMN %I', spelt, '........lanes.dropped.' || attribute.attnum) || finishing;
+            drops := drops || format('ALTER TABLE %s DROP COLUMN %I', spelt, '........lanes.dropped.' || attribute.attnum);
         ELSE
             clause := format('%I %s', attribute.attname, attribute.type);
             IF attribute.collname IS NOT NULL THEN
@@ -136,7 +137,7 @@ BEGIN
     ELSE
         creating := ARRAY[format('CREATE SCHEMA IF NOT EXISTS %I', class.nspname),
                           format('CREATE %sTABLE %s (%s) USING lanes%s', CASE class.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
-                                 spelt, array_to_string(head, ', '), coalesce(' WITH (' || options || ')', ''))] || creating;
+                                 spelt, array_to_string(head, ', '), coalesce(' WITH (' || options || ')', ''))] || creating || drops;
         finishing := finishing || coalesce((
             SELECT array_agg(format('ALTER TABLE %s ADD CONSTRAINT %I %s', spelt, k.conname, pg_get_constraintdef(k.oid))
                              ORDER BY k.contype = 'f', k.conname)

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::SslMode;
 
 use super::source::{Origin, Sources};
 use super::value;
@@ -13,7 +13,7 @@ use crate::app::{AppSettings, SelfScrape};
 use crate::batch::Rows;
 use crate::batch::accumulate::BatchLimits;
 use crate::deliver::{AckLevel, NO_LOG};
-use crate::deliver::password::{self, Server};
+use crate::deliver::password;
 use crate::deliver::postgres::PostgresSettings;
 use crate::events::{CreateTables, EventSettings};
 use crate::objects::ObjectSettings;
@@ -303,23 +303,8 @@ fn with_password(
         let password = password::read_file(Path::new(file))
             .map_err(|error| reader.wrong("postgres.password_file", error.to_string()))?;
         connection.password(password);
-    } else if connection.get_password().is_none() {
-        let user = connection.get_user().unwrap_or_default().to_owned();
-        let host = match connection.get_hosts().first() {
-            Some(Host::Tcp(host)) => host.clone(),
-            _ => "localhost".to_owned(),
-        };
-        let server = Server {
-            host: &host,
-            port: connection.get_ports().first().copied().unwrap_or(5432),
-            database: connection.get_dbname().unwrap_or(&user),
-            user: &user,
-        };
-        if let Some(password) = password::from_environment(server) {
-            connection.password(password);
-        }
     }
-    Ok(connection)
+    Ok(password::completed(connection))
 }
 
 #[cfg(test)]

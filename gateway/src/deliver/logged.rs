@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use lanes_wire::BatchView;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
 use super::call_error::{CallError, of_table};
@@ -104,15 +105,14 @@ impl Connection {
         let statements = self.logged_statements().await?;
         let digest = repeated.digest.0.as_slice();
         let client = self.client();
+        let call = async |statement, parameters: &[&(dyn ToSql + Sync)]| {
+            self.answered(client.query_opt(statement, parameters)).await
+        };
         let row = match &repeated.target {
             Target::Samples { .. } => {
-                let call = client.query_opt(&statements.placed_samples, &[&digest, &samples]);
-                self.answered(call).await?
+                call(&statements.placed_samples, &[&digest, &samples]).await?
             }
-            Target::Table { oid, .. } => {
-                let call = client.query_opt(&statements.placed, &[&digest, oid]);
-                self.answered(call).await?
-            }
+            Target::Table { oid, .. } => call(&statements.placed, &[&digest, oid]).await?,
         };
         let Some(row) = row else {
             return Err(failed("what was stored before is gone", false));
@@ -155,21 +155,14 @@ impl Connection {
             .map(|&(skip, count)| (number(skip), number(count)))
             .unzip();
         let (batch, client) = (append.batch, self.client());
+        let call = async |statement, table: &(dyn ToSql + Sync)| {
+            let parameters = [table, &batch, &digests, &skips, &counts];
+            self.committed(client.query_one(statement, &parameters))
+                .await
+        };
         let row = match &append.target {
-            Target::Samples { .. } => {
-                let call = client.query_one(
-                    &statements.append,
-                    &[&samples, &batch, &digests, &skips, &counts],
-                );
-                self.committed(call).await?
-            }
-            Target::Table { oid, .. } => {
-                let call = client.query_one(
-                    &statements.append_to_table,
-                    &[oid, &batch, &digests, &skips, &counts],
-                );
-                self.committed(call).await?
-            }
+            Target::Samples { .. } => call(&statements.append, &samples).await?,
+            Target::Table { oid, .. } => call(&statements.append_to_table, oid).await?,
         };
         let numbers: Vec<i64> = get(&row, 0)?;
         placed(&numbers, &row)
@@ -193,8 +186,10 @@ impl Connection {
         }
         if !log.knows_table(scope, placed.target, placed.version) {
             let statement = &self.logged_statements().await?.definition;
-            let call = self.client().query_one(statement, &[&placed.target]);
-            let row = self.answered(call).await?;
+            let target: [&(dyn ToSql + Sync); 1] = [&placed.target];
+            let row = self
+                .answered(self.client().query_one(statement, &target))
+                .await?;
             let definition: Option<String> = get(&row, 0)?;
             let Some(definition) = definition else {
                 return Err(failed("the table is gone", false));
@@ -233,8 +228,10 @@ impl Connection {
         let mut known = log.last_series(scope, epoch);
         while known < last {
             let statement = &self.logged_statements().await?.series_beyond;
-            let call = self.client().query(statement, &[&known]);
-            let rows = self.answered(call).await?;
+            let beyond: [&(dyn ToSql + Sync); 1] = [&known];
+            let rows = self
+                .answered(self.client().query(statement, &beyond))
+                .await?;
             for row in &rows {
                 let series = SeriesRecord {
                     first_id: get(row, 0)?,

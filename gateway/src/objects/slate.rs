@@ -37,13 +37,13 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 /// For writing what is left when the gateway stops; what is not written by then is put again by the next one.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A scan of keys reads so much at once.
-const READ_AHEAD_BYTES: usize = 1 << 20;
+pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
 /// The only one in its cache.
 const CACHE_ID: u64 = 0;
 
 const INDEX: u8 = b'i';
-const IMAGE: u8 = b's';
-const RECORD: u8 = b'r';
+pub(crate) const IMAGE: u8 = b's';
+pub(crate) const RECORD: u8 = b'r';
 
 /// Opens SlateDB.
 pub struct SlateOpener {
@@ -254,7 +254,7 @@ impl Store for SlateStore {
     }
 }
 
-fn spelt(kind: u8, key: &str) -> Vec<u8> {
+pub(crate) fn spelt(kind: u8, key: &str) -> Vec<u8> {
     [&[kind], key.as_bytes()].concat()
 }
 
