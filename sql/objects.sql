@@ -58,6 +58,8 @@ COMMENT ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], int4[], int4[]
 --   grants    {role, statement}: for roles that are there
 CREATE FUNCTION lanes.table_definition(target oid) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp
+-- Values are written as any session reads them.
+SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET intervalstyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
 AS $$
 DECLARE
     spelt     text;

@@ -114,11 +114,7 @@ async fn run(settings: Settings) -> ExitCode {
         settings.postgres.connection.clone(),
         settings.postgres.connect_timeout,
     );
-    let mut sink = PostgresSink::new(
-        settings.postgres,
-        Arc::clone(&cache),
-        Arc::clone(&metrics),
-    );
+    let mut sink = PostgresSink::new(settings.postgres, Arc::clone(&cache), Arc::clone(&metrics));
     let log = LogWriter::new(Arc::clone(&metrics));
     if settings.objects.is_some() {
         sink = sink.with_log(Arc::clone(log.log()));

@@ -18,16 +18,17 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const NOW_MS: i64 = 1_767_225_600_000;
 
 /// `far` has rows that are offloaded as soon as they are sealed; a column of it was dropped, and one added later.
-const TABLES: &str = "CREATE TABLE far (gone int, n int8 NOT NULL, host text, ts timestamptz) USING lanes
+const TABLES: &str =
+    "CREATE TABLE far (gone int, n int8 NOT NULL, host text, ts timestamptz) USING lanes
          WITH (order_by = 'host, n', hot = '1 day');
      INSERT INTO far SELECT g, -g, 'sql', '2020-01-01' FROM generate_series(1, 1000) g;
      ALTER TABLE far DROP COLUMN gone;
      ALTER TABLE far ADD COLUMN late text NOT NULL DEFAULT 'before';
      ALTER TABLE far ALTER COLUMN late DROP DEFAULT;
      CREATE TABLE near (n int8, v float8) USING lanes;
-     CREATE TABLE indexed (n int8 PRIMARY KEY) USING lanes;
+     CREATE TABLE checked (n int8 CHECK (n > 0)) USING lanes;
      CREATE UNLOGGED TABLE fleeting (n int8) USING lanes;
-     GRANT INSERT ON far, near, indexed, fleeting TO lanes_gateway";
+     GRANT INSERT ON far, near, checked, fleeting TO lanes_gateway";
 
 /// A folder that goes with the value.
 struct Folder(PathBuf);
@@ -85,7 +86,10 @@ fn metric(gateway: &Gateway, name: &str) -> f64 {
 
 /// One event at level `object`, with a key or without.
 fn event(gateway: &Gateway, table: &str, json: &str, key: Option<&str>) -> u16 {
-    let mut headers = vec![("content-type", "application/json"), ("x-lanes-ack", "object")];
+    let mut headers = vec![
+        ("content-type", "application/json"),
+        ("x-lanes-ack", "object"),
+    ];
     headers.extend(key.map(|key| ("idempotency-key", key)));
     let path = format!("/api/v1/events/{table}");
     gateway
@@ -94,7 +98,10 @@ fn event(gateway: &Gateway, table: &str, json: &str, key: Option<&str>) -> u16 {
 }
 
 fn far(n: i64) -> String {
-    format!("{{\"n\": {n}, \"host\": \"h{}\", \"ts\": \"2020-01-02T00:00:00Z\", \"late\": \"after\"}}", n % 3)
+    format!(
+        "{{\"n\": {n}, \"host\": \"h{}\", \"ts\": \"2020-01-02T00:00:00Z\", \"late\": \"after\"}}",
+        n % 3
+    )
 }
 
 fn restore(store: &Folder, cluster: &Cluster, database: &str, more: &[&str]) -> Command {
@@ -147,7 +154,7 @@ fn what_was_acknowledged_outlives_its_cluster() {
         event(&gateway, "near", "{\"n\": 0, \"v\": 0.5}", Some("first")) == 204
     });
     // What does not go straight into lanes is refused by name.
-    for table in ["indexed", "fleeting"] {
+    for table in ["checked", "fleeting"] {
         assert_eq!(event(&gateway, table, "{\"n\": 1}", None), 400, "{table}");
     }
 
@@ -168,7 +175,12 @@ fn what_was_acknowledged_outlives_its_cluster() {
                     let kind = sender % 3;
                     let status = match kind {
                         0 => event(&gateway, "far", &far(n), Some(&n.to_string())),
-                        1 => event(&gateway, "near", &format!("{{\"n\": {n}, \"v\": 1.5}}"), None),
+                        1 => event(
+                            &gateway,
+                            "near",
+                            &format!("{{\"n\": {n}, \"v\": 1.5}}"),
+                            None,
+                        ),
                         _ => {
                             let labels = [("n", &*(n % 50).to_string())];
                             let sample = (NOW_MS + n, n as f64);
@@ -246,5 +258,8 @@ fn what_was_acknowledged_outlives_its_cluster() {
     // Once is enough.
     let again = run_to_output(&mut restore(&store, &second, "postgres", &[])).unwrap();
     let told = String::from_utf8_lossy(&again.stderr).into_owned();
-    assert!(!again.status.success() && told.contains("not empty"), "{told}");
+    assert!(
+        !again.status.success() && told.contains("not empty"),
+        "{told}"
+    );
 }

@@ -43,8 +43,13 @@ fn place(table: pg_sys::Oid, batch: &[u8]) -> Result<Vec<i64>, Refusal> {
         Way::Copy { because } => return Err(not_placed(because)),
     };
     // Appended again from the log, the default might be another.
-    if columns.iter().any(|filling| matches!(filling, Filling::Constant(Some(_)))) {
-        return Err(not_placed("the batch leaves out a column that has a default"));
+    if columns
+        .iter()
+        .any(|filling| matches!(filling, Filling::Constant(Some(_))))
+    {
+        return Err(not_placed(
+            "the batch leaves out a column that has a default",
+        ));
     }
     if batch.rows() == 0 {
         return Ok(Vec::new());
@@ -54,6 +59,9 @@ fn place(table: pg_sys::Oid, batch: &[u8]) -> Result<Vec<i64>, Refusal> {
     let meta = unsafe { Meta::load(target.relation()) };
     let storage_id = meta.map_or(0, |meta| meta.storage_id);
     let mut placed = vec![storage_id as i64];
-    placed.extend(runs.iter().flat_map(|(row, rows)| [*row as i64, *rows as i64]));
+    placed.extend(
+        runs.iter()
+            .flat_map(|(row, rows)| [*row as i64, *rows as i64]),
+    );
     Ok(placed)
 }

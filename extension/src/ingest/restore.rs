@@ -1,7 +1,7 @@
 //! A segment's image, as it lay in object storage, becomes rows of a table again: one run of the current transaction.
 //!
 //! The table has the columns that the image's table had, at the same places, dropped ones too. What the rows had to satisfy they
-//! satisfied when they were first inserted, so nothing is checked again; a table with indexes is refused, as they would miss the rows.
+//! satisfied when they were first inserted, so nothing is checked again.
 
 use lanes_columnar::image::Image;
 use pgrx::prelude::*;
@@ -27,16 +27,14 @@ fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
     let relation = target.relation();
     // SAFETY: the target is open, and locked for writing.
     unsafe {
-        let is_plain =
-            (*relation).rd_tableam == routine::routine() && !(*(*relation).rd_rel).relhasindex;
-        if !is_plain {
+        if (*relation).rd_tableam != routine::routine() {
             error::raise(
                 PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
                 format!(
-                    "\"{}\" is no lanes table without indexes",
+                    "\"{}\" is no lanes table",
                     ports::RelationGetRelationName(relation)
                 ),
-                "Restore the rows first, and create the indexes then.",
+                "Only rows of lanes tables are kept in segments.",
             );
         }
         let parsed = match Image::parse(image) {
@@ -47,6 +45,9 @@ fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
             return 0;
         }
         let shape = Shape::of((*relation).rd_att);
+        if parsed.columns() > shape.kinds.len() {
+            refuse("it has more columns");
+        }
         let mut columns = shape.columns();
         for (index, column) in columns.iter_mut().enumerate() {
             let (kind, missing) = (shape.kinds[index], shape.missing[index].as_deref());

@@ -19,8 +19,8 @@ use super::call_error::{
     CallError, call_error, no_standbys, of_definition, of_registration, of_table, timed_out,
 };
 use super::describe::{self, DESCRIBE};
-use super::registration;
 use super::logged::LoggedStatements;
+use super::registration;
 use super::registry::Registry;
 use super::registry_calls::RegistryStatements;
 use super::sink::{Append, Health, SinkError};

@@ -136,11 +136,7 @@ impl Connection {
         self.log(&own, repeated.target, repeated.batch, log).await
     }
 
-    async fn place(
-        &self,
-        samples: &str,
-        append: &Append<'_>,
-    ) -> Result<Option<Placed>, CallError> {
+    async fn place(&self, samples: &str, append: &Append<'_>) -> Result<Option<Placed>, CallError> {
         let statements = self.logged_statements().await?;
         let digests: Vec<&[u8]> = append
             .digests
@@ -245,7 +241,10 @@ impl Connection {
                 put.changes.push(Change::document(name, &series));
             }
             if rows.is_empty() {
-                return Err(failed("the registry lacks series that were given out", false));
+                return Err(failed(
+                    "the registry lacks series that were given out",
+                    false,
+                ));
             }
             let registry = RegistryRecord {
                 epoch: epoch.to_owned(),
@@ -350,10 +349,7 @@ mod tests {
 
     #[test]
     fn an_identity_tells_scope_and_epoch() {
-        assert_eq!(
-            scope_and_epoch("7/5/e-1/00000001"),
-            Some(("7/5", "e-1"))
-        );
+        assert_eq!(scope_and_epoch("7/5/e-1/00000001"), Some(("7/5", "e-1")));
         assert_eq!(scope_and_epoch("7"), None);
     }
 }

@@ -104,8 +104,8 @@ mod term_tests;
 mod test_support;
 
 pub use location::Location;
-pub use postgres::PostgresSource;
 pub use log::{LogWriter, ObjectLog};
+pub use postgres::PostgresSource;
 pub use run::{ObjectSettings, Objects};
 pub use slate::{SlateOpener, SlateStore};
 pub use source::{DueSegment, Source, SourceError};

@@ -207,8 +207,11 @@ impl<S: Source, O: Opener> Terms<S, O> {
         loop {
             let round = async {
                 let done = offload.round().await?;
-                let (source, store, log) =
-                    (self.source.as_ref(), store.as_ref(), self.log.log().as_ref());
+                let (source, store, log) = (
+                    self.source.as_ref(),
+                    store.as_ref(),
+                    self.log.log().as_ref(),
+                );
                 release::round(source, store, log, &self.metrics).await?;
                 if clock::now() >= collect_at {
                     orphans.round().await?;

@@ -95,7 +95,10 @@ impl ObjectMetrics {
             ),
             log_bytes: add(
                 registry,
-                IntGauge::with_opts(options("objects_log_bytes", "Bytes of those entries' rows.")),
+                IntGauge::with_opts(options(
+                    "objects_log_bytes",
+                    "Bytes of those entries' rows.",
+                )),
             ),
             log_age_seconds: add(
                 registry,

@@ -228,7 +228,10 @@ mod tests {
 
     fn table(oid: u32) -> (String, Bytes) {
         let json = r#"{"table": "t", "owner": "me", "create": [], "finish": [], "grants": [], "later": 1}"#;
-        (record::table_name("7/5", oid), Bytes::from_static(json.as_bytes()))
+        (
+            record::table_name("7/5", oid),
+            Bytes::from_static(json.as_bytes()),
+        )
     }
 
     fn part(origin: u64, first_row: u64, end_row: u64) -> (String, Bytes) {
@@ -256,7 +259,10 @@ mod tests {
         (record::head_name("7/5", storage, runs[0].0), json.into())
     }
 
-    fn entries(plan: &Plan) -> Vec<(u64, Option<Vec<(u64, u64)>>)> {
+    /// Rows of an entry, and which.
+    type Taken = (u64, Option<Vec<(u64, u64)>>);
+
+    fn entries(plan: &Plan) -> Vec<Taken> {
         let entries = plan.tables[0].entries.iter();
         entries
             .map(|entry| (entry.rows, entry.slices.clone()))
@@ -277,19 +283,24 @@ mod tests {
         assert_eq!(plan.tables[0].part_rows(), 200);
         assert_eq!(
             entries(&plan),
-            [
-                (10, Some(vec![(5, 10)])),
-                (3, None),
-                (50, None),
-            ]
+            [(10, Some(vec![(5, 10)])), (3, None), (50, None),]
         );
     }
 
     #[test]
     fn a_part_that_was_merged_gives_way() {
-        let parts = [part(3, 0, 100), part(4, 100, 200), part(7, 50, 250), part(6, 300, 400)];
+        let parts = [
+            part(3, 0, 100),
+            part(4, 100, 200),
+            part(7, 50, 250),
+            part(6, 300, 400),
+        ];
         let plan = plan("7/5", &[table(9)], &parts, &[], None).unwrap();
-        let origins: Vec<u64> = plan.tables[0].parts.iter().map(|part| part.origin).collect();
+        let origins: Vec<u64> = plan.tables[0]
+            .parts
+            .iter()
+            .map(|part| part.origin)
+            .collect();
         assert_eq!(origins, [7, 6]);
     }
 

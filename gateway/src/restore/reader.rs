@@ -21,11 +21,15 @@ impl StoreReader {
         if let Location::Directory(directory) = location
             && !directory.is_dir()
         {
-            return Err(format!("{}: there is no such directory", directory.display()));
+            return Err(format!(
+                "{}: there is no such directory",
+                directory.display()
+            ));
         }
         let (objects, path) = location.open().map_err(|error| error.to_string())?;
         let reader = DbReader::builder(path, objects).build().await;
-        let reader = reader.map_err(|error| format!("the object store cannot be opened: {error}"))?;
+        let reader =
+            reader.map_err(|error| format!("the object store cannot be opened: {error}"))?;
         Ok(Self { reader })
     }
 

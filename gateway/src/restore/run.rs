@@ -78,7 +78,8 @@ impl Restore<'_> {
     async fn all(&self, plan: &Plan) -> Result<Restored, String> {
         self.execute(
             "SET LOCAL search_path = pg_catalog; SET LOCAL statement_timeout = 0; SET LOCAL client_min_messages = warning; \
-             SET LOCAL idle_in_transaction_session_timeout = 0; CREATE EXTENSION IF NOT EXISTS lanes",
+             SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL datestyle = 'ISO, YMD'; SET LOCAL timezone = 'UTC'; \
+             SET LOCAL intervalstyle = 'postgres'; CREATE EXTENSION IF NOT EXISTS lanes",
         )
         .await?;
         self.check_empty().await?;
@@ -103,16 +104,20 @@ impl Restore<'_> {
     /// What is there would be mixed with what comes.
     async fn check_empty(&self) -> Result<(), String> {
         let tables = self.query(TABLES, &[]).await?;
-        let names = tables
-            .iter()
-            .map(|row| row.try_get::<_, String>(0).map_err(|error| told("", &error)));
+        let names = tables.iter().map(|row| {
+            row.try_get::<_, String>(0)
+                .map_err(|error| told("", &error))
+        });
         let mut names = names.collect::<Result<Vec<String>, String>>()?;
         names.push("lanes.series_runs".to_owned());
         for name in names {
             let rows = self
                 .query(&format!("SELECT EXISTS (SELECT FROM {name})"), &[])
                 .await?;
-            if rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+            if rows
+                .first()
+                .is_some_and(|row| row.try_get(0).unwrap_or(false))
+            {
                 return Err(format!(
                     "the database is not empty: {name} has rows; restore into a new database"
                 ));
@@ -242,7 +247,9 @@ impl Restore<'_> {
 
     async fn has_role(&self, role: &str) -> Result<bool, String> {
         let rows = self.query(ROLE, &[&role]).await?;
-        Ok(rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)))
+        Ok(rows
+            .first()
+            .is_some_and(|row| row.try_get(0).unwrap_or(false)))
     }
 
     /// Calls a function that inserts rows into a table; how many.

@@ -109,7 +109,10 @@ mod tests {
             let mut damaged = bytes.to_vec();
             damaged[place] ^= 1;
             assert!(Entry::decode(&damaged.into()).is_err(), "byte {place}");
-            assert!(Entry::decode(&bytes.slice(..place)).is_err(), "cut at {place}");
+            assert!(
+                Entry::decode(&bytes.slice(..place)).is_err(),
+                "cut at {place}"
+            );
         }
     }
 }

@@ -158,11 +158,7 @@ mod tests {
 
     #[test]
     fn an_entry_goes_when_none_of_its_rows_is_here_only() {
-        let local = Local::new(&[
-            rows(7, 1, 100, 200),
-            rows(7, 1, 300, 400),
-            rows(8, 2, 0, 0),
-        ]);
+        let local = Local::new(&[rows(7, 1, 100, 200), rows(7, 1, 300, 400), rows(8, 2, 0, 0)]);
         for (runs, is_released) in [
             (&[(0, 100)][..], true),
             (&[(0, 101)], false),
@@ -175,8 +171,17 @@ mod tests {
         ] {
             assert_eq!(local.releases(&head(7, 1, runs)), is_released, "{runs:?}");
         }
-        assert!(local.releases(&head(8, 2, &[(0, 5)])), "a table without local rows");
-        assert!(!local.releases(&head(8, 3, &[(0, 5)])), "another file of a table");
-        assert!(local.releases(&head(9, 4, &[(0, 5)])), "a table that was dropped");
+        assert!(
+            local.releases(&head(8, 2, &[(0, 5)])),
+            "a table without local rows"
+        );
+        assert!(
+            !local.releases(&head(8, 3, &[(0, 5)])),
+            "another file of a table"
+        );
+        assert!(
+            local.releases(&head(9, 4, &[(0, 5)])),
+            "a table that was dropped"
+        );
     }
 }

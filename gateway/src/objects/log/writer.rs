@@ -108,10 +108,13 @@ impl LogWriter {
         let mut heads: BTreeMap<String, Arc<Head>> = BTreeMap::new();
         let mut damaged = Vec::new();
         store
-            .records("head/", &mut |name, value| match record::read(name, &value) {
-                Ok(head) => drop(heads.insert(name.to_owned(), Arc::new(head))),
-                Err(error) => damaged.push(error),
-            })
+            .records(
+                "head/",
+                &mut |name, value| match record::read(name, &value) {
+                    Ok(head) => drop(heads.insert(name.to_owned(), Arc::new(head))),
+                    Err(error) => damaged.push(error),
+                },
+            )
             .await?;
         let mut registries: HashMap<String, RegistryRecord> = HashMap::new();
         store
