@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p lanes-gateway --example decode_events`
 
+use lanes_gateway::batch::Room;
 use lanes_gateway::events::{ColumnKind, Table, TableColumn, json};
 
 const ROWS: u32 = 100;
@@ -39,7 +40,7 @@ fn main() {
             )
         })
         .collect();
-    let mut out = Vec::new();
+    let (mut out, mut room) = (Vec::new(), Room::boundless());
     for (form, body) in [
         ("array", format!("[{}]", rows.join(","))),
         ("lines", rows.join("\n")),
@@ -47,7 +48,8 @@ fn main() {
         for _ in 0..3 {
             let before = processor_seconds();
             for _ in 0..BODIES {
-                let decoded = json::decode(body.as_bytes(), &table, 1_000, 1 << 20, &mut out);
+                let decoded =
+                    json::decode(body.as_bytes(), &table, 1_000, 1 << 20, &mut room, &mut out);
                 assert_eq!(decoded, Ok(ROWS as usize));
             }
             let seconds = processor_seconds() - before;

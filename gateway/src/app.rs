@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::batch::accumulate::BatchLimits;
+use crate::batch::payload::JOINERS_BYTES_MAX;
 use crate::batch::{Budget, Reservation, SeriesCache, register};
 use crate::clock;
 use crate::deliver::{AckLevel, Sink};
@@ -102,6 +103,7 @@ impl<S: Sink> App<S> {
             settings,
             budget,
             cache,
+            joiners: Budget::new(JOINERS_BYTES_MAX, Duration::ZERO),
             metrics,
             status,
             decoders: Arc::new(Semaphore::new(cores)),

@@ -28,12 +28,11 @@
 //! - A request with a digest is applied at most once while that is kept (`requests.window`), however often it is repeated. Events without
 //!   a key are applied each time that they are sent, and each time at most once.
 //! - A series id is used only for the registry that gave it.
-//! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, 4 MiB a worker thread, and
-//!   64 KiB a connection ([`server::CONNECTION_BYTES_MAX`]); compressed bodies that wait to be decoded, and one request that alone can take
-//!   more, come on top: see [`batch::budget`]. So do two copies of each batch on its way, as encoded and as handed to its session:
-//!   `postgres.sessions` of samples and one more of events, for each worker and level in use; 64 bytes for each column of a request with
-//!   events; and what is kept from batch to batch, for each worker, table, columns and level in use up to four times
-//!   [`batch::payload::JOINED_BYTES_KEPT`].
+//! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, 4 MiB a worker thread,
+//!   64 KiB a connection ([`server::CONNECTION_BYTES_MAX`]), and 32 MiB of what is kept from batch to batch
+//!   ([`batch::payload::JOINERS_BYTES_MAX`]). One request that alone can take more than all of the budget comes on top: see
+//!   [`batch::budget`]. So do two copies of each batch on its way, as encoded and as handed to its session: `postgres.sessions` of samples
+//!   and one more of events, for each worker and level in use; and 64 bytes for each column of a request with events.
 //!
 //! # Failure cases
 //! | what | then |
@@ -42,7 +41,8 @@
 //! | session lost while committing | the batch is repeated; digests decide whether it had been applied |
 //! | gateway killed | nothing acknowledged is lost; senders repeat what was not |
 //! | database replaced or failed over | cached series ids are forgotten; requests on their way get 503 and are resolved anew |
-//! | overload | back-pressure, then 503 |
+//! | overload | requests wait before they are read, then 503; those that were let in are stored |
+//! | a client that sends or reads too slowly | its connection is closed in time; what it holds is little until then |
 
 #![forbid(unsafe_code)]
 

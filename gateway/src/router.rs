@@ -24,8 +24,8 @@ use crate::events::write::EventRequest;
 use crate::events::{self, EventPath};
 use crate::objects::ObjectState;
 use crate::observe::{Metrics, Status};
-use crate::receive::body::{self, BodyError};
-use crate::receive::write::ROUTE;
+use crate::receive::body::{self, BodyError, BodyLimits};
+use crate::receive::write::{ROUTE, TIMES_BODY};
 use crate::receive::{WritePath, media_type};
 
 /// The header by which a request chooses its level of acknowledgement.
@@ -81,19 +81,18 @@ impl<S> Handlers<S> {
         Ok(level)
     }
 
-    async fn read<B>(&self, body: B) -> Result<(Bytes, Reservation), Refusal>
+    /// A body; each of its bytes is expected to take `times` as many.
+    async fn read<B>(&self, body: B, times: usize) -> Result<(Bytes, Reservation), Refusal>
     where
         B: HttpBody<Data = Bytes, Error: Display> + Unpin,
     {
-        let limits = &self.path.limits;
-        body::read(
-            body,
-            limits.body_bytes_max,
-            limits.body_timeout,
-            self.budget(),
-        )
-        .await
-        .map_err(refusal_of_body)
+        let limits = BodyLimits {
+            bytes_max: self.path.limits.body_bytes_max,
+            time_max: self.path.limits.body_timeout,
+            times,
+        };
+        let read = body::read(body, limits, self.budget());
+        read.await.map_err(refusal_of_body)
     }
 }
 
@@ -115,7 +114,7 @@ impl<S: Sink> Handlers<S> {
         let format = Format::of(headers).map_err(Refusal::UnsupportedMedia)?;
         let level = self.level(headers)?;
         let key = events::write::key(headers)?;
-        let (body, reservation) = self.read(body).await?;
+        let (body, reservation) = self.read(body, format.times_body()).await?;
         let request = EventRequest {
             table,
             format,
@@ -152,7 +151,7 @@ async fn write<S: Sink>(
     let (Parts { headers, .. }, body) = request.into_parts();
     media_type::check(&headers).map_err(Refusal::UnsupportedMedia)?;
     let level = handlers.level(&headers)?;
-    let (bytes, reservation) = handlers.read(body).await?;
+    let (bytes, reservation) = handlers.read(body, TIMES_BODY).await?;
     handlers
         .path
         .receive(bytes, reservation, level, started)

@@ -13,8 +13,10 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
 
 use crate::observe::Metrics;
+use crate::receive::body::SHORT_BYTES;
 use crate::service::Answer;
 
 /// Bounds of connections.
@@ -26,13 +28,18 @@ pub struct ServerLimits {
     pub workers: usize,
     /// For the head of a request, and for idling between requests.
     pub header_timeout: Duration,
+    /// For a client that has answers to read, and reads nothing.
+    pub write_timeout: Duration,
     /// For requests on their way when shutdown begins.
     pub shutdown_timeout: Duration,
 }
 
-/// What a connection reads into, and holds before the memory budget is asked: of a head, or of a body's next part. Without a bound of ours it
-/// would be six times as much.
-pub const CONNECTION_BYTES_MAX: usize = 64 << 10;
+/// What a connection reads into: a head, or a body's next part. Without a bound of ours it would be some hundred KiB.
+const READ_BYTES_MAX: usize = 24 << 10;
+
+/// What a connection may hold before the memory budget is asked: what it reads into, twice while one part waits to be taken, and a short
+/// body.
+pub const CONNECTION_BYTES_MAX: usize = 2 * READ_BYTES_MAX + SHORT_BYTES;
 
 /// Pause after an accept that failed, as it does when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -111,13 +118,16 @@ where
         };
         // Answers are small and awaited.
         let _ = stream.set_nodelay(true);
+        // A client that does not read would hold its connection, and its answers, for ever.
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(limits.write_timeout));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_timeout)
-            .max_buf_size(CONNECTION_BYTES_MAX)
+            .max_buf_size(READ_BYTES_MAX)
             // Answers are small: copied together they cost less than being gathered by the kernel.
             .writev(false)
-            .serve_connection(TokioIo::new(stream), service.clone());
+            .serve_connection(TokioIo::new(Box::pin(stream)), service.clone());
         let watched = graceful.watch(connection);
         let metrics = Arc::clone(&metrics);
         tokio::spawn(async move {
@@ -157,6 +167,7 @@ mod tests {
             connections_max: 10,
             workers: 2,
             header_timeout: Duration::from_secs(1),
+            write_timeout: Duration::from_secs(1),
             shutdown_timeout: Duration::from_secs(1),
         };
         let ((alive, mut dealt), (dead, gone)) = (mpsc::channel(10), mpsc::channel(10));

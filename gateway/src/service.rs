@@ -21,6 +21,7 @@ use tower::ServiceExt;
 use crate::clock;
 use crate::deliver::Sink;
 use crate::events;
+use crate::receive::unread::Unread;
 use crate::router::{Handlers, router};
 
 /// Nothing, mostly, which then costs nothing; or what the router answers.
@@ -34,12 +35,15 @@ pub fn service<S: Sink>(
 + Send
 + 'static {
     let (handlers, router) = (Arc::new(handlers.clone()), router(handlers));
-    service_fn(
-        move |request: Request<Incoming>| match table_of(request.method(), request.uri()) {
+    let body_bytes_max = handlers.path.limits.body_bytes_max;
+    service_fn(move |request: Request<Incoming>| {
+        // However it is refused, its client gets to see the answer.
+        let request = request.map(|body| Unread::new(body, body_bytes_max));
+        match table_of(request.method(), request.uri()) {
             Some(_) => Either::Left(store(Arc::clone(&handlers), request)),
             None => Either::Right(route(router.clone(), request)),
-        },
-    )
+        }
+    })
 }
 
 /// The table that a request with events names, if it does so plainly.
@@ -53,7 +57,10 @@ fn table_of<'a>(method: &Method, uri: &'a Uri) -> Option<&'a str> {
     is_plain.then_some(table)
 }
 
-async fn route(router: Router, request: Request<Incoming>) -> Result<Response<Answer>, Infallible> {
+async fn route(
+    router: Router,
+    request: Request<Unread<Incoming>>,
+) -> Result<Response<Answer>, Infallible> {
     let answer = router.oneshot(request.map(Body::new)).await?;
     Ok(answer.map(Answer::Right))
 }
@@ -61,7 +68,7 @@ async fn route(router: Router, request: Request<Incoming>) -> Result<Response<An
 /// As the router does it, with what it puts around its handlers.
 async fn store<S: Sink>(
     handlers: Arc<Handlers<S>>,
-    request: Request<Incoming>,
+    request: Request<Unread<Incoming>>,
 ) -> Result<Response<Answer>, Infallible> {
     let started = clock::now();
     let (head, body) = request.into_parts();

@@ -28,6 +28,8 @@ pub struct Shared {
     pub budget: Budget,
     /// Known series.
     pub cache: Arc<SeriesCache>,
+    /// Memory of what accumulators keep from batch to batch.
+    pub joiners: Budget,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// Readiness and rates.
@@ -44,6 +46,7 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         settings,
         budget,
         cache,
+        joiners,
         metrics,
         status,
         decoders,
@@ -53,12 +56,13 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         .map(|level| Arc::new(Sender::new(Arc::clone(&sink), level, Arc::clone(&metrics))));
     // Slots of samples and slots of tables, so that a table that is locked or slow never holds up samples.
     let accumulators_of = |limits: BatchLimits, leaves_room: bool| {
-        let senders = senders.clone();
+        let (senders, joiners) = (senders.clone(), joiners.clone());
         let slots = AckLevel::ALL.map(|_| Arc::new(Semaphore::new(limits.in_flight_max)));
         move |level: AckLevel| Accumulator {
             sender: Arc::clone(&senders[level.index()]),
             limits,
             leaves_room,
+            joiners: joiners.clone(),
             slots: Arc::clone(&slots[level.index()]),
         }
     };

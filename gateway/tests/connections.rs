@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use lanes_gateway::events::{ColumnKind, Table, TableColumn};
 use support::{Memory, simple, start_on};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
@@ -245,4 +245,75 @@ async fn shutdown_answers_what_is_on_its_way() {
         TcpStream::connect(server.address).await.is_err(),
         "the listener is closed"
     );
+}
+
+/// Pipelines requests with long answers and reads none of them, until nothing more can be sent.
+async fn fill(address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let requests = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
+    let second = Duration::from_secs(1);
+    while tokio::time::timeout(second, stream.write_all(&requests))
+        .await
+        .is_ok_and(|written| written.is_ok())
+    {}
+    stream
+}
+
+#[tokio::test]
+async fn a_client_that_reads_no_answers_loses_its_connection() {
+    let flags = &[
+        "--listen-connections-max",
+        "1",
+        "--listen-write-timeout",
+        "1s",
+    ];
+    let server = serve(flags).await;
+    let deaf = fill(server.address).await;
+    let mut other = TcpStream::connect(server.address).await.unwrap();
+    other.write_all(&request(&simple("up", 1.0))).await.unwrap();
+    let patience = Duration::from_secs(20);
+    let answer = tokio::time::timeout(patience, read_all(&mut other)).await;
+    assert!(answer.expect("its turn").starts_with("HTTP/1.1 204"));
+    drop(deaf);
+}
+
+/// What a client that sends all of its body before it reads gets to see.
+#[tokio::test]
+async fn a_body_that_is_refused_unread_does_not_cost_its_answer() {
+    let server = serve(&["--receive-body-bytes-max", "4MiB"]).await;
+    let body = vec![7; 5 << 20];
+    for (headers, path, length, status) in [
+        ("content-encoding: gzip\r\n", "/api/v1/write", 4 << 20, 415),
+        ("x-lanes-ack: never\r\n", "/api/v1/write", 4 << 20, 400),
+        ("", "/api/v1/write", 5 << 20, 400),
+        ("", "/api/v1/nothing", 4 << 20, 404),
+        ("", "/api/v1/events/t", 4 << 20, 415),
+    ] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        // The next request finds the connection as it should be, unless more was sent than is read.
+        for _ in 0..2 {
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nhost: x\r\n{headers}content-length: {length}\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            // Slowly, so that the answer is there long before the end.
+            for part in body[..length].chunks(1 << 20) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                let _ = stream.write_all(part).await;
+            }
+            let mut start = [0; 12];
+            stream.read_exact(&mut start).await.unwrap();
+            assert_eq!(start, *format!("HTTP/1.1 {status}").as_bytes());
+            if length > 4 << 20 {
+                break;
+            }
+            // The rest of this answer.
+            while !matches!(
+                tokio::time::timeout(Duration::from_millis(50), stream.read(&mut [0; 4096])).await,
+                Err(_) | Ok(Ok(0) | Err(_))
+            ) {}
+        }
+    }
 }

@@ -38,6 +38,8 @@ pub struct Tally {
     pub checksum: u64,
     /// Answers that came within the window.
     pub completed: u64,
+    /// Those of them that were 2xx.
+    pub acknowledged_in_window: u64,
     /// Latencies of the requests that were meant for the window.
     pub latencies: Latencies,
     /// How long after its time each of them was sent.
@@ -82,6 +84,7 @@ impl Tally {
         }
         self.checksum = self.checksum.wrapping_add(other.checksum);
         self.completed += other.completed;
+        self.acknowledged_in_window += other.acknowledged_in_window;
         self.latencies.add_all(&other.latencies);
         self.lateness.add_all(&other.lateness);
         self.retries += other.retries;
@@ -178,6 +181,11 @@ impl Outcome {
     /// Answers a second within the window, whatever their status.
     pub fn rate(&self) -> f64 {
         self.tally.completed as f64 / self.seconds
+    }
+
+    /// Answers 2xx a second within the window: what came in the drain was asked for in the window and is no part of it.
+    pub fn goodput(&self) -> f64 {
+        self.tally.acknowledged_in_window as f64 / self.seconds
     }
 
     /// Requests answered 2xx in the whole run, warm-up and drain included.
@@ -309,6 +317,22 @@ mod tests {
             &plan(Pace::Open(completed as f64)),
             Vec::new(),
         )
+    }
+
+    #[test]
+    fn goodput_is_what_was_acknowledged_in_the_window() {
+        let mut tally = Tally {
+            completed: 30,
+            acknowledged_in_window: 10,
+            ..Tally::default()
+        };
+        (0..25).for_each(|_| tally.answer(204, 1));
+        (0..20).for_each(|_| tally.answer(503, 1));
+        let window = (2.0, Instant::now());
+        let two = [tally.clone(), tally];
+        let outcome = Outcome::new(&two, window, &plan(Pace::Open(100.0)), Vec::new());
+        assert_eq!(outcome.goodput(), 10.0);
+        assert_eq!((outcome.rate(), outcome.acknowledged()), (30.0, 50));
     }
 
     #[test]

@@ -404,6 +404,7 @@ impl<'a> Worker<'a> {
         }
         if self.window.has(now) {
             self.tally.completed += 1;
+            self.tally.acknowledged_in_window += u64::from((200..300).contains(&answer.status));
         }
         if self.window.has(request.intended) {
             self.tally.latencies.add(now - request.intended);

@@ -19,6 +19,7 @@
 //! - A request that was acknowledged is stored, wholly and once. One that was not is stored wholly and once, or not at all: a refusal that
 //!   came because an answer was late does not say which.
 //! - A request is acknowledged, or refused with 503 or 429 and a `Retry-After`; nothing else.
+//! - What is acknowledged while the load lasts is most of the sustainable rate.
 //! - The gateway's memory stays within its budgets and a stated base.
 //! - Within a second after the load a small request takes no longer than before it.
 

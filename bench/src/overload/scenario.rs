@@ -42,9 +42,8 @@ struct Definition {
     pending_mib: u64,
     /// The gateway's budget for known series, in MiB; as much again may go into the index of all series.
     series_cache_mib: u64,
-    /// What each of the client's connections may hold in the gateway, in KiB.
-    connection_kib: u64,
-    /// What the gateway may hold beside all these, in MiB: its program and threads, and batches on their way.
+    /// What the gateway may hold beside these, in MiB: its program and threads, connections, batches on their way and what is kept of
+    /// them.
     base_mib: u64,
     loads: Vec<LoadDefinition>,
     fleet: Fleet,
@@ -58,6 +57,8 @@ struct Definition {
 #[serde(deny_unknown_fields)]
 struct Bars {
     recovery_seconds: f64,
+    /// Of the sustainable rate, what is acknowledged in the load's own time.
+    goodput_share: f64,
 }
 
 /// One load.
@@ -188,9 +189,16 @@ fn measure(
     system.tree()?;
     let numbers = requests.numbers();
     let verdict = Verdict::of(&numbers, &feed.stored(&system)?);
-    add(
-        findings, definition, name, &plan, &outcome, &verdict, peak, recovery, usual,
-    );
+    let overload = Overload {
+        sustainable,
+        plan,
+        outcome,
+        verdict,
+        peak,
+        recovery,
+        usual,
+    };
+    overload.add(findings, definition, name);
     Ok(())
 }
 
@@ -280,119 +288,137 @@ impl Verdict {
     }
 }
 
-#[allow(clippy::too_many_arguments)]
-fn add(
-    findings: &mut Findings,
-    definition: &Definition,
-    name: &str,
-    plan: &Plan,
-    outcome: &Outcome,
-    verdict: &Verdict,
+/// What came of an overload.
+struct Overload {
+    /// Requests a second.
+    sustainable: f64,
+    plan: Plan,
+    outcome: Outcome,
+    verdict: Verdict,
+    /// The most memory that the gateway had, in bytes.
     peak: u64,
+    /// How long after the load all was as usual, if it was.
     recovery: Option<Duration>,
     usual: Usual,
-) {
-    let none = Some(Bar::Most(0.0));
-    let mut row = |what: &str, value: f64, unit: &str, bar: Option<Bar>, notes: Vec<String>| {
-        let record = Record::new(format!("{name}: {what}"), NAME, value, unit);
-        findings.add(record.bar(bar).notes(notes));
-    };
-    let acknowledged = outcome.acknowledged();
-    let (refused, unsent) = (outcome.refused(), outcome.tally.unsent);
-    let lost = outcome.failed() - refused - unsent;
-    row(
-        "offered",
-        outcome.offered.unwrap_or_default(),
-        "requests/s",
-        None,
-        vec![format!(
-            "{:.0} s over {} connections; {unsent} requests found none free and were not sent",
-            outcome.seconds, plan.connections
-        )],
-    );
-    let mut notes = vec![format!(
-        "p50 {:.0} ms, p99 {:.0} ms from the time a request was meant to be sent",
-        outcome.latency.p50, outcome.latency.p99
-    )];
-    if outcome.is_client_bound() {
-        notes.push("client-bound".to_owned());
+}
+
+impl Overload {
+    fn add(&self, findings: &mut Findings, definition: &Definition, name: &str) {
+        let (outcome, verdict) = (&self.outcome, &self.verdict);
+        let none = Some(Bar::Most(0.0));
+        let mut row = |what: &str, value: f64, unit: &str, bar: Option<Bar>, notes: Vec<String>| {
+            let record = Record::new(format!("{name}: {what}"), NAME, value, unit);
+            findings.add(record.bar(bar).notes(notes));
+        };
+        let acknowledged = outcome.acknowledged();
+        let (refused, unsent) = (outcome.refused(), outcome.tally.unsent);
+        let lost = outcome.failed() - refused - unsent;
+        row(
+            "offered",
+            outcome.offered.unwrap_or_default(),
+            "requests/s",
+            None,
+            vec![format!(
+                "{:.0} s over {} connections; {unsent} requests found none free and were not sent",
+                outcome.seconds, self.plan.connections
+            )],
+        );
+        let mut notes = vec![
+            format!(
+                "p50 {:.0} ms, p99 {:.0} ms from the time a request was meant to be sent",
+                outcome.latency.p50, outcome.latency.p99
+            ),
+            format!(
+                "{} more were acknowledged after the load's end",
+                acknowledged - outcome.tally.acknowledged_in_window
+            ),
+        ];
+        if outcome.is_client_bound() {
+            notes.push("client-bound".to_owned());
+        }
+        row("goodput", outcome.goodput(), "requests/s", None, notes);
+        row(
+            "goodput, of the sustainable rate",
+            outcome.goodput() / self.sustainable.max(f64::MIN_POSITIVE),
+            "ratio",
+            Some(Bar::Least(definition.bars.goodput_share)),
+            Vec::new(),
+        );
+        row(
+            "acknowledged and not stored",
+            verdict.lost as f64,
+            "requests",
+            none,
+            vec![format!("of {acknowledged}")],
+        );
+        row(
+            "stored in part or twice",
+            verdict.torn as f64,
+            "requests",
+            none,
+            vec![format!(
+                "{} were stored and not acknowledged in time",
+                verdict.late
+            )],
+        );
+        row(
+            "refused with 503 or 429",
+            refused as f64,
+            "requests",
+            None,
+            Vec::new(),
+        );
+        row(
+            "refused without Retry-After",
+            outcome.tally.refused_for_good as f64,
+            "requests",
+            none,
+            Vec::new(),
+        );
+        let notes = match lost {
+            0 => Vec::new(),
+            _ => outcome.labels(),
+        };
+        row(
+            "neither acknowledged nor refused",
+            lost as f64,
+            "requests",
+            none,
+            notes,
+        );
+        let (pending, series, base) = (
+            definition.pending_mib,
+            definition.series_cache_mib,
+            definition.base_mib,
+        );
+        row(
+            "the gateway's memory, peak",
+            self.peak as f64 / MIB as f64,
+            "MiB",
+            Some(Bar::Most((pending + 2 * series + base) as f64)),
+            vec![format!(
+                "{pending} for requests, twice {series} for series, {base} for all else"
+            )],
+        );
+        self.add_recovery(findings, definition, name);
     }
-    row(
-        "acknowledged",
-        acknowledged as f64 / outcome.seconds,
-        "requests/s",
-        None,
-        notes,
-    );
-    row(
-        "acknowledged and not stored",
-        verdict.lost as f64,
-        "requests",
-        none,
-        vec![format!("of {acknowledged}")],
-    );
-    row(
-        "stored in part or twice",
-        verdict.torn as f64,
-        "requests",
-        none,
-        vec![format!(
-            "{} were stored and not acknowledged in time",
-            verdict.late
-        )],
-    );
-    row(
-        "refused with 503 or 429",
-        refused as f64,
-        "requests",
-        None,
-        Vec::new(),
-    );
-    row(
-        "refused without Retry-After",
-        outcome.tally.refused_for_good as f64,
-        "requests",
-        none,
-        Vec::new(),
-    );
-    row(
-        "neither acknowledged nor refused",
-        lost as f64,
-        "requests",
-        none,
-        if lost > 0 {
-            outcome.labels()
-        } else {
-            Vec::new()
-        },
-    );
-    let mebibytes = |bytes: u64| bytes as f64 / MIB as f64;
-    let of_connections = (definition.connection_kib * plan.connections as u64).div_ceil(1024);
-    let bound = definition.pending_mib
-        + 2 * definition.series_cache_mib
-        + of_connections
-        + definition.base_mib;
-    row(
-        "the gateway's memory, peak",
-        mebibytes(peak),
-        "MiB",
-        Some(Bar::Most(bound as f64)),
-        vec![format!(
-            "{} for requests, twice {} for series, {of_connections} for connections, {} for all else",
-            definition.pending_mib, definition.series_cache_mib, definition.base_mib
-        )],
-    );
-    let probe = format!(
-        "a lone request: {:.2} ms, the slowest {:.2} ms",
-        usual.median.as_secs_f64() * 1e3,
-        usual.slowest.as_secs_f64() * 1e3
-    );
-    let what = "as before, after the load's end";
-    let bar = Some(Bar::Most(definition.bars.recovery_seconds));
-    match recovery {
-        Some(recovery) => row(what, recovery.as_secs_f64(), "s", bar, vec![probe]),
-        None => findings
-            .add(Record::failed(format!("{name}: {what}"), NAME, "s", "it was not").bar(bar)),
+
+    fn add_recovery(&self, findings: &mut Findings, definition: &Definition, name: &str) {
+        let row = format!("{name}: as before, after the load's end");
+        let bar = Some(Bar::Most(definition.bars.recovery_seconds));
+        findings.add(match self.recovery {
+            Some(recovery) => {
+                let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+                let probe = format!(
+                    "a lone request: {:.2} ms, the slowest {:.2} ms",
+                    milliseconds(self.usual.median),
+                    milliseconds(self.usual.slowest)
+                );
+                let seconds = recovery.as_secs_f64();
+                Record::new(row, NAME, seconds, "s").bar(bar).notes([probe])
+            }
+            None => Record::failed(row, NAME, "s", "it was not").bar(bar),
+        });
     }
 }
 

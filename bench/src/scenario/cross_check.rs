@@ -29,6 +29,8 @@ pub struct CrossCheck {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Told {
     requests: f64,
+    /// Of these, and of those that got no answer, what was not answered 2xx or 3xx.
+    failed: f64,
     rate: f64,
     p50: f64,
     p99: f64,
@@ -57,6 +59,14 @@ pub fn measure(
     ];
     for (name, generate) in generators {
         match watched(generate, plan, system) {
+            Ok((told, notes)) if told.failed > 0.0 => {
+                let reason = format!(
+                    "{} requests failed beside {}",
+                    figure(told.failed),
+                    figure(told.requests)
+                );
+                findings.add(Record::failed(ROW, name, "requests/s", reason).notes(notes));
+            }
             Ok((told, notes)) => {
                 let row = format!("{ROW}, {} connections", check.connections);
                 findings.add(Record::new(&row, name, told.rate, "requests/s").notes(notes));
@@ -122,6 +132,7 @@ fn ours(check: CrossCheck, plan: &Plan) -> Result<Told> {
     })?;
     Ok(Told {
         requests: outcome.tally.statuses.values().sum::<u64>() as f64,
+        failed: outcome.failed() as f64,
         rate: outcome.rate(),
         p50: outcome.latency.p50,
         p99: outcome.latency.p99,
@@ -160,8 +171,19 @@ fn wrk_told(text: &str) -> Option<Told> {
         .lines()
         .find_map(|line| line.trim().split_once(" requests in "))?
         .0;
+    // Lines that wrk prints only where there are any.
+    let refused = after("Non-2xx or 3xx responses:").map_or(Some(0.0), |count| count.parse().ok());
+    let errors = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Socket errors:"))
+        .unwrap_or_default();
+    let broken = errors
+        .split(',')
+        .filter_map(|part| part.split_whitespace().last());
+    let broken: Option<f64> = broken.map(|count| count.parse::<f64>().ok()).sum();
     Some(Told {
         requests: requests.parse().ok()?,
+        failed: refused? + broken?,
         rate: after("Requests/sec:")?.parse().ok()?,
         p50: milliseconds("50%")?,
         p99: milliseconds("99%")?,
@@ -195,8 +217,10 @@ fn k6_told(text: &str) -> Option<Told> {
     let summary: Value = serde_json::from_str(text).ok()?;
     let metrics = &summary["metrics"];
     let duration = &metrics["http_req_duration"];
+    let requests = metrics["http_reqs"]["count"].as_f64()?;
     Some(Told {
-        requests: metrics["http_reqs"]["count"].as_f64()?,
+        requests,
+        failed: (requests * metrics["http_req_failed"]["value"].as_f64()?).round(),
         rate: metrics["http_reqs"]["rate"].as_f64()?,
         p50: duration["med"].as_f64()?,
         p99: duration["p(99)"].as_f64()?,
@@ -213,15 +237,30 @@ mod tests {
                     75%    1.10ms\n     90%    1.60ms\n     99%    2.50ms\n  150000 requests in 2.01s, 20.00MB read\nRequests/sec:  74626.87\n";
         let told = Told {
             requests: 150_000.0,
+            failed: 0.0,
             rate: 74_626.87,
             p50: 0.5,
             p99: 2.5,
         };
         assert_eq!(wrk_told(text), Some(told));
+        let failures = "  Socket errors: connect 1, read 20, write 0, timeout 3\n  Non-2xx or 3xx responses: 1000\nRequests/sec:";
+        let failed = wrk_told(&text.replace("Requests/sec:", failures)).unwrap();
+        assert_eq!(
+            failed,
+            Told {
+                failed: 1024.0,
+                ..told
+            }
+        );
+        assert_eq!(
+            wrk_told(&text.replace("Requests/sec:", "Socket errors: many\nRequests/sec:")),
+            None
+        );
         assert_eq!(wrk_told("unable to connect"), None);
-        let text = r#"{"metrics": {"http_reqs": {"count": 7, "rate": 3.5}, "http_req_duration": {"med": 1.5, "p(99)": 4}}}"#;
+        let text = r#"{"metrics": {"http_reqs": {"count": 8, "rate": 3.5}, "http_req_failed": {"value": 0.25}, "http_req_duration": {"med": 1.5, "p(99)": 4}}}"#;
         let told = Told {
-            requests: 7.0,
+            requests: 8.0,
+            failed: 2.0,
             rate: 3.5,
             p50: 1.5,
             p99: 4.0,

@@ -1,34 +1,19 @@
 //! `cargo bench -p lanes-columnar --bench encoding [-- <file>]`: what a sample of node_exporter costs when it is sealed, by lane:
 //! bytes, and nanoseconds of the processor a row to encode, to open, and to decode beside copying the plain lane in the same run.
 //!
-//! The samples are those of a few machines' pages (`node_exporter.txt`: a captured page, a line a series: value, decimals or `-`,
+//! The samples are those of a few machines' pages (`node_exporter/page.txt`: a captured page, a line a series: value, decimals or `-`,
 //! and how it moves), for some time at a scrape every ten seconds, sorted by series and time and cut into full segments. Values
 //! move as the page did: counters grow at about their rate, gauges walk around their value, the rest stands still. A file
 //! has rows of one's own instead: series and time as integers, value as a float, 8 bytes each, little-endian, sorted.
+
+mod node_exporter;
 
 use lanes_columnar::encoding::{DecodedVector, EncodedLane, encode_lane, key_starts};
 use lanes_columnar::kind::{LaneKind, Number};
 use lanes_columnar::limits::{SEGMENT_ROWS, VECTOR_ROWS};
 use lanes_columnar::{Column, LaneData};
+use node_exporter::{DOUBLE, LONG, Random, Row, column, median, samples};
 use std::hint::black_box;
-use std::time::{Duration, Instant};
-
-const PAGE: &str = include_str!("node_exporter.txt");
-const SCRAPE_MICROSECONDS: i64 = 10_000_000;
-
-const LONG: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Signed,
-};
-const DOUBLE: LaneKind = LaneKind::Fixed {
-    width: 8,
-    stride: 8,
-    number: Number::Float,
-};
-
-/// Series, time, bits of the value.
-type Row = [u64; 3];
 
 fn main() {
     let file = std::env::args()
@@ -63,89 +48,6 @@ fn main() {
     report_others();
 }
 
-/// So many scrapes of as many machines with the page's series, sorted; scrapes are late by up to so many milliseconds.
-fn samples(targets: usize, scrapes: usize, late_ms: u64) -> Vec<Row> {
-    let mut random = Random(7);
-    let mut rows = Vec::new();
-    let mut series = 1_000;
-    for _ in 0..targets {
-        let speed = 0.25 + 1.5 * random.unit();
-        let begin = 1_763_700_000_000_000 + random.below(10_000) as i64 * 1_000;
-        let times: Vec<i64> = (0..scrapes as i64)
-            .map(|scrape| {
-                begin + scrape * SCRAPE_MICROSECONDS + random.below(late_ms + 1) as i64 * 1_000
-            })
-            .collect();
-        for line in PAGE.lines() {
-            let values = values(line, scrapes, speed, &mut random);
-            rows.extend(
-                times
-                    .iter()
-                    .zip(values)
-                    .map(|(&time, value)| [series, time as u64, value.to_bits()]),
-            );
-            series += 1;
-        }
-    }
-    rows
-}
-
-/// The values of one series.
-fn values(line: &str, scrapes: usize, speed: f64, random: &mut Random) -> Vec<f64> {
-    let mut words = line.split(' ');
-    let mut next = || words.next().unwrap_or_default();
-    let (captured, decimals, movement, step) = (next(), next(), next(), next());
-    let captured: f64 = captured.parse().unwrap_or_default();
-    let step: f64 = step.parse().unwrap_or_default();
-    let scale = decimals.parse().ok().map(|decimals| 10_f64.powi(decimals));
-    let rounded = |value: f64| scale.map_or(value, |scale| (value * scale).round() / scale);
-    let home = captured * speed;
-    let mut value = if movement == "still" {
-        captured
-    } else {
-        rounded(home)
-    };
-    let seconds = SCRAPE_MICROSECONDS as f64 / 1e6;
-    let mut values = Vec::with_capacity(scrapes);
-    for _ in 0..scrapes {
-        values.push(value);
-        value = match movement {
-            "grows" => rounded(value + rounded(step * speed * seconds * 2.0 * random.unit())),
-            "walks" => {
-                let moved = value + step * (2.0 * random.unit() - 1.0) - (value - home) * 0.05;
-                rounded(if captured >= 0.0 {
-                    moved.max(0.0)
-                } else {
-                    moved
-                })
-            }
-            _ => value,
-        };
-    }
-    values
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
 /// Prints what these samples cost, by lane and in all.
 fn report(name: &str, rows: &[Row]) {
     let mut total = 0.0;
@@ -165,16 +67,6 @@ fn report(name: &str, rows: &[Row]) {
         total += report_lane(name, lane_name, kind, &columns);
     }
     println!("{name:<24}{:<8}{total:>9.3}", "all");
-}
-
-fn column(rows: &[Row], lane: usize, kind: LaneKind) -> Column {
-    let mut column = Column::new(kind);
-    let bytes: Vec<u8> = rows
-        .iter()
-        .flat_map(|row| row[lane].to_ne_bytes())
-        .collect();
-    column.extend_fixed(&bytes, None, rows.len());
-    column
 }
 
 /// Prints what lanes of other kinds cost, of events as they come.
@@ -298,28 +190,4 @@ fn report_lane(name: &str, lane: &str, kind: LaneKind, columns: &[(Column, Vec<u
             .join(", ")
     );
     per_sample
-}
-
-/// Nanoseconds of the processor, the median of the runs that fit into 300 ms.
-fn median(mut run: impl FnMut()) -> f64 {
-    run();
-    let mut times = Vec::new();
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_millis(300) || times.len() < 5 {
-        let start = processor_time();
-        run();
-        times.push(processor_time() - start);
-    }
-    times.sort_unstable();
-    times[times.len() / 2] as f64
-}
-
-/// What this thread has had of the processor, in nanoseconds: what others take does not count.
-fn processor_time() -> i64 {
-    // SAFETY: a structure of integers, for which zeros are good, is filled in.
-    unsafe {
-        let mut time: libc::timespec = std::mem::zeroed();
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
-        time.tv_sec * 1_000_000_000 + time.tv_nsec
-    }
 }

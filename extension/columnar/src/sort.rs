@@ -1,8 +1,10 @@
 //! The order in which sealed rows lie: by key columns, and among equal keys as they came.
 //!
-//! Each key column is turned into words whose unsigned order is the order wanted, one or more a row; then the rows are
-//! sorted stably by the last word first. Rows come nearly sorted by time, and times are the last key: a word that is in
-//! order already costs one look at each row. Others take a radix pass for each 11 bits in which the words differ.
+//! Each key column is turned into words whose unsigned order is the order wanted, one or more a row. The rows are sorted
+//! stably by the first word, and then those of each group that has it in common by the next. A group's rows come as they
+//! were written, nearly sorted by time, and times are the last key: a group that is in order already costs one look at
+//! each row. A large one that is not takes a counting pass for each 11 bits in which its words differ, or one pass in all if
+//! they are few; a small one, or one of runs that are sorted each, is merged by comparisons.
 //!
 //! | kind | words |
 //! |---|---|
@@ -24,28 +26,49 @@ const DIGIT_BITS: u32 = 11;
 const PASSES_MAX: u32 = 4;
 /// Fewer rows than this are not worth the counting.
 const RADIX_ROWS_MIN: usize = 4_096;
+/// Words of so few bits are counted in one pass: the counters stay in the processor's second cache.
+const ONE_PASS_BITS: u32 = 16;
 
 /// Sorts rows of some columns by `keys`, the first of which counts most, and keeps the order of those whose keys are
 /// equal.
 ///
 /// # Panics
 /// If a column does not have one of the rows.
-pub fn sort_rows(keys: &[&Column], rows: &mut Vec<u32>) {
-    for key in keys.iter().rev() {
-        for mut words in words_of(key).into_iter().rev() {
-            if key.null_count() > 0 {
+pub fn sort_rows(keys: &[&Column], rows: &mut [u32]) {
+    let mut levels = Vec::new();
+    for key in keys {
+        let mut words = words_of(key);
+        if key.null_count() > 0 {
+            levels.push(
+                (0..key.rows())
+                    .map(|row| u64::from(!key.is_valid(row)))
+                    .collect(),
+            );
+            for words in &mut words {
                 // What lies under a NULL is no key.
                 let places = words.iter_mut().enumerate();
                 places
                     .filter(|(row, _)| !key.is_valid(*row))
                     .for_each(|(_, word)| *word = 0);
             }
-            sort_by_words(&words, rows);
         }
-        if key.null_count() > 0 {
-            let nulls = (0..key.rows()).map(|row| u64::from(!key.is_valid(row)));
-            sort_by_words(&nulls.collect::<Vec<_>>(), rows);
-        }
+        levels.append(&mut words);
+    }
+    sort_by_levels(&levels, rows);
+}
+
+/// Sorts rows stably by the first list of words, and those that are equal by the next.
+fn sort_by_levels(levels: &[Vec<u64>], rows: &mut [u32]) {
+    let Some((words, rest)) = levels.split_first() else {
+        return;
+    };
+    sort_by_words(words, rows);
+    if rest.is_empty() {
+        return;
+    }
+    let same_word = |a: &u32, b: &u32| words[*a as usize] == words[*b as usize];
+    for group in rows.chunk_by_mut(same_word).filter(|group| group.len() > 1) {
+        sort_by_levels(rest, group);
     }
 }
 
@@ -166,24 +189,57 @@ fn ranks<'a>(items: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u64> {
 }
 
 /// Sorts rows stably by one word each.
-fn sort_by_words(words: &[u64], rows: &mut Vec<u32>) {
-    let (mut least, mut greatest, mut before) = (u64::MAX, 0, 0);
-    let mut is_sorted = true;
+fn sort_by_words(words: &[u64], rows: &mut [u32]) {
+    let (mut least, mut greatest, mut before, mut descents) = (u64::MAX, 0, 0, 0);
     for &row in rows.iter() {
         let word = words[row as usize];
         least = least.min(word);
         greatest = greatest.max(word);
-        is_sorted &= before <= word;
+        descents += usize::from(word < before);
         before = word;
     }
-    if is_sorted {
+    if descents == 0 {
         return;
     }
-    let passes = (64 - (greatest - least).leading_zeros()).div_ceil(DIGIT_BITS);
-    if rows.len() < RADIX_ROWS_MIN || passes > PASSES_MAX {
+    let bits = 64 - (greatest - least).leading_zeros();
+    // Merging sorted runs takes as many passes as their number has bits.
+    let merges = usize::BITS - descents.leading_zeros();
+    let passes = bits.div_ceil(DIGIT_BITS);
+    if rows.len() < RADIX_ROWS_MIN || passes > PASSES_MAX || merges < passes {
         rows.sort_by_key(|&row| words[row as usize]);
-        return;
+    } else if bits <= ONE_PASS_BITS && rows.len() >> bits > 0 {
+        count_once(words, least, bits, rows);
+    } else {
+        count_digits(words, least, passes, rows);
     }
+}
+
+/// Where each of some keys goes on, from how many rows have it.
+fn places_of(counts: &mut [u32]) {
+    let mut next = 0;
+    for count in counts {
+        next += std::mem::replace(count, next);
+    }
+}
+
+/// One counting pass over words of so many bits above the least.
+fn count_once(words: &[u64], least: u64, bits: u32, rows: &mut [u32]) {
+    let from = rows.to_vec();
+    let mut places = vec![0_u32; 1 << bits];
+    let key = |row: u32| (words[row as usize] - least) as usize;
+    for &row in &from {
+        places[key(row)] += 1;
+    }
+    places_of(&mut places);
+    for &row in &from {
+        let place = &mut places[key(row)];
+        rows[*place as usize] = row;
+        *place += 1;
+    }
+}
+
+/// A counting pass for each digit, the last one first.
+fn count_digits(words: &[u64], least: u64, passes: u32, rows: &mut [u32]) {
     let mut from = rows
         .iter()
         .map(|&row| (words[row as usize] - least, row))
@@ -195,10 +251,7 @@ fn sort_by_words(words: &[u64], rows: &mut Vec<u32>) {
         for &(word, _) in &from {
             places[digit(word)] += 1;
         }
-        let mut next = 0;
-        for place in &mut places {
-            next += std::mem::replace(place, next);
-        }
+        places_of(&mut places);
         for &entry in &from {
             let place = &mut places[digit(entry.0)];
             to[*place as usize] = entry;
@@ -206,8 +259,9 @@ fn sort_by_words(words: &[u64], rows: &mut Vec<u32>) {
         }
         std::mem::swap(&mut from, &mut to);
     }
-    rows.clear();
-    rows.extend(from.iter().map(|&(_, row)| row));
+    for (row, (_, sorted)) in rows.iter_mut().zip(from) {
+        *row = sorted;
+    }
 }
 
 #[cfg(test)]

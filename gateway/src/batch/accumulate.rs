@@ -15,7 +15,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::payload::Payload;
+use super::budget::{Budget, Reservation};
+use super::payload::{JOINER_BYTES_MAX, Payload};
 use super::pending::Pending;
 use super::target::Target;
 use crate::clock;
@@ -50,6 +51,8 @@ pub struct Accumulator<S> {
     /// take no more than half of what others have left. However many accumulators wait for a database that does not answer them, each next
     /// one finds a slot while there are as many as that.
     pub leaves_room: bool,
+    /// Memory of what is kept from batch to batch; shared by all accumulators of the gateway.
+    pub joiners: Budget,
     /// Batches on their way; shared by the accumulators of a level, those of samples apart from those of tables.
     pub slots: Arc<Semaphore>,
 }
@@ -125,13 +128,14 @@ impl<S: Sink> Accumulator<S> {
             sender.note_wait(waited);
             let left_at = clock::now();
             rest_from = (batch.requests.len() >= BUSY_REQUESTS).then_some(left_at);
-            let mut joiner = kept.take().unwrap_or_default();
+            let mut joiner: Kept<P::Joiner> = kept.take().unwrap_or_default();
+            let joiners = self.joiners.clone();
             on_their_way.spawn(async move {
-                sender.send(batch.requests, &mut joiner).await;
+                sender.send(batch.requests, &mut joiner.joiner).await;
                 drop(slot);
                 let took = clock::now() - left_at;
-                P::trim(&mut joiner);
-                (took, joiner)
+                let bytes = P::joiner_bytes(&joiner.joiner);
+                (took, joiner.if_it_may_be(bytes, &joiners))
             });
         }
         // Whoever still waits for an answer is served before this ends.
@@ -148,10 +152,32 @@ impl<S: Sink> Accumulator<S> {
     }
 }
 
+/// What brings the next batch together, and the memory that it is counted with.
+#[derive(Default)]
+struct Kept<J> {
+    joiner: J,
+    reservation: Reservation,
+}
+
+impl<J> Kept<J> {
+    /// Kept, with what it has come to hold, unless that is much or there is no room for it.
+    fn if_it_may_be(mut self, bytes: usize, joiners: &Budget) -> Option<Self> {
+        let has_room = bytes <= JOINER_BYTES_MAX && self.reservation.resize(joiners, bytes).is_ok();
+        has_room.then_some(self)
+    }
+}
+
 /// Takes note of a batch that is back: how long it took, and what it leaves to the next one. Of one whose task failed, nothing is known.
-fn note<J>(sent: Result<(Duration, J), JoinError>, took: &mut Duration, kept: &mut Option<J>) {
+fn note<J>(
+    sent: Result<(Duration, Option<Kept<J>>), JoinError>,
+    took: &mut Duration,
+    kept: &mut Option<Kept<J>>,
+) {
     match sent {
-        Ok((duration, joiner)) => (*took, *kept) = (duration, Some(joiner)),
+        Ok((duration, joiner)) => {
+            *took = duration;
+            *kept = joiner.or(kept.take());
+        }
         Err(_) => *took = Duration::ZERO,
     }
 }

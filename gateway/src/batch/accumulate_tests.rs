@@ -96,6 +96,7 @@ fn start_on(
         sender: Arc::new(sender),
         limits,
         leaves_room,
+        joiners: Budget::new(1 << 20, Duration::ZERO),
         slots,
     };
     tokio::spawn(accumulator.run(received, None));
@@ -291,6 +292,7 @@ async fn an_idle_accumulator_ends_and_loses_nothing() {
         sender: Arc::new(sender),
         limits,
         leaves_room: false,
+        joiners: Budget::new(1 << 20, Duration::ZERO),
         slots: Arc::new(Semaphore::new(1)),
     };
     let (requests, received) = mpsc::channel::<Pending<Rows>>(1);
@@ -299,4 +301,23 @@ async fn an_idle_accumulator_ends_and_loses_nothing() {
     assert!(!requests.is_closed());
     running.await.unwrap();
     assert!(requests.is_closed());
+}
+
+#[test]
+fn joiners_are_kept_while_there_is_room_for_all_of_them() {
+    let joiners = Budget::new(2 * JOINER_BYTES_MAX, Duration::ZERO);
+    let joiner = || Kept::<u8>::default();
+    let first = joiner().if_it_may_be(JOINER_BYTES_MAX, &joiners).unwrap();
+    assert!(
+        joiner()
+            .if_it_may_be(JOINER_BYTES_MAX + 1, &joiners)
+            .is_none()
+    );
+    let second = joiner().if_it_may_be(JOINER_BYTES_MAX / 2, &joiners);
+    assert!(joiner().if_it_may_be(JOINER_BYTES_MAX, &joiners).is_none());
+    // What has grown is counted anew, and what is dropped is counted no more.
+    let first = first.if_it_may_be(1024, &joiners).unwrap();
+    assert_eq!(joiners.pending_bytes(), 1024 + JOINER_BYTES_MAX / 2);
+    drop((first, second));
+    assert_eq!(joiners.pending_bytes(), 0);
 }

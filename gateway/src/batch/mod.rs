@@ -21,7 +21,7 @@ pub mod series_cache;
 pub mod series_index;
 pub mod target;
 
-pub use budget::{Budget, Overloaded, Reservation};
+pub use budget::{Budget, Overloaded, Reservation, Room};
 pub use payload::Payload;
 pub use pending::{Digest, Fault, Pending};
 pub use rows::Rows;

@@ -5,8 +5,10 @@ use prometheus::IntCounter;
 
 use crate::observe::Metrics;
 
-/// Bytes of a batch after which nothing is kept for the next one. A joiner holds about four times as much.
-pub const JOINED_BYTES_KEPT: usize = 512 << 10;
+/// A joiner that has come to hold more than this is not kept for the next batch.
+pub const JOINER_BYTES_MAX: usize = 2 << 20;
+/// All joiners that are kept, of all accumulators together; one for which there is no room is not kept.
+pub const JOINERS_BYTES_MAX: usize = 32 << 20;
 
 /// Rows of one request, on their way into a batch of many.
 pub trait Payload: Send + Sync + 'static {
@@ -27,8 +29,8 @@ pub trait Payload: Send + Sync + 'static {
     where
         Self: Sized;
 
-    /// Readies a joiner to be kept: one that has grown past [`JOINED_BYTES_KEPT`] gives its memory back.
-    fn trim(joiner: &mut Self::Joiner);
+    /// Bytes that a joiner holds.
+    fn joiner_bytes(joiner: &Self::Joiner) -> usize;
 
     /// The counter of rows committed.
     fn stored(metrics: &Metrics) -> &IntCounter;

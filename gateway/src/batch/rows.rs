@@ -3,7 +3,7 @@
 use lanes_wire::{BuildError, ColumnSource, ValuesSource};
 use prometheus::IntCounter;
 
-use super::payload::{JOINED_BYTES_KEPT, Payload};
+use super::payload::Payload;
 use super::series_cache::SeriesId;
 use crate::observe::Metrics;
 
@@ -90,10 +90,8 @@ impl Payload for Rows {
         Ok(batch)
     }
 
-    fn trim(joiner: &mut RowsJoiner) {
-        if joiner.batch.capacity() > JOINED_BYTES_KEPT {
-            *joiner = RowsJoiner::default();
-        }
+    fn joiner_bytes(joiner: &RowsJoiner) -> usize {
+        joiner.rows.heap_bytes() + joiner.batch.capacity()
     }
 
     fn stored(metrics: &Metrics) -> &IntCounter {

@@ -59,6 +59,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("listen", "workers", "COUNT", "0", "Threads that serve requests, each with sessions of its own; 0 for one a processor"),
     setting("listen", "header_timeout", "DURATION", "60s", "Time for the head of a request, and for idling between requests"),
     setting("listen", "body_timeout", "DURATION", "30s", "Time for the body of a request; then 503"),
+    setting("listen", "write_timeout", "DURATION", "30s", "Time for a client to read some of its answers; then its connection is closed"),
     setting("listen", "shutdown_timeout", "DURATION", "30s", "Time for requests on their way when the gateway is told to stop"),
 
     setting("receive", "body_bytes_max", "SIZE", "32MiB", "Bytes of a request as sent; more is 400"),
@@ -68,8 +69,8 @@ pub const SETTINGS: &[Setting] = &[
     setting("receive", "label_name_bytes_max", "SIZE", "1KiB", "Bytes of a label's name; more refuses the series"),
     setting("receive", "label_value_bytes_max", "SIZE", "8KiB", "Bytes of a label's value; more refuses the series. Metric names: 1 KiB at most"),
     setting("receive", "label_order", "refuse|sort", "refuse", "Labels not sorted by name: refuse the series, or sort them (vmagent without -sortLabels)"),
-    setting("receive", "pending_bytes_max", "SIZE", "256MiB", "Memory of all requests not answered yet; then back-pressure, then 503"),
-    setting("receive", "pending_wait", "DURATION", "2s", "How long a request waits for that memory before it is 503"),
+    setting("receive", "pending_bytes_max", "SIZE", "256MiB", "Memory of all requests not answered yet; who finds it used up waits, then 503"),
+    setting("receive", "pending_wait", "DURATION", "2s", "How long a request waits for that memory, before it is read; then 503"),
 
     setting("events", "schema", "NAME", "public", "Schema of tables that events name without one"),
     setting("events", "create_tables", "off|logged|unlogged", "off", "Whether the first request for a table that does not exist creates it, as a lanes table"),
@@ -117,9 +118,9 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), SETTINGS.len());
         }
-        assert_eq!(SETTINGS[6].flag(), "receive-body-bytes-max");
+        assert_eq!(SETTINGS[7].flag(), "receive-body-bytes-max");
         assert_eq!(
-            SETTINGS[6].variable(),
+            SETTINGS[7].variable(),
             "LANES_GATEWAY_RECEIVE_BODY_BYTES_MAX"
         );
     }

@@ -140,6 +140,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
             workers => workers,
         },
         header_timeout: reader.duration("listen.header_timeout", second)?,
+        write_timeout: reader.duration("listen.write_timeout", second)?,
         shutdown_timeout: reader.duration("listen.shutdown_timeout", Duration::ZERO)?,
     };
     let label = LabelLimits {

@@ -15,8 +15,9 @@ use lanes_wire::{BatchBuilder, BatchView};
 
 use super::format::Format;
 use super::table::{ColumnKind, Table};
-use super::write::{CreateTables, EventPath, EventRequest, QUICK_BODY_BYTES, Unfit, check_rows};
+use super::write::{CreateTables, EventPath, EventRequest, Unfit, check_rows};
 use super::{arrow, json};
+use crate::batch::Room;
 use crate::deliver::{Sink, SinkError};
 use crate::error::Refusal;
 
@@ -66,11 +67,8 @@ impl<S: Sink> EventPath<S> {
     async fn new_columns(&self, request: &mut EventRequest<'_>) -> Result<NewColumns, Unfit> {
         let (format, body) = (request.format, request.body.clone());
         let rows_max = self.settings.rows_max;
-        let read = move || columns(format, &body, rows_max);
-        if request.body.len() <= QUICK_BODY_BYTES {
-            return read();
-        }
-        self.decode_beside(&mut request.reservation, read).await
+        let read = move |_: &mut Room| columns(format, &body, rows_max);
+        self.decode_with(request, read).await
     }
 }
 

@@ -6,7 +6,6 @@ use prometheus::IntCounter;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::batch::Payload;
-use crate::batch::payload::JOINED_BYTES_KEPT;
 use crate::observe::Metrics;
 
 /// A batch of crate `lanes-wire` that has been verified.
@@ -49,6 +48,9 @@ fn shape(columns: &[ColumnView<'_>]) -> u64 {
     })
 }
 
+/// A joiner holds its batch, and columns that double while they are filled.
+const JOINER_TIMES_BATCH: usize = 4;
+
 /// Rows of many requests for one table, and the batch that they become. It keeps the columns of the first batch.
 #[derive(Debug, Default)]
 pub struct EventJoiner {
@@ -87,10 +89,8 @@ impl Payload for EventBatch {
         Ok(&joiner.batch)
     }
 
-    fn trim(joiner: &mut EventJoiner) {
-        if joiner.batch.capacity() > JOINED_BYTES_KEPT {
-            *joiner = EventJoiner::default();
-        }
+    fn joiner_bytes(joiner: &EventJoiner) -> usize {
+        JOINER_TIMES_BATCH * joiner.batch.capacity()
     }
 
     fn stored(metrics: &Metrics) -> &IntCounter {

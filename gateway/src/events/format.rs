@@ -17,6 +17,15 @@ pub enum Format {
 const SUPPORTED: &str = "use application/x-flatbuffers, application/json, application/x-ndjson or application/vnd.apache.arrow.stream";
 
 impl Format {
+    /// What a request is expected to hold until it is answered, in lengths of its body: the body, and if it is no batch by itself the one
+    /// that is made of it.
+    pub fn times_body(self) -> usize {
+        match self {
+            Self::FlatBuffers => 1,
+            Self::Json | Self::Arrow => 2,
+        }
+    }
+
     /// The format that the headers name.
     ///
     /// # Errors

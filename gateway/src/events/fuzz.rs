@@ -4,6 +4,7 @@
 use lanes_wire::BatchView;
 
 use super::{ColumnKind, Malformed, Table, TableColumn, arrow, json};
+use crate::batch::Room;
 
 const ROWS_MAX: usize = 1_000;
 const BYTES_MAX: usize = 1 << 20;
@@ -44,9 +45,9 @@ fn table() -> Table {
 
 /// Takes `data` as JSON. Panics only if a promise is broken.
 pub fn exercise_json(data: &[u8]) {
-    let mut out = Vec::new();
+    let (mut out, room) = (Vec::new(), &mut Room::boundless());
     check(
-        json::decode(data, &table(), ROWS_MAX, BYTES_MAX, &mut out),
+        json::decode(data, &table(), ROWS_MAX, BYTES_MAX, room, &mut out),
         &out,
     );
     check_columns(json::columns(data, ROWS_MAX));
@@ -54,9 +55,9 @@ pub fn exercise_json(data: &[u8]) {
 
 /// Takes `data` as an Arrow stream. Panics only if a promise is broken.
 pub fn exercise_arrow(data: &[u8]) {
-    let mut out = Vec::new();
+    let (mut out, room) = (Vec::new(), &mut Room::boundless());
     check(
-        arrow::decode(data, &table(), ROWS_MAX, BYTES_MAX, &mut out),
+        arrow::decode(data, &table(), ROWS_MAX, BYTES_MAX, room, &mut out),
         &out,
     );
     check_columns(arrow::columns(data, ROWS_MAX));

@@ -2,11 +2,16 @@
 
 use lanes_wire::BuildError;
 
-/// Why a body cannot become a batch: the text of a 400. All are the sender's to mend; a retry gives the same answer.
+use crate::batch::Overloaded;
+
+/// Why a body cannot become a batch: the text of a 400. All but one are the sender's to mend; a retry gives the same answer.
 ///
 /// Rows and lines count from 1, and in an Arrow stream over all its record batches.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
+    /// It may be a batch, but there is no room to read it now: answered 503.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
     /// The body is not UTF-8.
     #[error("body is not UTF-8 at byte {byte}")]
     NotUtf8 {

@@ -13,10 +13,11 @@ use super::catalogue::{Catalogue, Found};
 use super::event_batch::EventBatch;
 use super::fit;
 use super::format::Format;
+use super::malformed::Malformed;
 use super::table::Table;
 use super::{arrow, json};
 use crate::batch::pending::Outcome;
-use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Target};
+use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Room, Target};
 use crate::clock::{self, Instant};
 use crate::deliver::{AckLevel, Sink};
 use crate::error::Refusal;
@@ -41,15 +42,7 @@ const DECODED_TIMES_BODY: usize = 8;
 /// ... or this many bytes, if that is more.
 const DECODED_BYTES_FLOOR: usize = 64 << 10;
 /// Longer bodies are decoded where they hold up no other request.
-pub(super) const QUICK_BODY_BYTES: usize = 256 << 10;
-
-/// Most bytes that decoding JSON or Arrow holds: the body, as much again twice for what points into it, and the columns beside the batch
-/// that is made of them.
-fn decoding_bytes_max(body_bytes: usize, bytes_max: usize) -> usize {
-    body_bytes
-        .saturating_mul(3)
-        .saturating_add(bytes_max.saturating_mul(2))
-}
+const QUICK_BODY_BYTES: usize = 256 << 10;
 
 /// What events need to know.
 #[derive(Debug, Clone)]
@@ -227,63 +220,64 @@ impl<S: Sink> EventPath<S> {
         let bytes_max = body_bytes
             .saturating_mul(DECODED_TIMES_BODY)
             .clamp(DECODED_BYTES_FLOOR, lanes_wire::limits::BATCH_BYTES_MAX);
-        let overloaded = |error: crate::batch::Overloaded| Unfit::busy(&error);
-        let is_batch = request.format == Format::FlatBuffers;
-        if is_batch {
-            // Held already, unless an earlier attempt has given it away.
-            let reserved = request.reservation.resize(&self.budget, body_bytes).await;
-            reserved.map_err(overloaded)?;
-        } else {
-            let decoding_bytes = decoding_bytes_max(body_bytes, bytes_max);
-            let reserved = request.reservation.exchange(&self.budget, decoding_bytes);
-            reserved.await.map_err(overloaded)?;
-        }
         let (format, body, table) = (request.format, request.body.clone(), Arc::clone(table));
-        let decode = move || {
+        let decode = move |room: &mut Room| {
             let mut batch = Vec::new();
             let decoded = match format {
                 Format::FlatBuffers => return fitting(body, &table, rows_max),
-                Format::Arrow => arrow::decode(&body, &table, rows_max, bytes_max, &mut batch),
-                _ => json::decode(&body, &table, rows_max, bytes_max, &mut batch),
+                Format::Arrow => {
+                    arrow::decode(&body, &table, rows_max, bytes_max, room, &mut batch)
+                }
+                _ => json::decode(&body, &table, rows_max, bytes_max, room, &mut batch),
             };
-            decoded.map_err(|error| Unfit {
-                is_of_table: error.is_of_table(),
-                ..Unfit::body(&error)
-            })?;
+            decoded?;
             // No larger than it is counted.
             fitting(batch.into_boxed_slice().into(), &table, rows_max)
         };
-        let batch = if body_bytes <= QUICK_BODY_BYTES {
-            decode()?
-        } else {
-            self.decode_beside(&mut request.reservation, decode).await?
+        let batch = self.decode_with(request, decode).await?;
+        let made_bytes = match format {
+            Format::FlatBuffers => 0,
+            _ => batch.bytes(),
         };
-        if !is_batch {
-            // Less than was taken for decoding, so nothing is waited for.
-            let held_bytes = body_bytes + batch.bytes();
-            let reserved = request.reservation.resize(&self.budget, held_bytes).await;
-            reserved.map_err(overloaded)?;
-        }
+        request
+            .reservation
+            .resize(&self.budget, body_bytes + made_bytes)
+            .map_err(|error| Unfit::busy(&error))?;
         Ok(batch)
     }
 
-    /// Decodes on a thread of its own. It goes on when nobody waits for it any more, so it keeps what it holds of the budget itself.
-    pub(super) async fn decode_beside<T: Send + 'static>(
+    /// Reads the body of a request, whose reservation grows with it; a long body on a thread of its own. That goes on when nobody waits for
+    /// it any more, so it keeps what it holds of the budget itself.
+    pub(super) async fn decode_with<T: Send + 'static>(
         &self,
-        reservation: &mut Reservation,
-        decode: impl FnOnce() -> Result<T, Unfit> + Send + 'static,
+        request: &mut EventRequest<'_>,
+        decode: impl FnOnce(&mut Room) -> Result<T, Unfit> + Send + 'static,
     ) -> Result<T, Unfit> {
-        // After the memory is taken: whoever has a turn waits for nothing.
-        let turn = Arc::clone(&self.decoders).acquire_owned().await;
-        let turn = turn.map_err(|error| Unfit::busy(&error))?;
-        let held = std::mem::take(reservation);
-        let decoding = tokio::task::spawn_blocking(move || {
-            let result = decode();
-            drop(turn);
-            (result, held)
-        });
-        let (result, held) = decoding.await.map_err(|error| Unfit::busy(&error))?;
-        *reservation = held;
+        let body_bytes = request.body.len();
+        // Before memory is taken: who waits for a turn holds the body alone.
+        let turn = match body_bytes <= QUICK_BODY_BYTES {
+            true => None,
+            false => {
+                let turn = Arc::clone(&self.decoders).acquire_owned().await;
+                Some(turn.map_err(|error| Unfit::busy(&error))?)
+            }
+        };
+        // All of it is held already, unless an earlier attempt has given it away.
+        let held = std::mem::take(&mut request.reservation);
+        let room = Room::new(held, &self.budget, body_bytes);
+        let mut room = room.map_err(|error| Unfit::busy(&error))?;
+        let (result, room) = match turn {
+            None => (decode(&mut room), room),
+            Some(turn) => {
+                let decoding = tokio::task::spawn_blocking(move || {
+                    let result = decode(&mut room);
+                    drop(turn);
+                    (result, room)
+                });
+                decoding.await.map_err(|error| Unfit::busy(&error))?
+            }
+        };
+        request.reservation = room.into_reservation();
         result
     }
 
@@ -350,6 +344,18 @@ pub(super) struct Unfit {
 impl From<BatchError> for Unfit {
     fn from(error: BatchError) -> Self {
         Self::body(&error)
+    }
+}
+
+impl From<Malformed> for Unfit {
+    fn from(error: Malformed) -> Self {
+        match error {
+            Malformed::Overloaded(overloaded) => Self::busy(&overloaded),
+            malformed => Self {
+                is_of_table: malformed.is_of_table(),
+                ..Self::body(&malformed)
+            },
+        }
     }
 }
 

@@ -127,7 +127,10 @@ mod tests {
             samples_max: 10_000,
             label,
         };
-        let resolved = resolve(&body, &limits, &SeriesCache::new(1 << 20, 0)).unwrap();
+        let resolved = {
+            let cache = SeriesCache::new(1 << 20, 0);
+            resolve(&body, &limits, &cache, &mut crate::batch::Room::boundless()).unwrap()
+        };
         assert!(resolved.refused.is_nothing(), "{:?}", resolved.refused);
         assert_eq!(
             resolved.unknown.len(),

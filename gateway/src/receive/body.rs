@@ -1,24 +1,37 @@
 //! A request's body, read with its length, its time and the memory budget watched.
+//!
+//! ```text
+//! short ─► read ─► admitted, or waits: what it is is part of what a connection may hold
+//! long ──► claims memory, or waits ─► read ─┬► all of it is here
+//!                                           ├► it is more than it claimed: grows, or 503 at once
+//!                                           └► it does not come: the claim lapses; if it comes later, it grows
+//! ```
+//!
+//! While a long body waits for memory it is not read: what has come of it stays in the connection's buffer and in the kernel's. A body that
+//! is let in is kept in memory of its own length: a slice of the connection's buffer would hold all of that.
 
 use std::fmt::Display;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::poll;
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use thiserror::Error;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
 use crate::batch::{Budget, Overloaded, Reservation};
+use crate::clock;
 
-/// The budget is asked for this much at once, not for every frame; for less while the body is shorter than this.
+/// A body up to this length is read before memory is taken for it: mostly it has come with its head, and where it has not, who sends it
+/// slowly holds up nobody.
+pub const SHORT_BYTES: usize = 16 << 10;
+/// A body without a length claims this much; one that outgrows its claim doubles, from this on.
 const STEP_BYTES: usize = 64 << 10;
-
-/// The least that is asked for: a body of which little comes holds little.
-const LEAST_BYTES: usize = 1 << 10;
+/// What has not come after this long is claimed no more.
+const CLAIM_TIME: Duration = Duration::from_secs(1);
 
 /// Why there is no body.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -40,217 +53,183 @@ pub enum BodyError {
     Overloaded(#[from] Overloaded),
 }
 
-/// Reads `body`; the reservation covers what is held.
+/// Bounds of a body.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyLimits {
+    /// Its bytes.
+    pub bytes_max: usize,
+    /// How long it may take to come, once there is memory for it.
+    pub time_max: Duration,
+    /// For each of its bytes so many are taken from the budget: what is made of it is expected to hold that.
+    pub times: usize,
+}
+
+/// Reads `body`; the reservation covers what is held, and what is expected to be made of it.
 ///
 /// # Errors
 /// [`BodyError`]; a declared length over the bound is refused without reading.
 pub async fn read<B>(
-    body: B,
-    bytes_max: usize,
-    time_max: Duration,
+    mut body: B,
+    limits: BodyLimits,
     budget: &Budget,
 ) -> Result<(Bytes, Reservation), BodyError>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
-    if body.size_hint().lower() > bytes_max as u64 {
+    let BodyLimits {
+        bytes_max, times, ..
+    } = limits;
+    let hint = body.size_hint();
+    if hint.lower() > bytes_max as u64 {
         return Err(BodyError::TooLong { bytes_max });
     }
-    let mut reading = pin!(read_frames(body, bytes_max, budget));
-    // A short body has come with its head.
-    if let Poll::Ready(result) = poll!(reading.as_mut()) {
-        return result;
+    let declared_bytes = hint.exact().map(|bytes| bytes as usize);
+    let short_bytes = match declared_bytes {
+        Some(bytes) if bytes <= SHORT_BYTES => bytes,
+        // Larger, and so it has a place of its own.
+        _ => return Box::pin(read_long(body, declared_bytes, limits, budget)).await,
+    };
+    let mut first = Bytes::new();
+    if let Poll::Ready(frame) = poll!(pin!(next(&mut body))) {
+        first = frame?.unwrap_or_default();
     }
-    match timeout(time_max, reading).await {
-        Ok(result) => result,
-        Err(_) => Err(BodyError::TooSlow(time_max)),
+    if first.len() < short_bytes {
+        first = Box::pin(read_short(body, first, short_bytes, limits.time_max)).await?;
     }
+    let reservation = budget.admit(first.len().saturating_mul(times)).await?;
+    Ok((Bytes::copy_from_slice(&first), reservation))
 }
 
-async fn read_frames<B>(
-    mut body: B,
-    bytes_max: usize,
-    budget: &Budget,
-) -> Result<(Bytes, Reservation), BodyError>
+/// The next data; `None` at the end.
+async fn next<B>(body: &mut B) -> Result<Option<Bytes>, BodyError>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
-    let mut reservation = Reservation::default();
-    let mut reserved_bytes = 0;
-    let mut first = Bytes::new();
-    let mut joined = BytesMut::new();
     while !body.is_end_stream()
         && let Some(frame) = body.frame().await
     {
         let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
         // Trailers are of no interest.
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        let held_bytes = first.len() + joined.len() + data.len();
-        if held_bytes > bytes_max {
-            return Err(BodyError::TooLong { bytes_max });
-        }
-        if held_bytes > reserved_bytes {
-            // Not the declared length at once: memory is taken as bytes come, so declaring costs others nothing.
-            reserved_bytes = if held_bytes < STEP_BYTES {
-                held_bytes.next_power_of_two().max(LEAST_BYTES)
-            } else {
-                held_bytes.next_multiple_of(STEP_BYTES)
-            };
-            if let Err(overloaded) = reservation.resize(budget, reserved_bytes).await {
-                drop((data, first, joined, reservation));
-                discard(body, bytes_max - held_bytes).await;
-                return Err(overloaded.into());
-            }
-        }
-        if first.is_empty() && joined.is_empty() {
-            first = data;
-        } else {
-            if joined.is_empty() {
-                joined.extend_from_slice(&std::mem::take(&mut first));
-            }
-            joined.extend_from_slice(&data);
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
         }
     }
-    let bytes = if joined.is_empty() {
-        first
-    } else {
-        joined.freeze()
-    };
-    Ok((bytes, reservation))
+    Ok(None)
 }
 
-/// Reads the rest of a body that there is no room for, and keeps nothing of it. An answer that comes before the end of its request ends the
-/// connection, and a client that is still sending then may never see it.
-async fn discard<B>(mut body: B, bytes_max: usize)
+/// The rest of a body that is no longer than a connection may hold.
+async fn read_short<B>(
+    mut body: B,
+    first: Bytes,
+    declared_bytes: usize,
+    time_max: Duration,
+) -> Result<Bytes, BodyError>
 where
-    B: Body<Data = Bytes> + Unpin,
+    B: Body<Data = Bytes, Error: Display> + Unpin,
 {
-    let mut left = bytes_max;
-    while let Some(Ok(frame)) = body.frame().await {
-        let bytes = frame.data_ref().map_or(0, Bytes::len);
-        let Some(rest) = left.checked_sub(bytes) else {
-            break;
-        };
-        left = rest;
+    let mut bytes = Vec::with_capacity(declared_bytes);
+    bytes.extend_from_slice(&first);
+    drop(first);
+    let reading = async {
+        while let Some(data) = next(&mut body).await? {
+            bytes.extend_from_slice(&data);
+        }
+        Ok(())
+    };
+    let ended: Result<Result<(), BodyError>, _> = timeout(time_max, reading).await;
+    ended.map_err(|_| BodyError::TooSlow(time_max))??;
+    Ok(bytes.into())
+}
+
+async fn read_long<B>(
+    mut body: B,
+    declared_bytes: Option<usize>,
+    limits: BodyLimits,
+    budget: &Budget,
+) -> Result<(Bytes, Reservation), BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
+    let expected_bytes = declared_bytes.unwrap_or(STEP_BYTES);
+    let (reservation, claim) = budget
+        .claim(expected_bytes.saturating_mul(limits.times))
+        .await?;
+    let covered_bytes = reservation.bytes() / limits.times;
+    let mut kept = Kept {
+        bytes: Vec::with_capacity(expected_bytes.min(covered_bytes)),
+        bytes_max: declared_bytes.unwrap_or(limits.bytes_max),
+        reservation,
+        budget,
+    };
+    let time_max = limits.time_max;
+    let reading = async {
+        let while_claimed = fill(&mut body, &mut kept, limits.bytes_max);
+        let ended = timeout_at(clock::now() + CLAIM_TIME, while_claimed).await;
+        drop(claim);
+        match ended {
+            Ok(result) => result?,
+            Err(_) => {
+                kept.lapse();
+                fill(&mut body, &mut kept, limits.bytes_max).await?;
+            }
+        }
+        Ok(())
+    };
+    let ended: Result<Result<(), BodyError>, _> = timeout(time_max, reading).await;
+    ended.map_err(|_| BodyError::TooSlow(time_max))??;
+    let Kept {
+        bytes, reservation, ..
+    } = kept;
+    Ok((bytes.into(), reservation))
+}
+
+/// Reads to the end. May be dropped at any time: what has been read is kept.
+async fn fill<B>(body: &mut B, kept: &mut Kept<'_>, bytes_max: usize) -> Result<(), BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
+    while let Some(data) = next(body).await? {
+        if kept.bytes.len() + data.len() > bytes_max {
+            return Err(BodyError::TooLong { bytes_max });
+        }
+        kept.add(&data)?;
+    }
+    Ok(())
+}
+
+/// What has come.
+struct Kept<'b> {
+    bytes: Vec<u8>,
+    /// It never needs more room than this.
+    bytes_max: usize,
+    /// Covers the room that `bytes` has.
+    reservation: Reservation,
+    budget: &'b Budget,
+}
+
+impl Kept<'_> {
+    fn add(&mut self, data: &[u8]) -> Result<(), Overloaded> {
+        let needed = self.bytes.len() + data.len();
+        if needed > self.bytes.capacity() {
+            let room = self.bytes.capacity();
+            let wanted = (2 * room).max(STEP_BYTES).min(self.bytes_max).max(needed);
+            // Both are there while one is copied to the other.
+            let covered_bytes = self.reservation.bytes();
+            self.reservation.grow(self.budget, room + wanted)?;
+            self.bytes.reserve_exact(wanted - self.bytes.len());
+            self.reservation.shrink(covered_bytes.max(wanted));
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Gives back what is held for bytes that have not come.
+    fn lapse(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.reservation.shrink(self.bytes.capacity());
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-
-    use axum::body::Body;
-    use futures_util::stream;
-
-    use super::*;
-
-    fn chunked(chunks: &[&'static str]) -> Body {
-        Body::from_stream(stream::iter(chunks.to_vec()).map_ok_bytes())
-    }
-
-    trait MapOkBytes: Sized {
-        fn map_ok_bytes(
-            self,
-        ) -> impl stream::Stream<Item = Result<Bytes, Infallible>> + Send + 'static;
-    }
-
-    impl MapOkBytes for stream::Iter<std::vec::IntoIter<&'static str>> {
-        fn map_ok_bytes(
-            self,
-        ) -> impl stream::Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
-            use futures_util::StreamExt;
-            self.map(|chunk| Ok(Bytes::from(chunk)))
-        }
-    }
-
-    fn budget() -> Budget {
-        Budget::new(1 << 20, Duration::from_secs(1))
-    }
-
-    const TIME: Duration = Duration::from_secs(1);
-
-    #[tokio::test]
-    async fn chunks_are_joined_and_paid_for() {
-        let budget = budget();
-        let (bytes, reservation) = read(chunked(&["ab", "", "c", "def"]), 6, TIME, &budget)
-            .await
-            .unwrap();
-        assert_eq!(bytes, "abcdef");
-        assert_eq!(budget.pending_bytes(), LEAST_BYTES);
-        drop(reservation);
-        assert_eq!(budget.pending_bytes(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn bodies_that_trickle_leave_room_for_others() {
-        use futures_util::StreamExt;
-        let budget = budget();
-        for _ in 0..512 {
-            let first = stream::once(async { Ok::<_, Infallible>(Bytes::from_static(b"a")) });
-            let body = Body::from_stream(first.chain(stream::pending()));
-            let budget = budget.clone();
-            tokio::spawn(async move { read(body, 1 << 20, 100 * TIME, &budget).await.map(drop) });
-        }
-        tokio::time::sleep(TIME / 1000).await;
-        assert_eq!(budget.pending_bytes(), 512 * LEAST_BYTES);
-        let whole = Body::from(vec![0; 4 * STEP_BYTES]);
-        assert!(read(whole, 1 << 20, TIME, &budget).await.is_ok());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_there_is_no_room_for_is_read_and_not_kept() {
-        use futures_util::StreamExt;
-        use std::sync::Arc;
-        use std::sync::atomic::{AtomicUsize, Ordering};
-        let budget = budget();
-        let mut all = Reservation::default();
-        all.resize(&budget, (1 << 20) - LEAST_BYTES).await.unwrap();
-        let read_bytes = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&read_bytes);
-        let chunks = stream::iter([10, STEP_BYTES, STEP_BYTES, 10]).map(move |bytes| {
-            counted.fetch_add(bytes, Ordering::Relaxed);
-            Ok::<_, Infallible>(Bytes::from(vec![0; bytes]))
-        });
-        let error = read(Body::from_stream(chunks), 1 << 20, 10 * TIME, &budget)
-            .await
-            .unwrap_err();
-        assert_eq!(error, BodyError::Overloaded(Overloaded));
-        assert_eq!(read_bytes.load(Ordering::Relaxed), 2 * STEP_BYTES + 20);
-        assert_eq!(budget.pending_bytes(), (1 << 20) - LEAST_BYTES);
-    }
-
-    #[tokio::test]
-    async fn length_is_bounded_declared_or_not() {
-        let too_long = BodyError::TooLong { bytes_max: 5 };
-        assert_eq!(
-            read(chunked(&["abc", "def"]), 5, TIME, &budget())
-                .await
-                .unwrap_err(),
-            too_long
-        );
-        assert_eq!(
-            read(Body::from("abcdef"), 5, TIME, &budget())
-                .await
-                .unwrap_err(),
-            too_long
-        );
-        assert_eq!(
-            read(Body::from("abcde"), 5, TIME, &budget())
-                .await
-                .unwrap()
-                .0,
-            "abcde"
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn slow_bodies_end() {
-        let never = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
-        assert_eq!(
-            read(never, 5, TIME, &budget()).await.unwrap_err(),
-            BodyError::TooSlow(TIME)
-        );
-    }
-}
+#[path = "body_tests.rs"]
+mod tests;

@@ -44,6 +44,13 @@ pub struct Scratch {
     labels: Vec<u8>,
 }
 
+impl Scratch {
+    /// Bytes held.
+    pub fn heap_bytes(&self) -> usize {
+        self.samples.capacity() * size_of::<Sample>() + self.labels.capacity()
+    }
+}
+
 /// One series of a request.
 #[derive(Debug)]
 pub struct Series<'a> {
@@ -57,7 +64,7 @@ pub struct Series<'a> {
     pub histograms: usize,
 }
 
-/// A request being read; [`WriteRequest::next_series`] goes through it once.
+/// A request being read; [`WriteRequest::next_message`] goes through it once.
 #[derive(Debug)]
 pub struct WriteRequest<'a> {
     reader: Reader<'a>,
@@ -82,23 +89,14 @@ impl<'a> WriteRequest<'a> {
         self.metadata
     }
 
-    /// The next series, or `None` at the end.
+    /// The next series' message, not looked into yet, or `None` at the end.
     ///
     /// # Errors
     /// [`DecodeError`]; the rest of the body cannot be read then.
-    pub fn next_series<'s>(
-        &mut self,
-        scratch: &'s mut Scratch,
-    ) -> Result<Option<Series<'s>>, DecodeError>
-    where
-        'a: 's,
-    {
+    pub fn next_message(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
         while let Some(key) = self.reader.key()? {
             match (key.field, key.wire_type) {
-                (1, DELIMITED) => {
-                    let message = self.reader.delimited()?;
-                    return self.series(message, scratch).map(Some);
-                }
+                (1, DELIMITED) => return Ok(Some(self.reader.delimited()?)),
                 (3, DELIMITED) => {
                     self.reader.delimited()?;
                     self.metadata += 1;
@@ -110,7 +108,11 @@ impl<'a> WriteRequest<'a> {
         Ok(None)
     }
 
-    fn series<'s>(
+    /// The series of a message.
+    ///
+    /// # Errors
+    /// [`DecodeError`]; the rest of the body cannot be read then.
+    pub fn series<'s>(
         &mut self,
         message: &'a [u8],
         scratch: &'s mut Scratch,

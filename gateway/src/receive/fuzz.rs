@@ -4,7 +4,7 @@
 use super::decompress::Decompressor;
 use super::label_set::{LabelLimits, LabelOrder};
 use super::resolve::{RequestLimits, TIMESTAMP_MS_RANGE, resolve};
-use crate::batch::SeriesCache;
+use crate::batch::{Room, SeriesCache};
 
 /// Takes `data` in as a request would be. Panics only if a promise is broken.
 pub fn exercise(data: &[u8]) {
@@ -26,7 +26,7 @@ pub fn exercise(data: &[u8]) {
 }
 
 fn exercise_body(body: &[u8], limits: &RequestLimits, cache: &SeriesCache) {
-    let Ok(mut resolved) = resolve(body, limits, cache) else {
+    let Ok(mut resolved) = resolve(body, limits, cache, &mut Room::boundless()) else {
         return;
     };
     let rows = resolved.rows.len();
@@ -68,7 +68,8 @@ fn exercise_body(body: &[u8], limits: &RequestLimits, cache: &SeriesCache) {
         |time: &i64| *time % 1000 == 0 && TIMESTAMP_MS_RANGE.contains(&(*time / 1000));
     assert!(resolved.rows.timestamps_us.iter().all(milliseconds));
     // Once known, the same body gives the same rows with nothing to register.
-    let once_known = resolve(body, limits, cache).expect("it was legal before");
+    let once_known =
+        resolve(body, limits, cache, &mut Room::boundless()).expect("it was legal before");
     assert_eq!(once_known.rows.timestamps_us, resolved.rows.timestamps_us);
     assert!(once_known.unknown.is_empty(), "registered series are known");
     assert_eq!(once_known.refused, resolved.refused);

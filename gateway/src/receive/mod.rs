@@ -3,15 +3,15 @@
 //! | step | module | noun |
 //! |---|---|---|
 //! | is it meant for us | [`media_type`] | 415 for encodings and versions not understood |
-//! | take it in | [`body`] | bounded while it is read |
+//! | take it in | [`body`] | memory first, then the body |
+//! | or do not | [`unread`] | the rest of a body that is refused |
 //! | unpack | [`decompress`] | the declared length is judged before it is believed |
 //! | read | [`protobuf`], [`decode`] | series and samples, in place |
 //! | judge labels | [`label_set`], [`label_json`] | only those of series not seen before; canonical as bytes and as text |
 //! | to rows | [`resolve`] | ids where known, label sets to register where not |
 //! | all together | [`write`] | one request from body to answer |
 //!
-//! All that a request holds is taken from the memory budget, before it is decompressed and decoded as much as that can take at most:
-//! see [`crate::batch::budget`].
+//! All that a request holds is taken from the memory budget, step by step before it is held: see [`crate::batch::budget`].
 
 pub mod body;
 pub mod decode;
@@ -22,6 +22,7 @@ pub mod label_set;
 pub mod media_type;
 pub mod protobuf;
 pub mod resolve;
+pub mod unread;
 pub mod write;
 
 pub use label_set::{LabelLimits, LabelOrder, LabelSet};

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::decode::{DecodeError, Sample, Scratch, WriteRequest};
 use super::label_set::{LabelError, LabelFault, LabelLimits, LabelSet};
-use crate::batch::{Rows, SeriesCache, SeriesId};
+use crate::batch::{Overloaded, Room, Rows, SeriesCache, SeriesId};
 
 /// First and last millisecond that both PostgreSQL's timestamptz (from 4714 BC) and microseconds in 64 bits can hold.
 pub const TIMESTAMP_MS_RANGE: std::ops::RangeInclusive<i64> =
@@ -24,6 +24,9 @@ pub enum MalformedRequest {
     /// Labels are not protobuf or not text.
     #[error(transparent)]
     Label(LabelError),
+    /// There is no room to decode it now; another time there may be.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
 }
 
 /// Bounds of a request.
@@ -92,13 +95,7 @@ pub struct Resolved {
 impl Resolved {
     /// Bytes held until the request is answered.
     pub fn heap_bytes(&self) -> usize {
-        let unknown: usize = self
-            .unknown
-            .iter()
-            .map(|series| {
-                series.label_set.heap_bytes() + series.alias.as_ref().map_or(0, |alias| alias.len())
-            })
-            .sum();
+        let unknown: usize = self.unknown.iter().map(UnknownSeries::heap_bytes).sum();
         self.rows.heap_bytes() + unknown
     }
 
@@ -112,31 +109,46 @@ impl Resolved {
     }
 }
 
-/// Most bytes that decompressing and decoding a body of `declared_bytes` hold together, the decompressed body included.
+/// Most bytes that decoding a series' message of `message_bytes` adds.
 ///
-/// | what of the body | holds at most |
+/// | what of the message | adds at most |
 /// |---|---|
-/// | a byte, of whatever | 12 bytes: itself; in labels 3 in the scratch, whose buffers double, 1 each as canonical bytes and as alias, 6 as JSON, of a control character |
+/// | a byte, of whatever | 11 bytes: in labels 3 in the scratch, whose buffers double, 1 each as canonical bytes and as alias, 6 as JSON, of a control character |
 /// | a sample, of 2 bytes or more | 80 bytes: 16 in the scratch and 20 in the rows, all doubling |
 /// | a series to register, of 17 bytes or more and a sample | 496 bytes: its place in a vector and a table, both doubling, and five allocations |
-/// | all labels of one series | 512 bytes each, while looked into |
+/// | all labels of the series | 512 bytes each, while looked into |
 ///
-/// A byte is in a sample (1 + 80 / 2 bytes) or in a series (12 + 496 / 17 bytes), hence 42 for each; where samples are bounded lower,
-/// 12 for each and the rest for each sample.
-pub fn decoding_bytes_max(declared_bytes: usize, limits: &RequestLimits) -> usize {
-    const BYTE_BYTES: usize = 12;
-    const DENSE_BYTE_BYTES: usize = 42;
-    const SAMPLE_AND_SERIES_BYTES: usize = 80 + 496;
+/// A byte is in a sample (80 / 2 bytes) or in a series (11 + 496 / 17 bytes), hence 41 for each.
+fn decoding_bytes_max(message_bytes: usize, limits: &RequestLimits) -> usize {
+    const BYTE_BYTES: usize = 41;
     const LABEL_BYTES: usize = 512;
-    let dense = declared_bytes.saturating_mul(DENSE_BYTE_BYTES);
-    let sparse = declared_bytes
+    // A label has 2 bytes or more.
+    let labels = limits.label.labels_max.min(message_bytes / 2);
+    message_bytes
         .saturating_mul(BYTE_BYTES)
-        .saturating_add(limits.samples_max.saturating_mul(SAMPLE_AND_SERIES_BYTES));
-    let label = limits.label.labels_max.saturating_mul(LABEL_BYTES);
-    dense.min(sparse).saturating_add(label)
+        .saturating_add(labels.saturating_mul(LABEL_BYTES))
 }
 
-/// Decodes `body` and looks its series up.
+/// What decoding has come to hold.
+#[derive(Default)]
+struct Held {
+    /// Label sets to register.
+    label_bytes: usize,
+}
+
+impl Held {
+    /// Its bytes; what doubles counts three times, as old and new are there while it is copied.
+    fn bytes(&self, resolved: &Resolved, places: &UnknownPlaces, scratch: &Scratch) -> usize {
+        let doubling = resolved.rows.heap_bytes()
+            + resolved.unknown.capacity() * size_of::<UnknownSeries>()
+            + places.table.allocation_size()
+            + scratch.heap_bytes();
+        3 * doubling + self.label_bytes
+    }
+}
+
+/// Decodes `body` and looks its series up. What that holds, the body aside, has `room` made for it series by series: before one is
+/// decoded, as much as it could take.
 ///
 /// # Errors
 /// [`MalformedRequest`]: nothing of it may be stored.
@@ -144,6 +156,7 @@ pub fn resolve(
     body: &[u8],
     limits: &RequestLimits,
     cache: &SeriesCache,
+    room: &mut Room,
 ) -> Result<Resolved, MalformedRequest> {
     let mut resolved = Resolved {
         rows: Rows::default(),
@@ -156,8 +169,12 @@ pub fn resolve(
     };
     let mut unknown_places = UnknownPlaces::default();
     let mut scratch = Scratch::default();
+    let mut held = Held::default();
     let mut request = WriteRequest::new(body, limits.samples_max);
-    while let Some(series) = request.next_series(&mut scratch)? {
+    while let Some(message) = request.next_message()? {
+        let held_bytes = held.bytes(&resolved, &unknown_places, &scratch);
+        room.cover(held_bytes.saturating_add(decoding_bytes_max(message.len(), limits)))?;
+        let series = request.series(message, &mut scratch)?;
         resolved.exemplars += series.exemplars;
         let id = match cache.find(resolved.generation, series.label_bytes) {
             Some(id) => id,
@@ -168,6 +185,7 @@ pub fn resolve(
                 cache,
                 &mut resolved,
                 &mut unknown_places,
+                &mut held,
             ) {
                 Ok(id) => id,
                 Err(LabelError::Refused(fault)) => {
@@ -202,6 +220,12 @@ struct UnknownPlaces {
 }
 
 impl UnknownSeries {
+    /// Bytes of its label sets.
+    fn heap_bytes(&self) -> usize {
+        let alias = self.alias.as_ref().map_or(0, |alias| alias.len());
+        self.label_set.heap_bytes() + alias
+    }
+
     /// Its label bytes as sent.
     fn sent_bytes(&self) -> &[u8] {
         self.alias.as_deref().unwrap_or(&self.label_set.bytes)
@@ -221,6 +245,7 @@ fn look_into(
     cache: &SeriesCache,
     resolved: &mut Resolved,
     places: &mut UnknownPlaces,
+    held: &mut Held,
 ) -> Result<SeriesId, LabelError> {
     let hash = cache.hash(label_bytes);
     let unknown = &resolved.unknown;
@@ -241,10 +266,12 @@ fn look_into(
         return Ok(0);
     }
     let place = resolved.unknown.len();
-    resolved.unknown.push(UnknownSeries {
+    let series = UnknownSeries {
         label_set,
         alias: (!is_canonical).then(|| label_bytes.into()),
-    });
+    };
+    held.label_bytes += series.heap_bytes();
+    resolved.unknown.push(series);
     places
         .table
         .insert_unique(hash, (hash, place), |(hash, _)| *hash);

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use prost::Message;
 
 use super::*;
+use crate::batch::{Budget, Reservation};
 use crate::receive::fuzz::exercise;
 use crate::receive::label_set::{LabelOrder, canonical_bytes};
 use crate::receive::protobuf::put_delimited;
@@ -61,6 +62,14 @@ fn cache() -> SeriesCache {
     SeriesCache::new(1 << 20, 1)
 }
 
+fn resolve_all(
+    body: &[u8],
+    limits: &RequestLimits,
+    cache: &SeriesCache,
+) -> Result<Resolved, MalformedRequest> {
+    resolve(body, limits, cache, &mut Room::boundless())
+}
+
 fn series(labels: &[(&str, &str)], samples: &[(f64, i64)]) -> TimeSeries {
     TimeSeries {
         labels: labels
@@ -100,7 +109,7 @@ fn known_series_get_their_id_and_unknown_ones_a_place() {
         series(&[("__name__", "other")], &[(6.0, 1)]),
         series(&[("__name__", "new")], &[(7.0, 4000)]),
     ]);
-    let mut resolved = resolve(&body, &limits(), &cache).unwrap();
+    let mut resolved = resolve_all(&body, &limits(), &cache).unwrap();
     assert_eq!(resolved.rows.series, [42, 42, -1, -2, -1]);
     assert_eq!(
         resolved.rows.timestamps_us,
@@ -128,7 +137,7 @@ fn every_bit_of_a_nan_survives() {
             &[("__name__", "up")],
             &[(f64::from_bits(bits), 1)],
         )]);
-        let resolved = resolve(&body, &limits(), &cache()).unwrap();
+        let resolved = resolve_all(&body, &limits(), &cache()).unwrap();
         assert_eq!(resolved.rows.values[0].to_bits(), bits);
     }
 }
@@ -147,7 +156,7 @@ fn illegal_series_and_samples_are_refused_alone() {
             ],
         ),
     ]);
-    let resolved = resolve(&body, &limits(), &cache()).unwrap();
+    let resolved = resolve_all(&body, &limits(), &cache()).unwrap();
     assert_eq!(resolved.rows.len(), 2);
     assert_eq!((resolved.refused.series, resolved.refused.samples), (1, 4));
     assert!(resolved.refused.reason.unwrap().contains("__name__"));
@@ -163,7 +172,7 @@ fn histograms_are_refused_by_name_and_the_rest_is_counted() {
         metadata: vec![vec![8, 1]],
     }
     .encode_to_vec();
-    let resolved = resolve(&body, &limits(), &cache()).unwrap();
+    let resolved = resolve_all(&body, &limits(), &cache()).unwrap();
     assert_eq!(
         (
             resolved.rows.len(),
@@ -185,11 +194,16 @@ fn histograms_are_refused_by_name_and_the_rest_is_counted() {
 #[test]
 fn nothing_is_registered_for_series_without_samples() {
     let body = request(vec![series(&[("__name__", "up")], &[])]);
-    let resolved = resolve(&body, &limits(), &cache()).unwrap();
+    let resolved = resolve_all(&body, &limits(), &cache()).unwrap();
     assert!(
         resolved.unknown.is_empty() && resolved.rows.is_empty() && resolved.refused.is_nothing()
     );
-    assert!(resolve(b"", &limits(), &cache()).unwrap().rows.is_empty());
+    assert!(
+        resolve_all(b"", &limits(), &cache())
+            .unwrap()
+            .rows
+            .is_empty()
+    );
 }
 
 #[test]
@@ -199,7 +213,7 @@ fn samples_are_bounded_across_series() {
         samples_max: 3,
         ..limits()
     };
-    let error = resolve(&request(vec![one.clone(), one]), &few, &cache()).unwrap_err();
+    let error = resolve_all(&request(vec![one.clone(), one]), &few, &cache()).unwrap_err();
     assert_eq!(
         error,
         MalformedRequest::Decode(DecodeError::TooManySamples { samples_max: 3 })
@@ -214,7 +228,7 @@ fn text_that_is_not_utf8_refuses_the_request() {
     let mut body = request(vec![series(&[("__name__", "good")], &[(1.0, 1)])]);
     put_delimited(&mut body, 1, &labels);
     assert_eq!(
-        resolve(&body, &limits(), &cache()).unwrap_err(),
+        resolve_all(&body, &limits(), &cache()).unwrap_err(),
         MalformedRequest::Label(LabelError::NotUtf8 { part: "value" })
     );
 }
@@ -231,7 +245,7 @@ fn labels_that_lie_apart_are_brought_together() {
     put_delimited(&mut body, 1, &message);
     let cache = cache();
     cache.insert(0, &labels, 3);
-    let resolved = resolve(&body, &limits(), &cache).unwrap();
+    let resolved = resolve_all(&body, &limits(), &cache).unwrap();
     assert_eq!(resolved.rows.series, [3, 3]);
     assert_eq!(resolved.rows.timestamps_us, [1000, 2000]);
 }
@@ -348,7 +362,7 @@ proptest! {
     fn what_prost_encodes_is_decoded_alike(timeseries in proptest::collection::vec(any_series(), 0..6)) {
         let request = Request { timeseries, metadata: Vec::new() };
         let body = request.encode_to_vec();
-        let resolved = resolve(&body, &limits(), &cache()).unwrap();
+        let resolved = resolve_all(&body, &limits(), &cache()).unwrap();
         prop_assert_eq!(found(&resolved), expected(&request));
         exercise(&body);
     }
@@ -368,7 +382,7 @@ proptest! {
         exercise(&body);
         exercise(&body[..cut.index(body.len())]);
         // What is taken here, prost takes too, and it means the same.
-        if let Ok(resolved) = resolve(&body, &limits(), &cache()) && resolved.refused.is_nothing() {
+        if let Ok(resolved) = resolve_all(&body, &limits(), &cache()) && resolved.refused.is_nothing() {
             match Request::decode(&*body) {
                 Ok(request) => prop_assert_eq!(found(&resolved), expected(&request)),
                 // Labels of series without samples are the one thing that is not always looked into.
@@ -412,13 +426,47 @@ fn what_is_decoded_stays_within_its_bound() {
         body
     };
     for body in [dense_samples, short_series, escaped_labels] {
-        let resolved = resolve(&body, &limits(), &cache()).unwrap();
+        let budget = Budget::new(1 << 24, std::time::Duration::ZERO);
+        let mut room = Room::new(Reservation::default(), &budget, 0).unwrap();
+        let resolved = resolve(&body, &limits(), &cache(), &mut room).unwrap();
         assert!(resolved.refused.is_nothing(), "{:?}", resolved.refused);
-        let held_bytes = body.len() + resolved.heap_bytes();
+        let (held_bytes, covered_bytes) = (resolved.heap_bytes(), budget.pending_bytes());
         assert!(
-            held_bytes <= decoding_bytes_max(body.len(), &limits()),
-            "{held_bytes} bytes are held of {}",
-            body.len()
+            held_bytes <= covered_bytes,
+            "{held_bytes} bytes are held of {covered_bytes}"
+        );
+        // And without room, nothing is decoded.
+        let none = Budget::new(1, std::time::Duration::ZERO);
+        let mut other = Reservation::default();
+        other.grow(&none, 1).unwrap();
+        let mut room = Room::new(Reservation::default(), &none, 0).unwrap();
+        assert_eq!(
+            resolve(&body, &limits(), &cache(), &mut room).unwrap_err(),
+            MalformedRequest::Overloaded(Overloaded)
         );
     }
+}
+
+#[test]
+fn a_scrape_of_known_series_takes_little_more_than_its_rows() {
+    let cache = cache();
+    let mut all = Vec::new();
+    for number in 0..1000 {
+        let number = number.to_string();
+        let labels = [
+            ("__name__", "node_cpu_seconds_total"),
+            ("cpu", number.as_str()),
+            ("instance", "a"),
+            ("mode", "idle"),
+        ];
+        cache.insert(0, &canonical_bytes(&labels), 7);
+        all.push(series(&labels, &[(1.0, 1_700_000_000_000)]));
+    }
+    let body = request(all);
+    let budget = Budget::new(1 << 24, std::time::Duration::ZERO);
+    let mut room = Room::new(Reservation::default(), &budget, 0).unwrap();
+    let resolved = resolve(&body, &limits(), &cache, &mut room).unwrap();
+    assert_eq!(resolved.rows.len(), 1000);
+    let taken = budget.pending_bytes();
+    assert!(taken <= 3 * body.len(), "{taken} for {}", body.len());
 }

@@ -9,10 +9,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
 use super::decompress::{Decompressor, declared_bytes};
-use super::resolve::{Refused, RequestLimits, Resolved, decoding_bytes_max, resolve};
+use super::resolve::{MalformedRequest, Refused, RequestLimits, Resolved, resolve};
 use crate::batch::pending::Outcome;
 use crate::batch::register::RegisterJob;
-use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Rows, SeriesCache, Target};
+use crate::batch::{
+    Budget, Digest, Fault, Overloaded, Pending, Reservation, Room, Rows, SeriesCache, Target,
+};
 use crate::clock::{self, Instant};
 use crate::deliver::AckLevel;
 use crate::error::Refusal;
@@ -20,6 +22,9 @@ use crate::observe::Metrics;
 
 /// The write route; part of each request's digest.
 pub const ROUTE: &str = "/api/v1/write";
+
+/// What a request is expected to hold until it is answered, in lengths of its body: its rows, which were compressed.
+pub const TIMES_BODY: usize = 3;
 
 /// Bounds of what is received.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +70,7 @@ impl WritePath {
     pub async fn receive(
         &self,
         body: Bytes,
-        mut reservation: Reservation,
+        reservation: Reservation,
         level: AckLevel,
         started: Instant,
     ) -> Result<(), Refusal> {
@@ -74,20 +79,16 @@ impl WritePath {
         self.metrics.body_bytes.inc_by(body.len() as u64);
         let declared_bytes = declared_bytes(&body, self.limits.decompressed_bytes_max)
             .map_err(|error| Refusal::BadRequest(error.to_string()))?;
-        let decoding_bytes = decoding_bytes_max(declared_bytes, &self.limits.request);
-        reservation
-            .exchange(&self.budget, body.len().saturating_add(decoding_bytes))
-            .await
-            .map_err(|error| Refusal::Busy(error.to_string()))?;
-        let mut resolved = self.resolve(&body)?;
+        let base_bytes = body.len() + declared_bytes;
+        let mut room = Room::new(reservation, &self.budget, base_bytes).map_err(busy)?;
+        let mut resolved = self.resolve(&body, &mut room)?;
+        let mut reservation = room.into_reservation();
         let digest = digest(&resolved, &body);
         drop(body);
         self.count(&resolved);
-        // Less than was taken for decoding, so nothing is waited for.
         reservation
             .resize(&self.budget, resolved.heap_bytes())
-            .await
-            .map_err(|error| Refusal::Busy(error.to_string()))?;
+            .map_err(busy)?;
         if !resolved.unknown.is_empty() {
             reservation = self.register(&mut resolved, reservation, deadline).await?;
         }
@@ -120,7 +121,7 @@ impl WritePath {
         }
     }
 
-    fn resolve(&self, body: &[u8]) -> Result<Resolved, Refusal> {
+    fn resolve(&self, body: &[u8], room: &mut Room) -> Result<Resolved, Refusal> {
         DECOMPRESSOR.with_borrow_mut(|decompressor| {
             let decompressed = decompressor
                 .decompress(body, self.limits.decompressed_bytes_max)
@@ -128,8 +129,11 @@ impl WritePath {
             self.metrics
                 .decompressed_bytes
                 .inc_by(decompressed.len() as u64);
-            let resolved = resolve(decompressed, &self.limits.request, &self.cache)
-                .map_err(|error| Refusal::BadRequest(error.to_string()));
+            let resolved = resolve(decompressed, &self.limits.request, &self.cache, room);
+            let resolved = resolved.map_err(|error| match error {
+                MalformedRequest::Overloaded(overloaded) => busy(overloaded),
+                malformed => Refusal::BadRequest(malformed.to_string()),
+            });
             decompressor.trim();
             resolved
         })
@@ -180,13 +184,15 @@ impl WritePath {
             .await?
             .map_err(refusal_of_fault)?;
         resolved.fill_in(&registered.ids);
-        let rest = registered
-            .reservation
-            .resize(&self.budget, resolved.heap_bytes());
-        rest.await
-            .map_err(|error| Refusal::Busy(error.to_string()))?;
+        let held_bytes = resolved.heap_bytes();
+        let rest = registered.reservation.resize(&self.budget, held_bytes);
+        rest.map_err(busy)?;
         Ok(registered.reservation)
     }
+}
+
+fn busy(overloaded: Overloaded) -> Refusal {
+    Refusal::Busy(overloaded.to_string())
 }
 
 /// Of the body alone, where all of it is taken. Where some is refused, of the number of rows that are not too: a body sent again after
@@ -254,145 +260,5 @@ fn refusal_text(refused: &Refused, stored: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::batch::pending::Stored;
-    use crate::receive::label_set::{LabelLimits, LabelOrder, canonical_bytes};
-    use crate::receive::protobuf::put_delimited;
-
-    const REQUESTS: usize = 8;
-    const SAMPLES: usize = 10_000;
-
-    const LIMITS: ReceiveLimits = ReceiveLimits {
-        body_bytes_max: 1 << 20,
-        decompressed_bytes_max: 1 << 20,
-        body_timeout: Duration::from_secs(1),
-        ack_timeout: Duration::from_secs(3600),
-        request: RequestLimits {
-            samples_max: SAMPLES,
-            label: LabelLimits {
-                labels_max: 4,
-                name_bytes_max: 8,
-                value_bytes_max: 16,
-                order: LabelOrder::Refuse,
-            },
-        },
-    };
-
-    /// A known series and as many samples as are allowed, of two bytes each; its length once decompressed.
-    fn dense_body(cache: &SeriesCache) -> (Bytes, usize) {
-        let mut series = canonical_bytes(&[("__name__", "up")]);
-        cache.insert(cache.generation(), &series, 1);
-        series.extend_from_slice(&[0x12, 0x00].repeat(SAMPLES));
-        let mut request = Vec::new();
-        put_delimited(&mut request, 1, &series);
-        let body = snap::raw::Encoder::new().compress_vec(&request).unwrap();
-        assert!(
-            body.len() * 15 < request.len(),
-            "{} bytes are too many",
-            body.len()
-        );
-        (body.into(), request.len())
-    }
-
-    struct Fixture {
-        path: Arc<WritePath>,
-        batches: mpsc::Receiver<Pending<Rows>>,
-        body: Bytes,
-        declared_bytes: usize,
-        room_bytes: usize,
-    }
-
-    /// A path with room to decode one body.
-    fn fixture() -> Fixture {
-        let cache = Arc::new(SeriesCache::new(1 << 20, 0));
-        let (body, declared_bytes) = dense_body(&cache);
-        let room_bytes = (body.len() + decoding_bytes_max(declared_bytes, &LIMITS.request))
-            .next_multiple_of(1024);
-        let (batch, batches) = mpsc::channel(REQUESTS);
-        let path = WritePath {
-            limits: LIMITS,
-            budget: Budget::new(room_bytes, Duration::from_secs(1)),
-            cache,
-            metrics: Arc::new(Metrics::new()),
-            register: mpsc::channel(1).0,
-            levels: AckLevel::ALL.map(|_| batch.clone()),
-        };
-        Fixture {
-            path: Arc::new(path),
-            batches,
-            body,
-            declared_bytes,
-            room_bytes,
-        }
-    }
-
-    /// Sends all requests, each holding what reading its body took, until none can go on.
-    async fn send(fixture: &Fixture) -> Vec<tokio::task::JoinHandle<Result<(), Refusal>>> {
-        let mut sent = Vec::new();
-        for _ in 0..REQUESTS {
-            let (path, body) = (Arc::clone(&fixture.path), fixture.body.clone());
-            let mut reservation = Reservation::default();
-            reservation.resize(&path.budget, body.len()).await.unwrap();
-            sent.push((path, body, reservation));
-        }
-        let requests = sent
-            .into_iter()
-            .map(|(path, body, reservation)| {
-                tokio::spawn(async move {
-                    path.receive(body, reservation, AckLevel::Wal, clock::now())
-                        .await
-                })
-            })
-            .collect();
-        for _ in 0..10 * REQUESTS {
-            tokio::task::yield_now().await;
-        }
-        requests
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn compressible_bodies_are_decoded_as_there_is_room() {
-        let mut fixture = fixture();
-        let (path, room_bytes) = (Arc::clone(&fixture.path), fixture.room_bytes);
-        let mut other = Reservation::default();
-        other.resize(&path.budget, 1).await.unwrap();
-        let requests = send(&fixture).await;
-        let decompressed = || path.metrics.decompressed_bytes.get() as usize;
-        assert_eq!(decompressed(), 0, "there is no room for any yet");
-        drop(other);
-        for number in 1..=REQUESTS {
-            let pending = fixture.batches.recv().await.unwrap();
-            for _ in 0..10 * REQUESTS {
-                tokio::task::yield_now().await;
-            }
-            assert_eq!(
-                decompressed(),
-                number * fixture.declared_bytes,
-                "the next ones wait for the room of this one"
-            );
-            assert!(pending.payload.heap_bytes() <= room_bytes);
-            assert!(path.budget.pending_bytes() <= room_bytes);
-            assert_eq!(pending.payload.len(), SAMPLES);
-            pending.reply.send(Ok(Stored::Now)).unwrap();
-        }
-        for request in requests {
-            assert_eq!(request.await.unwrap(), Ok(()), "none starved another");
-        }
-        assert_eq!(path.budget.pending_bytes(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn without_room_nothing_is_decompressed_or_kept() {
-        let fixture = fixture();
-        let path = Arc::clone(&fixture.path);
-        let mut other = Reservation::default();
-        other.resize(&path.budget, 1).await.unwrap();
-        let held_bytes = path.budget.pending_bytes();
-        for request in send(&fixture).await {
-            assert!(matches!(request.await.unwrap(), Err(Refusal::Busy(_))));
-        }
-        assert_eq!(path.metrics.decompressed_bytes.get(), 0);
-        assert_eq!(path.budget.pending_bytes(), held_bytes);
-    }
-}
+#[path = "write_tests.rs"]
+mod tests;

@@ -14,27 +14,41 @@ use arrow_schema::{DataType, TimeUnit};
 use lanes_wire::limits;
 
 use super::column::{Column, ColumnValues, Dictionary, Items};
+use crate::batch::Room;
 use crate::events::Malformed;
 
 /// Bytes that columns may still take.
-pub(super) struct Budget {
+pub(super) struct Budget<'m> {
     bytes_max: usize,
     bytes_left: usize,
+    /// What reading the body takes, whatever the columns do.
+    reading_bytes: usize,
+    room: &'m mut Room,
 }
 
-impl Budget {
-    pub(super) fn new(bytes_max: usize) -> Self {
+impl<'m> Budget<'m> {
+    /// Reading takes up to twice the body's length.
+    pub(super) fn new(body_bytes: usize, bytes_max: usize, room: &'m mut Room) -> Self {
         Budget {
             bytes_max,
             bytes_left: bytes_max,
+            reading_bytes: 2 * body_bytes,
+            room,
         }
+    }
+
+    /// What reading takes.
+    pub(super) fn begin(&mut self) -> Result<(), Malformed> {
+        Ok(self.room.cover(self.reading_bytes)?)
     }
 
     fn charge(&mut self, bytes: usize) -> Result<(), Malformed> {
         match self.bytes_left.checked_sub(bytes) {
             Some(left) => {
                 self.bytes_left = left;
-                Ok(())
+                // The columns double, and the batch is made beside them.
+                let columns_bytes = 3 * (self.bytes_max - left);
+                Ok(self.room.cover(self.reading_bytes + columns_bytes)?)
             }
             None => Err(Malformed::TooLarge {
                 bytes_max: self.bytes_max,
@@ -70,7 +84,7 @@ impl Column {
         &mut self,
         array: &ArrayRef,
         rows: usize,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<(), Malformed> {
         let added = array.len();
         // An item takes an end offset or a code, or is charged where it is copied; a boolean is charged as a byte.
@@ -114,7 +128,7 @@ impl Column {
         &mut self,
         array: &ArrayRef,
         nulls: Option<&NullBuffer>,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<(), Fault> {
         use ColumnValues as To;
         use DataType as From;
@@ -257,7 +271,7 @@ fn timestamps(to: &mut Vec<i64>, array: &ArrayRef, unit: TimeUnit) -> Result<(),
 fn items<T: ByteArrayType>(
     to: &mut Items,
     array: &GenericByteArray<T>,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
 ) -> Result<(), Fault> {
     let offsets = array.value_offsets();
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
@@ -277,7 +291,7 @@ fn text<T: ByteArrayType<Native = str>>(
     to: &mut Items,
     array: &GenericByteArray<T>,
     nulls: Option<&NullBuffer>,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
 ) -> Result<(), Fault> {
     let start = to.bytes.len();
     items(to, array, budget)?;
@@ -314,7 +328,7 @@ fn views<T: ByteViewType>(
     to: &mut Items,
     array: &GenericByteViewArray<T>,
     nulls: Option<&NullBuffer>,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
 ) -> Result<(), Fault> {
     for row in 0..array.len() {
         let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
@@ -332,7 +346,7 @@ fn views<T: ByteViewType>(
 fn decimals<T: DecimalType>(
     to: &mut Items,
     array: &ArrayRef,
-    budget: &mut Budget,
+    budget: &mut Budget<'_>,
 ) -> Result<(), Fault> {
     let array: &PrimitiveArray<T> = array.as_primitive();
     for row in 0..array.len() {
@@ -352,7 +366,7 @@ impl Dictionary {
         &mut self,
         array: &ArrayRef,
         nulls: Option<&NullBuffer>,
-        budget: &mut Budget,
+        budget: &mut Budget<'_>,
     ) -> Result<(), Fault> {
         let array = array.as_any_dictionary();
         let values = array.values();

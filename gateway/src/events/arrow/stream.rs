@@ -9,12 +9,14 @@ use lanes_wire::{encode, limits};
 use super::append::Budget;
 use super::column::Column;
 use super::messages;
+use crate::batch::Room;
 use crate::events::{ColumnKind, Malformed, Table};
 
 /// Replaces `out` by the batch that an Arrow IPC stream says, all its record batches together, and gives its rows. On an error `out` is
 /// unchanged.
 ///
-/// At most `rows_max` rows, and columns of at most `bytes_max` bytes; reading takes up to twice the body's length on top.
+/// At most `rows_max` rows, and columns of at most `bytes_max` bytes; reading takes up to twice the body's length on top. What all that
+/// holds, the body aside, has `room` made for it before.
 ///
 /// # Errors
 /// The first fault, with its message, or its row and column.
@@ -23,15 +25,18 @@ pub fn decode(
     table: &Table,
     rows_max: usize,
     bytes_max: usize,
+    room: &mut Room,
     out: &mut Vec<u8>,
 ) -> Result<usize, Malformed> {
     let rows_max = rows_max.min(limits::ROWS_MAX);
     let bytes_max = bytes_max.min(limits::BATCH_BYTES_MAX);
     let read = || {
+        let mut budget = Budget::new(body.len(), bytes_max, room);
+        budget.begin()?;
         messages::check(body, rows_max)?;
-        read(body, table, Budget::new(bytes_max))
+        read(body, table, budget)
     };
-    // Nothing that the closure changes outlives a panic in it.
+    // Nothing that the closure changes outlives a panic in it, but for the room, which is right at any time.
     let (columns, rows) =
         catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(contradiction()))?;
     let sources: Vec<_> = columns.iter().map(Column::source).collect();
@@ -89,7 +94,11 @@ fn contradiction() -> Malformed {
     }
 }
 
-fn read(body: &[u8], table: &Table, mut budget: Budget) -> Result<(Vec<Column>, usize), Malformed> {
+fn read(
+    body: &[u8],
+    table: &Table,
+    mut budget: Budget<'_>,
+) -> Result<(Vec<Column>, usize), Malformed> {
     let mut reader = StreamReader::try_new(body, None).map_err(|error| broken("schema", error))?;
     let mut columns = Vec::new();
     for field in reader.schema().fields() {

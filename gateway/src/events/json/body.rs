@@ -3,12 +3,13 @@
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
 use super::rows::Rows;
+use crate::batch::Room;
 use crate::events::{Malformed, Table};
 
 /// Replaces `out` by the batch that a JSON body says, and gives its rows. On an error `out` is unchanged.
 ///
 /// At most `rows_max` rows. The columns take at most `bytes_max` bytes, text counted as the body's length; so does `out`, but for
-/// a few hundred bytes a column. An empty body is a batch of no rows.
+/// a few hundred bytes a column. What both hold has `room` made for it row by row. An empty body is a batch of no rows.
 ///
 /// # Errors
 /// The first fault, with its row and column.
@@ -17,12 +18,13 @@ pub fn decode(
     table: &Table,
     rows_max: usize,
     bytes_max: usize,
+    room: &mut Room,
     out: &mut Vec<u8>,
 ) -> Result<usize, Malformed> {
     let text = std::str::from_utf8(body).map_err(|error| Malformed::NotUtf8 {
         byte: error.valid_up_to(),
     })?;
-    let mut rows = Rows::new(table, text, rows_max, bytes_max);
+    let mut rows = Rows::new(table, text, rows_max, bytes_max, room);
     read(text, &mut rows)?;
     rows.finish(out)
 }

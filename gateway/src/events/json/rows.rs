@@ -6,6 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use super::body::Objects;
 use super::raw;
 use super::value::{ValueFault, ValueSeed, clipped, needs_raw_text};
+use crate::batch::Room;
 use crate::events::{ColumnKind, Malformed, Table};
 
 /// No column yet: the place before an object's first key.
@@ -16,6 +17,7 @@ const START: usize = 0;
 /// # Invariants
 /// Between rows every column has `count` rows. Inside of one, those whose keys have come have one more.
 pub(super) struct Rows<'t> {
+    room: &'t mut Room,
     table: &'t Table,
     body: &'t str,
     rows_max: usize,
@@ -38,8 +40,15 @@ pub(super) struct Rows<'t> {
 }
 
 impl<'t> Rows<'t> {
-    pub(super) fn new(table: &'t Table, body: &'t str, rows_max: usize, bytes_max: usize) -> Self {
+    pub(super) fn new(
+        table: &'t Table,
+        body: &'t str,
+        rows_max: usize,
+        bytes_max: usize,
+        room: &'t mut Room,
+    ) -> Self {
         Rows {
+            room,
             table,
             body,
             rows_max: rows_max.min(limits::ROWS_MAX),
@@ -99,13 +108,17 @@ impl<'t> Rows<'t> {
         self.check_bytes(self.count)
     }
 
-    /// Text takes no more than the body that it came from.
+    /// Text takes no more than the body that it came from. The columns double, and the batch is made beside them.
     fn check_bytes<E: Error>(&mut self, rows: usize) -> Result<(), E> {
-        if rows * self.row_bytes + self.body.len() > self.bytes_max {
+        let bytes = rows * self.row_bytes + self.body.len();
+        if bytes > self.bytes_max {
             let bytes_max = self.bytes_max;
             return Err(self.fail(Malformed::TooLarge { bytes_max }));
         }
-        Ok(())
+        match self.room.cover(3 * bytes) {
+            Ok(()) => Ok(()),
+            Err(overloaded) => Err(self.fail(overloaded.into())),
+        }
     }
 
     /// The column of a key that comes after column `previous - 1`.
@@ -211,7 +224,14 @@ impl Objects for Rows<'_> {
     }
 
     fn restart(&mut self) {
-        *self = Rows::new(self.table, self.body, self.rows_max, self.bytes_max);
+        // What has been made room for stays.
+        self.builder = BatchBuilder::new();
+        self.columns.clear();
+        self.by_place.clear();
+        self.places_by_name.clear();
+        self.followers = vec![None];
+        (self.row_bytes, self.count) = (0, 0);
+        (self.is_depth_checked, self.fault) = (false, None);
     }
 }
 

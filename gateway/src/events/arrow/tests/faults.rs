@@ -239,3 +239,24 @@ fn compressed_buffers_are_refused_by_name() {
         );
     }
 }
+
+#[test]
+fn without_room_nothing_is_read() {
+    let array: ArrayRef = Arc::new(Int64Array::from(vec![7; 10_000]));
+    let body = stream_of(&[batch(vec![("v", array)])]);
+    for (budget_bytes, decoded) in [
+        (1 << 20, Ok(10_000)),
+        // Enough to read, and not for the columns; not even to read.
+        (4 * body.len(), Err(Malformed::Overloaded(Overloaded))),
+        (2 * body.len(), Err(Malformed::Overloaded(Overloaded))),
+    ] {
+        let budget = Budget::new(budget_bytes, std::time::Duration::ZERO);
+        let mut other = Reservation::default();
+        other.grow(&budget, 1).unwrap();
+        let mut room = Room::new(Reservation::default(), &budget, body.len()).unwrap();
+        let mut out = Vec::new();
+        let table = of_type("int8");
+        let found = super::super::decode(&body, &table, 1_000_000, BYTES_MAX, &mut room, &mut out);
+        assert_eq!(found, decoded);
+    }
+}

@@ -1,4 +1,5 @@
-use super::{columns, decode};
+use super::columns;
+use crate::batch::{Budget, Overloaded, Reservation, Room};
 use crate::events::test_support::{cells, table};
 use crate::events::{ColumnKind, Malformed, Table};
 use arrow_array::types::{Int8Type, UInt16Type};
@@ -16,6 +17,17 @@ mod properties;
 mod types;
 
 const BYTES_MAX: usize = 1 << 24;
+
+fn decode(
+    body: &[u8],
+    table: &Table,
+    rows_max: usize,
+    bytes_max: usize,
+    out: &mut Vec<u8>,
+) -> Result<usize, Malformed> {
+    let room = &mut Room::boundless();
+    super::decode(body, table, rows_max, bytes_max, room, out)
+}
 
 type Columns = Vec<(&'static str, ArrayRef)>;
 

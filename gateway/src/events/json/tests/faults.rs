@@ -234,3 +234,46 @@ fn columns_take_no_more_than_allowed() {
         assert_eq!(decode(needed, &mut out), Ok(10_001));
     }
 }
+
+#[test]
+fn room_is_made_row_by_row_and_a_body_without_is_not_decoded() {
+    let columns: Vec<(String, &str)> = (0..20)
+        .map(|number| (format!("c{number}"), "int8"))
+        .collect();
+    let columns: Vec<(&str, &str)> = columns
+        .iter()
+        .map(|(name, kind)| (name.as_str(), *kind))
+        .collect();
+    let table = table(&columns);
+    let body = "{\"c0\":1}\n".repeat(10_000);
+    let wide = format!("{body}{{\"c1\":1,\"c2\":1}}");
+    let budget = Budget::new(1 << 20, std::time::Duration::ZERO);
+    // Alone, one request could take all of it and more.
+    let mut other = Reservation::default();
+    other.grow(&budget, 1).unwrap();
+    let decode = |body: &str| {
+        let room = Room::new(Reservation::default(), &budget, body.len());
+        let mut room = room.unwrap();
+        let mut out = Vec::new();
+        let decoded = super::super::decode(
+            body.as_bytes(),
+            &table,
+            1_000_000,
+            BYTES_MAX,
+            &mut room,
+            &mut out,
+        );
+        (decoded, room.into_reservation().bytes(), out.len())
+    };
+    let (decoded, taken, out_bytes) = decode(&body);
+    assert_eq!(decoded, Ok(10_000));
+    let row_bytes = 10_000 * 8;
+    assert!(
+        taken >= body.len() + row_bytes + out_bytes && taken < 4 * (body.len() + row_bytes),
+        "{taken}"
+    );
+    let (decoded, taken, out_bytes) = decode(&wide);
+    assert_eq!(decoded, Err(Malformed::Overloaded(Overloaded)));
+    assert!(taken >= row_bytes && out_bytes == 0, "{taken}");
+    assert_eq!(budget.pending_bytes(), other.bytes());
+}

@@ -1,4 +1,4 @@
-use super::decode;
+use crate::batch::{Budget, Overloaded, Reservation, Room};
 use crate::events::test_support::{cells, cells_by_name, table};
 use crate::events::{ColumnKind, Malformed, Table};
 use lanes_wire::{BatchView, ColumnType, limits};
@@ -10,6 +10,17 @@ mod properties;
 mod values;
 
 const BYTES_MAX: usize = 1 << 24;
+
+fn decode(
+    body: &[u8],
+    table: &Table,
+    rows_max: usize,
+    bytes_max: usize,
+    out: &mut Vec<u8>,
+) -> Result<usize, Malformed> {
+    let room = &mut Room::boundless();
+    super::decode(body, table, rows_max, bytes_max, room, out)
+}
 
 fn every_kind() -> Table {
     table(&[
