@@ -95,6 +95,8 @@ pub mod term;
 pub mod run;
 
 #[cfg(test)]
+mod log_tests;
+#[cfg(test)]
 mod offload_tests;
 #[cfg(test)]
 mod slate_tests;

@@ -135,6 +135,12 @@ fn describe(plan: &Plan) {
             table.entry_rows(),
             table.entries.len()
         );
+        if table.files.len() > 1 {
+            println!(
+                "table {}: was rewritten or truncated lately; rows from before may come although they are gone, or twice",
+                table.definition.table
+            );
+        }
     }
     if let Some(registry) = &plan.registry {
         println!("series up to {}", registry.last_id);

@@ -60,6 +60,8 @@ pub struct TablePlan {
     pub parts: Vec<PartRecord>,
     /// Entries, in the order of their rows.
     pub entries: Vec<EntryRows>,
+    /// Files of the table that rows come from, by their storage ids: more than one if it was rewritten or truncated lately.
+    pub files: BTreeSet<u64>,
 }
 
 impl TablePlan {
@@ -120,6 +122,7 @@ pub fn plan(
             definition,
             parts: Vec::new(),
             entries: Vec::new(),
+            files: BTreeSet::new(),
         };
         planned.insert(oid, table);
     }
@@ -138,6 +141,7 @@ pub fn plan(
         let rows = files.entry(part.storage).or_default();
         if !rows.overlaps(part.first_row, part.end_row) {
             rows.take(part.first_row, part.end_row);
+            table.files.insert(part.storage);
             table.parts.push(part);
         }
     }
@@ -165,6 +169,7 @@ pub fn plan(
         let rows = slices.iter().map(|slice| slice.1).sum();
         if rows > 0 {
             let slices = (rows < skip).then_some(slices);
+            table.files.insert(head.storage);
             table.entries.push(EntryRows { name, slices, rows });
         }
     }

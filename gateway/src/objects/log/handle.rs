@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::release::Bounds;
 use crate::clock;
 use crate::objects::record::{Change, Head, RegistryRecord};
 use crate::observe::Metrics;
@@ -60,6 +61,7 @@ struct Known {
     registries: HashMap<String, RegistryRecord>,
     heads: BTreeMap<String, Arc<Head>>,
     bytes: u64,
+    bounds: Bounds,
 }
 
 impl ObjectLog {
@@ -137,6 +139,7 @@ impl ObjectLog {
             registries,
             heads,
             bytes,
+            bounds: Bounds::new(),
         };
         self.is_open.send_replace(true);
     }
@@ -154,6 +157,7 @@ impl ObjectLog {
             registries,
             heads,
             bytes,
+            ..
         } = &mut *known;
         if let Some((scope, target, version)) = put.table {
             tables.insert((scope, target), version);
@@ -193,6 +197,11 @@ impl ObjectLog {
                 known.bytes -= head.bytes;
             }
         }
+    }
+
+    /// What release remembers of tables that were rewritten.
+    pub(super) fn with_bounds<R>(&self, use_them: impl FnOnce(&mut Bounds) -> R) -> R {
+        use_them(&mut self.known.lock().bounds)
     }
 
     /// A table's definition is to be put again.

@@ -43,7 +43,9 @@
 //!   logged by PostgreSQL, are refused by name.
 //! - A failover to a standby that lacks the last commits loses these as it does at level `wal`; they are still in the log, but their numbers
 //!   are given to other rows then. Level `object` guards against the loss of the whole cluster, `replica` against that of one server.
-//! - VACUUM FULL and ALTER TABLE give rows new numbers in a new file: entries of the old one are kept.
+//! - VACUUM FULL, and ALTER TABLE where it rewrites, give rows new numbers in a new file. Entries of the old one are kept until what the new one began
+//!   with is in segments. A restore in between may bring rows of that table twice, and says so; none is lost while the old file's segments
+//!   are there ([`super::run::ObjectSettings::orphan_age`]).
 
 pub mod entry;
 

@@ -3,7 +3,7 @@
 //! The order matters: first what is durable is noted, then the database is asked which rows are only there. An entry is put after its
 //! append has committed, so the rows of whatever was noted are there to be seen, unless they are in segments or gone.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::handle::ObjectLog;
 use crate::objects::record::{self, Change, Head, PartRecord};
@@ -16,41 +16,54 @@ const ENTRIES_AT_ONCE: usize = 1000;
 
 /// What tables have that is nowhere else.
 struct Local {
-    /// Tables that there are.
-    targets: HashSet<u32>,
-    /// Ranges of rows by storage id, ascending; empty for a table that has none.
+    /// The file of each table, by its storage id: 0 for a table that nothing was ever written to.
+    files: HashMap<u32, u64>,
+    /// Ranges of rows by storage id, ascending; empty for a file that has none.
     ranges: HashMap<u64, Vec<(u64, u64)>>,
 }
+
+/// Up to which row of its file a table may hold rows of another file: by table, the file and the row.
+pub(super) type Bounds = HashMap<u32, (u64, u64)>;
 
 impl Local {
     fn new(rows: &[LocalRows]) -> Self {
         let mut local = Self {
-            targets: HashSet::new(),
+            files: HashMap::new(),
             ranges: HashMap::new(),
         };
         for range in rows {
-            local.targets.insert(range.target);
-            local
-                .ranges
-                .entry(range.storage)
-                .or_default()
-                .push((range.first_row, range.end_row));
+            local.files.insert(range.target, range.storage);
+            let ranges = local.ranges.entry(range.storage).or_default();
+            if range.first_row < range.end_row {
+                ranges.push((range.first_row, range.end_row));
+            }
         }
         local
     }
 
     /// Whether an entry may go.
-    fn releases(&self, head: &Head) -> bool {
-        match self.ranges.get(&head.storage) {
-            Some(ranges) => head.runs.iter().all(|&(first, rows)| {
+    fn releases(&self, head: &Head, bounds: &mut Bounds) -> bool {
+        let Some(&file) = self.files.get(&head.target) else {
+            // The table was dropped.
+            return true;
+        };
+        let ranges = self.ranges.get(&file).map_or(&[][..], Vec::as_slice);
+        if file == head.storage {
+            return head.runs.iter().all(|&(first, rows)| {
                 let after = ranges.partition_point(|range| range.1 <= first);
                 ranges
                     .get(after)
                     .is_none_or(|range| range.0 >= first + rows)
-            }),
-            // Of another file of its table it is kept: the rows may be in the new one, under other numbers.
-            None => !self.targets.contains(&head.target),
+            });
         }
+        // Another file: by TRUNCATE, or by a rewrite, after which the rows are in the new one under other numbers. So these are kept until
+        // all that the new file had when it was first seen is in segments, or gone.
+        let end = ranges.last().map_or(0, |range| range.1);
+        let bound = bounds.entry(head.target).or_insert((file, end));
+        if bound.0 != file {
+            *bound = (file, end);
+        }
+        file == 0 || ranges.first().is_none_or(|range| range.0 >= bound.1)
     }
 }
 
@@ -71,11 +84,12 @@ pub async fn round<S: Source, T: Store>(
         return Ok(0);
     }
     let local = Local::new(&source.local_rows().await?);
-    let due: Vec<String> = heads
-        .into_iter()
-        .filter(|(_, head)| local.releases(head))
-        .map(|(name, _)| name)
-        .collect();
+    let due: Vec<String> = log.with_bounds(|bounds| {
+        let released = heads
+            .into_iter()
+            .filter(|(_, head)| local.releases(head, bounds));
+        released.map(|(name, _)| name).collect()
+    });
     for names in due.chunks(ENTRIES_AT_ONCE) {
         let both = |name: &String| {
             let entry = record::entry_name(name);
@@ -121,7 +135,7 @@ pub async fn forget_tables<S: Source, T: Store>(
     let gone: Vec<(String, u32)> = tables
         .into_iter()
         .chain(parts)
-        .filter(|(_, target)| !local.targets.contains(target))
+        .filter(|(_, target)| !local.files.contains_key(target))
         .collect();
     for records in gone.chunks(ENTRIES_AT_ONCE) {
         let changes = records.iter().map(|(name, _)| Change::delete(name.clone()));
@@ -158,7 +172,14 @@ mod tests {
 
     #[test]
     fn an_entry_goes_when_none_of_its_rows_is_here_only() {
-        let local = Local::new(&[rows(7, 1, 100, 200), rows(7, 1, 300, 400), rows(8, 2, 0, 0)]);
+        let local = Local::new(&[
+            rows(7, 1, 100, 200),
+            rows(7, 1, 300, 400),
+            rows(8, 2, 0, 0),
+            rows(10, 0, 0, 0),
+        ]);
+        let mut bounds = Bounds::new();
+        let mut releases = |head: Head| local.releases(&head, &mut bounds);
         for (runs, is_released) in [
             (&[(0, 100)][..], true),
             (&[(0, 101)], false),
@@ -169,19 +190,26 @@ mod tests {
             (&[(0, 50), (350, 1)], false),
             (&[(0, 50), (200, 10)], true),
         ] {
-            assert_eq!(local.releases(&head(7, 1, runs)), is_released, "{runs:?}");
+            assert_eq!(releases(head(7, 1, runs)), is_released, "{runs:?}");
         }
-        assert!(
-            local.releases(&head(8, 2, &[(0, 5)])),
-            "a table without local rows"
-        );
-        assert!(
-            !local.releases(&head(8, 3, &[(0, 5)])),
-            "another file of a table"
-        );
-        assert!(
-            local.releases(&head(9, 4, &[(0, 5)])),
-            "a table that was dropped"
-        );
+        assert!(releases(head(8, 2, &[(0, 5)])), "no local rows");
+        assert!(releases(head(9, 4, &[(0, 5)])), "dropped");
+        assert!(releases(head(10, 5, &[(0, 5)])), "truncated");
+    }
+
+    #[test]
+    fn entries_of_an_older_file_go_when_what_the_new_one_began_with_is_away() {
+        let mut bounds = Bounds::new();
+        let older = head(7, 1, &[(0, 5)]);
+        let mut releases = |ranges: &[(u64, u64)]| {
+            let ranges = ranges.iter().map(|&(from, to)| rows(7, 2, from, to));
+            Local::new(&ranges.collect::<Vec<_>>()).releases(&older, &mut bounds)
+        };
+        assert!(!releases(&[(0, 100)]));
+        assert!(!releases(&[(50, 300)]), "some are away");
+        assert!(!releases(&[(99, 400)]));
+        assert!(releases(&[(100, 500)]), "what came later does not count");
+        let newer = Local::new(&[rows(7, 3, 0, 10)]);
+        assert!(!newer.releases(&older, &mut bounds), "rewritten again");
     }
 }
