@@ -16,6 +16,7 @@
 //! | [`objects`] | an object store in memory, and a thread that recalls segments from it |
 //! | [`gateway`] | the `lanes-gateway` program: configure, start, ask, stop, kill -9 |
 //! | [`prometheus`] | Debian's Prometheus and node_exporter, scraping and remote-writing to a gateway |
+//! | [`minio`] | MinIO, for what needs S3 |
 //! | [`remote_write`] | remote write requests, encoded by hand |
 //!
 //! A test needs three lines:
@@ -36,6 +37,7 @@ pub mod account;
 pub mod cluster;
 pub mod error;
 pub mod gateway;
+pub mod minio;
 pub mod objects;
 pub mod place;
 pub mod port;
