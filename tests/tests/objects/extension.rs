@@ -1,15 +1,16 @@
 //! The gateway program and the extension itself, over a directory: what is killed at any moment loses nothing and leaves no object
-//! for ever.
+//! for ever; what refuses, is slow or damaged holds nothing up but what needs it.
 
 use super::{PATIENCE, start, wait_for, wait_for_state};
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::Gateway;
 use lanes_tests::objects::forget_recalled;
+use lanes_tests::process::{Signal, send};
 use lanes_tests::provision::{DATABASE, GATEWAY, Passwords, provision};
 use lanes_tests::seed::seeded;
 use postgres::Client;
 use rand::RngExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Rows that come at a time, all of them old enough to go at once.
@@ -187,5 +188,101 @@ fn whatever_is_killed_nothing_is_lost() {
         );
         std::thread::sleep(Duration::from_millis(500));
     }
+    assert!(gateway.stop().unwrap().unwrap().success());
+}
+
+/// The files below a folder that hold segments.
+fn tables(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(tables(&path));
+        } else if path.extension().is_some_and(|extension| extension == "sst") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Fails unless a query that needs what is away says so, and one that does not is answered.
+fn assert_fails(world: &mut World) {
+    // Nothing is in memory then.
+    world.cluster.restart().unwrap();
+    forget_recalled(&world.cluster);
+    let mut client = world.client();
+    client
+        .batch_execute("SET lanes.recall_timeout = '1s'")
+        .unwrap();
+    let error = client
+        .query("SELECT sum(v) FROM far WHERE host = 3", &[])
+        .unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.code().code(), "58030", "{error:?}");
+    assert!(
+        error.message().contains("rows of \"far\" from 2020-01-01"),
+        "{error:?}"
+    );
+    let here = client.query_one("SELECT count(*) FROM far WHERE ts > '2025-01-01'", &[]);
+    assert_eq!(here.unwrap().get::<_, i64>(0), 0);
+}
+
+#[test]
+fn a_store_that_fails_holds_up_only_what_needs_it() {
+    let mut world = World::new("objects_failing");
+    let mut gateway = world.gateway();
+    world.grow();
+    wait_for("all rows are away", || world.rows_in_file() == 0);
+    let away = world.rows;
+    // It does not answer.
+    let process = gateway.process_id().unwrap();
+    send(process, Signal::STOP);
+    assert_fails(&mut world);
+    send(process, Signal::CONT);
+    world.check("it answers again");
+
+    // What it keeps is damaged. It is told, and mended.
+    let kept: Vec<(PathBuf, Vec<u8>)> = tables(&world.directory)
+        .into_iter()
+        .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
+        .collect();
+    assert!(!kept.is_empty());
+    for (path, bytes) in &kept {
+        let damaged: Vec<u8> = bytes.iter().map(|byte| byte ^ 0x55).collect();
+        std::fs::write(path, &damaged[..bytes.len() / 2]).unwrap();
+    }
+    assert_fails(&mut world);
+    for (path, bytes) in &kept {
+        std::fs::write(path, bytes).unwrap();
+    }
+    forget_recalled(&world.cluster);
+    let deadline = Instant::now() + PATIENCE;
+    while world.client().query("SELECT sum(v) FROM far", &[]).is_err() {
+        assert!(Instant::now() < deadline, "it is mended");
+    }
+    world.check("it is mended");
+
+    // Every request to it fails: rows stay, and more come.
+    let aside = world.directory.with_extension("aside");
+    std::fs::rename(&world.directory, &aside).unwrap();
+    std::fs::write(&world.directory, "in the way").unwrap();
+    for _ in 0..3 {
+        world.grow();
+    }
+    wait_for("the store's errors are counted", || {
+        metric(&gateway, "lanes_gateway_objects_errors_total") > 0.0
+    });
+    assert_eq!(
+        world.rows_in_file(),
+        world.rows - away,
+        "rows stay while they cannot go"
+    );
+    assert_fails(&mut world);
+    std::fs::remove_file(&world.directory).unwrap();
+    std::fs::rename(&aside, &world.directory).unwrap();
+    wait_for("all rows are away", || world.rows_in_file() == 0);
+    forget_recalled(&world.cluster);
+    world.cluster.restart().unwrap();
+    world.check("the store is back");
     assert!(gateway.stop().unwrap().unwrap().success());
 }
