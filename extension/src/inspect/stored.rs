@@ -134,8 +134,7 @@ unsafe fn rows_of(relation: pg_sys::Relation) -> Vec<Stored> {
         let Some(content) = reader.content.take() else {
             return Vec::new();
         };
-        let row_security =
-            pg_sys::check_enable_rls((*relation).rd_id, pg_sys::InvalidOid, true);
+        let row_security = pg_sys::check_enable_rls((*relation).rd_id, pg_sys::InvalidOid, true);
         let hides_rows = row_security == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32;
         let clock = Clock::of(relation).filter(|_| !hides_rows);
         let mut rows = Vec::new();
@@ -143,7 +142,10 @@ unsafe fn rows_of(relation: pg_sys::Relation) -> Vec<Stored> {
         for index in 0..content.runs.len() {
             let run = content.runs.get(index);
             if run.flags & FLAG_SEALED != 0 {
-                rows.extend(open.take().map(|open| open.measure(&reader, &content, clock)));
+                rows.extend(
+                    open.take()
+                        .map(|open| open.measure(&reader, &content, clock)),
+                );
                 rows.extend(sealed(relation, &content, run.first_row, clock));
                 ports::CHECK_FOR_INTERRUPTS();
                 continue;
@@ -155,11 +157,20 @@ unsafe fn rows_of(relation: pg_sys::Relation) -> Vec<Stored> {
             while from < end {
                 let segment = segment_of(from);
                 let to = end.min(segment_first_row(segment) + u64::from(segment_rows_max(segment)));
-                if open.as_ref().is_none_or(|open| segment_of(open.first_row) != segment) {
-                    rows.extend(open.take().map(|open| open.measure(&reader, &content, clock)));
+                if open
+                    .as_ref()
+                    .is_none_or(|open| segment_of(open.first_row) != segment)
+                {
+                    rows.extend(
+                        open.take()
+                            .map(|open| open.measure(&reader, &content, clock)),
+                    );
                     ports::CHECK_FOR_INTERRUPTS();
                 }
-                let open = open.get_or_insert(Open { first_row: from, ..Open::default() });
+                let open = open.get_or_insert(Open {
+                    first_row: from,
+                    ..Open::default()
+                });
                 open.end_row = to;
                 open.rows += to - from;
                 open.runs += 1;
@@ -187,12 +198,19 @@ unsafe fn sealed(
     let (part, segment) = unsafe { content.parts.segment(relation, first_row) }?;
     let key = Key::of(content.meta.storage_id, part.origin as u32, first_row);
     let is_remote = part.is_remote();
-    let is_noted = segment.columns.iter().any(|column| column.encoding.name().is_some());
+    let is_noted = segment
+        .columns
+        .iter()
+        .any(|column| column.encoding.name().is_some());
     // SAFETY: as above.
-    let columns = segment.columns.iter().enumerate().filter_map(|(place, column)| unsafe {
-        let name = column_name(relation, place)?;
-        Some((name, column.encoding.name(), column.bytes))
-    });
+    let columns = segment
+        .columns
+        .iter()
+        .enumerate()
+        .filter_map(|(place, column)| unsafe {
+            let name = column_name(relation, place)?;
+            Some((name, column.encoding.name(), column.bytes))
+        });
     let time = clock.and_then(|clock| Some((clock, segment.zones.get(clock.column)?)));
     let end_row = first_row + u64::from(segment.rows);
     Some(Stored {
@@ -230,10 +248,21 @@ impl Open {
         let (from, to) = (self.first_row, self.end_row);
         // SAFETY: the caller's promise. What lies between runs and in dead ones is NULL.
         let decoded = unsafe {
-            load::decode_rows(reader.relation, &reader.shape, &content.runs, from, to, Remote::Leave)
+            load::decode_rows(
+                reader.relation,
+                &reader.shape,
+                &content.runs,
+                from,
+                to,
+                Remote::Leave,
+            )
         };
         let rows = (from - decoded.first_row) as usize..(to - decoded.first_row) as usize;
-        let raw = decoded.columns.iter().map(|column| column.value_bytes(rows.clone())).sum();
+        let raw = decoded
+            .columns
+            .iter()
+            .map(|column| column.value_bytes(rows.clone()))
+            .sum();
         let time = clock.and_then(|clock| Some((clock, decoded.columns.get(clock.column)?)));
         let times = time.and_then(|(clock, column)| {
             // SAFETY: the column is alive and has these rows.
@@ -271,7 +300,10 @@ impl Clock {
         unsafe {
             let column = maintenance::time_column(relation)?;
             let attribute = ports::TupleDescAttr((*relation).rd_att, column);
-            Some(Clock { column, is_local: attribute.atttypid == pg_sys::TIMESTAMPOID })
+            Some(Clock {
+                column,
+                is_local: attribute.atttypid == pg_sys::TIMESTAMPOID,
+            })
         }
     }
 
@@ -312,9 +344,14 @@ fn deleted(content: &Content, from: u64, to: u64) -> u64 {
 /// Rows of a range, all of one segment, that are in the arena.
 fn resident(content: &Content, from: u64, to: u64) -> u64 {
     let segment = segment_of(from);
-    let pinned = content.runs.cached().and_then(|cached| cached.pin_segment(segment));
+    let pinned = content
+        .runs
+        .cached()
+        .and_then(|cached| cached.pin_segment(segment));
     let rows = pinned.map_or(0, |pinned| u64::from(pinned.rows_resident()));
-    (segment_first_row(segment) + rows).min(to).saturating_sub(from)
+    (segment_first_row(segment) + rows)
+        .min(to)
+        .saturating_sub(from)
 }
 
 /// The name of a column; `None`: there is no such column any more.

@@ -122,7 +122,11 @@ impl RelationSlot {
         self.storage_id.store(key.storage_id, Relaxed);
         self.generation.store(generation, Relaxed);
         self.runs.reset();
-        debug_assert_eq!(self.bytes.load(Relaxed), 0, "a segment outlived its relation");
+        debug_assert_eq!(
+            self.bytes.load(Relaxed),
+            0,
+            "a segment outlived its relation"
+        );
         self.budget.store(0, Relaxed);
         self.evictions.store(0, Relaxed);
         // Live, with one pin: the caller's.

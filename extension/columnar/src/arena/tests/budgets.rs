@@ -9,18 +9,30 @@ const SEGMENT_BYTES: u64 = SEGMENT_ROWS as u64 * 8 + (16 << 10);
 /// Loads a segment of full size.
 fn load(relation: &Relation<MutexLocks>, segment: u32) -> bool {
     let values: Vec<Value> = (0..SEGMENT_ROWS).map(|row| value(INT8, row)).collect();
-    relation.extend_segment(segment, &[INT8], 0, &[build(INT8, &values)], 0, values.len())
+    relation.extend_segment(
+        segment,
+        &[INT8],
+        0,
+        &[build(INT8, &values)],
+        0,
+        values.len(),
+    )
 }
 
 fn resident(relation: &Relation<MutexLocks>) -> Vec<u32> {
     let first = SMALL_SEGMENTS;
-    (first..first + 20).filter(|&segment| relation.pin_segment(segment).is_some()).collect()
+    (first..first + 20)
+        .filter(|&segment| relation.pin_segment(segment).is_some())
+        .collect()
 }
 
 #[test]
 fn the_coldest_segments_of_a_relation_leave_for_its_own() {
     with_arena(64 << 20, 8, |arena| {
-        let (bounded, other) = (arena.open(key(1), 0).unwrap(), arena.open(key(2), 0).unwrap());
+        let (bounded, other) = (
+            arena.open(key(1), 0).unwrap(),
+            arena.open(key(2), 0).unwrap(),
+        );
         bounded.set_budget(3 * SEGMENT_BYTES);
         for segment in SMALL_SEGMENTS..SMALL_SEGMENTS + 10 {
             assert!(load(&bounded, segment) && load(&other, segment));
@@ -55,9 +67,16 @@ fn what_is_pinned_stays_and_no_more_is_given() {
         assert!(!load(&relation, SMALL_SEGMENTS + 2));
         assert!(relation.stats().bytes_used <= 2 * SEGMENT_BYTES);
         relation.set_budget(SEGMENT_BYTES / 2);
-        assert!(pinned.iter().all(|pinned| pinned.rows_resident() == SEGMENT_ROWS));
+        assert!(
+            pinned
+                .iter()
+                .all(|pinned| pinned.rows_resident() == SEGMENT_ROWS)
+        );
         drop(pinned);
-        assert!(!load(&relation, SMALL_SEGMENTS + 2), "one alone is too much");
+        assert!(
+            !load(&relation, SMALL_SEGMENTS + 2),
+            "one alone is too much"
+        );
         relation.set_budget(SEGMENT_BYTES);
         assert!(load(&relation, SMALL_SEGMENTS + 2));
         assert_eq!(resident(&relation), [SMALL_SEGMENTS + 2]);
@@ -73,7 +92,10 @@ fn segments_that_a_later_generation_keeps_count_there() {
         assert!(used > 0 && used <= SEGMENT_BYTES);
         let later = arena.open(key(1), 1).unwrap();
         later.adopt_segments(&earlier, SMALL_SEGMENTS..SMALL_SEGMENTS + 1);
-        assert_eq!((earlier.stats().bytes_used, later.stats().bytes_used), (0, used));
+        assert_eq!(
+            (earlier.stats().bytes_used, later.stats().bytes_used),
+            (0, used)
+        );
         arena.purge((key(1).space, key(1).database, key(1).file));
         drop((earlier, later));
         assert_all_comes_back(arena, &[key(1)]);
