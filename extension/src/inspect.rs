@@ -55,6 +55,44 @@ fn arena() -> TableIterator<
     }))
 }
 
+/// What a lanes table takes of the arena; no row if it is not in there.
+#[pg_extern(sql = "
+    CREATE FUNCTION lanes.arena(target regclass)
+    RETURNS TABLE (bytes_max bigint, bytes_used bigint, segment_evictions bigint)
+    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
+    COMMENT ON FUNCTION lanes.arena(regclass) IS
+        'what a lanes table may take of the arena (NULL: as much as there is), what it takes, and segments that left for that';
+")]
+fn arena_of(
+    target: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(bytes_max, Option<i64>),
+        name!(bytes_used, i64),
+        name!(segment_evictions, i64),
+    ),
+> {
+    // SAFETY: as for `segments`.
+    let stats = unsafe {
+        let table = pg_sys::table_open(target, pg_sys::AccessShareLock as i32);
+        check_readable(table, "lanes.arena()");
+        let stats = Meta::load(table).and_then(|meta| {
+            let runs = Runs::of(table, &meta, Shape::of((*table).rd_att).fingerprint);
+            runs.cached().map(|cached| cached.stats())
+        });
+        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
+        stats
+    };
+    TableIterator::new(stats.map(|stats| {
+        (
+            (stats.bytes_max > 0).then_some(stats.bytes_max as i64),
+            stats.bytes_used as i64,
+            stats.segment_evictions as i64,
+        )
+    }))
+}
+
 /// One row a segment.
 struct SegmentRow {
     segment: u32,

@@ -19,7 +19,7 @@ use pgrx::pg_sys;
 
 use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE, FLAG_REMOTE, FLAG_SEALED};
 use super::part::Parts;
-use super::{data_page, metapage::Meta};
+use super::{arena_budget, data_page, metapage::Meta};
 use crate::error;
 use crate::gucs;
 use crate::pg::datum::{self, Outlet};
@@ -157,6 +157,7 @@ impl Runs {
                 if let Some(cached) = cached
                     && let Some(runs) = catch_up(relation, meta, &cached)
                 {
+                    arena_budget::tell(relation, &cached);
                     return Runs::Shared { cached, runs };
                 }
             }

@@ -16,6 +16,8 @@
 //! index of them. A part's entry takes the place of all runs and parts within its range at once, by one WAL record.
 //! [`offload`] does the same for a part whose images have gone to object storage, and leaves row numbers as they are.
 //!
+//! [`arena_budget`] bounds what a table takes of the arena.
+//!
 //! Invariants.
 //! 1. A run's rows exist if and only if its directory entry does; the entry is written by one atomic WAL record, after
 //!    the pages that it names. So row numbers need no record of their own: they are the entry's, and a TID is exposed
@@ -33,6 +35,7 @@
 //! 5. Only the holder of the exclusive metapage lock changes the relation's length or free extents.
 
 pub mod append;
+pub mod arena_budget;
 pub mod data_page;
 pub mod directory;
 pub mod extent;

@@ -6,11 +6,12 @@
 //! | `dedup` | bool | of rows with equal `order_by` columns, none of them NULL, sealing keeps the last |
 //! | `hot` | interval | sealed rows whose newest time is older go to object storage, part by part |
 //! | `retain` | interval | sealed rows whose newest time is older are dropped, segment by segment |
+//! | `arena_budget` | bytes, with a unit | what the table's rows may take of the arena; 0: as much as there is |
 
 use std::ffi::{CStr, CString};
 
 use pgrx::datum::Interval;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::{IntoDatum, PgSqlErrorCode, pg_sys};
 
 use crate::error;
 use crate::pg::{names, ports};
@@ -19,8 +20,9 @@ pub const ORDER_BY: &CStr = c"order_by";
 pub const DEDUP: &CStr = c"dedup";
 pub const RETAIN: &CStr = c"retain";
 pub const HOT: &CStr = c"hot";
+pub const ARENA_BUDGET: &CStr = c"arena_budget";
 /// All of them.
-pub const NAMES: [&CStr; 4] = [ORDER_BY, DEDUP, RETAIN, HOT];
+pub const NAMES: [&CStr; 5] = [ORDER_BY, DEDUP, RETAIN, HOT, ARENA_BUDGET];
 
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 
@@ -33,6 +35,8 @@ pub struct Settings {
     pub retain: Option<i64>,
     /// Microseconds.
     pub hot: Option<i64>,
+    /// Bytes; 0: no bound.
+    pub arena_budget: Option<u64>,
 }
 
 impl Settings {
@@ -55,6 +59,8 @@ impl Settings {
                     settings.retain = Some(age(&text(element), "retain = '30 days'"));
                 } else if name == HOT {
                     settings.hot = Some(age(&text(element), "hot = '6 hours'"));
+                } else if name == ARENA_BUDGET {
+                    settings.arena_budget = Some(size(&text(element)));
                 }
             }
         }
@@ -129,6 +135,21 @@ fn age(value: &str, example: &str) -> i64 {
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
             format!("\"{value}\" is no age that rows may reach"),
             format!("Give a positive interval: {example}."),
+        ),
+    }
+}
+
+/// A number of bytes, with a unit or without.
+fn size(value: &str) -> u64 {
+    // SAFETY: the function takes a text, and raises an ERROR for one that is no size.
+    let bytes: Option<i64> =
+        unsafe { pgrx::direct_function_call(pg_sys::pg_size_bytes, &[value.into_datum()]) };
+    match bytes.and_then(|bytes| u64::try_from(bytes).ok()) {
+        Some(bytes) => bytes,
+        None => error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("\"{value}\" is no size that memory may have"),
+            "Give a size: arena_budget = '256MB'; 0 for no bound but the arena's.",
         ),
     }
 }

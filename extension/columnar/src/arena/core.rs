@@ -6,6 +6,9 @@
 //!    of resident segments, passes over one that was pinned since it last came by, and takes the next;
 //! 3. a whole relation that nobody has pinned, with its list of runs, by a hand of its own.
 //!
+//! A relation may have a budget of its own: then, before its segments get more than that, its own coldest ones go, by the same
+//! marks; and if all of them are pinned, it gets no more.
+//!
 //! Functions marked *locked* need the allocator's lock.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -116,10 +119,73 @@ impl Core {
 
     /// *Locked.* A payload that belongs to a segment and is freed with it.
     pub(super) fn allocate_for(&self, head: &SegmentHead, bytes: u64) -> Option<u64> {
+        let owner = head.owner.load(Relaxed);
+        if owner != 0 && !self.keep_budget(owner - 1, bytes) {
+            return None;
+        }
         let payload = self.allocate(bytes)?;
         self.region.set_link(payload, head.blocks.load(Relaxed));
         head.blocks.store(payload, Relaxed);
+        let taken = self.region.block_bytes(payload);
+        head.bytes.store(head.bytes.load(Relaxed) + taken, Relaxed);
+        if owner != 0 {
+            self.slot(owner - 1).add_bytes(taken);
+        }
         Some(payload)
+    }
+
+    /// *Locked.* Bytes of a payload with the allocator's own.
+    pub(super) fn block_bytes(&self, payload: u64) -> u64 {
+        self.region.block_bytes(payload)
+    }
+
+    /// *Locked.* Makes sure that a relation's segments may take so many bytes more. False: all that could make room for them
+    /// is pinned.
+    pub(super) fn keep_budget(&self, index: u32, bytes: u64) -> bool {
+        let slot = self.slot(index);
+        let budget = slot.budget();
+        while budget != 0 && slot.bytes().saturating_add(bytes) > budget {
+            // In vain if they would not fit alone.
+            if bytes > budget || !self.evict_segment_of(index) {
+                self.header().refusals.fetch_add(1, Relaxed);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// *Locked.* Evicts the coldest segment of a relation. Whether there was one to evict.
+    fn evict_segment_of(&self, index: u32) -> bool {
+        let header = self.header();
+        let mut segment = header.segment_hand.load(Relaxed);
+        for _ in 0..2 * header.segments.load(Relaxed) {
+            // SAFETY: the ring holds resident segments, of which there is one at least.
+            let head = unsafe { self.head::<SegmentHead>(segment) };
+            let next = head.next.load(Relaxed);
+            if head.owner.load(Relaxed) == index + 1 && self.try_evict(segment) {
+                self.slot(index).count_eviction();
+                return true;
+            }
+            segment = next;
+        }
+        false
+    }
+
+    /// *Locked.* Evicts a resident segment unless somebody has it pinned, or had since it was last asked for.
+    fn try_evict(&self, segment: u64) -> bool {
+        // SAFETY: the caller has a resident segment there.
+        let head = unsafe { self.head::<SegmentHead>(segment) };
+        // SAFETY: a resident segment's entry lives as long as its relation's table.
+        let entry = unsafe { self.memory.head(head.entry.load(Relaxed)) };
+        // Pins of an entry that it was in before. They only become fewer: more need the lock that we have.
+        let is_held = head.retired_pins.load(Acquire) != 0;
+        if is_held || !segment_head::try_evict(entry) {
+            return false;
+        }
+        segment_head::leave_ring(self, segment);
+        self.free_segment(segment);
+        self.header().segment_evictions.fetch_add(1, Relaxed);
+        true
     }
 
     /// *Locked.* Frees a segment that is in no list and that nobody uses.
@@ -173,14 +239,7 @@ impl Core {
             // SAFETY: the ring holds resident segments.
             let head = unsafe { self.head::<SegmentHead>(segment) };
             header.segment_hand.store(head.next.load(Relaxed), Relaxed);
-            // SAFETY: a resident segment's entry lives as long as its relation's table.
-            let entry = unsafe { self.memory.head(head.entry.load(Relaxed)) };
-            // Pins of an entry that it was in before. They only become fewer: more need the lock that we have.
-            let is_held = head.retired_pins.load(Acquire) != 0;
-            if !is_held && segment_head::try_evict(entry) {
-                segment_head::leave_ring(self, segment);
-                self.free_segment(segment);
-                header.segment_evictions.fetch_add(1, Relaxed);
+            if self.try_evict(segment) {
                 return true;
             }
         }

@@ -35,8 +35,6 @@ use super::lane_write;
 use super::layout::Layout;
 use super::segment::SegmentPin;
 use super::segment_head::{self, ColumnHead, SHAPE, SegmentHead};
-use super::slot::SEGMENT_TOPS;
-use super::table::Table;
 use super::zones;
 use crate::bits;
 use crate::column::Column;
@@ -106,15 +104,15 @@ impl<L: Locks> Room<'_, L> {
     }
 }
 
-/// Extends a segment by a sound batch. Under the relation's lock. Whether the rows are resident now.
+/// Extends a segment of the relation in a slot by a sound batch. Under the relation's lock. Whether the rows are resident now.
 pub(super) fn extend<L: Locks>(
     core: Core,
     locks: &L,
-    segments: &Table<SEGMENT_TOPS>,
+    slot: u32,
     segment: u32,
     batch: &Batch<'_>,
 ) -> bool {
-    let Some(pin) = find_or_make(core, locks, segments, segment, batch) else {
+    let Some(pin) = find_or_make(core, locks, slot, segment, batch) else {
         return false;
     };
     if !has_kinds(&pin, batch.kinds) {
@@ -182,10 +180,11 @@ fn has_kinds(pin: &SegmentPin, kinds: &[LaneKind]) -> bool {
 fn find_or_make<L: Locks>(
     core: Core,
     locks: &L,
-    segments: &Table<SEGMENT_TOPS>,
+    slot: u32,
     segment: u32,
     batch: &Batch<'_>,
 ) -> Option<SegmentPin> {
+    let segments = &core.slot(slot).segments;
     let find = |segment: u32| segments.get(core.memory, SHAPE, segment.into());
     if let Some(entry) = find(segment)
         && let Some(pin) = SegmentPin::new(core, entry)
@@ -210,7 +209,7 @@ fn find_or_make<L: Locks>(
         .enumerate()
         .map(|(index, column)| plan_column(core, column, before.as_ref(), index, rows_max))
         .unzip::<_, _, Vec<_>, Vec<_>>();
-    let make = || locks.with_allocator(|| make(core, entry, &layouts, rows_max));
+    let make = || locks.with_allocator(|| make(core, slot, entry, &layouts, rows_max));
     let made = make().or_else(|| {
         // It may have to go to make room.
         before.take()?;
@@ -276,14 +275,19 @@ fn plan_column(
 }
 
 /// Makes a segment without rows and puts it into its entry, pinned. Under both locks.
-fn make(core: Core, entry: u64, layouts: &[Layout], rows_max: u32) -> Option<u64> {
+fn make(core: Core, slot: u32, entry: u64, layouts: &[Layout], rows_max: u32) -> Option<u64> {
     let bytes = SegmentHead::bytes(layouts.len()) + zones::bytes(layouts.len(), rows_max);
+    let lanes = layouts.iter().map(|layout| layout.lane_bytes(rows_max));
+    if !core.keep_budget(slot, bytes + lanes.sum::<u64>()) {
+        return None;
+    }
     let segment = core.allocate(bytes)?;
     // SAFETY: a fresh payload of that many bytes; zero is a valid state of all heads in it.
     let head = unsafe {
         core.memory.bytes(segment).write_bytes(0, bytes as usize);
         core.memory.head::<SegmentHead>(segment)
     };
+    head.bytes.store(core.block_bytes(segment), Relaxed);
     head.entry.store(entry, Relaxed);
     head.rows_max.store(rows_max, Relaxed);
     head.columns.store(layouts.len() as u32, Relaxed);
@@ -299,7 +303,7 @@ fn make(core: Core, entry: u64, layouts: &[Layout], rows_max: u32) -> Option<u64
     // SAFETY: the table's elements are such words.
     let entry = unsafe { core.memory.head::<AtomicU64>(entry) };
     segment_head::publish(entry, segment);
-    segment_head::join_ring(&core, segment);
+    segment_head::join_ring(&core, segment, slot);
     Some(segment)
 }
 

@@ -121,6 +121,18 @@ pub struct ArenaStats {
     pub refusals: u64,
 }
 
+/// What one relation takes of an arena.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct RelationStats {
+    /// Bytes of its resident segments, the allocator's own heads included.
+    pub bytes_used: u64,
+    /// Bytes that they may take; 0: no bound but the arena's.
+    pub bytes_max: u64,
+    /// Segments that left to keep to that.
+    pub segment_evictions: u64,
+}
+
 /// A handle on an arena, as mapped in this process.
 pub struct Arena<L: Locks> {
     core: Core,

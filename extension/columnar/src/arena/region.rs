@@ -206,6 +206,11 @@ impl Region {
         self.set(payload - LINE_BYTES, LINK, link);
     }
 
+    /// Bytes that a payload in use takes, its head included.
+    pub(super) fn block_bytes(&self, payload: u64) -> u64 {
+        self.get(payload - LINE_BYTES, LINES) * LINE_BYTES
+    }
+
     /// Bytes of a payload in use.
     #[cfg(test)]
     pub(super) fn payload_bytes(&self, payload: u64) -> u64 {

@@ -8,7 +8,7 @@ use super::runs::{Position, RunEntry};
 use super::segment::{Segment, SegmentPin};
 use super::segment_head;
 use super::slot::RelationSlot;
-use super::{Arena, Locks, RelationKey};
+use super::{Arena, Locks, RelationKey, RelationStats};
 use crate::column::Column;
 use crate::kind::LaneKind;
 use crate::limits::{ROWS_MAX, segment_first_row, segment_of};
@@ -181,7 +181,7 @@ impl<L: Locks> Relation<L> {
         let core = self.arena.core;
         let locks = &self.arena.locks;
         locks.with_relation(self.key().hash(), || {
-            extend(core, &**locks, &self.slot().segments, segment, batch)
+            extend(core, &**locks, self.slot, segment, batch)
         })
     }
 
@@ -210,11 +210,34 @@ impl<L: Locks> Relation<L> {
                     // SAFETY: the tables' elements are such words, and both relations are pinned.
                     let entries = unsafe { (core.head(from), core.head::<AtomicU64>(to)) };
                     if segment_head::segment_of(entries.1.load(Relaxed)) == 0 {
-                        segment_head::adopt(&core, entries.0, entries.1, to);
+                        segment_head::adopt(&core, entries.0, entries.1, (to, self.slot));
                     }
                 });
             }
         });
+    }
+
+    /// Bounds the bytes that the relation's segments may take; 0: no bound but the arena's. What is too much now goes, unless it
+    /// is pinned.
+    pub fn set_budget(&self, bytes: u64) {
+        if self.slot().budget() == bytes {
+            return;
+        }
+        let core = self.arena.core;
+        self.arena.locks.with_allocator(|| {
+            self.slot().set_budget(bytes);
+            core.keep_budget(self.slot, 0);
+        });
+    }
+
+    /// What the relation takes.
+    pub fn stats(&self) -> RelationStats {
+        let slot = self.slot();
+        RelationStats {
+            bytes_used: slot.bytes(),
+            bytes_max: slot.budget(),
+            segment_evictions: slot.evictions(),
+        }
     }
 
     /// Pins a segment for reading, if it is resident.

@@ -51,6 +51,10 @@ pub(super) struct SegmentHead {
     pub(super) rows: AtomicU32,
     pub(super) rows_max: AtomicU32,
     pub(super) columns: AtomicU32,
+    /// The relation's slot and 1; 0 while the segment is in no relation.
+    pub(super) owner: AtomicU32,
+    /// Bytes of the segment with all that hangs off it.
+    pub(super) bytes: AtomicU64,
 }
 
 /// One column of a segment.
@@ -156,8 +160,12 @@ pub(super) fn take_unpinned(entry: &AtomicU64) -> u64 {
     segment_of(word)
 }
 
-/// Adds a segment to the ring, where the hand comes by last. Under the allocator's lock.
-pub(super) fn join_ring(core: &Core, segment: u64) {
+/// Adds a segment of the relation in this slot to the ring, where the hand comes by last. Under the allocator's lock.
+pub(super) fn join_ring(core: &Core, segment: u64, slot: u32) {
+    // SAFETY: the caller has a segment there.
+    let new = unsafe { core.memory.head::<SegmentHead>(segment) };
+    core.slot(slot).add_bytes(new.bytes.load(Relaxed));
+    new.owner.store(slot + 1, Relaxed);
     let header = core.header();
     // SAFETY: the ring holds resident segments, and so is this one.
     let head = |segment| unsafe { core.memory.head::<SegmentHead>(segment) };
@@ -184,6 +192,9 @@ pub(super) fn leave_ring(core: &Core, segment: u64) {
     let header = core.header();
     // SAFETY: as in `join_ring`.
     let head = |segment| unsafe { core.memory.head::<SegmentHead>(segment) };
+    let owner = head(segment).owner.swap(0, Relaxed);
+    core.slot(owner - 1)
+        .take_bytes(head(segment).bytes.load(Relaxed));
     let next = head(segment).next.load(Relaxed);
     let previous = head(segment).previous.load(Relaxed);
     if next == segment {
@@ -198,10 +209,15 @@ pub(super) fn leave_ring(core: &Core, segment: u64) {
     header.segments.fetch_sub(1, Relaxed);
 }
 
-/// Moves a segment from one entry to another, whose offset is given. Those that have it pinned by the old one keep it:
+/// Moves a segment from one entry to another, whose offset and relation's slot are given. Those that have it pinned by the old one keep it:
 /// their pins move to the segment itself, and while there are any it is not freed. Under the relation's and the
 /// allocator's lock; `to` is empty, and both entries' tables are pinned.
-pub(super) fn adopt(core: &Core, from: &AtomicU64, to: &AtomicU64, to_offset: u64) {
+pub(super) fn adopt(
+    core: &Core,
+    from: &AtomicU64,
+    to: &AtomicU64,
+    (to_offset, to_slot): (u64, u32),
+) {
     let word = from.swap(0, AcqRel);
     let segment = segment_of(word);
     if segment == 0 {
@@ -212,6 +228,10 @@ pub(super) fn adopt(core: &Core, from: &AtomicU64, to: &AtomicU64, to_offset: u6
     head.retired_pins
         .fetch_add((word & PINS_MASK) / PIN, Relaxed);
     head.entry.store(to_offset, Relaxed);
+    let owner = head.owner.swap(to_slot + 1, Relaxed);
+    let bytes = head.bytes.load(Relaxed);
+    core.slot(owner - 1).take_bytes(bytes);
+    core.slot(to_slot).add_bytes(bytes);
     to.store((segment / LINE_BYTES) | TOUCHED, Release);
 }
 

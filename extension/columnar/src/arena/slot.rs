@@ -45,6 +45,11 @@ pub(super) struct RelationSlot {
     file: AtomicU32,
     pub(super) runs: RunTable,
     pub(super) segments: Table<SEGMENT_TOPS>,
+    /// Bytes of its resident segments; what they may take, 0 = no bound; segments evicted to keep it. Changed under the
+    /// allocator's lock.
+    bytes: AtomicU64,
+    budget: AtomicU64,
+    evictions: AtomicU64,
 }
 
 // SAFETY: atomics only.
@@ -117,6 +122,13 @@ impl RelationSlot {
         self.storage_id.store(key.storage_id, Relaxed);
         self.generation.store(generation, Relaxed);
         self.runs.reset();
+        debug_assert_eq!(
+            self.bytes.load(Relaxed),
+            0,
+            "a segment outlived its relation"
+        );
+        self.budget.store(0, Relaxed);
+        self.evictions.store(0, Relaxed);
         // Live, with one pin: the caller's.
         self.state.store((LIVE + 1) | TOUCHED, Release);
     }
@@ -138,6 +150,37 @@ impl RelationSlot {
                 (state & PHASE_MASK == phase && state & PINS_MASK == 0).then_some(BUSY)
             })
             .is_ok()
+    }
+
+    /// Bytes of its resident segments.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    pub(super) fn add_bytes(&self, bytes: u64) {
+        self.bytes.store(self.bytes() + bytes, Relaxed);
+    }
+
+    pub(super) fn take_bytes(&self, bytes: u64) {
+        self.bytes.store(self.bytes() - bytes, Relaxed);
+    }
+
+    /// What they may take; 0 = no bound.
+    pub(super) fn budget(&self) -> u64 {
+        self.budget.load(Relaxed)
+    }
+
+    pub(super) fn set_budget(&self, bytes: u64) {
+        self.budget.store(bytes, Relaxed);
+    }
+
+    /// Segments that left to keep the budget.
+    pub(super) fn evictions(&self) -> u64 {
+        self.evictions.load(Relaxed)
+    }
+
+    pub(super) fn count_eviction(&self) {
+        self.evictions.fetch_add(1, Relaxed);
     }
 
     /// Whether the slot was used since this was last asked.

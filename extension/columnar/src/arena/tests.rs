@@ -13,6 +13,7 @@ use crate::limits::{VECTOR_ROWS, segment_first_row};
 use crate::test_support::{Value, assert_lane, build, value};
 use crate::zone_map::tests::{assert_covers, assert_zone, naive};
 
+mod budgets;
 mod dictionaries;
 mod model;
 mod segments;
