@@ -1,6 +1,8 @@
 //! The gateway program offloads and recalls segments, over PostgreSQL's protocol and into a real store: a directory, and, with
-//! `--features minio`, the MinIO that `cargo dev peers` builds. The database is stock PostgreSQL with the SQL contract in `contract.sql`, so that
-//! what fails here is the gateway's.
+//! `--features minio`, the MinIO that `cargo dev peers` builds. In this file the database is stock PostgreSQL with the SQL contract in
+//! `contract.sql`, so that what fails here is the gateway's; in [`extension`] it has the extension.
+
+mod extension;
 
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};
