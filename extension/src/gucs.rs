@@ -21,7 +21,7 @@ pub fn arena_bytes() -> usize {
 }
 
 /// Rows that are worth sealing together.
-static SEAL_ROWS: GucSetting<i32> = GucSetting::<i32>::new(65_536);
+static SEAL_ROWS: GucSetting<i32> = GucSetting::<i32>::new(262_144);
 
 /// Megabytes of memory that sealing may take at a time.
 static SEAL_MEMORY: GucSetting<i32> = GucSetting::<i32>::new(256);

@@ -15,6 +15,7 @@
 //! | [`provision`] | database, roles and extension in a cluster, and what a client needs to connect |
 //! | [`gateway`] | the `lanes-gateway` program: configure, start, ask, stop, kill -9 |
 //! | [`prometheus`] | Debian's Prometheus and node_exporter, scraping and remote-writing to a gateway |
+//! | [`minio`] | MinIO, for what needs S3 |
 //! | [`remote_write`] | remote write requests, encoded by hand |
 //!
 //! A test needs three lines:
@@ -35,6 +36,7 @@ pub mod account;
 pub mod cluster;
 pub mod error;
 pub mod gateway;
+pub mod minio;
 pub mod place;
 pub mod port;
 pub mod process;

@@ -86,7 +86,7 @@ fn values(line: &str, scrapes: usize, speed: f64, random: &mut Random) -> Vec<f6
 }
 
 /// SplitMix64.
-pub struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
     pub fn next(&mut self) -> u64 {
