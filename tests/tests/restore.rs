@@ -84,12 +84,12 @@ fn metric(gateway: &Gateway, name: &str) -> f64 {
     line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
 }
 
-/// Seals until so many parts are offloaded.
-fn wait_for_parts(cluster: &Cluster, gateway: &Gateway, parts: f64) {
+/// Seals until a number of the metrics is reached.
+fn seal_until(cluster: &Cluster, gateway: &Gateway, name: &str, number: f64) {
     let mut client = cluster.connect(DATABASE).unwrap();
-    wait_for("parts are offloaded", || {
+    wait_for(name, || {
         client.execute("SELECT lanes.seal('far')", &[]).unwrap();
-        metric(gateway, "objects_parts_offloaded_total") >= parts
+        metric(gateway, name) >= number
     });
 }
 
@@ -201,11 +201,8 @@ fn what_was_acknowledged_outlives_its_cluster() {
             })
         })
         .collect();
-    wait_for_parts(&cluster, &gateway, 1.0);
-    wait_for("entries are released", || {
-        metric(&gateway, "objects_log_released_total") > 0.0
-    });
-    wait_for_parts(&cluster, &gateway, 3.0);
+    seal_until(&cluster, &gateway, "objects_log_released_total", 1.0);
+    seal_until(&cluster, &gateway, "objects_parts_offloaded_total", 3.0);
     destroy(&mut cluster);
     std::thread::sleep(Duration::from_millis(300));
     is_over.store(true, Ordering::Relaxed);
