@@ -91,7 +91,10 @@ INSERT INTO lanes.registry (next_id) VALUES (1);
 
 CREATE TABLE lanes.requests (
     digest      bytea       PRIMARY KEY CHECK (pg_catalog.octet_length(digest) BETWEEN 8 AND 64),
-    received_at timestamptz NOT NULL DEFAULT pg_catalog.now()
+    received_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+    -- Where its rows lie, if a log of them is kept in object storage: rows of its batch before its own, its own rows, and the answer of
+    -- lanes.append_placed.
+    placed      int8[]
 );
 
 -- Rows arrive in time order and leave in time order, so a BRIN index serves the purge and costs ingest nothing.
@@ -335,6 +338,9 @@ BEGIN
     EXECUTE format('GRANT SELECT ON lanes.registry, lanes.series_runs TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append(regclass, bytea) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_once(regclass, bytea, bytea[]) TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_placed(regclass, bytea), '
+                   'lanes.append_logged(regclass, bytea, bytea[], int4[], int4[]), lanes.table_definition(oid), lanes.local_rows(), '
+                   'lanes.part_rows(regclass, int8) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.register_series(int4, lanes.series_run[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.find_series(int4[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.forget_requests(interval, int4) TO %s', role);

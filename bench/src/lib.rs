@@ -21,6 +21,7 @@
 //! | [`fleet`] | what a fleet of node_exporters sends: series, values, request bodies |
 //! | [`remote_write`] | the scenarios that compare them |
 //! | [`overload`] | the scenario that sends more than can be taken |
+//! | [`sealed`] | the scenarios of sealed rows: size, scans, object storage |
 //! | [`sql`] | SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB |
 //!
 //! # Rules
@@ -47,5 +48,6 @@ pub mod peers;
 pub mod pinning;
 pub mod remote_write;
 pub mod scenario;
+pub mod sealed;
 pub mod sql;
 pub mod usage;

@@ -49,6 +49,12 @@ impl Tree {
         self.look(|_| 0).cpu_seconds
     }
 
+    /// What each process has used up to now, to the nanosecond: see [`Clock`].
+    pub fn clock(&self) -> Clock {
+        let ids = descendants(&processes(), &self.roots);
+        Clock(ids.into_iter().map(|id| (id, nanoseconds(id))).collect())
+    }
+
     fn look(&self, memory_bytes: impl Fn(u32) -> u64) -> Usage {
         let processes = processes();
         let mut usage = Usage::default();
@@ -59,6 +65,37 @@ impl Tree {
         }
         usage
     }
+}
+
+/// What each process of a tree has used, from the scheduler's own count: for work of milliseconds, which the clock ticks of [`Usage`] cannot
+/// tell. What a process used that ends between two looks is lost, so nothing should end in between.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Clock(BTreeMap<u32, u64>);
+
+impl Clock {
+    /// Seconds of CPU that the processes of this look have used since an earlier one.
+    pub fn seconds_since(&self, earlier: &Clock) -> f64 {
+        let used = self.0.iter().map(|(id, now)| {
+            let before = earlier.0.get(id).copied().unwrap_or_default();
+            now.saturating_sub(before)
+        });
+        used.sum::<u64>() as f64 / 1e9
+    }
+}
+
+/// Nanoseconds of CPU of all threads of a process; 0 once it has ended.
+fn nanoseconds(id: u32) -> u64 {
+    let threads = std::fs::read_dir(format!("/proc/{id}/task"));
+    let of_thread = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    threads
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(of_thread)
+        .sum()
 }
 
 /// What `/proc/<pid>/stat` says.
@@ -162,6 +199,21 @@ mod tests {
         ]);
         assert_eq!(descendants(&processes, &[5]), [5, 6, 7]);
         assert_eq!(descendants(&processes, &[9]), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn a_clock_counts_what_was_used_in_between() {
+        let clock = |looks: &[(u32, u64)]| Clock(looks.iter().copied().collect());
+        let before = clock(&[(1, 1_000_000_000), (2, 5)]);
+        let after = clock(&[(1, 1_500_000_000), (3, 250_000_000)]);
+        assert_eq!(after.seconds_since(&before), 0.75);
+        let this = Tree::new("this", [std::process::id()]);
+        let before = this.clock();
+        let mut sum = 0u64;
+        for number in 0..3_000_000u64 {
+            sum = std::hint::black_box(sum.wrapping_mul(31) ^ number);
+        }
+        assert!(this.clock().seconds_since(&before) > 0.0, "{sum}");
     }
 
     #[test]

@@ -9,13 +9,18 @@
 //!                          the rows go through Postgres's own COPY, which does all of it
 //! ```
 //!
+//! `placed` appends for a log kept elsewhere: only straight into lanes, and it tells where the rows have come to lie. `restore` takes back
+//! what lay in object storage.
+//!
 //! `convert` says which batch type goes into which SQL type; `refusal` maps every reason to its SQLSTATE. Both ways are part of the
 //! calling transaction, see the same command id, and leave nothing behind on an error. The way taken is logged at DEBUG1.
 
 mod convert;
 mod copy;
 mod direct;
+mod placed;
 mod refusal;
+mod restore;
 mod target;
 
 use lanes_wire::BatchView;
@@ -46,7 +51,10 @@ fn append_batch(table: pg_sys::Oid, batch: &[u8]) -> Result<u64, Refusal> {
         return Ok(0);
     }
     match target.way(&batch, &sources)? {
-        Way::Direct(columns) => direct::append(&target, &batch, &columns),
+        Way::Direct(columns) => {
+            direct::append(&target, &batch, &columns)?;
+            Ok(batch.rows() as u64)
+        }
         Way::Copy { because } => {
             debug1!(
                 "lanes.append into \"{}\" goes through COPY: {because}",

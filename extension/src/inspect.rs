@@ -1,4 +1,5 @@
-//! What operators may look at in SQL: `lanes.segments(table)`, `lanes.arena()`, `lanes.version()`.
+//! What operators may look at in SQL: `lanes.segments(table)`, `lanes.arena()`, `lanes.version()`, and, in [`stored`], the view
+//! `lanes.segments`.
 
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use pgrx::prelude::*;
@@ -10,6 +11,8 @@ use crate::storage::directory::{FLAG_DEAD, FLAG_REMOTE, FLAG_SEALED};
 use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::table_am::routine;
+
+mod stored;
 
 /// The library's version, and the server's that it was built for.
 #[pg_extern(stable, parallel_safe)]
@@ -109,26 +112,7 @@ fn segments(
     // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
     let rows = unsafe {
         let table = pg_sys::table_open(target, pg_sys::AccessShareLock as i32);
-        let name = ports::RelationGetRelationName(table);
-        if (*table).rd_tableam != routine::routine() {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
-                format!("\"{name}\" is not a lanes table"),
-                "lanes.segments() takes a table that was created USING lanes.",
-            );
-        }
-        let granted = pg_sys::pg_class_aclcheck(
-            target,
-            pg_sys::GetUserId(),
-            pg_sys::ACL_SELECT as pg_sys::AclMode,
-        );
-        if granted != pg_sys::AclResult::ACLCHECK_OK {
-            pg_sys::aclcheck_error(
-                granted,
-                pg_sys::ObjectType::OBJECT_TABLE,
-                (*(*table).rd_rel).relname.data.as_ptr(),
-            );
-        }
+        check_readable(table, "lanes.segments()");
         let rows = segment_rows(table);
         pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
         rows
@@ -145,6 +129,36 @@ fn segments(
             row.bytes_stored as i64,
         )
     }))
+}
+
+/// Raises an ERROR unless it is a lanes table that the caller may read.
+///
+/// # Safety
+/// `table` is open.
+unsafe fn check_readable(table: pg_sys::Relation, function: &str) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*table).rd_tableam != routine::routine() {
+            let name = ports::RelationGetRelationName(table);
+            error::raise(
+                PgSqlErrorCode::ERRCODE_WRONG_OBJECT_TYPE,
+                format!("\"{name}\" is not a lanes table"),
+                format!("{function} takes a table that was created USING lanes."),
+            );
+        }
+        let granted = pg_sys::pg_class_aclcheck(
+            (*table).rd_id,
+            pg_sys::GetUserId(),
+            pg_sys::ACL_SELECT as pg_sys::AclMode,
+        );
+        if granted != pg_sys::AclResult::ACLCHECK_OK {
+            pg_sys::aclcheck_error(
+                granted,
+                pg_sys::ObjectType::OBJECT_TABLE,
+                (*(*table).rd_rel).relname.data.as_ptr(),
+            );
+        }
+    }
 }
 
 /// # Safety

@@ -35,6 +35,11 @@ pgrx::extension_sql_file!(
     name = "functions",
     requires = ["bootstrap"]
 );
+pgrx::extension_sql_file!(
+    "../../sql/objects.sql",
+    name = "objects",
+    requires = ["functions"]
+);
 pgrx::extension_sql_file!("../../sql/prometheus.sql", name = "prometheus", finalize);
 
 /// Called when Postgres loads the library.

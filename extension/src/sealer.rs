@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A sealer keeps no database busy for longer than its tables need: DROP DATABASE waits for such a time. Each table is a
-//! transaction of its own; an ERROR ends the sealer, and the next visit tries again.
+//! transaction of its own: an ERROR in one is logged, and keeps none of the others from its turn.
 
 use std::time::Duration;
 
@@ -15,11 +15,12 @@ use pgrx::bgworkers::{
     BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
 };
 use pgrx::pg_sys;
+use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 
 use crate::gucs;
 use crate::maintenance;
-use crate::pg::ports;
+use crate::pg::{names, ports};
 use crate::table_am::{routine, vacuum};
 
 unsafe extern "C-unwind" {
@@ -117,15 +118,30 @@ pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
     // SAFETY: the launcher's argument.
     let database = unsafe { pg_sys::Oid::from_datum(database, false) };
     BackgroundWorker::connect_worker_to_spi_by_oid(database, None);
-    let mut tables = BackgroundWorker::transaction(tables);
-    // An ERROR in one of them ends the visit: the next begins elsewhere.
-    // SAFETY: a plain call.
-    let turn = unsafe { pg_sys::GetCurrentTimestamp() } as usize / 1_000;
-    let count = tables.len().max(1);
-    tables.rotate_left(turn % count);
-    for table in tables {
-        BackgroundWorker::transaction(|| visit(table));
+    for table in BackgroundWorker::transaction(tables) {
+        let visited = PgTryBuilder::new(|| {
+            BackgroundWorker::transaction(|| visit(table));
+            None
+        })
+        .catch_others(|failure| Some(message(&failure)))
+        .execute();
+        if let Some(failure) = visited {
+            // SAFETY: what core does after an ERROR at the top; locks, pins and memory of the transaction go with it.
+            unsafe { pg_sys::AbortCurrentTransaction() };
+            let name = BackgroundWorker::transaction(|| names::table_name(table));
+            pgrx::log!("lanes: could not seal \"{name}\": {failure}");
+        }
     }
+}
+
+/// What an ERROR says.
+fn message(failure: &CaughtError) -> String {
+    let (CaughtError::PostgresError(report)
+    | CaughtError::ErrorReport(report)
+    | CaughtError::RustPanic {
+        ereport: report, ..
+    }) = failure;
+    report.message().to_owned()
 }
 
 /// The lanes tables of the database that have files of their own; none without the extension.

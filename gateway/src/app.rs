@@ -47,6 +47,8 @@ pub struct AppSettings {
     pub batch: BatchLimits,
     /// The level of requests that choose none.
     pub default_level: AckLevel,
+    /// Whether level [`AckLevel::Object`] can be kept: there is object storage.
+    pub has_objects: bool,
     /// How long digests are kept.
     pub request_window: Duration,
     /// How often the gateway stores its own metrics; `None` for never.

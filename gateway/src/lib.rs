@@ -15,7 +15,8 @@
 //! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
-//! | [`objects`] | sealed segments into object storage and back |
+//! | [`objects`] | sealed segments into object storage and back; the log of what is acknowledged at level `object` |
+//! | [`restore`] | a database again, from object storage alone |
 //! | [`observe`] | metrics, status, readiness, self-scrape |
 //! | [`worker`] | what each thread that serves requests has for itself |
 //! | [`app`] | all of it put together, started and stopped |
@@ -62,6 +63,8 @@ pub mod batch;
 pub mod deliver;
 
 pub mod objects;
+
+pub mod restore;
 
 pub mod observe;
 

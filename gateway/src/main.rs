@@ -14,8 +14,9 @@ use lanes_gateway::app::App;
 use lanes_gateway::batch::SeriesCache;
 use lanes_gateway::config::{Settings, Sources, source};
 use lanes_gateway::deliver::PostgresSink;
-use lanes_gateway::objects::{Objects, PostgresSource, SlateOpener};
+use lanes_gateway::objects::{LogWriter, Objects, PostgresSource, SlateOpener};
 use lanes_gateway::observe::Metrics;
+use lanes_gateway::restore;
 
 /// Requests are many and small: with the C library's allocator a sixth of a worker's time went into it.
 #[global_allocator]
@@ -23,6 +24,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let matches = source::command().get_matches();
+    if let Some((restore::command::NAME, asked)) = matches.subcommand() {
+        return restored(asked);
+    }
     let sources = match Sources::gather(&matches) {
         Ok(sources) => sources,
         Err(error) => return wrong_settings(&error.to_string()),
@@ -47,6 +51,25 @@ fn main() -> ExitCode {
         }
     };
     runtime.block_on(run(settings))
+}
+
+/// The subcommand `restore`, which needs no settings.
+fn restored(asked: &ArgMatches) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(restore::command::execute(asked)),
+        Err(error) => Err(error.to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lanes-gateway restore: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn is_check(matches: &ArgMatches) -> bool {
@@ -91,11 +114,12 @@ async fn run(settings: Settings) -> ExitCode {
         settings.postgres.connection.clone(),
         settings.postgres.connect_timeout,
     );
-    let sink = Arc::new(PostgresSink::new(
-        settings.postgres,
-        Arc::clone(&cache),
-        Arc::clone(&metrics),
-    ));
+    let mut sink = PostgresSink::new(settings.postgres, Arc::clone(&cache), Arc::clone(&metrics));
+    let log = LogWriter::new(Arc::clone(&metrics));
+    if settings.objects.is_some() {
+        sink = sink.with_log(Arc::clone(log.log()));
+    }
+    let sink = Arc::new(sink);
     let app = App::start(settings.app, sink, cache, Arc::clone(&metrics));
     let objects = match settings.objects {
         None => None,
@@ -107,7 +131,7 @@ async fn run(settings: Settings) -> ExitCode {
             );
             let source = PostgresSource::new(connection, connect_timeout);
             let status = Arc::clone(app.status());
-            match Objects::start(source, opener, objects, status, metrics) {
+            match Objects::start(source, opener, objects, log, status, metrics) {
                 Ok(objects) => Some(objects),
                 Err(error) => {
                     tracing::error!("a thread for object storage cannot be started: {error}");

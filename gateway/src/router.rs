@@ -17,7 +17,7 @@ use hyper::body::Body as HttpBody;
 use crate::batch::{Budget, Reservation};
 use crate::clock::{self, Instant};
 use crate::deliver::call_error::NO_STANDBYS;
-use crate::deliver::{AckLevel, Sink};
+use crate::deliver::{AckLevel, NO_LOG, Sink};
 use crate::error::Refusal;
 use crate::events::format::Format;
 use crate::events::write::EventRequest;
@@ -41,6 +41,8 @@ pub struct Handlers<S> {
     pub status: Arc<Status>,
     /// The level of requests that choose none.
     pub default_level: AckLevel,
+    /// Whether level `object` can be kept.
+    pub has_objects: bool,
 }
 
 // Derived, it would ask for sinks to be cloned.
@@ -51,6 +53,7 @@ impl<S> Clone for Handlers<S> {
             events: Arc::clone(&self.events),
             status: Arc::clone(&self.status),
             default_level: self.default_level,
+            has_objects: self.has_objects,
         }
     }
 }
@@ -68,6 +71,9 @@ impl<S> Handlers<S> {
     /// The level that a request asks for, if it can be kept at all.
     fn level(&self, headers: &HeaderMap) -> Result<AckLevel, Refusal> {
         let level = ack_level(headers, self.default_level)?;
+        if level == AckLevel::Object && !self.has_objects {
+            return Err(Refusal::BadRequest(NO_LOG.to_owned()));
+        }
         if level == AckLevel::Replica && self.status.lacks_standbys() {
             // Not 400: the sender would drop its data for what an operator can mend.
             return Err(Refusal::Busy(NO_STANDBYS.to_owned()));

@@ -21,7 +21,7 @@ use tower::ServiceExt;
 use crate::clock;
 use crate::deliver::Sink;
 use crate::events;
-use crate::receive::unread::Unread;
+use crate::receive::unread::{Rests, Unread};
 use crate::router::{Handlers, router};
 
 /// Nothing, mostly, which then costs nothing; or what the router answers.
@@ -35,10 +35,10 @@ pub fn service<S: Sink>(
 + Send
 + 'static {
     let (handlers, router) = (Arc::new(handlers.clone()), router(handlers));
-    let body_bytes_max = handlers.path.limits.body_bytes_max;
+    let rests = Rests::new(handlers.path.limits.body_bytes_max);
     service_fn(move |request: Request<Incoming>| {
         // However it is refused, its client gets to see the answer.
-        let request = request.map(|body| Unread::new(body, body_bytes_max));
+        let request = request.map(|body| Unread::new(body, &rests));
         match table_of(request.method(), request.uri()) {
             Some(_) => Either::Left(store(Arc::clone(&handlers), request)),
             None => Either::Right(route(router.clone(), request)),

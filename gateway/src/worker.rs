@@ -104,6 +104,7 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         events: Arc::new(events),
         status,
         default_level: settings.default_level,
+        has_objects: settings.has_objects,
     };
     (handlers, tasks)
 }

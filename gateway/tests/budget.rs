@@ -8,6 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
+use lanes_gateway::events::{ColumnKind, Table, TableColumn};
 use support::{simple, start};
 use tower::ServiceExt;
 
@@ -46,4 +47,57 @@ async fn label_sets_in_the_queue_are_counted_and_not_registered_in_vain() {
         [1],
         "the second was not called for"
     );
+}
+
+/// A table of one column of numbers.
+fn numbers() -> Table {
+    let column = TableColumn {
+        name: "n".to_owned(),
+        sql_type: "bigint".to_owned(),
+        kind: ColumnKind::Int8,
+        is_not_null: false,
+        has_default: false,
+        is_generated: false,
+    };
+    Table {
+        oid: 7,
+        name: "public.t".to_owned(),
+        columns: vec![column],
+        may_insert: true,
+    }
+}
+
+async fn post_json(router: Router, body: String) -> StatusCode {
+    let request = Request::post("/api/v1/events/t").header("content-type", "application/json");
+    let request = request.body(Body::from(body)).unwrap();
+    router.oneshot(request).await.unwrap().status()
+}
+
+#[tokio::test]
+async fn a_large_body_of_json_leaves_room_for_others() {
+    let flags = &[
+        "--receive-pending-bytes-max",
+        "64MiB",
+        "--receive-pending-wait",
+        "0",
+        "--events-rows-max",
+        "10000000",
+    ];
+    let (app, database) = start(flags);
+    let table = numbers();
+    database.tables.lock().insert(table.name.clone(), table);
+    let router = app.router();
+    let small = "[{\"n\":1}]".to_owned();
+    assert_eq!(post_json(router.clone(), small.clone()).await, 204);
+    // 7 MiB, which decoding 19 times as much was taken for.
+    let large = "{\"n\": 123}\n".repeat(640 << 10);
+    let mut decoding = tokio::spawn(post_json(router.clone(), large));
+    while pending_bytes(&router).await < 20 << 20 && !decoding.is_finished() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    for _ in 0..10 {
+        assert_eq!(post_json(router.clone(), small.clone()).await, 204);
+    }
+    assert_eq!((&mut decoding).await.unwrap(), 204);
+    assert_eq!(pending_bytes(&router).await, 0);
 }

@@ -352,7 +352,7 @@ async fn levels_are_chosen_by_header_or_configuration() {
             AckLevel::Memory
         ]
     );
-    for (level, reason) in [("object", "not available yet"), ("disk", "unknown")] {
+    for (level, reason) in [("object", "set objects.url"), ("disk", "unknown")] {
         let (status, text) =
             call(&router, post(&[("X-Lanes-Ack", level)], simple("up", 9.0))).await;
         assert_eq!(status, StatusCode::BAD_REQUEST);

@@ -13,8 +13,10 @@
 //! | [`seed`] | the one source of randomness, printed so that a failure can be replayed |
 //! | [`cluster`] | a private Postgres cluster: create, start, stop, kill -9, standby, promote |
 //! | [`provision`] | database, roles and extension in a cluster, and what a client needs to connect |
+//! | [`objects`] | an object store in memory, and a thread that recalls segments from it |
 //! | [`gateway`] | the `lanes-gateway` program: configure, start, ask, stop, kill -9 |
 //! | [`prometheus`] | Debian's Prometheus and node_exporter, scraping and remote-writing to a gateway |
+//! | [`minio`] | MinIO, for what needs S3 |
 //! | [`remote_write`] | remote write requests, encoded by hand |
 //!
 //! A test needs three lines:
@@ -35,6 +37,8 @@ pub mod account;
 pub mod cluster;
 pub mod error;
 pub mod gateway;
+pub mod minio;
+pub mod objects;
 pub mod place;
 pub mod port;
 pub mod process;

@@ -2,18 +2,12 @@
 //! changed, dropped; after a crash, and on a standby with a gateway of its own.
 
 use lanes_tests::cluster::{Cluster, Stop};
+use lanes_tests::objects::{Objects, Supplier};
 use postgres::Client;
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Long enough for any machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-/// An object store.
-type Objects = HashMap<String, Vec<u8>>;
 
 /// Reads everything of a table, in several ways.
 const QUERIES: [&str; 4] = [
@@ -35,88 +29,6 @@ fn wait_for(client: &mut Client, query: &str) {
 fn answers(cluster: &Cluster) -> Vec<Vec<Vec<Option<String>>>> {
     let query = |query: &&str| cluster.query("postgres", query).unwrap();
     QUERIES.iter().map(query).collect()
-}
-
-/// Puts what is due, and says so; how many parts that were.
-fn offload(client: &mut Client, objects: &mut Objects) -> usize {
-    let due = client
-        .query(
-            "SELECT key, lanes.segment_image(target, part, first_row) FROM lanes.offload_list(1000)",
-            &[],
-        )
-        .unwrap();
-    for row in due {
-        objects.insert(row.get(0), row.get(1));
-    }
-    let committed = client
-        .query(
-            "SELECT lanes.offload_commit(target, part) FROM
-                 (SELECT DISTINCT target, part FROM lanes.offload_list(1000)) parts",
-            &[],
-        )
-        .unwrap();
-    assert!(committed.iter().all(|row| row.get(0)));
-    committed.len()
-}
-
-/// A thread that answers requests of one server until it is dropped.
-struct Gateway {
-    stop: Arc<AtomicBool>,
-    supplied: Arc<AtomicU64>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Gateway {
-    fn start(cluster: &Cluster, objects: &Objects) -> Gateway {
-        let mut client = cluster.connect("postgres").unwrap();
-        let objects = objects.clone();
-        let (stop, supplied) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicU64::new(0)),
-        );
-        let (is_over, count) = (stop.clone(), supplied.clone());
-        let thread = std::thread::spawn(move || {
-            while !is_over.load(Ordering::Relaxed) {
-                let wanted = client
-                    .query("SELECT key FROM lanes.recall_next('100 ms')", &[])
-                    .unwrap();
-                for row in wanted {
-                    let key: String = row.get(0);
-                    match objects.get(&key) {
-                        Some(image) => client
-                            .execute("SELECT lanes.recall_supply($1, $2)", &[&key, image])
-                            .unwrap(),
-                        None => client
-                            .execute("SELECT lanes.recall_fail($1, 'no such object')", &[&key])
-                            .unwrap(),
-                    };
-                    count.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        });
-        Gateway {
-            stop,
-            supplied,
-            thread: Some(thread),
-        }
-    }
-
-    fn supplied(&self) -> u64 {
-        self.supplied.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let ended = thread.join();
-            assert!(
-                ended.is_ok() || std::thread::panicking(),
-                "the gateway died"
-            );
-        }
-    }
 }
 
 fn cluster(name: &str) -> Cluster {
@@ -151,10 +63,10 @@ fn size(client: &mut Client) -> i64 {
 fn offloaded_rows_come_back() {
     let mut cluster = cluster("remote");
     let mut client = cluster.connect("postgres").unwrap();
-    let mut objects = Objects::new();
+    let objects = Objects::default();
     let expected = answers(&cluster);
     client.execute("SELECT lanes.seal('far')", &[]).unwrap();
-    assert_eq!(offload(&mut client, &mut objects), 1);
+    assert_eq!(objects.offload(&mut client).unwrap(), 1);
     assert!(objects.len() > 2);
     // The arena still has what was read before; a crash empties it.
     drop(client);
@@ -195,7 +107,7 @@ fn offloaded_rows_come_back() {
     assert_eq!(error.code().unwrap().code(), "57014");
 
     // A gateway that does not have them says so at once.
-    let empty = Gateway::start(&cluster, &Objects::new());
+    let empty = Supplier::start(&cluster, "postgres", &Objects::default());
     let error = observer.query("SELECT sum(v) FROM far", &[]).unwrap_err();
     let error = error.as_db_error().unwrap();
     assert_eq!(error.code().code(), "58030");
@@ -207,7 +119,7 @@ fn offloaded_rows_come_back() {
     drop(empty);
 
     // Somebody answers what had been asked before, and what is asked now, each once.
-    let gateway = Gateway::start(&cluster, &objects);
+    let gateway = Supplier::start(&cluster, "postgres", &objects);
     assert_eq!(answers(&cluster), expected);
     assert_eq!(gateway.supplied(), objects.len() as u64);
 
@@ -221,7 +133,7 @@ fn offloaded_rows_come_back() {
     drop(client);
     cluster.stop(Stop::Immediate).unwrap();
     cluster.start().unwrap();
-    let gateway = Gateway::start(&cluster, &objects);
+    let gateway = Supplier::start(&cluster, "postgres", &objects);
     assert_eq!(answers(&cluster), expected);
 
     // Sealing and VACUUM leave it where it is, and free what it has left behind.
@@ -239,7 +151,7 @@ fn offloaded_rows_come_back() {
     for _ in 0..5 {
         client.batch_execute(ROWS).unwrap();
         client.batch_execute("SELECT lanes.seal('far')").unwrap();
-        offload(&mut client, &mut objects);
+        objects.offload(&mut client).unwrap();
         for _ in 0..2 {
             client.batch_execute("INSERT INTO tick VALUES (1)").unwrap();
             client.batch_execute("VACUUM far").unwrap();
@@ -283,9 +195,9 @@ fn a_standby_recalls_by_itself() {
     let expected = answers(&primary);
     let mut standby = primary.standby("remote_standby").unwrap();
     let mut client = primary.connect("postgres").unwrap();
-    let mut objects = Objects::new();
+    let objects = Objects::default();
     client.execute("SELECT lanes.seal('far')", &[]).unwrap();
-    offload(&mut client, &mut objects);
+    objects.offload(&mut client).unwrap();
     for _ in 0..2 {
         client
             .batch_execute("CREATE TABLE IF NOT EXISTS tick (a int); INSERT INTO tick VALUES (1)")
@@ -300,7 +212,7 @@ fn a_standby_recalls_by_itself() {
         .unwrap();
     let error = reader.query("SELECT sum(v) FROM far", &[]).unwrap_err();
     assert_eq!(error.code().unwrap().code(), "58030");
-    let gateway = Gateway::start(&standby, &objects);
+    let gateway = Supplier::start(&standby, "postgres", &objects);
     assert_eq!(answers(&standby), expected);
     assert!(gateway.supplied() > 0);
     let error = reader

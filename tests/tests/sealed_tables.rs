@@ -1,6 +1,7 @@
 //! What sealing by hand and by VACUUM is for: a table that keeps its size, and answers from tables larger than the arena.
 
 use lanes_tests::cluster::Cluster;
+use lanes_tests::objects::{Objects, Supplier, forget_recalled};
 use lanes_tests::seed::{Random, seeded};
 use postgres::{Client, NoTls};
 use rand::RngExt;
@@ -12,6 +13,27 @@ const ROUND_ROWS: i64 = 10_000;
 /// Minutes that the table retains.
 const RETAINED: i64 = 3;
 const ROUNDS: i64 = 60;
+
+/// When the first minute began.
+const STARTED: &str = "'2020-01-01 00:00+00'::timestamptz";
+
+/// Rows of a minute, counted from the first.
+fn insert_minute(client: &mut Client, table: &str, minute: i64) {
+    client
+        .batch_execute(&format!(
+            "INSERT INTO {table} SELECT g % 100, {STARTED} + interval '{minute} min' + g * interval '6 ms', random() \
+             FROM generate_series(0, {ROUND_ROWS} - 1) g"
+        ))
+        .unwrap();
+}
+
+/// How long ago a minute began: the clock cannot be moved on, so ages are moved that tables are given.
+fn age_of_minute(client: &mut Client, minute: i64) -> String {
+    let age = format!(
+        "SELECT (extract(epoch FROM now() - {STARTED})::int8 - 60 * ({minute}))::text || ' s'"
+    );
+    client.query_one(&age, &[]).unwrap().get(0)
+}
 
 fn number(client: &mut Client, sql: &str) -> i64 {
     client.query_one(sql, &[]).unwrap().get(0)
@@ -36,26 +58,11 @@ fn a_table_under_steady_ingest_keeps_its_size() {
              INSERT INTO changing SELECT g, random() FROM generate_series(1, 20000) g",
         )
         .unwrap();
-    // The clock cannot be moved, so the retention is: what it drops moves on by a minute with each round.
-    let started = "'2020-01-01 00:00+00'::timestamptz";
     let mut largest = [[0; 2]; 2];
     let mut rows_most = 0;
     for round in 0..ROUNDS {
-        client
-            .batch_execute(&format!(
-                "INSERT INTO steady SELECT g % 100, {started} + interval '{round} min' + g * interval '6 ms', random() \
-                 FROM generate_series(0, {ROUND_ROWS} - 1) g"
-            ))
-            .unwrap();
-        let retain: String = client
-            .query_one(
-                &format!(
-                    "SELECT (extract(epoch FROM now() - {started})::int8 - 60 * ({round} - {RETAINED}))::text || ' s'"
-                ),
-                &[],
-            )
-            .unwrap()
-            .get(0);
+        insert_minute(&mut client, "steady", round);
+        let retain = age_of_minute(&mut client, round - RETAINED);
         for statement in [
             format!("ALTER TABLE steady SET (retain = '{retain}')"),
             "VACUUM steady".to_owned(),
@@ -75,7 +82,7 @@ fn a_table_under_steady_ingest_keeps_its_size() {
         let newest = number(
             &mut client,
             &format!(
-                "SELECT count(*) FROM steady WHERE ts >= {started} + interval '{round} min' - interval '{RETAINED} min'"
+                "SELECT count(*) FROM steady WHERE ts >= {STARTED} + interval '{round} min' - interval '{RETAINED} min'"
             ),
         );
         assert_eq!(
@@ -92,6 +99,83 @@ fn a_table_under_steady_ingest_keeps_its_size() {
     );
     for (first, second) in largest[0].iter().zip(largest[1]) {
         assert!(second <= first * 5 / 4, "files go on growing: {largest:?}");
+    }
+}
+
+/// Rows come, are sealed, move to object storage and are dropped there: neither the file nor what is in object storage grows
+/// for ever, and all that is retained is there all the time.
+#[test]
+fn a_table_whose_rows_move_away_keeps_its_size() {
+    /// Minutes that stay in the file, and that are retained at all.
+    const HOT: i64 = 2;
+    const KEPT: i64 = 8;
+    let cluster = Cluster::builder("sealed_away")
+        .setting("autovacuum", "off")
+        .setting("lanes.seal_naptime", "0")
+        .setting("lanes.seal_rows", "1")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes; \
+             CREATE TABLE away (series int, ts timestamptz, v float8) USING lanes WITH (order_by = 'series, ts')",
+        )
+        .unwrap();
+    let objects = Objects::default();
+    let supplier = Supplier::start(&cluster, "postgres", &objects);
+    // Of the file and its objects; of either half of the rounds.
+    let mut largest = [[0; 2]; 2];
+    let mut rows_in_file = 0;
+    for round in 0..ROUNDS {
+        insert_minute(&mut client, "away", round);
+        let [hot, retain] = [HOT, KEPT].map(|minutes| age_of_minute(&mut client, round - minutes));
+        client
+            .batch_execute(&format!(
+                "ALTER TABLE away SET (hot = '{hot}', retain = '{retain}')"
+            ))
+            .unwrap();
+        client.batch_execute("VACUUM away").unwrap();
+        objects.offload(&mut client).unwrap();
+        client.batch_execute("VACUUM away").unwrap();
+        forget_recalled(&cluster);
+        let sizes = [
+            "SELECT pg_relation_size('away')",
+            "SELECT count(*) FROM lanes.remote_keys()",
+        ]
+        .map(|size| number(&mut client, size));
+        let half = usize::from(round >= ROUNDS / 2);
+        for (largest, size) in largest[half].iter_mut().zip(sizes) {
+            *largest = size.max(*largest);
+        }
+        let retained = format!(
+            "SELECT count(*) FROM away WHERE ts >= {STARTED} + interval '{} min'",
+            round - KEPT
+        );
+        assert_eq!(
+            number(&mut client, &retained),
+            ROUND_ROWS * (round.min(KEPT) + 1),
+            "round {round}: what is retained is there"
+        );
+        rows_in_file = number(
+            &mut client,
+            "SELECT sum(rows)::int8 FROM lanes.segments WHERE relation = 'away'::regclass AND state <> 'remote'",
+        );
+    }
+    println!(
+        "largest file and most objects, half by half: {largest:?}; {} segments came back",
+        supplier.supplied()
+    );
+    assert!(
+        largest[1][1] > 0 && supplier.supplied() > 0,
+        "rows move away"
+    );
+    assert!(
+        rows_in_file < ROUND_ROWS * 3 * HOT,
+        "and are not in the file then: {rows_in_file}"
+    );
+    for (first, second) in largest[0].iter().zip(largest[1]) {
+        assert!(second <= first * 5 / 4, "they go on growing: {largest:?}");
     }
 }
 
@@ -247,5 +331,14 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
             "SELECT count(*) FROM large WHERE series >= 1000",
         );
         assert_eq!(there, ingested * 100, "everything that came is there");
+        let arena = client
+            .query_one(
+                "SELECT segments, segment_evictions, bytes_used <= bytes_total FROM lanes.arena()",
+                &[],
+            )
+            .unwrap();
+        let (segments, evictions): (i64, i64) = (arena.get(0), arena.get(1));
+        println!("{segments} segments are in the arena, {evictions} had to leave it");
+        assert!(evictions > 0 && arena.get::<_, bool>(2), "{arena:?}");
     });
 }

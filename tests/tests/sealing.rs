@@ -1,6 +1,8 @@
 //! The background sealer: it seals, drops what is too old, and gives space back, without being asked.
 
-use lanes_tests::cluster::Cluster;
+use lanes_tests::cluster::{Cluster, Stop};
+use std::io::{Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Long enough for any machine; the sealer takes a second or two.
@@ -58,6 +60,132 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
         .batch_execute("ALTER TABLE load SET (retain = '1 day')")
         .unwrap();
     wait_for(&mut client, "SELECT count(*) = 0 FROM load");
+}
+
+/// Transactions that change rows follow each other so closely that at no moment there is none.
+#[test]
+fn a_table_that_is_always_being_changed_is_sealed() {
+    const WRITERS: i32 = 4;
+    let cluster = Cluster::builder("sealing_changes")
+        .setting("lanes.seal_naptime", "1")
+        .setting("lanes.seal_rows", "1000")
+        .setting("autovacuum", "off")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes;
+             CREATE TABLE load (host int, ts timestamptz, value int) USING lanes WITH (order_by = 'host, ts');",
+        )
+        .unwrap();
+    let stop = AtomicBool::new(false);
+    let (stop, config) = (&stop, &cluster.config("postgres"));
+    let changes = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                scope.spawn(move || {
+                    let mut client = config.connect(postgres::NoTls).unwrap();
+                    let own = format!("INSERT INTO load VALUES ({}, now(), 0)", -1 - writer);
+                    client.batch_execute(&own).unwrap();
+                    let change = format!(
+                        "BEGIN; UPDATE load SET value = value + 1 WHERE host = {}; SELECT pg_sleep(0.1); COMMIT",
+                        -1 - writer
+                    );
+                    let mut changes = 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        client.batch_execute(&change).unwrap();
+                        changes += 1;
+                    }
+                    changes
+                })
+            })
+            .collect();
+        // They overlap before there is anything to seal.
+        let overlap = format!(
+            "SELECT count(*) = {WRITERS} FROM pg_locks WHERE locktype = 'page' AND page = 1 AND granted"
+        );
+        wait_for(&mut client, &overlap);
+        client
+            .batch_execute("INSERT INTO load SELECT g % 10, now() - interval '2 days' + g * interval '1 ms', g FROM generate_series(1, 50000) g")
+            .unwrap();
+        let sealed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            wait_for(
+                &mut client,
+                "SELECT coalesce(sum(rows), 0) >= 50000 FROM lanes.segments WHERE relation = 'load'::regclass AND state = 'sealed'",
+            )
+        }));
+        stop.store(true, Ordering::Relaxed);
+        let changes: i64 = writers
+            .into_iter()
+            .map(|writer| writer.join().unwrap())
+            .sum();
+        sealed.unwrap();
+        changes
+    });
+    let after = "SELECT count(*), sum(value) FILTER (WHERE host < 0) FROM load";
+    let row = client.query_one(after, &[]).unwrap();
+    assert_eq!(
+        (row.get(0), row.get(1)),
+        (50_000 + i64::from(WRITERS), Some(changes))
+    );
+}
+
+/// A table that cannot be read keeps none of the others from being sealed.
+#[test]
+fn a_damaged_table_does_not_end_the_visit() {
+    let mut cluster = Cluster::builder("sealing_damage")
+        .setting("lanes.seal_naptime", "0")
+        .setting("lanes.seal_rows", "1000")
+        .setting("autovacuum", "off")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client.batch_execute("CREATE EXTENSION lanes").unwrap();
+    let mut damaged = Vec::new();
+    for number in 0..6 {
+        client
+            .batch_execute(&format!(
+                "CREATE TABLE t{number} (host int, value int) USING lanes WITH (order_by = 'host');
+                 INSERT INTO t{number} SELECT g % 10, g FROM generate_series(1, 5000) g"
+            ))
+            .unwrap();
+        if number != 3 {
+            let path = format!("SELECT pg_relation_filepath('t{number}')");
+            damaged.push(client.query_one(&path, &[]).unwrap().get::<_, String>(0));
+        }
+    }
+    drop(client);
+    cluster.stop(Stop::Fast).unwrap();
+    for path in damaged {
+        // The first page of its directory.
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .open(cluster.data().join(path))
+            .unwrap();
+        file.seek(SeekFrom::Start(8192)).unwrap();
+        file.write_all(&[0x5a; 8192]).unwrap();
+    }
+    cluster.set("lanes.seal_naptime", "1");
+    cluster.start().unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    wait_for(
+        &mut client,
+        "SELECT bool_and(state = 'sealed') FROM lanes.stored_segments('t3')",
+    );
+    // One more round, seen from its beginning.
+    let log = || std::fs::read_to_string(cluster.log()).unwrap();
+    let failures = || log().matches("could not seal \"t5\"").count();
+    let (before, deadline) = (failures(), Instant::now() + PATIENCE);
+    while failures() < before + 2 {
+        assert!(Instant::now() < deadline, "the sealer goes on:\n{}", log());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(
+        !log().contains("\"lanes sealer\" (PID"),
+        "a sealer ended by an error:\n{}",
+        log()
+    );
 }
 
 fn size(client: &mut postgres::Client) -> i64 {

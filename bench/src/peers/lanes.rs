@@ -7,6 +7,7 @@ use lanes_tests::cluster::{Cluster, Stop};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::gateway::{self, Gateway};
 use lanes_tests::provision::{DATABASE, Passwords, provision};
+use postgres::Client;
 
 /// A server of its own for one table that much is appended to: buffers and log as PostgreSQL's own advice for such a one has them. It waits
 /// for the disk as a production server does.
@@ -24,6 +25,46 @@ const GATEWAY_SETTINGS: [(&str, &str); 3] = [
     ("LANES_GATEWAY_SERIES_CACHE_BYTES_MAX", "2GiB"),
 ];
 
+/// Settings beyond the usual ones, which win over them.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Lines of `postgresql.conf`, name and value.
+    pub postgres: Vec<(String, String)>,
+    /// Environment variables of the gateway.
+    pub gateway: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// From names and values.
+    pub fn of(postgres: &[(&str, &str)], gateway: &[(&str, &str)]) -> Settings {
+        let owned = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            pairs
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect()
+        };
+        Settings {
+            postgres: owned(postgres),
+            gateway: owned(gateway),
+        }
+    }
+
+    /// The usual ones, but for those that are set here.
+    fn with_usual(&self) -> Settings {
+        let both = |usual: &[(&str, &str)], ours: &[(String, String)]| {
+            let kept = usual
+                .iter()
+                .filter(|(name, _)| ours.iter().all(|(set, _)| set != name))
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            kept.chain(ours.iter().cloned()).collect()
+        };
+        Settings {
+            postgres: both(&POSTGRES_SETTINGS, &self.postgres),
+            gateway: both(&GATEWAY_SETTINGS, &self.gateway),
+        }
+    }
+}
+
 /// A running gateway and its cluster.
 #[derive(Debug)]
 pub struct Lanes {
@@ -31,6 +72,7 @@ pub struct Lanes {
     /// `memory`, `wal` or `replica`.
     level: String,
     version: String,
+    settings: Settings,
     /// Bytes of the database with nothing in it.
     empty_bytes: u64,
     gateway: Gateway,
@@ -40,15 +82,21 @@ pub struct Lanes {
 impl Lanes {
     /// Starts a new cluster and a gateway that acknowledges at this level.
     pub fn start(name: &str, level: &str) -> Result<Lanes> {
+        Lanes::start_with(name, level, &Settings::default())
+    }
+
+    /// The same with other settings.
+    pub fn start_with(name: &str, level: &str, settings: &Settings) -> Result<Lanes> {
+        let its = settings.with_usual();
         let mut builder = Cluster::builder("bench-remote-write").durable();
-        for (setting, value) in POSTGRES_SETTINGS {
+        for (setting, value) in &its.postgres {
             builder = builder.setting(setting, value);
         }
         let cluster = builder.start()?;
         let passwords = Passwords::generate();
         provision(&cluster, &passwords)?;
         let mut settings = gateway::Settings::for_test("gateway", &cluster, &passwords)?;
-        for (variable, value) in GATEWAY_SETTINGS {
+        for (variable, value) in &its.gateway {
             settings = settings.environment(variable, value);
         }
         // For senders that cannot be told to send a header of ours.
@@ -58,12 +106,33 @@ impl Lanes {
             name: name.to_owned(),
             level: level.to_owned(),
             version,
+            settings: its,
             empty_bytes: 0,
             gateway: Gateway::start(settings)?,
             cluster,
         };
         lanes.empty_bytes = lanes.number("SELECT pg_database_size(current_database())")?;
         Ok(lanes)
+    }
+
+    /// The system of this name, if it is one of ours: `lanes, ack <level>`.
+    pub fn level_of(name: &str) -> Option<&str> {
+        name.strip_prefix("lanes, ack ")
+    }
+
+    /// A connection to the gateway's database, as superuser.
+    pub fn connect(&self) -> Result<Client> {
+        self.cluster.connect(DATABASE)
+    }
+
+    /// PostgreSQL alone.
+    pub fn postgres_tree(&self) -> Tree {
+        Tree::new("PostgreSQL", self.cluster.postmaster())
+    }
+
+    /// Stops PostgreSQL in order and starts it again; the gateway finds it again by itself. All connections end, and the arena is empty.
+    pub fn restart_postgres(&mut self) -> Result<()> {
+        self.cluster.restart()
     }
 
     fn number(&self, sql: &str) -> Result<u64> {
@@ -79,9 +148,11 @@ impl System for Lanes {
     }
 
     fn describe(&self) -> String {
-        let settings: Vec<String> = POSTGRES_SETTINGS
+        let settings: Vec<String> = self
+            .settings
+            .postgres
             .iter()
-            .chain(&GATEWAY_SETTINGS)
+            .chain(&self.settings.gateway)
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         format!(

@@ -49,7 +49,7 @@ pub fn is_ours(name: &str) -> bool {
 
 /// Starts a system by its name, its files below a folder.
 pub fn start(name: &str, folder: &Path) -> Result<Box<dyn System>> {
-    if let Some(level) = name.strip_prefix("lanes, ack ") {
+    if let Some(level) = lanes::Lanes::level_of(name) {
         return Ok(Box::new(lanes::Lanes::start(name, level)?));
     }
     if let Some(version) = name.strip_prefix("VictoriaMetrics ") {

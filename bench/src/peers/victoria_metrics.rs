@@ -9,9 +9,13 @@ use lanes_tests::process::{Process, Signal, run};
 use lanes_tests::{place, port};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Merging all of a run's data.
+const MERGE_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long its files have to stay as they are to count as merged.
+const MERGE_REST: Duration = Duration::from_secs(2);
 /// It writes what it has in memory before it ends.
 const STOP_TIMEOUT: Duration = Duration::from_secs(120);
 /// What concerns only the questions of the verification: see samples at once, and read any number of series. All else is as it comes.
@@ -68,6 +72,37 @@ impl VictoriaMetrics {
     /// Makes everything that was taken visible to queries, and writes it to its files.
     fn flush(&self) -> Result<()> {
         http::text(&self.url("/internal/force_flush"), &[]).map(|_| ())
+    }
+
+    /// Merges everything into as few files as it ever does, and waits until that is over and the files that were merged are gone: this is as
+    /// small as its data gets.
+    ///
+    /// # Errors
+    /// It does not answer, or does not come to rest.
+    pub fn merge(&self) -> Result<()> {
+        self.flush()?;
+        // It answers at once and merges after that.
+        http::text(&self.url("/internal/force_merge"), &[])?;
+        let start = Instant::now();
+        let (mut bytes, mut since) = (0, Instant::now());
+        while start.elapsed() < MERGE_TIMEOUT {
+            std::thread::sleep(Duration::from_millis(200));
+            let metrics = http::text(&self.url("/metrics"), &[])?;
+            let is_merging = metrics.lines().any(|line| {
+                let value = line.strip_prefix("vm_active_force_merges ");
+                value.is_some_and(|value| value.trim() != "0")
+            });
+            let now = http::folder_bytes(&self.folder.join("data"));
+            if is_merging || now != bytes {
+                (bytes, since) = (now, Instant::now());
+            } else if since.elapsed() >= MERGE_REST {
+                return Ok(());
+            }
+        }
+        Err(Error::Other(format!(
+            "{} does not come to rest after a merge",
+            self.name
+        )))
     }
 }
 

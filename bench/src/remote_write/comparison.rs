@@ -47,7 +47,7 @@ impl Figures {
     }
 
     /// What a reader has to know of a system's runs: each run's figure when there are several, and its notes once.
-    fn notes(&self, system: &str) -> Vec<String> {
+    pub fn notes(&self, system: &str) -> Vec<String> {
         let of_system: Vec<&(String, f64, Vec<String>)> = self
             .runs
             .iter()

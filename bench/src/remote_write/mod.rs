@@ -12,7 +12,8 @@
 //! | [`comparison`] | figures of several runs of several systems; bars that are relative to one of them |
 //! | [`cost`] | scenario `remote-write`: CPU for new and for known series |
 //! | [`ramp`] | scenario `ramp`: more and more targets at their scrape interval |
-//! | [`soak`] | scenario `soak`: the same load for a long time, with machines replaced |
+//! | [`trend`] | whether a figure stays as it is over the rows of a long run |
+//! | [`soak`] | scenario `soak`: the same load for a long time, with machines replaced and samples that age out |
 //! | [`through_vmagent`] | scenario `vmagent`: a real vmagent scrapes and writes |
 //!
 //! # Rules
@@ -30,3 +31,4 @@ pub mod requests;
 pub mod sender;
 pub mod soak;
 pub mod through_vmagent;
+pub mod trend;

@@ -1,18 +1,23 @@
-//! Scenario `soak`: the same load for a long time, with machines replaced.
+//! Scenario `soak`: the same load for a long time, with machines replaced and samples that age out.
 //!
 //! The load is an open loop without end; while a row's requests are sent, those of the next row are encoded. At the beginning of each row
-//! some targets are replaced by other machines, whose series are all new.
+//! some targets are replaced by other machines, whose series are all new. How many targets there are is found at the beginning: so many
+//! that their samples are a share of what the first system takes in a closed loop. Ours drops samples that are older than it retains, so
+//! from then on nothing should grow any more; the rows from then on say whether it does.
 
 use super::phase::{ATTEMPTS_TO_KNOW, Phase, Way, send, verify};
 use super::sender::{Fleet, Sender};
+use super::trend::growth;
 use crate::fleet::bodies::Body;
 use crate::fleet::shape::{JOB, Shape};
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
+use crate::peers::lanes::{Lanes, Settings};
 use crate::peers::system::{self, System};
-use crate::scenario::{Findings, Record, Run};
+use crate::scenario::{Bar, Findings, Record, Run};
 use lanes_tests::error::{Error, Result};
 use serde::Deserialize;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,19 +27,42 @@ use std::time::Duration;
 struct Definition {
     /// Each has its own turn of the whole length.
     systems: Vec<String>,
-    targets: usize,
+    /// Targets of the closed loop that finds what the first system takes.
+    trial_targets: usize,
+    /// Scrapes of that loop.
+    trial_scrapes: usize,
+    /// The load, as a share of that.
+    share: f64,
+    /// Targets at most.
+    targets_max: usize,
     /// The whole length, rounded up to whole rows.
     seconds: f64,
     /// The length of a row, rounded up to whole scrapes.
     every_seconds: f64,
+    /// How long ours keeps samples, and remembers requests; two rows at least, since a row is verified after it.
+    retain_seconds: u64,
     /// Targets that are replaced at the beginning of each row.
     churn_targets: usize,
     connections: usize,
     fleet: Fleet,
+    bars: Bars,
+}
+
+/// What is asked of the figures.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bars {
+    /// How much a figure may grow over the rows after the first samples have aged out, as a share of its mean.
+    growth: f64,
+    /// Fewer rows are not judged by that.
+    rows_min: usize,
 }
 
 /// After the first scrape: what new series leave to be done is not the first row's.
 const SETTLE: Duration = Duration::from_secs(6);
+/// A part goes as a whole, when its newest sample is old enough, at a round of the sealer: disk is as full as it gets some time after the first
+/// sample has aged out.
+const FULL_TIMES: f64 = 1.5;
 
 /// Measures it.
 ///
@@ -45,6 +73,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     let folder = run.options.folder.join("soak");
     let shape = definition.fleet.shape(&folder)?;
     let mut findings = Findings::default();
+    let mut targets = None;
     for name in definition
         .systems
         .iter()
@@ -53,10 +82,15 @@ pub fn run(run: &Run) -> Result<Findings> {
         let started = run
             .options
             .servers
-            .starting(|| system::start(name, &folder));
+            .starting(|| start(&definition, name, &folder));
         let soaked = started.and_then(|mut system| {
             findings.systems.push(system.describe());
-            let soaked = soak(run, &definition, &shape, system.as_mut(), &mut findings);
+            let soak = Soak {
+                run,
+                definition: &definition,
+                shape: &shape,
+            };
+            let soaked = soak.soak(system.as_mut(), &mut targets, &mut findings);
             system.stop().and(soaked)
         });
         if let Err(error) = soaked {
@@ -66,93 +100,206 @@ pub fn run(run: &Run) -> Result<Findings> {
     Ok(findings)
 }
 
-fn soak(
-    run: &Run,
-    definition: &Definition,
-    shape: &Shape,
-    system: &mut dyn System,
-    findings: &mut Findings,
-) -> Result<()> {
-    let fleet = &definition.fleet;
-    let scrapes = (definition.every_seconds / fleet.interval_seconds)
-        .ceil()
-        .max(1.0) as usize;
-    let every = scrapes as f64 * fleet.interval_seconds;
-    let rows = (definition.seconds / every).ceil().max(1.0) as usize;
-    let way = Way {
-        pace: Pace::Open(fleet.requests_per_second(definition.targets)),
-        connections: definition.connections,
-        attempts_again: 0,
-        settle: Duration::ZERO,
-        client: run.options.client.clone(),
+/// Ours with retention; VictoriaMetrics keeps samples for a day at least.
+fn start(definition: &Definition, name: &str, folder: &Path) -> Result<Box<dyn System>> {
+    let Some(level) = Lanes::level_of(name) else {
+        return system::start(name, folder);
     };
-    let mut sender = Sender::new(shape, fleet, definition.targets, now_milliseconds());
-    let next = |sender: &mut Sender| -> Result<Arc<Vec<Body>>> {
-        sender.churn(definition.churn_targets);
-        sender.scrapes(definition.targets, scrapes).map(Arc::new)
-    };
-    // The series of all targets are made known first, as fast as the system takes them.
-    let first = Arc::new(sender.scrape(definition.targets)?);
-    let unhurried = Way {
-        pace: Pace::Closed,
-        attempts_again: ATTEMPTS_TO_KNOW,
-        settle: SETTLE,
-        ..way.clone()
-    };
-    let first = send(system, &first, &unhurried)?;
-    let mut acknowledged = first.samples;
-    sender.skip_to(now_milliseconds());
-    let mut since = sender.time();
-    let mut bodies = next(&mut sender)?;
-    for row in 1..=rows {
-        let (phase, following) = std::thread::scope(|scope| -> Result<_> {
-            let encoder = (row < rows).then(|| scope.spawn(|| next(&mut sender)));
-            let phase = send(system, &bodies, &way)?;
-            let following = match encoder {
-                None => None,
-                Some(encoder) => Some(encoder.join().map_err(|_| {
-                    Error::Other("the encoder of the next row panicked".to_owned())
-                })??),
-            };
-            Ok((phase, following))
-        })?;
-        // Of this row alone: questions about all of a long run would disturb it.
-        verify(system, (JOB, since), phase.sent, phase.samples)?;
-        since += (every * 1000.0) as i64;
-        acknowledged += phase.samples;
-        let seconds = row as f64 * every;
-        record(system, &phase, seconds, acknowledged, findings)?;
-        match following {
-            Some(following) => bodies = following,
-            None => break,
+    // The gateway remembers requests for a minute at least.
+    let age = format!("{}s", definition.retain_seconds.max(60));
+    let settings = Settings::of(&[], &[("LANES_GATEWAY_REQUESTS_WINDOW", age.as_str())]);
+    let lanes = Lanes::start_with(name, level, &settings)?;
+    lanes.connect()?.batch_execute(&format!(
+        "ALTER TABLE lanes.samples SET (retain = '{} seconds')",
+        definition.retain_seconds
+    ))?;
+    Ok(Box::new(lanes))
+}
+
+/// The figures of a row that are shown, and those of them that should stay as they are.
+const P50: &str = "p50";
+const P99: &str = "p99";
+const MEMORY: &str = "memory of all processes";
+const DISK: &str = "on disk";
+const FLAT: [&str; 4] = [P50, P99, MEMORY, DISK];
+
+/// A row: when it ended, in seconds, and its figures.
+type Row = (f64, Vec<(&'static str, f64)>);
+
+struct Soak<'a> {
+    run: &'a Run,
+    definition: &'a Definition,
+    shape: &'a Shape,
+}
+
+impl Soak<'_> {
+    fn way(&self, pace: Pace) -> Way {
+        Way {
+            pace,
+            connections: self.definition.connections,
+            attempts_again: 0,
+            settle: Duration::ZERO,
+            client: self.run.options.client.clone(),
         }
     }
-    Ok(())
+
+    /// As fast as it is taken, until it is.
+    fn unhurried(&self) -> Way {
+        Way {
+            attempts_again: ATTEMPTS_TO_KNOW,
+            settle: SETTLE,
+            ..self.way(Pace::Closed)
+        }
+    }
+
+    /// So many targets that their samples are the wanted share of what the system takes.
+    fn find_targets(&self, system: &mut dyn System) -> Result<usize> {
+        let definition = self.definition;
+        let (targets, fleet) = (definition.trial_targets, &definition.fleet);
+        // Before the rows' samples; it ages out before theirs.
+        let span = (definition.trial_scrapes + 1) as f64 * fleet.interval_seconds * 1000.0;
+        let start = now_milliseconds() - span as i64;
+        let mut sender = Sender::new(self.shape, fleet, targets, start);
+        let first = Arc::new(sender.scrape(targets)?);
+        send(system, &first, &self.unhurried())?;
+        let trial = Arc::new(sender.scrapes(targets, definition.trial_scrapes)?);
+        let rate = send(system, &trial, &self.unhurried())?.rate();
+        let samples_a_second = rate * definition.share;
+        let of_target = self.shape.series.len() as f64 / fleet.interval_seconds;
+        let found = (samples_a_second / of_target) as usize;
+        println!(
+            "    {} takes {rate:.0} samples/s: {found} targets are {:.0}% of that",
+            system.name(),
+            definition.share * 100.0
+        );
+        Ok(found.clamp(1, definition.targets_max))
+    }
+
+    fn soak(
+        &self,
+        system: &mut dyn System,
+        targets: &mut Option<usize>,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let (definition, fleet) = (self.definition, &self.definition.fleet);
+        let targets = match targets {
+            Some(targets) => *targets,
+            None => *targets.insert(self.find_targets(system)?),
+        };
+        let scrapes = (definition.every_seconds / fleet.interval_seconds)
+            .ceil()
+            .max(1.0) as usize;
+        let every = scrapes as f64 * fleet.interval_seconds;
+        let rows = (definition.seconds / every).ceil().max(1.0) as usize;
+        let way = self.way(Pace::Open(fleet.requests_per_second(targets)));
+        let mut sender = Sender::new(self.shape, fleet, targets, now_milliseconds());
+        let next = |sender: &mut Sender| -> Result<Arc<Vec<Body>>> {
+            sender.churn(definition.churn_targets);
+            sender.scrapes(targets, scrapes).map(Arc::new)
+        };
+        // The series of all targets are made known first, as fast as the system takes them.
+        let first = Arc::new(sender.scrape(targets)?);
+        send(system, &first, &self.unhurried())?;
+        sender.skip_to(now_milliseconds());
+        let mut since = sender.time();
+        let mut bodies = next(&mut sender)?;
+        let (mut all, mut dropped) = (Vec::new(), 0);
+        for row in 1..=rows {
+            let (phase, following) = std::thread::scope(|scope| -> Result<_> {
+                let encoder = (row < rows).then(|| scope.spawn(|| next(&mut sender)));
+                let phase = send(system, &bodies, &way)?;
+                let following = match encoder {
+                    None => None,
+                    Some(encoder) => Some(encoder.join().map_err(|_| {
+                        Error::Other("the encoder of the next row panicked".to_owned())
+                    })??),
+                };
+                Ok((phase, following))
+            })?;
+            // Of this row alone: questions about all of a long run would disturb it.
+            verify(system, (JOB, since), phase.sent, phase.samples)?;
+            since += (every * 1000.0) as i64;
+            dropped += phase.dropped;
+            let seconds = row as f64 * every;
+            all.push((seconds, record(system, &phase, seconds, findings)?));
+            match following {
+                Some(following) => bodies = following,
+                None => break,
+            }
+        }
+        let load = format!(
+            "{targets} targets, {:.0} samples/s",
+            (targets * self.shape.series.len()) as f64 / fleet.interval_seconds
+        );
+        self.judge(system.name(), &all, (dropped, load), findings);
+        Ok(())
+    }
+
+    /// Whether anything was dropped, and whether what should stay as it is does.
+    fn judge(
+        &self,
+        system: &str,
+        rows: &[Row],
+        (dropped, load): (u64, String),
+        findings: &mut Findings,
+    ) {
+        let is_ours = system::is_ours(system);
+        findings.add(
+            Record::new(
+                "all rows: samples dropped",
+                system,
+                dropped as f64,
+                "samples",
+            )
+            .bar(is_ours.then_some(Bar::Most(0.0)))
+            .notes([load]),
+        );
+        let full = self.definition.retain_seconds as f64 * FULL_TIMES;
+        let late: Vec<&Row> = rows.iter().filter(|(seconds, _)| *seconds > full).collect();
+        let bars = &self.definition.bars;
+        let is_judged = is_ours && late.len() >= bars.rows_min;
+        for what in FLAT {
+            let points: Vec<(f64, f64)> = late
+                .iter()
+                .filter_map(|(seconds, figures)| {
+                    let figure = figures.iter().find(|(name, _)| *name == what)?.1;
+                    Some((*seconds, figure))
+                })
+                .collect();
+            let Some(growth) = growth(&points) else {
+                continue;
+            };
+            let note = match is_judged {
+                true => format!("{} rows after {full:.0} s", late.len()),
+                false => format!("{} rows after {full:.0} s, too few to judge", late.len()),
+            };
+            let row = format!("all rows: {what}, growth until the end");
+            findings.add(
+                Record::new(row, system, growth * 100.0, "%")
+                    .bar(is_judged.then_some(Bar::Most(bars.growth * 100.0)))
+                    .notes([note]),
+            );
+        }
+    }
 }
 
 fn record(
     system: &dyn System,
     phase: &Phase,
     seconds: f64,
-    samples: u64,
     findings: &mut Findings,
-) -> Result<()> {
+) -> Result<Vec<(&'static str, f64)>> {
     let latency = phase.outcome.latency;
-    let series = system.series()? as f64;
-    let on_disk = system.disk_bytes()? as f64 / samples.max(1) as f64;
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let figures = [
         ("samples acknowledged", phase.rate(), "samples/s"),
-        ("p50", latency.p50, "ms"),
-        ("p99", latency.p99, "ms"),
+        (P50, latency.p50, "ms"),
+        (P99, latency.p99, "ms"),
         ("samples dropped", phase.dropped as f64, "samples"),
         ("CPU of all processes", phase.cpu_per_million(), "CPU-s/1M"),
-        ("unique series", series, "series"),
-        (
-            "memory of all processes",
-            phase.usage.memory_bytes as f64 / f64::from(1 << 20),
-            "MiB",
-        ),
-        ("on disk a sample", on_disk, "bytes"),
+        ("unique series", system.series()? as f64, "series"),
+        (MEMORY, mib(phase.usage.memory_bytes), "MiB"),
+        (DISK, mib(system.disk_bytes()?), "MiB"),
     ];
     for (place, (what, value, unit)) in figures.into_iter().enumerate() {
         let labels = match place {
@@ -167,7 +314,7 @@ fn record(
                 .point(&chart, system.name(), seconds / 60.0, "minutes"),
         );
     }
-    Ok(())
+    Ok(figures.map(|(what, value, _)| (what, value)).to_vec())
 }
 
 #[cfg(test)]
@@ -179,6 +326,8 @@ mod tests {
     fn the_data_file_fits_and_names_systems_that_there_are() {
         for definition in both_forms::<Definition>("soak", |definition| &definition.systems) {
             assert!(definition.every_seconds <= definition.seconds);
+            let retain = definition.retain_seconds as f64;
+            assert!(retain >= 2.0 * definition.every_seconds && retain < definition.seconds);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::findings::Findings;
 use super::options::Options;
 use super::{ceiling, context, durability, events, page, shards};
 use crate::machine::Machine;
-use crate::{overload, remote_write};
+use crate::{overload, remote_write, sealed};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 use std::time::Instant;
@@ -58,8 +58,23 @@ pub const SCENARIOS: &[Scenario] = &[
         run: overload::scenario::run,
     },
     Scenario {
+        name: "size",
+        help: "bytes an hour of samples takes once sealed, beside VictoriaMetrics, and the CPU of sealing and merging",
+        run: sealed::size::run,
+    },
+    Scenario {
+        name: "sealed",
+        help: "queries on sealed rows beside open ones; one series of many, in memory and out of an object store",
+        run: sealed::scenario::run,
+    },
+    Scenario {
+        name: "offload",
+        help: "p99 of ingest while rows are sealed and put into an object store, and without",
+        run: sealed::offload::run,
+    },
+    Scenario {
         name: "soak",
-        help: "remote write at one rate for a long time, with machines replaced: a row every few minutes",
+        help: "remote write at one high rate for a long time, machines replaced and samples aging out: nothing may grow",
         run: remote_write::soak::run,
     },
     Scenario {

@@ -47,6 +47,19 @@ impl System {
     /// # Errors
     /// Either is not installed or does not start.
     pub fn start(name: &str, setup: &Setup, processors: &Processors) -> Result<System> {
+        System::start_with(name, setup, &[], processors)
+    }
+
+    /// The same with more environment variables of the gateway.
+    ///
+    /// # Errors
+    /// Either is not installed or does not start.
+    pub fn start_with(
+        name: &str,
+        setup: &Setup,
+        environment: &[(String, String)],
+        processors: &Processors,
+    ) -> Result<System> {
         raise_file_limit();
         processors.starting(|| {
             let mut builder = Cluster::builder(name).durable();
@@ -59,6 +72,9 @@ impl System {
             let mut settings = Settings::for_test("gateway", &cluster, &passwords)?;
             for (setting, value) in &setup.gateway {
                 settings = settings.environment(&variable(setting), value);
+            }
+            for (variable, value) in environment {
+                settings = settings.environment(variable, value);
             }
             let gateway = Gateway::start(settings)?;
             Ok(System {
@@ -113,6 +129,14 @@ impl System {
             self.gateway = Gateway::start(settings)?;
             Ok(())
         })
+    }
+
+    /// Stops PostgreSQL in order and starts it again; the gateway finds it again by itself. All connections end, and the arena is empty.
+    ///
+    /// # Errors
+    /// It does not stop or start.
+    pub fn restart_postgres(&mut self) -> Result<()> {
+        self.cluster.restart()
     }
 
     /// All processes of the system.

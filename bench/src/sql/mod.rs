@@ -25,6 +25,7 @@
 //! | [`judge`] | a row's bar against what was measured |
 //! | [`report`] | the table and `target/bench/sql.json` |
 //! | [`run`] | the order of a whole run |
+//! | [`open_and_sealed`] | the queries on the same rows open and sealed, for the scenario `sealed` |
 //!
 //! # Rules
 //! - A wrong answer has no time: an answer is compared with the reference before its row's times count. Floating-point
@@ -60,5 +61,7 @@ mod judge;
 mod report;
 
 mod run;
+
+pub(crate) mod open_and_sealed;
 
 pub use run::run;

@@ -14,6 +14,7 @@ use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::ITEM_BYTES_MAX;
 
 mod gather;
+mod value_bytes;
 
 /// One column of a run. Invariants: `validity` is empty until the first NULL comes and has a bit a
 /// row from then on; the body has an entry a row.

@@ -5,23 +5,32 @@
 //!
 //! | bytes | index |
 //! |---|---|
-//! | 1 | version, 2 |
+//! | 1 | version, 3; 2 is read |
 //! | 4 | checksum: low half of XXH3-64 of all bytes after it |
 //! | 4 | segments |
 //! | 2 | columns, at most 1,600 |
-//! | for each segment | first row 8, rows 4, first block 4 ([`REMOTE_BLOCK`]: it is in object storage), bytes 4, then a zone for each column |
+//! | for each segment | first row 8, rows 4, first block 4 ([`REMOTE_BLOCK`]: it is in object storage), bytes 4, then a zone for each column, then what was stored of each column (not in version 2) |
 //!
 //! | bytes | zone |
 //! |---|---|
 //! | 1 | bits 0-1: 0 nothing known, 1 signed, 2 float; bit 2 sorted, 3 has NaN, 4 has an infinity |
 //! | 4 | rows that are not NULL |
 //! | 8, 8 | minimum and maximum, of signed and float |
+//!
+//! | bytes | stored column |
+//! |---|---|
+//! | 8 | bytes of its values; 0 with encoding 0: nothing was noted |
+//! | 4 | bytes of its lane |
+//! | 1 | [`MainEncoding`] |
 
+use crate::encoding::MainEncoding;
 use crate::error::{Error, Result};
 use crate::limits::{COLUMNS_MAX, SEGMENT_ROWS};
 use crate::zone_map::{Bound, Zone};
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// The version that knows nothing of stored columns.
+const VERSION_BARE: u8 = 2;
 /// Stands for the block of a segment whose image is in object storage only.
 pub const REMOTE_BLOCK: u32 = u32::MAX;
 const CHECKED_OFFSET: usize = 5;
@@ -32,6 +41,17 @@ const FLOAT: u8 = 2;
 const SORTED: u8 = 1 << 2;
 const HAS_NAN: u8 = 1 << 3;
 const HAS_INFINITE: u8 = 1 << 4;
+
+/// What sealing made of a column of a segment: for people to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoredColumn {
+    /// Bytes of its values, each of them on its own; NULLs take none.
+    pub raw: u64,
+    /// Bytes of its lane.
+    pub bytes: u32,
+    /// What most of it is encoded as.
+    pub encoding: MainEncoding,
+}
 
 /// One segment of a part.
 #[derive(Clone, Debug)]
@@ -46,6 +66,8 @@ pub struct SealedSegment {
     pub bytes: u32,
     /// A zone a column, never exact: rows may have been deleted since.
     pub zones: Vec<Zone>,
+    /// As many as zones; all default where nothing was noted.
+    pub columns: Vec<StoredColumn>,
 }
 
 /// What is to be known of a part without reading its segments.
@@ -87,6 +109,12 @@ impl PartIndex {
             for zone in &segment.zones {
                 write_zone(zone, &mut out);
             }
+            debug_assert_eq!(segment.columns.len(), columns);
+            for column in &segment.columns {
+                out.extend_from_slice(&column.raw.to_le_bytes());
+                out.extend_from_slice(&column.bytes.to_le_bytes());
+                out.push(column.encoding.byte());
+            }
         }
         let checksum = xxhash_rust::xxh3::xxh3_64(&out[CHECKED_OFFSET..]) as u32;
         out[1..CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
@@ -100,7 +128,7 @@ impl PartIndex {
     pub fn decode(bytes: &[u8]) -> Result<PartIndex> {
         let mut left = bytes;
         let [version] = take(&mut left)?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_BARE {
             return Err(Error::Version { version });
         }
         let found = u32::from_le_bytes(take(&mut left)?);
@@ -132,12 +160,18 @@ impl PartIndex {
                 .checked_add(rows.into())
                 .ok_or(Error::Malformed("a row number is too large"))?;
             let zones = (0..columns).map(|_| read_zone(&mut left));
+            let zones = zones.collect::<Result<_>>()?;
+            let stored = (0..columns).map(|_| match version {
+                VERSION_BARE => Ok(StoredColumn::default()),
+                _ => read_stored(&mut left),
+            });
             segments.push(SealedSegment {
                 first_row,
                 rows,
                 block,
                 bytes,
-                zones: zones.collect::<Result<_>>()?,
+                zones,
+                columns: stored.collect::<Result<_>>()?,
             });
         }
         if !left.is_empty() {
@@ -196,6 +230,17 @@ fn read_zone(left: &mut &[u8]) -> Result<Zone> {
     })
 }
 
+fn read_stored(left: &mut &[u8]) -> Result<StoredColumn> {
+    let raw = u64::from_le_bytes(take(left)?);
+    let bytes = u32::from_le_bytes(take(left)?);
+    let [encoding] = take(left)?;
+    Ok(StoredColumn {
+        raw,
+        bytes,
+        encoding: MainEncoding::of_byte(encoding),
+    })
+}
+
 fn take<const N: usize>(left: &mut &[u8]) -> Result<[u8; N]> {
     let (bytes, rest) = left.split_first_chunk().ok_or(Error::Truncated)?;
     *left = rest;
@@ -230,6 +275,13 @@ mod tests {
                 zone(Bound::Unknown, Bound::Unknown),
                 zone(Bound::Float(-0.5), Bound::Float(f64::INFINITY)),
             ],
+            columns: (1..=3)
+                .map(|number| StoredColumn {
+                    raw: u64::from(number) << 33,
+                    bytes: 1000 + u32::from(number),
+                    encoding: MainEncoding::of_byte(number),
+                })
+                .collect(),
         };
         PartIndex {
             segments: vec![segment(10, 5), segment(65_536, SEGMENT_ROWS)],
@@ -262,6 +314,29 @@ mod tests {
             };
             assert_eq!(format!("{back:?}"), format!("{local:?}"));
         }
+    }
+
+    #[test]
+    fn what_the_version_before_wrote_is_read() {
+        let mut index = sample();
+        let bytes = index.encode();
+        let segment_bytes = (bytes.len() - 11) / 2;
+        let stored_bytes = 3 * 13;
+        let mut before = vec![VERSION_BARE];
+        before.extend_from_slice(&bytes[1..11]);
+        for segment in bytes[11..].chunks(segment_bytes) {
+            before.extend_from_slice(&segment[..segment_bytes - stored_bytes]);
+        }
+        let checksum = xxhash_rust::xxh3::xxh3_64(&before[CHECKED_OFFSET..]) as u32;
+        before[1..CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
+        let read = PartIndex::decode(&before).unwrap();
+        for segment in &mut index.segments {
+            segment.columns = vec![StoredColumn::default(); 3];
+        }
+        assert_eq!(format!("{read:?}"), format!("{index:?}"));
+        // It is carried on as it is.
+        let again = PartIndex::decode(&read.encode()).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{index:?}"));
     }
 
     #[test]

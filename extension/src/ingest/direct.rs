@@ -15,12 +15,13 @@ use crate::table_am::insert;
 // Chunks of a batch begin at whole words of its bitmaps.
 const _: () = assert!(RUN_ROWS_MAX.is_multiple_of(64));
 
-/// Appends the batch as one run for each [`RUN_ROWS_MAX`] rows, all of the current command.
+/// Appends the batch as one run for each [`RUN_ROWS_MAX`] rows, all of the current command; the first row's number and the rows of
+/// each run.
 pub fn append(
     target: &Target,
     batch: &BatchView<'_>,
     fillings: &[Filling],
-) -> Result<u64, Refusal> {
+) -> Result<Vec<(u64, usize)>, Refusal> {
     let relation = target.relation();
     // SAFETY: the target is open, and locked for writing; an assigned command id makes this command's rows its own.
     let (kinds, command) = unsafe {
@@ -42,6 +43,7 @@ pub fn append(
         })
         .collect();
     let mut columns: Vec<Column> = kinds.iter().map(|kind| Column::new(*kind)).collect();
+    let mut runs = Vec::with_capacity(batch.rows().div_ceil(RUN_ROWS_MAX));
     for first in (0..batch.rows()).step_by(RUN_ROWS_MAX) {
         ports::CHECK_FOR_INTERRUPTS();
         let rows = RUN_ROWS_MAX.min(batch.rows() - first);
@@ -53,9 +55,11 @@ pub fn append(
             }
         }
         // SAFETY: the columns were made from the table's kinds and hold `rows` rows each.
-        unsafe { insert::insert_columns(relation, &kinds, &columns, rows, command, 0) };
+        let first_row =
+            unsafe { insert::insert_columns(relation, &kinds, &columns, rows, command, 0) };
+        runs.push((first_row, rows));
     }
-    Ok(batch.rows() as u64)
+    Ok(runs)
 }
 
 enum Feed<'a> {

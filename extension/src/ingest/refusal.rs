@@ -17,6 +17,11 @@ pub enum Refusal {
     RowSecurity { table: String },
     /// An INSERT on the table is rewritten by a rule.
     Rule { table: String },
+    /// The rows do not go straight into lanes, so nobody could say where they lie.
+    NotPlaced {
+        table: String,
+        because: &'static str,
+    },
     /// The table has no column of a name in the batch.
     UnknownColumn { table: String, column: String },
     /// A generated column, or an identity column that is always generated.
@@ -92,6 +97,12 @@ impl Refusal {
                 format!("cannot append to \"{table}\": a rule rewrites its INSERTs"),
                 None,
                 Some("Use INSERT, or a trigger in place of the rule.".to_owned()),
+            ),
+            Refusal::NotPlaced { table, because } => (
+                Code::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("cannot log rows of \"{table}\" in object storage: {because}"),
+                None,
+                Some("Use another level of acknowledgement for this table.".to_owned()),
             ),
             Refusal::UnknownColumn { table, column } => (
                 Code::ERRCODE_UNDEFINED_COLUMN,

@@ -155,6 +155,18 @@ impl Target {
         Ok(sources)
     }
 
+    /// Whether what is committed there outlives a crash.
+    pub fn is_logged(&self) -> bool {
+        // SAFETY: the relation is open.
+        let persistence = unsafe { (*(*self.relation).rd_rel).relpersistence };
+        persistence == pg_sys::RELPERSISTENCE_PERMANENT as std::ffi::c_char
+    }
+
+    /// INSERT on the whole table.
+    pub fn check_table_privilege(&self) {
+        self.check_privilege(&[]);
+    }
+
     /// INSERT on the table, or on each named column.
     fn check_privilege(&self, sources: &[Source]) {
         // SAFETY: plain catalog questions; the last one raises the ERROR that INSERT would.

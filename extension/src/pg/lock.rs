@@ -1,6 +1,9 @@
 //! Heavyweight locks as values.
 
-use pgrx::pg_sys;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use pgrx::{PgSqlErrorCode, PgTryBuilder, pg_sys};
 
 use super::ports;
 
@@ -45,7 +48,7 @@ impl Drop for SpaceLock {
 
 /// The relation's *row numbers lock*: page lock 1 of the relation. Whoever finds rows in order to change or lock them, by
 /// their numbers, shares it until its transaction ends; sealing numbers rows anew and takes it exclusively for that moment,
-/// if it can be had at once. So a number that was found still means the same row when it is used.
+/// if it can be had soon. So a number that was found still means the same row when it is used.
 pub struct RowNumbersLock {
     relation: pg_sys::Relation,
 }
@@ -72,6 +75,48 @@ impl RowNumbersLock {
         // SAFETY: the caller's promise.
         unsafe { pg_sys::ConditionalLockPage(relation, ROW_NUMBERS_PAGE, mode) }
             .then_some(RowNumbersLock { relation })
+    }
+
+    /// Waits for it in its queue, so that whoever wants to share it from now on stands behind. `None`: those who share it have
+    /// not ended within `wait_max`, or `lock_timeout` if that is shorter; then nobody waits any more.
+    ///
+    /// # Safety
+    /// `relation` is open and outlives the lock.
+    pub unsafe fn exclusive_within(
+        relation: pg_sys::Relation,
+        wait_max: Duration,
+    ) -> Option<RowNumbersLock> {
+        let mode = pg_sys::ExclusiveLock as i32;
+        let wait_max = i32::try_from(wait_max.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: the caller's promise. The error that ends the wait leaves nothing behind once its subtransaction is
+        // rolled back; the setting is this backend's own, and is put back whatever happens.
+        unsafe {
+            let (context, owner) = (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner);
+            let setting = pg_sys::LockTimeout;
+            pg_sys::BeginInternalSubTransaction(std::ptr::null());
+            pg_sys::MemoryContextSwitchTo(context);
+            pg_sys::LockTimeout = match setting {
+                0 => wait_max.max(1),
+                setting => setting.min(wait_max.max(1)),
+            };
+            let wait = AssertUnwindSafe(|| {
+                pg_sys::LockPage(relation, ROW_NUMBERS_PAGE, mode);
+                true
+            });
+            let taken = PgTryBuilder::new(wait)
+                .catch_when(PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE, |_| false)
+                .finally(|| pg_sys::LockTimeout = setting)
+                .execute();
+            if taken {
+                // The lock is the transaction's now.
+                pg_sys::ReleaseCurrentSubTransaction();
+            } else {
+                pg_sys::RollbackAndReleaseCurrentSubTransaction();
+            }
+            pg_sys::MemoryContextSwitchTo(context);
+            pg_sys::CurrentResourceOwner = owner;
+            taken.then_some(RowNumbersLock { relation })
+        }
     }
 }
 

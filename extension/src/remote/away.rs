@@ -132,6 +132,48 @@ unsafe fn due_of(table: pg_sys::Oid, due: &mut Vec<Due>) {
     }
 }
 
+/// The rows that a live part takes the place of.
+#[pg_extern(sql = "
+    CREATE FUNCTION lanes.part_rows(target regclass, part bigint) RETURNS TABLE (storage_id bigint, first_row bigint, end_row bigint)
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
+    COMMENT ON FUNCTION lanes.part_rows(regclass, bigint) IS
+        'for lanes-gateway: the row numbers that a live part takes the place of; nothing if it is not live any more';
+    REVOKE ALL ON FUNCTION lanes.part_rows(regclass, bigint) FROM PUBLIC;
+")]
+fn part_rows(
+    target: pg_sys::Oid,
+    part: i64,
+) -> TableIterator<
+    'static,
+    (
+        name!(storage_id, i64),
+        name!(first_row, i64),
+        name!(end_row, i64),
+    ),
+> {
+    let mut rows = Vec::new();
+    // SAFETY: the table is closed again; an ERROR leaves that to the resource owner.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as i32;
+        let relation = pg_sys::try_relation_open(target, lock);
+        if !relation.is_null() {
+            if is_offloadable(relation)
+                && let Some(meta) = Meta::load(relation)
+                && let Some(part) = live_part(&Parts::of(relation, &meta), part as u64)
+            {
+                let entry = &part.entry;
+                rows.push((
+                    meta.storage_id as i64,
+                    entry.first_row as i64,
+                    entry.end_row as i64,
+                ));
+            }
+            pg_sys::relation_close(relation, lock);
+        }
+    }
+    TableIterator::new(rows)
+}
+
 /// The bytes of a segment that `lanes.offload_list()` named.
 #[pg_extern(sql = "
     CREATE FUNCTION lanes.segment_image(target regclass, part bigint, first_row bigint) RETURNS bytea
@@ -301,7 +343,7 @@ unsafe fn remote_parts(relation: pg_sys::Relation, meta: &Meta) -> Vec<PartEntry
 
 /// # Safety
 /// `relation` is open.
-unsafe fn is_offloadable(relation: pg_sys::Relation) -> bool {
+pub unsafe fn is_offloadable(relation: pg_sys::Relation) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         (*relation).rd_tableam == routine::routine() && !ports::RelationUsesLocalBuffers(relation)

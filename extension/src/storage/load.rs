@@ -280,7 +280,7 @@ unsafe fn catch_up(
 pub struct Shape {
     pub kinds: Vec<LaneKind>,
     pub outlets: Vec<Outlet>,
-    missing: Vec<Option<Vec<u8>>>,
+    pub missing: Vec<Option<Vec<u8>>>,
     /// Says which shape this is; see [`arena_key`].
     pub fingerprint: u64,
 }

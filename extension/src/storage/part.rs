@@ -393,6 +393,22 @@ impl Parts {
         }
     }
 
+    /// The sealed segment that begins at a row, and the part that it is of.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that the parts belong to.
+    pub unsafe fn segment(
+        &self,
+        relation: pg_sys::Relation,
+        first_row: u64,
+    ) -> Option<(&PartEntry, &SealedSegment)> {
+        let part = self.live.get(self.place(first_row))?;
+        // SAFETY: the caller's promise.
+        let segments = &unsafe { part.index(relation) }.segments;
+        let place = segments.binary_search_by_key(&first_row, |segment| segment.first_row);
+        Some((&part.entry, &segments[place.ok()?]))
+    }
+
     /// The zone of a column of the sealed segment that begins at a row.
     ///
     /// # Safety
@@ -403,13 +419,9 @@ impl Parts {
         first_row: u64,
         column: usize,
     ) -> Option<Zone> {
-        let part = self.live.get(self.place(first_row))?;
         // SAFETY: the caller's promise.
-        let index = unsafe { part.index(relation) };
-        let place = index
-            .segments
-            .binary_search_by_key(&first_row, |segment| segment.first_row);
-        index.segments[place.ok()?].zones.get(column).copied()
+        let (_, segment) = unsafe { self.segment(relation, first_row) }?;
+        segment.zones.get(column).copied()
     }
 }
 

@@ -5,7 +5,7 @@
 //! read      the range's rows into columns; those that are deleted for everybody are left out
 //! sort      by the table's order_by, stably; dedup = on keeps the last of equal keys
 //! write     segment by segment, to blocks that nothing names yet; then the index of them
-//! swap      with the row numbers lock, if it can be had, and the tombstones' tail: has a row of the range got a tombstone
+//! swap      with the row numbers lock, if it can be had (below), and the tombstones' tail: has a row of the range got a tombstone
 //!           since? If not, standbys are told of the newest transaction that matters, to cancel queries that do not see it
 //!           yet, and one record adds the part and raises generation and sealings
 //! ```
@@ -14,7 +14,16 @@
 //! snapshot sees is the same before and after, so no transaction is needed: rows, their order but for `order_by`, and
 //! which of several equal times was ingested last. Scans that began before go on reading the runs that are covered.
 //!
+//! The row numbers lock is shared by every transaction that changes rows. Mostly it is free at some moment, and sealing takes it
+//! at such a one: nobody ever waits for the sealer then. Where changes never cease, rows that could be sealed pile up. Once
+//! they are [`QUEUE_TIMES`] times as many as are worth sealing, or rows are older than the table retains, sealing stands in
+//! the lock's queue, for no longer than [`QUEUE_MAX`] at a time, and if that was in vain not again in the same call: so those
+//! who begin to change rows wait for that long at most. A table that is changed by transactions which take longer than that, and
+//! overlap for ever, is not sealed.
+//!
 //! Memory: the range's columns once, and one segment more; [`Limits`] bounds the range by that.
+
+use std::time::Duration;
 
 use lanes_columnar::column::Column;
 use lanes_columnar::encoding::key_starts;
@@ -48,6 +57,20 @@ pub struct Order {
     pub dedup: bool,
 }
 
+/// Rows that are not sealed are so many times as many as are worth sealing before others are made to wait.
+const QUEUE_TIMES: u64 = 4;
+/// The longest that others are made to wait.
+const QUEUE_MAX: Duration = Duration::from_millis(500);
+
+/// How the row numbers lock is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Taken if nobody has it.
+    Chance,
+    /// Waited for, with others standing behind.
+    Queue,
+}
+
 /// What was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sealed {
@@ -63,6 +86,7 @@ pub struct Sealed {
 /// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
 pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -> Sealed {
     let mut sealed = Sealed::default();
+    let mut has_waited_in_vain = false;
     // Where to go on after a range that is in use.
     let mut from = 0;
     // SAFETY: the caller's promise.
@@ -77,13 +101,20 @@ pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -
             else {
                 return sealed;
             };
-            match seal_range(relation, &reader, &content, &range, order) {
+            let is_urgent = !has_waited_in_vain
+                && seal_plan::open_rows(&content) / QUEUE_TIMES >= limits.rows_min;
+            let patience = match is_urgent {
+                true => Patience::Queue,
+                false => Patience::Chance,
+            };
+            match seal_range(relation, &reader, &content, &range, order, patience) {
                 Some(rows) => {
                     sealed.parts += 1;
                     sealed.rows += rows;
                 }
                 None => {
                     sealed.busy += 1;
+                    has_waited_in_vain |= is_urgent;
                     from = range.end_row;
                 }
             }
@@ -104,13 +135,12 @@ unsafe fn seal_range(
     content: &Content,
     range: &Range,
     order: &Order,
+    patience: Patience,
 ) -> Option<u64> {
     // SAFETY: `seal`'s caller promised an open table.
     unsafe {
-        if !ports::RelationUsesLocalBuffers(relation) {
-            // Whoever has it now will most likely have it after all the work too.
-            drop(RowNumbersLock::try_exclusive(relation)?);
-        }
+        // Whoever has it now will most likely have it after all the work too.
+        drop(lock_numbers(relation, 1, patience)?);
         let decoded = load::decode_rows(
             relation,
             &reader.shape,
@@ -142,7 +172,7 @@ unsafe fn seal_range(
         drop(decoded);
         let written = write_index(relation, &PartIndex { segments });
         let count = rows.len() as u64;
-        let swapped = swap(relation, content, range, count, written);
+        let swapped = swap(relation, content, range, count, written, patience);
         drop(space);
         swapped.then_some(count)
     }
@@ -186,12 +216,13 @@ unsafe fn write_segments(
         let zones = zones.collect();
         let series: Vec<&Column> = series.iter().map(|&key| &gathered[key]).collect();
         let (starts, mut image) = (key_starts(&series), Vec::new());
-        if let Err(failure) = image::encode_sealed(&gathered, here.len(), &starts, &mut image) {
-            error::too_large(
-                &format!("the rows do not fit into one segment: {failure}"),
-                "Set lanes.seal_memory lower, so that fewer rows are sealed together.",
-            );
-        }
+        let columns = image::encode_sealed(&gathered, here.len(), &starts, &mut image)
+            .unwrap_or_else(|failure| {
+                error::too_large(
+                    &format!("the rows do not fit into one segment: {failure}"),
+                    "Set lanes.seal_memory lower, so that fewer rows are sealed together.",
+                )
+            });
         segments.push(SealedSegment {
             first_row: row,
             rows: here.len() as u32,
@@ -199,6 +230,7 @@ unsafe fn write_segments(
             block: unsafe { write_bytes(relation, &image) },
             bytes: image.len() as u32,
             zones,
+            columns,
         });
         row += here.len() as u64;
         left = rest;
@@ -235,11 +267,42 @@ unsafe fn write_bytes(relation: pg_sys::Relation, bytes: &[u8]) -> u32 {
 /// As for [`seal`]; the range is made of whole parts or runs.
 pub unsafe fn drop_range(relation: pg_sys::Relation, content: &Content, range: &Range) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { swap(relation, content, range, 0, (0, 0)) }
+    unsafe { swap(relation, content, range, 0, (0, 0), Patience::Queue) }
 }
 
 /// Tries to get the row numbers lock so often, a hundredth of a second apart.
 const SWAP_ATTEMPTS: usize = 20;
+
+/// The row numbers lock, for as long as its value lives; a private table has none. `None`: others have it.
+unsafe fn lock_numbers(
+    relation: pg_sys::Relation,
+    attempts: usize,
+    patience: Patience,
+) -> Option<Option<RowNumbersLock>> {
+    // SAFETY: `seal`'s caller promised an open table.
+    unsafe {
+        if ports::RelationUsesLocalBuffers(relation) {
+            return Some(None);
+        }
+        for attempt in 0..attempts {
+            if attempt > 0 {
+                pg_sys::pg_usleep(10_000);
+                ports::CHECK_FOR_INTERRUPTS();
+            }
+            if let Some(lock) = RowNumbersLock::try_exclusive(relation) {
+                return Some(Some(lock));
+            }
+        }
+        if patience == Patience::Chance {
+            return None;
+        }
+        // Somebody who has the lock may wait for the table, which this process has locked: nobody shall be told of a deadlock
+        // for that.
+        let deadlock_timeout = u64::try_from(pg_sys::DeadlockTimeout).unwrap_or_default();
+        let wait_max = QUEUE_MAX.min(Duration::from_millis(deadlock_timeout / 2));
+        RowNumbersLock::exclusive_within(relation, wait_max).map(Some)
+    }
+}
 
 /// Makes the part count. False: rows of its range are in use.
 unsafe fn swap(
@@ -248,24 +311,13 @@ unsafe fn swap(
     range: &Range,
     rows: u64,
     (block, bytes): (u32, u32),
+    patience: Patience,
 ) -> bool {
     // SAFETY: `seal`'s caller promised an open table and to be its only sealer.
     unsafe {
-        let is_private = ports::RelationUsesLocalBuffers(relation);
-        let mut numbers = None;
-        for attempt in 0..SWAP_ATTEMPTS {
-            if is_private || numbers.is_some() {
-                break;
-            }
-            if attempt > 0 {
-                pg_sys::pg_usleep(10_000);
-                ports::CHECK_FOR_INTERRUPTS();
-            }
-            numbers = RowNumbersLock::try_exclusive(relation);
-        }
-        if numbers.is_none() && !is_private {
+        let Some(_numbers) = lock_numbers(relation, SWAP_ATTEMPTS, patience) else {
             return false;
-        }
+        };
         let meta = &content.meta;
         let before = seal_plan::tombstones_within(&content.tombstones.borrow(), range);
         let tombstones = Tail::lock(relation, meta);

@@ -86,7 +86,7 @@ fn state(tombstone: &Tombstone, horizon: u32) -> State {
 }
 
 /// Whether nobody will ever see a run's rows.
-fn is_dead(run: &RunEntry) -> bool {
+pub fn is_dead(run: &RunEntry) -> bool {
     run.flags & FLAG_DEAD != 0
         || (run.flags & FLAG_FROZEN == 0 && xid_status(run.xmin) == XidStatus::Aborted)
 }
@@ -94,6 +94,15 @@ fn is_dead(run: &RunEntry) -> bool {
 fn is_seen_by_all(run: &RunEntry, horizon: u32) -> bool {
     run.flags & FLAG_FROZEN != 0
         || (xid_precedes(run.xmin, horizon) && xid_status(run.xmin) == XidStatus::Committed)
+}
+
+/// Rows that are not sealed, and that somebody may see.
+pub fn open_rows(content: &Content) -> u64 {
+    (0..content.runs.len())
+        .map(|index| content.runs.get(index))
+        .filter(|run| run.flags & FLAG_SEALED == 0 && !is_dead(run))
+        .map(|run| u64::from(run.rows))
+        .sum()
 }
 
 /// How many tombstones rows of a range have.

@@ -79,7 +79,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("batch", "rows_max", "COUNT", "65536", "Rows after which a batch takes no more requests"),
     setting("batch", "age_max", "DURATION", "5ms", "How long the first request of a batch waits for others while a batch is on its way; a lone request never waits"),
 
-    setting("ack", "level", "memory|wal|replica", "wal", "What 204 promises, unless a request's header X-Lanes-Ack chooses"),
+    setting("ack", "level", "memory|wal|replica|object", "wal", "What 204 promises, unless a request's header X-Lanes-Ack chooses; object wants objects.url"),
     setting("ack", "timeout", "DURATION", "15s", "How long a request waits for PostgreSQL, retries included; then 503"),
 
     setting("postgres", "connection", "STRING", "host=127.0.0.1 port=5432 user=lanes_gateway dbname=lanes", "Connection string or URL; never logged"),

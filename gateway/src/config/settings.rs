@@ -5,16 +5,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::SslMode;
 
 use super::source::{Origin, Sources};
 use super::value;
 use crate::app::{AppSettings, SelfScrape};
 use crate::batch::Rows;
 use crate::batch::accumulate::BatchLimits;
-use crate::deliver::AckLevel;
-use crate::deliver::password::{self, Server};
+use crate::deliver::password;
 use crate::deliver::postgres::PostgresSettings;
+use crate::deliver::{AckLevel, NO_LOG};
 use crate::events::{CreateTables, EventSettings};
 use crate::objects::ObjectSettings;
 use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
@@ -209,6 +209,11 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         );
         return Err(reader.wrong("events.rows_max", reason));
     }
+    let default_level = reader.get("ack.level", |text| text.parse::<AckLevel>())?;
+    let has_objects = !reader.sources.value("objects.url").0.is_empty();
+    if default_level == AckLevel::Object && !has_objects {
+        return Err(reader.wrong("ack.level", NO_LOG.to_owned()));
+    }
     Ok(AppSettings {
         server,
         receive,
@@ -216,7 +221,8 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         pending_bytes_max,
         pending_wait: reader.duration("receive.pending_wait", Duration::ZERO)?,
         batch,
-        default_level: reader.get("ack.level", |text| text.parse::<AckLevel>())?,
+        default_level,
+        has_objects,
         request_window: reader.duration("requests.window", Duration::from_secs(60))?,
         self_scrape: self_scrape(reader, address)?,
     })
@@ -298,23 +304,8 @@ fn with_password(
         let password = password::read_file(Path::new(file))
             .map_err(|error| reader.wrong("postgres.password_file", error.to_string()))?;
         connection.password(password);
-    } else if connection.get_password().is_none() {
-        let user = connection.get_user().unwrap_or_default().to_owned();
-        let host = match connection.get_hosts().first() {
-            Some(Host::Tcp(host)) => host.clone(),
-            _ => "localhost".to_owned(),
-        };
-        let server = Server {
-            host: &host,
-            port: connection.get_ports().first().copied().unwrap_or(5432),
-            database: connection.get_dbname().unwrap_or(&user),
-            user: &user,
-        };
-        if let Some(password) = password::from_environment(server) {
-            connection.password(password);
-        }
     }
-    Ok(connection)
+    Ok(password::completed(connection))
 }
 
 #[cfg(test)]
@@ -349,7 +340,7 @@ mod tests {
                 &["--batch-rows-max", "0"][..],
                 "batch.rows_max (flag): less than 1",
             ),
-            (&["--ack-level", "object"], "not available yet"),
+            (&["--ack-level", "object"], "set objects.url"),
             (&["--postgres-table", "samples"], "not schema.table"),
             (
                 &["--postgres-connection", "sslmode=require"],

@@ -114,6 +114,7 @@ pub fn command() -> Command {
         )
         // As in other servers, a flag given again replaces the earlier one: wrappers can add to a command line.
         .args_override_self(true)
+        .subcommand(crate::restore::command::command())
         .arg(file)
         .arg(check)
         .args(settings)

@@ -12,11 +12,14 @@ pub enum AckLevel {
     Wal,
     /// Flushed to the disks of the synchronous standbys too.
     Replica,
+    /// As `Replica` where the server has synchronous standbys, else as `Wal`; and durable in object storage, from which alone it can be
+    /// restored.
+    Object,
 }
 
 impl AckLevel {
     /// All levels, weakest first.
-    pub const ALL: [Self; 3] = [Self::Memory, Self::Wal, Self::Replica];
+    pub const ALL: [Self; 4] = [Self::Memory, Self::Wal, Self::Replica, Self::Object];
 
     /// As written in configuration, headers and metrics.
     pub fn name(self) -> &'static str {
@@ -24,6 +27,7 @@ impl AckLevel {
             Self::Memory => "memory",
             Self::Wal => "wal",
             Self::Replica => "replica",
+            Self::Object => "object",
         }
     }
 
@@ -37,7 +41,7 @@ impl AckLevel {
         match self {
             Self::Memory => "off",
             Self::Wal => "local",
-            Self::Replica => "on",
+            Self::Replica | Self::Object => "on",
         }
     }
 }
@@ -46,17 +50,13 @@ impl FromStr for AckLevel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.eq_ignore_ascii_case("object") {
-            return Err(
-                "acknowledgement level \"object\" is not available yet; use memory, wal or replica"
-                    .to_owned(),
-            );
-        }
         Self::ALL
             .into_iter()
             .find(|level| text.eq_ignore_ascii_case(level.name()))
             .ok_or_else(|| {
-                format!("acknowledgement level {text:?} is unknown; use memory, wal or replica")
+                format!(
+                    "acknowledgement level {text:?} is unknown; use memory, wal, replica or object"
+                )
             })
     }
 }
@@ -72,12 +72,6 @@ mod tests {
             assert_eq!(AckLevel::ALL[level.index()], level);
         }
         assert_eq!("WAL".parse(), Ok(AckLevel::Wal));
-        assert!(
-            "object"
-                .parse::<AckLevel>()
-                .unwrap_err()
-                .contains("not available yet")
-        );
         assert!(
             "disk"
                 .parse::<AckLevel>()

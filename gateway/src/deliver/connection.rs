@@ -19,6 +19,7 @@ use super::call_error::{
     CallError, call_error, no_standbys, of_definition, of_registration, of_table, timed_out,
 };
 use super::describe::{self, DESCRIBE};
+use super::logged::LoggedStatements;
 use super::registration;
 use super::registry::Registry;
 use super::registry_calls::RegistryStatements;
@@ -44,11 +45,14 @@ pub struct Connection {
     client: Client,
     append: Statement,
     register: OnceCell<RegistryStatements>,
+    logged: OnceCell<LoggedStatements>,
     cache: Arc<SeriesCache>,
     append_to_table: Statement,
     append_to_table_once: Statement,
     level: AckLevel,
     generation: u64,
+    /// What `lanes.registry_identity` said.
+    identity: String,
     call_timeout: Duration,
     warnings: Arc<AtomicU64>,
     driver: JoinHandle<()>,
@@ -135,11 +139,13 @@ impl Connection {
             client,
             append,
             register: OnceCell::new(),
+            logged: OnceCell::new(),
             cache: Arc::clone(registry.cache()),
             append_to_table,
             append_to_table_once,
             level,
             generation,
+            identity,
             call_timeout,
             warnings,
             driver,
@@ -149,6 +155,11 @@ impl Connection {
     /// The registry generation behind this session.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// What tells the database, its registry and its line of history from others.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// Whether the server has hung up.
@@ -263,6 +274,12 @@ impl Connection {
         self.register.get_or_try_init(prepare).await
     }
 
+    /// The statements of level `object`.
+    pub(super) async fn logged_statements(&self) -> Result<&LoggedStatements, CallError> {
+        let prepare = || self.committed(LoggedStatements::prepare(&self.client));
+        self.logged.get_or_try_init(prepare).await
+    }
+
     /// Awaits a call that commits.
     pub(super) async fn committed<T>(
         &self,
@@ -286,7 +303,7 @@ impl Connection {
     }
 
     /// Awaits a call. A session that does not answer in time is cancelled and given up.
-    async fn answered<T>(
+    pub(super) async fn answered<T>(
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, CallError> {

@@ -8,6 +8,7 @@
 //! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
 //! | what an error means | [`call_error`] | by SQLSTATE, and by whether the commit may be done |
 //! | over what | [`postgres`], [`connection`] | a few connections for each level |
+//! | into what log | [`logged`] | level `object`: what is committed is put into object storage too, before it is acknowledged |
 //! | into what | [`describe`] | a table as the catalogue has it |
 //! | which registry | [`registry`] | whether series ids learned earlier still hold |
 //! | which series | [`registration`], [`registry_calls`] | label sets found in the database, or registered there |
@@ -23,6 +24,7 @@ pub mod backoff;
 pub mod call_error;
 pub mod connection;
 pub mod describe;
+pub mod logged;
 pub mod password;
 pub mod postgres;
 pub mod registration;
@@ -35,4 +37,4 @@ pub use ack_level::AckLevel;
 pub use backoff::Backoff;
 pub use postgres::PostgresSink;
 pub use send::Sender;
-pub use sink::{Append, Health, Registered, Sink, SinkError};
+pub use sink::{Append, Health, NO_LOG, Registered, Repeated, Sink, SinkError};

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use tokio_postgres::config::Host;
 
 /// Why a password file is of no use.
 #[derive(Debug, Error)]
@@ -23,15 +24,12 @@ pub enum PasswordError {
 
 /// The server that a password is for.
 #[derive(Debug, Clone, Copy)]
-pub struct Server<'a> {
+struct Server<'a> {
     /// Host name, or `localhost` for a socket.
-    pub host: &'a str,
-    /// Port.
-    pub port: u16,
-    /// Database.
-    pub database: &'a str,
-    /// User.
-    pub user: &'a str,
+    host: &'a str,
+    port: u16,
+    database: &'a str,
+    user: &'a str,
 }
 
 /// Reads a file that holds the password and nothing else but a newline.
@@ -49,8 +47,30 @@ pub fn read_file(path: &Path) -> Result<String, PasswordError> {
     }
 }
 
+/// A connection with the password that libpq's environment has for it, unless it has one.
+pub fn completed(mut connection: tokio_postgres::Config) -> tokio_postgres::Config {
+    if connection.get_password().is_some() {
+        return connection;
+    }
+    let user = connection.get_user().unwrap_or_default().to_owned();
+    let host = match connection.get_hosts().first() {
+        Some(Host::Tcp(host)) => host.clone(),
+        _ => "localhost".to_owned(),
+    };
+    let server = Server {
+        host: &host,
+        port: connection.get_ports().first().copied().unwrap_or(5432),
+        database: connection.get_dbname().unwrap_or(&user),
+        user: &user,
+    };
+    if let Some(password) = from_environment(server) {
+        connection.password(password);
+    }
+    connection
+}
+
 /// The password from libpq's environment, if there is one.
-pub fn from_environment(server: Server<'_>) -> Option<String> {
+fn from_environment(server: Server<'_>) -> Option<String> {
     if let Ok(password) = std::env::var("PGPASSWORD")
         && !password.is_empty()
     {

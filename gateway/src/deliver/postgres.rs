@@ -13,11 +13,13 @@ use super::ack_level::AckLevel;
 use super::call_error::CallError;
 use super::connection::Connection;
 use super::describe::create_statement;
+use super::logged::no_log;
 use super::registry::Registry;
-use super::sink::{Append, Health, Registered, Sink, SinkError};
+use super::sink::{Append, Health, Registered, Repeated, Sink, SinkError};
 use crate::batch::SeriesCache;
 use crate::clock::{self, Instant};
 use crate::events::{ColumnKind, Table};
+use crate::objects::ObjectLog;
 use crate::observe::Metrics;
 use crate::receive::LabelSet;
 
@@ -39,6 +41,8 @@ pub struct PostgresSink {
     settings: PostgresSettings,
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
+    /// Of what is acknowledged at level `object`; `None`: that level cannot be kept.
+    log: Option<Arc<ObjectLog>>,
     idle: [Mutex<Vec<Connection>>; AckLevel::ALL.len()],
     supervision: Mutex<Vec<Connection>>,
     is_reachable: AtomicBool,
@@ -54,11 +58,27 @@ impl PostgresSink {
         Self::on(settings, Arc::new(Registry::new(cache)), metrics)
     }
 
+    /// The same with a log for level `object`.
+    pub fn with_log(mut self, log: Arc<ObjectLog>) -> Self {
+        self.log = Some(log);
+        self
+    }
+
+    /// The log, if it takes entries.
+    fn open_log(&self) -> Result<&ObjectLog, SinkError> {
+        let log = self.log.as_deref().ok_or_else(no_log)?;
+        match log.check_open() {
+            Ok(()) => Ok(log),
+            Err(error) => Err(SinkError::Unavailable(error.to_string())),
+        }
+    }
+
     fn on(settings: PostgresSettings, registry: Arc<Registry>, metrics: Arc<Metrics>) -> Self {
         Self {
             settings,
             registry,
             metrics,
+            log: None,
             idle: Default::default(),
             supervision: Mutex::default(),
             is_reachable: AtomicBool::new(true),
@@ -152,11 +172,15 @@ impl PostgresSink {
 
 impl Sink for PostgresSink {
     fn for_another_thread(self: &Arc<Self>) -> Arc<Self> {
-        Arc::new(Self::on(
+        let sink = Self::on(
             self.settings.clone(),
             Arc::clone(&self.registry),
             Arc::clone(&self.metrics),
-        ))
+        );
+        Arc::new(Self {
+            log: self.log.clone(),
+            ..sink
+        })
     }
 
     async fn describe(&self, schema: &str, table: &str) -> Result<Option<Table>, SinkError> {
@@ -176,6 +200,11 @@ impl Sink for PostgresSink {
     }
 
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
+        // Asked first: what is appended and cannot be logged is appended in vain.
+        let log = match append.level {
+            AckLevel::Object => Some(self.open_log()?),
+            _ => None,
+        };
         let place = &self.idle[append.level.index()];
         let session = self.session(place, append.level).await?;
         if session.generation() != append.target.generation() {
@@ -185,7 +214,11 @@ impl Sink for PostgresSink {
             }
             return Err(SinkError::OtherRegistry);
         }
-        let result = session.append(&self.settings.table, &append).await;
+        let samples = &self.settings.table;
+        let result = match log {
+            Some(log) => session.append_logged(samples, &append, log).await,
+            None => session.append(samples, &append).await,
+        };
         self.settle(place, session, result)
     }
 
@@ -209,6 +242,16 @@ impl Sink for PostgresSink {
         let place = &self.idle[level.index()];
         let session = self.session(place, level).await?;
         let result = session.confirm().await;
+        self.settle(place, session, result)
+    }
+
+    async fn log_again(&self, repeated: Repeated<'_>) -> Result<(), SinkError> {
+        let log = self.open_log()?;
+        let place = &self.idle[AckLevel::Object.index()];
+        let session = self.session(place, AckLevel::Object).await?;
+        let result = session
+            .log_again(&self.settings.table, &repeated, log)
+            .await;
         self.settle(place, session, result)
     }
 

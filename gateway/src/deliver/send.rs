@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 use super::ack_level::AckLevel;
 use super::backoff::Backoff;
-use super::sink::{Append, Sink, SinkError};
+use super::sink::{Append, Repeated, Sink, SinkError};
 use crate::batch::pending::{Outcome, Stored};
 use crate::batch::{Digest, Fault, Payload, Pending, Reservation, Target};
 use crate::clock::{self, Instant};
@@ -94,7 +94,7 @@ impl<S: Sink> Sender<S> {
                     answer(group.members, &Ok(Stored::Now));
                 }
                 Err(SinkError::Duplicates(places)) => {
-                    self.acknowledge(group, &places, &mut work).await
+                    self.acknowledge(group, &places, &mut work, joiner).await
                 }
                 Err(SinkError::Refused(reason)) if group.members.len() == 1 => {
                     answer(group.members, &Err(Fault::Refused(reason)));
@@ -128,13 +128,17 @@ impl<S: Sink> Sender<S> {
         let payloads: Vec<&P> = group.members.iter().map(|member| &member.payload).collect();
         let batch =
             P::encode(&payloads, joiner).map_err(|error| SinkError::Refused(error.to_string()))?;
-        let rows: usize = payloads.iter().map(|payload| payload.rows()).sum();
+        let mut rows = 0;
+        let (mut digests, mut places) = (Vec::new(), Vec::new());
+        for member in &group.members {
+            let own = member.payload.rows();
+            if let Some(digest) = member.digest {
+                digests.push(digest);
+                places.push((rows, own));
+            }
+            rows += own;
+        }
         drop(payloads);
-        let digests: Vec<Digest> = group
-            .members
-            .iter()
-            .filter_map(|member| member.digest)
-            .collect();
         self.metrics.batch_rows.observe(rows as f64);
         self.metrics.batch_bytes.observe(batch.len() as f64);
         let append = Append {
@@ -142,6 +146,7 @@ impl<S: Sink> Sender<S> {
             target: group.target,
             batch,
             digests: &digests,
+            places: &places,
         };
         let started = clock::now();
         let result = self.sink.append(append).await;
@@ -157,6 +162,7 @@ impl<S: Sink> Sender<S> {
         mut group: Group<P>,
         places: &[usize],
         work: &mut Vec<Group<P>>,
+        joiner: &mut P::Joiner,
     ) {
         let digests = group
             .members
@@ -175,6 +181,11 @@ impl<S: Sink> Sender<S> {
                     let is_repeated = member.digest.is_some() && places.contains(&place);
                     place += usize::from(member.digest.is_some());
                     if is_repeated {
+                        if let Err(error) = self.log_again(&member, group.target, joiner).await {
+                            // Not for all: each of the others has its own way.
+                            answer(vec![member], &Err(fault(error)));
+                            continue;
+                        }
                         self.metrics.requests_repeated.inc();
                         answer(vec![member], &Ok(Stored::Before));
                     } else {
@@ -188,6 +199,26 @@ impl<S: Sink> Sender<S> {
         }
     }
 
+    /// Level `object` promises more of a request than that its digest is there.
+    async fn log_again<P: Payload>(
+        &self,
+        member: &Member<P>,
+        target: Target,
+        joiner: &mut P::Joiner,
+    ) -> Result<(), SinkError> {
+        let (AckLevel::Object, Some(digest)) = (self.level, member.digest) else {
+            return Ok(());
+        };
+        let batch = P::encode(&[&member.payload], joiner)
+            .map_err(|error| SinkError::Refused(error.to_string()))?;
+        let repeated = Repeated {
+            target,
+            digest,
+            batch,
+        };
+        self.sink.log_again(repeated).await
+    }
+
     async fn again_later<P: Payload>(
         &self,
         mut group: Group<P>,
@@ -199,6 +230,15 @@ impl<S: Sink> Sender<S> {
         } else {
             answer(group.members, &Err(Fault::Unavailable(reason)));
         }
+    }
+}
+
+fn fault(error: SinkError) -> Fault {
+    match error {
+        SinkError::Refused(reason) => Fault::Refused(reason),
+        SinkError::Forbidden(reason) => Fault::Forbidden(reason),
+        SinkError::TableChanged(reason) => Fault::TableChanged(reason),
+        error => Fault::Unavailable(error.to_string()),
     }
 }
 

@@ -39,6 +39,8 @@ struct Database {
     /// A series that is refused as data.
     poison: Option<SeriesId>,
     confirmed: Mutex<Vec<AckLevel>>,
+    /// Digests, and rows of their batches.
+    logged: Mutex<Vec<(Digest, usize)>>,
     calls: Mutex<usize>,
 }
 
@@ -101,6 +103,12 @@ impl Sink for Database {
         Ok(())
     }
 
+    async fn log_again(&self, repeated: Repeated<'_>) -> Result<(), SinkError> {
+        let view = BatchView::verify(repeated.batch).expect("batches are legal");
+        self.logged.lock().push((repeated.digest, view.rows()));
+        Ok(())
+    }
+
     async fn health(&self) -> Result<Health, SinkError> {
         unreachable!("senders do not supervise")
     }
@@ -131,13 +139,13 @@ fn request(number: u8) -> (Pending<Rows>, oneshot::Receiver<Outcome>) {
 
 /// Sends requests of these numbers in one batch; their outcomes in order.
 async fn send(database: &Arc<Database>, numbers: &[u8]) -> Vec<Outcome> {
+    send_at(AckLevel::Wal, database, numbers).await
+}
+
+async fn send_at(level: AckLevel, database: &Arc<Database>, numbers: &[u8]) -> Vec<Outcome> {
     let (requests, answers): (Vec<_>, Vec<_>) =
         numbers.iter().map(|number| request(*number)).unzip();
-    let sender = Sender::new(
-        Arc::clone(database),
-        AckLevel::Wal,
-        Arc::new(Metrics::new()),
-    );
+    let sender = Sender::new(Arc::clone(database), level, Arc::new(Metrics::new()));
     sender.send(requests, &mut RowsJoiner::default()).await;
     let mut outcomes = Vec::new();
     for answer in answers {
@@ -179,6 +187,17 @@ async fn a_commit_whose_answer_is_lost_is_applied_once() {
         [AckLevel::Wal],
         "what is found is made sure before it is acknowledged"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_applied_before_is_logged_before_it_is_acknowledged_at_level_object() {
+    let database = scripted(&[Act::CommitAndLose]);
+    let outcomes = send_at(AckLevel::Object, &database, &[1, 2]).await;
+    assert_eq!(outcomes, vec![Ok(Stored::Before); 2]);
+    assert_eq!(sorted_rows(&database), [1, 2]);
+    let mut logged = database.logged.lock().clone();
+    logged.sort();
+    assert_eq!(logged, [(Digest([1; 16]), 1), (Digest([2; 16]), 1)]);
 }
 
 #[tokio::test(start_paused = true)]

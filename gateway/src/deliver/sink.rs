@@ -22,6 +22,19 @@ pub struct Append<'a> {
     pub batch: &'a [u8],
     /// The digests of the requests in it that have one; distinct.
     pub digests: &'a [Digest],
+    /// For each of them: rows of the batch before those of its request, and how many these are.
+    pub places: &'a [(usize, usize)],
+}
+
+/// A request that was applied before, by whomever.
+#[derive(Debug, Clone, Copy)]
+pub struct Repeated<'a> {
+    /// Where.
+    pub target: Target,
+    /// What it was recognised by.
+    pub digest: Digest,
+    /// Its rows alone, as a batch.
+    pub batch: &'a [u8],
 }
 
 /// Ids of label sets.
@@ -70,6 +83,9 @@ pub enum SinkError {
     OtherRegistry,
 }
 
+/// What is said of level `object` where there is no log.
+pub const NO_LOG: &str = "acknowledgement level \"object\" needs object storage: set objects.url in the gateway's configuration";
+
 /// A database.
 pub trait Sink: Send + Sync + 'static {
     /// The same database for another thread: sessions are driven by the thread that opened them.
@@ -104,6 +120,16 @@ pub trait Sink: Send + Sync + 'static {
 
     /// Makes what is committed by now as sure as `level`: for requests whose digest was found, committed by who knows whom.
     fn confirm(&self, level: AckLevel) -> impl Future<Output = Result<(), SinkError>> + Send;
+
+    /// Puts a request that was applied before into the log of object storage: for level [`AckLevel::Object`], after
+    /// [`confirm`](Sink::confirm).
+    fn log_again(
+        &self,
+        repeated: Repeated<'_>,
+    ) -> impl Future<Output = Result<(), SinkError>> + Send {
+        let _ = repeated;
+        async { Err(SinkError::Unavailable(NO_LOG.to_owned())) }
+    }
 
     /// Whether it would take a batch now.
     fn health(&self) -> impl Future<Output = Result<Health, SinkError>> + Send;

@@ -18,6 +18,8 @@
 //! | away | [`offload`] | whole parts: put, durable, committed |
 //! | back | [`recall`] | several segments at once |
 //! | left over | [`orphans`] | keys that no part names |
+//! | what else is kept | [`record`] | documents from which alone a database can be made again |
+//! | what is acknowledged at level `object` | [`log`] | batches, until all their rows are in segments |
 //! | by whom | [`term`], [`state`] | one gateway of all that there are; what it says of itself |
 //! | on what | [`run`] | a thread with a runtime of its own: none of this is on the way of a request |
 //!
@@ -68,6 +70,8 @@ pub mod postgres;
 
 pub mod store;
 
+pub mod record;
+
 pub mod observed;
 
 pub mod location;
@@ -84,10 +88,14 @@ pub mod recall;
 
 pub mod orphans;
 
+pub mod log;
+
 pub mod term;
 
 pub mod run;
 
+#[cfg(test)]
+mod log_tests;
 #[cfg(test)]
 mod offload_tests;
 #[cfg(test)]
@@ -98,6 +106,7 @@ mod term_tests;
 mod test_support;
 
 pub use location::Location;
+pub use log::{LogWriter, ObjectLog};
 pub use postgres::PostgresSource;
 pub use run::{ObjectSettings, Objects};
 pub use slate::{SlateOpener, SlateStore};

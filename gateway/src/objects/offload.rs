@@ -1,8 +1,11 @@
 //! Parts that are due, away: put, durable, committed, one part after the other.
+//!
+//! With a part's last segment goes its record, and its table's definition if that has changed: from these a database can be made again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::record::{self, Change, PartRecord};
 use super::source::{DueSegment, Source, SourceError};
 use super::store::{RoundError, Store};
 use crate::clock::{self, Instant};
@@ -35,6 +38,8 @@ pub struct Offload<S, T> {
     pub metrics: Arc<Metrics>,
     /// When parts that are still due were first seen to be.
     first_seen: HashMap<Part, Instant>,
+    /// Versions of definitions that were put.
+    defined: HashMap<u32, i64>,
 }
 
 impl<S: Source, T: Store> Offload<S, T> {
@@ -45,6 +50,7 @@ impl<S: Source, T: Store> Offload<S, T> {
             store,
             metrics,
             first_seen: HashMap::new(),
+            defined: HashMap::new(),
         }
     }
 
@@ -88,27 +94,66 @@ impl<S: Source, T: Store> Offload<S, T> {
     }
 
     /// Offloads a part. False if it was no longer live when all of it was durable.
-    async fn offload(&self, segments: &[DueSegment]) -> Result<bool, RoundError> {
-        let objects = &self.metrics.objects;
+    async fn offload(&mut self, segments: &[DueSegment]) -> Result<bool, RoundError> {
         for segment in segments {
+            let objects = &self.metrics.objects;
             let image = self.source.image(segment).await?;
             let bytes = image.len() as u64;
             self.store.put(&segment.key, image).await?;
             objects.puts.inc();
             objects.put_bytes.inc_by(bytes);
         }
-        self.store.durable().await?;
         let (target, part) = part_of(segments);
-        if self.source.commit(target, part).await? {
+        self.record(segments).await?;
+        self.store.durable().await?;
+        let is_remote = self.source.commit(target, part).await?;
+        let objects = &self.metrics.objects;
+        if is_remote {
             objects.parts.inc();
             let rows: i64 = segments.iter().map(|segment| segment.rows).sum();
             objects.part_rows.inc_by(rows.try_into().unwrap_or(0));
             return Ok(true);
         }
+        self.store.write(unrecord(segments)).await?;
         let keys: Vec<String> = segments.iter().map(|segment| segment.key.clone()).collect();
         self.store.delete(&keys).await?;
         objects.orphans.inc_by(keys.len() as u64);
         Ok(false)
+    }
+
+    /// Writes what a restore needs beside the segments of a part.
+    async fn record(&mut self, segments: &[DueSegment]) -> Result<(), RoundError> {
+        let (target, part) = part_of(segments);
+        let (Some(rows), Some(name)) = (
+            self.source.part_rows(target, part).await?,
+            segments
+                .first()
+                .and_then(|segment| record::part_name_of(&segment.key)),
+        ) else {
+            // No longer live: the commit will say so.
+            return Ok(());
+        };
+        let record = PartRecord {
+            target,
+            storage: rows.storage,
+            origin: part as u64,
+            first_row: rows.first_row,
+            end_row: rows.end_row,
+            segments: segments
+                .iter()
+                .map(|segment| (segment.key.clone(), segment.rows as u64))
+                .collect(),
+        };
+        let mut changes = vec![Change::document(name, &record)];
+        if let Some(definition) = self.source.definition(target).await?
+            && self.defined.get(&target) != Some(&definition.version)
+        {
+            let name = record::table_name(&self.source.scope().await?, target);
+            changes.push(Change::put(name, definition.json));
+            self.defined.insert(target, definition.version);
+        }
+        self.store.write(changes).await?;
+        Ok(())
     }
 
     fn show_lag(&self, rows: i64) {
@@ -118,6 +163,13 @@ impl<S: Source, T: Store> Offload<S, T> {
         objects.lag_seconds.set(lag);
         objects.lag_rows.set(rows);
     }
+}
+
+/// Deletes the records of parts that such segments belong to.
+fn unrecord(segments: &[DueSegment]) -> Vec<Change> {
+    let first = segments.first();
+    let name = first.and_then(|segment| record::part_name_of(&segment.key));
+    name.map(Change::delete).into_iter().collect()
 }
 
 fn part_of(segments: &[DueSegment]) -> Part {

@@ -1,11 +1,12 @@
 //! Objects that no live part names, deleted once they have been seen for a while.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::record::{self, Change};
 use super::source::Source;
 use super::store::{RoundError, Store};
 use crate::clock::{self, Instant};
@@ -87,6 +88,14 @@ impl<S: Source, T: Store> Orphans<S, T> {
             .map(|(key, _)| key.clone())
             .collect();
         for keys in due.chunks(BATCH_KEYS) {
+            // Before its segments: a part that is named is whole.
+            let parts: BTreeSet<String> = keys
+                .iter()
+                .filter_map(|key| record::part_name_of(key))
+                .collect();
+            self.store
+                .write(parts.into_iter().map(Change::delete).collect())
+                .await?;
             self.store.delete(keys).await?;
             self.metrics.objects.orphans.inc_by(keys.len() as u64);
             for key in keys {

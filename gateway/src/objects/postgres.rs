@@ -9,16 +9,22 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
 use super::session::Session;
-use super::source::{DueSegment, Source, SourceError};
+use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 
 const SUPPORTS: &str = "SELECT to_regprocedure('lanes.offload_list(integer)') IS NOT NULL \
-                        AND to_regprocedure('lanes.recall_next(interval)') IS NOT NULL";
+                        AND to_regprocedure('lanes.recall_next(interval)') IS NOT NULL \
+                        AND to_regprocedure('lanes.local_rows()') IS NOT NULL";
 /// Advisory locks are a database's own; the numbers are ours alone.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(1818324581, 1935828847)";
 const DUE: &str =
     "SELECT target::oid, part, first_row, rows, bytes, key FROM lanes.offload_list($1)";
 const IMAGE: &str = "SELECT lanes.segment_image($1::oid::regclass, $2, $3)";
 const COMMIT: &str = "SELECT lanes.offload_commit($1::oid::regclass, $2)";
+const PART_ROWS: &str =
+    "SELECT storage_id, first_row, end_row FROM lanes.part_rows($1::oid::regclass, $2)";
+/// `xmin` of its row changes with each ALTER TABLE.
+pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, c.xmin::text::int8 FROM pg_class c WHERE c.oid = $1";
+const LOCAL_ROWS: &str = "SELECT target, storage_id, first_row, end_row FROM lanes.local_rows()";
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
 const SCOPE: &str = "SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_control_system() s, pg_database d \
                      WHERE d.datname = current_database()";
@@ -167,6 +173,48 @@ impl Source for PostgresSource {
                 .query_one(COMMIT, &[&target, &part])
                 .await?
                 .try_get(0)
+        })
+        .await
+    }
+
+    async fn part_rows(&self, target: u32, part: i64) -> Result<Option<PartRows>, SourceError> {
+        self.claimed(async |client| {
+            let Some(row) = client.query_opt(PART_ROWS, &[&target, &part]).await? else {
+                return Ok(None);
+            };
+            Ok(Some(PartRows {
+                storage: row.try_get::<_, i64>(0)? as u64,
+                first_row: row.try_get::<_, i64>(1)? as u64,
+                end_row: row.try_get::<_, i64>(2)? as u64,
+            }))
+        })
+        .await
+    }
+
+    async fn definition(&self, target: u32) -> Result<Option<Definition>, SourceError> {
+        self.claimed(async |client| {
+            let Some(row) = client.query_opt(DEFINITION, &[&target]).await? else {
+                return Ok(None);
+            };
+            let json: Option<String> = row.try_get(0)?;
+            let version = row.try_get(1)?;
+            Ok(json.map(|json| Definition { json, version }))
+        })
+        .await
+    }
+
+    async fn local_rows(&self) -> Result<Vec<LocalRows>, SourceError> {
+        let local = |row: &Row| {
+            Ok(LocalRows {
+                target: row.try_get(0)?,
+                storage: row.try_get::<_, i64>(1)? as u64,
+                first_row: row.try_get::<_, i64>(2)? as u64,
+                end_row: row.try_get::<_, i64>(3)? as u64,
+            })
+        };
+        self.claimed(async |client| {
+            let rows = client.query(LOCAL_ROWS, &[]).await?;
+            rows.iter().map(local).collect()
         })
         .await
     }

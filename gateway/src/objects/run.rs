@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use super::location::Location;
+use super::log::LogWriter;
 use super::source::Source;
 use super::store::{Opener, Store};
 use super::term::{Pauses, Terms};
@@ -45,6 +46,7 @@ impl Objects {
         source: S,
         opener: O,
         settings: ObjectSettings,
+        log: LogWriter,
         status: Arc<Status>,
         metrics: Arc<Metrics>,
     ) -> io::Result<Self> {
@@ -52,6 +54,7 @@ impl Objects {
             source: Arc::new(source),
             opener,
             settings,
+            log,
             pauses: Pauses::default(),
             status,
             metrics,

@@ -3,9 +3,10 @@
 //! ```text
 //! i<key>   nothing       what keys() reads
 //! s<key>   the image     what get() reads
+//! r<name>  a record      what records() reads
 //! ```
 //!
-//! Both are written and deleted in one batch. A scan reads values with their keys, so without the first kind to ask for all keys would
+//! The first two are written and deleted in one batch. A scan reads values with their keys, so without the first kind to ask for all keys would
 //! be to read everything.
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use tokio::time::timeout;
 use super::cache_metrics::CacheMetrics;
 use super::location::Location;
 use super::observed::{LastError, Observed};
+use super::record::Change;
 use super::slate_settings::settings;
 use super::store::{Opener, Store, StoreError};
 use crate::observe::Metrics;
@@ -35,12 +37,13 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 /// For writing what is left when the gateway stops; what is not written by then is put again by the next one.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A scan of keys reads so much at once.
-const READ_AHEAD_BYTES: usize = 1 << 20;
+pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
 /// The only one in its cache.
 const CACHE_ID: u64 = 0;
 
 const INDEX: u8 = b'i';
-const IMAGE: u8 = b's';
+pub(crate) const IMAGE: u8 = b's';
+pub(crate) const RECORD: u8 = b'r';
 
 /// Opens SlateDB.
 pub struct SlateOpener {
@@ -119,7 +122,7 @@ pub struct SlateStore {
 }
 
 impl SlateStore {
-    async fn write(&self, batch: WriteBatch) -> Result<(), StoreError> {
+    async fn write_batch(&self, batch: WriteBatch) -> Result<(), StoreError> {
         let handle = self
             .db
             .write(batch)
@@ -141,7 +144,7 @@ impl Store for SlateStore {
         let mut batch = WriteBatch::new();
         batch.put_bytes(Bytes::from(spelt(IMAGE, key)), image);
         batch.put(spelt(INDEX, key), b"");
-        self.write(batch).await
+        self.write_batch(batch).await
     }
 
     async fn durable(&self) -> Result<(), StoreError> {
@@ -173,8 +176,42 @@ impl Store for SlateStore {
             batch.delete(spelt(IMAGE, key));
             batch.delete(spelt(INDEX, key));
         }
-        self.write(batch).await?;
+        self.write_batch(batch).await?;
         self.durable().await
+    }
+
+    async fn write(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut batch = WriteBatch::new();
+        for change in changes {
+            let name = spelt(RECORD, &change.name);
+            match change.value {
+                Some(value) => batch.put_bytes(Bytes::from(name), value),
+                None => batch.delete(name),
+            }
+        }
+        self.write_batch(batch).await
+    }
+
+    async fn records(
+        &self,
+        prefix: &str,
+        each: &mut (dyn FnMut(&str, Bytes) + Send),
+    ) -> Result<(), StoreError> {
+        let options = ScanOptions::new().with_read_ahead_bytes(READ_AHEAD_BYTES);
+        let mut scan = self
+            .db
+            .scan_prefix_with_options(spelt(RECORD, prefix), .., &options)
+            .await
+            .map_err(|error| store_error(&error))?;
+        while let Some(entry) = scan.next().await.map_err(|error| store_error(&error))? {
+            if let Ok(name) = str::from_utf8(&entry.key[1..]) {
+                each(name, entry.value);
+            }
+        }
+        Ok(())
     }
 
     async fn keys(&self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), StoreError> {
@@ -217,7 +254,7 @@ impl Store for SlateStore {
     }
 }
 
-fn spelt(kind: u8, key: &str) -> Vec<u8> {
+pub(crate) fn spelt(kind: u8, key: &str) -> Vec<u8> {
     [&[kind], key.as_bytes()].concat()
 }
 

@@ -23,6 +23,39 @@ pub struct DueSegment {
     pub key: String,
 }
 
+/// The rows that a part takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartRows {
+    /// The storage id of the table's file.
+    pub storage: u64,
+    /// From this row on,
+    pub first_row: u64,
+    /// up to this one, which is none of them.
+    pub end_row: u64,
+}
+
+/// Rows of a table that are nowhere but there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LocalRows {
+    /// The table's oid.
+    pub target: u32,
+    /// The storage id of its file.
+    pub storage: u64,
+    /// From this row on,
+    pub first_row: u64,
+    /// up to this one, which is none of them. A table without such rows has one empty range.
+    pub end_row: u64,
+}
+
+/// A table's definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// What `lanes.table_definition` answers.
+    pub json: String,
+    /// Changes whenever the definition may.
+    pub version: i64,
+}
+
 /// Why a call failed.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum SourceError {
@@ -64,6 +97,22 @@ pub trait Source: Send + Sync + 'static {
         target: u32,
         part: i64,
     ) -> impl Future<Output = Result<bool, SourceError>> + Send;
+
+    /// The rows of a part; `None` if it is no longer live.
+    fn part_rows(
+        &self,
+        target: u32,
+        part: i64,
+    ) -> impl Future<Output = Result<Option<PartRows>, SourceError>> + Send;
+
+    /// A table's definition; `None` if there is no such table.
+    fn definition(
+        &self,
+        target: u32,
+    ) -> impl Future<Output = Result<Option<Definition>, SourceError>> + Send;
+
+    /// The rows of all tables that are nowhere but there.
+    fn local_rows(&self) -> impl Future<Output = Result<Vec<LocalRows>, SourceError>> + Send;
 
     /// Tells of each key that a live remote part names.
     fn remote_keys(

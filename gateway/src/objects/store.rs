@@ -5,6 +5,7 @@ use std::future::Future;
 use bytes::Bytes;
 use thiserror::Error;
 
+use super::record::Change;
 use super::source::SourceError;
 
 /// Why the store did not do what it should.
@@ -46,6 +47,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// Deletes keys, durably.
     fn delete(&self, keys: &[String]) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Takes changes of records, all or none; durable after [`durable`](Store::durable), and no earlier than what was put before.
+    fn write(&self, changes: Vec<Change>) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Tells of each record whose name begins so, in the order of names.
+    fn records(
+        &self,
+        prefix: &str,
+        each: &mut (dyn FnMut(&str, Bytes) + Send),
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Tells of each key.
     fn keys(

@@ -1,9 +1,9 @@
 //! A gateway's term as the one that offloads: from the opening of the store to the moment it is lost.
 //!
 //! ```text
-//! supported? ─► (claim, if it was fenced) ─► open ─► recall ─┬─► claim ─► offload, collect ─┐
-//!     ▲                                                      └──── session lost ◄───────────┤
-//!     └──────────────── fenced, closed ◄────────────────────────────────────────────────────┘
+//! supported? ─► (claim, if it was fenced) ─► open ─► recall, log ─┬─► claim ─► offload, release, collect ─┐
+//!     ▲                                                           └──── session lost ◄────────────────────┤
+//!     └──────────────── fenced, closed ◄──────────────────────────────────────────────────────────────────┘
 //! ```
 
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::log::{LogWriter, release};
 use super::offload::Offload;
 use super::orphans::Orphans;
 use super::recall::Recall;
@@ -56,6 +57,8 @@ pub struct Terms<S, O> {
     pub opener: O,
     /// Bounds.
     pub settings: ObjectSettings,
+    /// The log of what is acknowledged at level `object`.
+    pub log: LogWriter,
     /// How long it waits for what.
     pub pauses: Pauses,
     /// Where its state is told.
@@ -178,6 +181,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
         tokio::select! {
             end = store.closed() => end,
             end = self.work(store) => end,
+            end = self.log.serve(store.as_ref(), self.pauses) => end,
             () = recall.run() => StoreError::Closed("recall has ended".to_owned()),
         }
     }
@@ -203,8 +207,15 @@ impl<S: Source, O: Opener> Terms<S, O> {
         loop {
             let round = async {
                 let done = offload.round().await?;
+                let (source, store, log) = (
+                    self.source.as_ref(),
+                    store.as_ref(),
+                    self.log.log().as_ref(),
+                );
+                release::round(source, store, log, &self.metrics).await?;
                 if clock::now() >= collect_at {
                     orphans.round().await?;
+                    release::forget_tables(source, store, log).await?;
                     collect_at = clock::now() + collect_interval;
                 }
                 Ok::<_, RoundError>(done)

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::location::Location;
+use super::log::LogWriter;
 use super::run::{ObjectSettings, run_until};
 use super::state::ObjectState;
 use super::term::{Pauses, Terms};
@@ -23,11 +24,13 @@ struct Gateway {
 impl Gateway {
     fn start(world: &Arc<World>, gateway: usize) -> Self {
         let status = Arc::new(Status::default());
+        let metrics = Arc::new(Metrics::new());
         let terms = Terms {
             source: Arc::new(FakeSource {
                 world: Arc::clone(world),
                 gateway,
             }),
+            log: LogWriter::new(Arc::clone(&metrics)),
             opener: FakeOpener(Arc::clone(world)),
             settings: ObjectSettings {
                 location: Location::Directory("unused".into()),
@@ -38,7 +41,7 @@ impl Gateway {
             },
             pauses: Pauses::default(),
             status: Arc::clone(&status),
-            metrics: Arc::new(Metrics::new()),
+            metrics,
         };
         let (stop, stopped) = watch::channel(false);
         let running = tokio::spawn(run_until(terms, stopped));

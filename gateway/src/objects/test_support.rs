@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::source::{DueSegment, Source, SourceError};
+use super::record::Change;
+use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 use super::store::{Opener, Store, StoreError};
 
 /// The prefix of all keys.
@@ -35,6 +36,10 @@ pub struct State {
     pub remote: BTreeSet<String>,
     /// Durable.
     pub objects: BTreeMap<String, Bytes>,
+    /// Durable as well.
+    pub records: BTreeMap<String, Bytes>,
+    /// What the database says is only there.
+    pub local_rows: Vec<LocalRows>,
     /// Parts that a merge takes away the moment before they are committed.
     pub merged: BTreeSet<i64>,
     /// Parts whose images cannot be read.
@@ -192,6 +197,27 @@ impl Source for FakeSource {
         self.world.answer().map(|()| is_live)
     }
 
+    async fn part_rows(&self, _: u32, part: i64) -> Result<Option<PartRows>, SourceError> {
+        self.check()?;
+        let first_row = part as u64 * 1000;
+        Ok(Some(PartRows {
+            storage: 9,
+            first_row,
+            end_row: first_row + 1000,
+        }))
+    }
+
+    async fn definition(&self, _: u32) -> Result<Option<Definition>, SourceError> {
+        self.check()?;
+        let json = "{}".to_owned();
+        Ok(Some(Definition { json, version: 1 }))
+    }
+
+    async fn local_rows(&self) -> Result<Vec<LocalRows>, SourceError> {
+        self.check()?;
+        Ok(self.world.state().local_rows.clone())
+    }
+
     async fn remote_keys(&self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), SourceError> {
         self.check()?;
         self.world.state().remote.iter().for_each(|key| each(key));
@@ -232,6 +258,7 @@ pub struct FakeStore {
     pub world: Arc<World>,
     pub writer: usize,
     unwritten: Mutex<Vec<(String, Option<Bytes>)>>,
+    unwritten_records: Mutex<Vec<Change>>,
 }
 
 impl FakeStore {
@@ -244,6 +271,7 @@ impl FakeStore {
             writer: state.writer,
             world: Arc::clone(world),
             unwritten: Mutex::default(),
+            unwritten_records: Mutex::default(),
         }
     }
 
@@ -280,7 +308,34 @@ impl Store for FakeStore {
                 None => state.objects.remove(&key),
             };
         }
+        for change in self.unwritten_records.lock().drain(..) {
+            let mut state = self.world.state();
+            match change.value {
+                Some(value) => state.records.insert(change.name, value),
+                None => state.records.remove(&change.name),
+            };
+        }
         self.answer()
+    }
+
+    async fn write(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+        self.check()?;
+        self.unwritten_records.lock().extend(changes);
+        Ok(())
+    }
+
+    async fn records(
+        &self,
+        prefix: &str,
+        each: &mut (dyn FnMut(&str, Bytes) + Send),
+    ) -> Result<(), StoreError> {
+        self.check()?;
+        let records = self.world.state().records.clone();
+        let mut wanted = records.range(prefix.to_owned()..);
+        while let Some((name, value)) = wanted.next().filter(|(name, _)| name.starts_with(prefix)) {
+            each(name, value.clone());
+        }
+        Ok(())
     }
 
     async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {

@@ -32,6 +32,20 @@ pub struct ObjectMetrics {
     pub recall_bytes: IntCounter,
     /// Seconds from the moment a segment's turn comes to its answer.
     pub recall_seconds: Histogram,
+    /// Entries of the log put.
+    pub log_puts: IntCounter,
+    /// Bytes of those, and of what went with them.
+    pub log_put_bytes: IntCounter,
+    /// Seconds from the moment an entry is to be put until it is durable, or known not to be.
+    pub log_put_seconds: Histogram,
+    /// Entries that are in the store.
+    pub log_entries: IntGauge,
+    /// Bytes of their batches.
+    pub log_bytes: IntGauge,
+    /// Seconds since the oldest of them was put.
+    pub log_age_seconds: Gauge,
+    /// Entries deleted because their rows are in segments, or gone.
+    pub log_released: IntCounter,
     retries: IntCounterVec,
     /// Requests to the object store, by operation.
     pub requests: IntCounterVec,
@@ -55,7 +69,48 @@ impl ObjectMetrics {
             "objects_recall_duration_seconds",
             "Seconds to fetch a segment that a query wants and to hand it over.",
         ));
+        let log_put_seconds = HistogramOpts::from(options(
+            "objects_log_put_duration_seconds",
+            "Seconds until an entry of the log is durable in the object store.",
+        ));
         let metrics = Self {
+            log_puts: counter(
+                "objects_log_puts_total",
+                "Entries put into the log, which keeps what is acknowledged at level object.",
+            ),
+            log_put_bytes: counter(
+                "objects_log_put_bytes_total",
+                "Bytes put into the log, definitions and series among them.",
+            ),
+            log_put_seconds: add(
+                registry,
+                Histogram::with_opts(log_put_seconds.buckets(latency.clone())),
+            ),
+            log_entries: add(
+                registry,
+                IntGauge::with_opts(options(
+                    "objects_log_entries",
+                    "Entries of the log whose rows are not all in segments of the object store.",
+                )),
+            ),
+            log_bytes: add(
+                registry,
+                IntGauge::with_opts(options(
+                    "objects_log_bytes",
+                    "Bytes of those entries' rows.",
+                )),
+            ),
+            log_age_seconds: add(
+                registry,
+                Gauge::with_opts(options(
+                    "objects_log_age_seconds",
+                    "Seconds since the oldest entry of the log was put.",
+                )),
+            ),
+            log_released: counter(
+                "objects_log_released_total",
+                "Entries of the log deleted because their rows are in segments, or gone.",
+            ),
             state: add(
                 registry,
                 IntGaugeVec::new(

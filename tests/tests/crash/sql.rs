@@ -1,7 +1,9 @@
-//! A lanes table and its heap twin, written in the same transactions: whatever is killed, they are equal afterwards.
+//! A lanes table and its heap twin, written in the same transactions: whatever is killed, they are equal afterwards. What is
+//! sealed of the lanes table moves to object storage meanwhile, and is read and changed there.
 
 use super::{Victim, kill_a_backend};
 use lanes_tests::cluster::Cluster;
+use lanes_tests::objects::{Objects, Supplier, forget_recalled};
 use lanes_tests::seed::{Random, seeded};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -72,12 +74,16 @@ fn work(
     }
 }
 
-/// VACUUM, sealing, merging and their kin, meanwhile.
-fn maintain(config: postgres::Config, seed: u64, stop: Arc<AtomicBool>) {
+/// VACUUM, sealing, merging, offloading and their kin, meanwhile.
+fn maintain(config: postgres::Config, seed: u64, stop: Arc<AtomicBool>, objects: Objects) {
     let mut random = Random::seed_from_u64(seed);
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(random.random_range(5..100)));
         if let Ok(mut client) = config.connect(postgres::NoTls) {
+            if random.random_ratio(1, 3) {
+                let _ = objects.offload(&mut client);
+                continue;
+            }
             let statement = [
                 "VACUUM lanes_twin",
                 "VACUUM (FREEZE) lanes_twin",
@@ -124,8 +130,8 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
         .psql(
             "postgres",
             "CREATE EXTENSION lanes; \
-             CREATE TABLE heap_twin (worker int, k int8, v text, f float8) USING heap; \
-             CREATE TABLE lanes_twin (LIKE heap_twin) USING lanes WITH (order_by = 'v, k'); \
+             CREATE TABLE heap_twin (worker int, k int8, v text, f float8, ts timestamptz DEFAULT '2020-01-01 00:00+00') USING heap; \
+             CREATE TABLE lanes_twin (LIKE heap_twin INCLUDING DEFAULTS) USING lanes WITH (order_by = 'v, k', hot = '1 day'); \
              CREATE UNLOGGED TABLE unlogged (i int) USING lanes",
         )
         .unwrap();
@@ -141,9 +147,12 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
             work(config, worker, seed ^ worker, stop, committed)
         }));
     }
-    let (config, maintainer_stop) = (cluster.config("postgres"), stop.clone());
+    let objects = Objects::default();
+    let supplier = Supplier::start(&cluster, "postgres", &objects);
+    let (config, maintainer_stop, store) =
+        (cluster.config("postgres"), stop.clone(), objects.clone());
     threads.push(std::thread::spawn(move || {
-        maintain(config, seed, maintainer_stop)
+        maintain(config, seed, maintainer_stop, store)
     }));
 
     for round in 0..ROUNDS {
@@ -165,6 +174,7 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
             }
         }
         compare(&cluster, &format!("round {round} ({victim:?})"));
+        forget_recalled(&cluster);
     }
     stop.store(true, Ordering::Relaxed);
     for thread in threads {
@@ -175,6 +185,12 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
         "the workers worked"
     );
     compare(&cluster, "at the end");
+    println!(
+        "{} segments moved away, {} came back",
+        objects.len(),
+        supplier.supplied()
+    );
+    assert!(!objects.is_empty(), "segments moved away");
     cluster
         .psql("postgres", "INSERT INTO unlogged VALUES (1)")
         .unwrap();

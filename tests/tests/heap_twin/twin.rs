@@ -4,6 +4,7 @@ use super::generate::{Counters, Scene, Session, Statement};
 use super::model;
 use super::queries::digest;
 use lanes_tests::cluster::Cluster;
+use lanes_tests::objects::{Objects, forget_recalled};
 use lanes_tests::seed::Random;
 use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
@@ -30,8 +31,14 @@ enum Answer {
 }
 
 /// The two sides in two sessions each, and the script so far.
-pub struct Twin {
+pub struct Twin<'a> {
+    cluster: &'a Cluster,
     random: Random,
+    /// Where parts of lanes tables go behind the script's back; `None`: they stay.
+    objects: Option<&'a Objects>,
+    administrator: Client,
+    /// Parts that went there.
+    pub offloaded: usize,
     sides: [String; 2],
     clients: [[Client; 2]; 2],
     sessions: [Session; 2],
@@ -42,9 +49,14 @@ pub struct Twin {
     file: PathBuf,
 }
 
-impl Twin {
+impl<'a> Twin<'a> {
     /// New schemas and sessions for one script.
-    pub fn new(cluster: &Cluster, number: u64, random: Random) -> Twin {
+    pub fn new(
+        cluster: &'a Cluster,
+        number: u64,
+        random: Random,
+        objects: Option<&'a Objects>,
+    ) -> Twin<'a> {
         let sides = ["heap", "lanes"].map(|method| format!("{method}_{number}"));
         let connect = |side: &str| {
             let method = side.split('_').next().unwrap_or_default();
@@ -78,9 +90,19 @@ impl Twin {
                 .batch_execute(&helpers(side, is_lanes))
                 .unwrap();
         }
+        administrator
+            .batch_execute(&format!(
+                "SET lock_timeout = {LOCK_TIMEOUT_MS}; SET client_min_messages = error; SET search_path = {}",
+                sides[1]
+            ))
+            .unwrap();
         let clients = [0, 1].map(|_| [0, 1].map(|side: usize| connect(&sides[side])));
         Twin {
+            cluster,
             random,
+            objects,
+            administrator,
+            offloaded: 0,
             sides,
             clients,
             sessions: Default::default(),
@@ -92,6 +114,11 @@ impl Twin {
 
     /// Generates a statement, runs it on both sides, and compares.
     pub fn step(&mut self) {
+        if let Some(objects) = self.objects
+            && self.random.random_ratio(1, 4)
+        {
+            self.move_away(objects);
+        }
         // The second session is a guest: it reads old snapshots and gets in the way.
         let who = usize::from(self.random.random_ratio(1, 5));
         let session = &self.sessions[who];
@@ -132,6 +159,39 @@ impl Twin {
         }
     }
 
+    /// Moves what is sealed of a lanes table to object storage, if no lock of the script is in the way, and now and then forgets
+    /// what has come back.
+    fn move_away(&mut self, objects: &Objects) {
+        let table = model::TABLES[self.random.random_range(0..model::TABLES.len())];
+        // Only once: it takes a lock that is seldom to be had.
+        let want = format!(
+            "DO $$ BEGIN IF NOT (SELECT coalesce(array_to_string(reloptions, ' '), '') ~ 'hot=' FROM pg_class WHERE oid = '{table}'::regclass) THEN \
+                 ALTER TABLE {table} SET (hot = '1 day'); \
+             END IF; END $$"
+        );
+        let moved = self
+            .administrator
+            .batch_execute(&want)
+            .and_then(|()| objects.offload_table(&mut self.administrator, table));
+        match moved {
+            Ok(parts) => self.offloaded += parts,
+            // It is not there, or in use.
+            Err(error) => assert!(
+                [
+                    Some(&SqlState::LOCK_NOT_AVAILABLE),
+                    Some(&SqlState::UNDEFINED_TABLE)
+                ]
+                .contains(&error.code()),
+                "{error:?}"
+            ),
+        }
+        if self.random.random_ratio(1, 3) {
+            forget_recalled(self.cluster);
+        }
+        self.script
+            .push(format!("/* {table}: sealed segments move away */"));
+    }
+
     /// Ends what is open and compares the tables whole.
     pub fn finish(&mut self) {
         for who in [0, 1] {
@@ -162,7 +222,7 @@ impl Twin {
         for side in &self.sides {
             drop.push_str(&format!("DROP SCHEMA {side} CASCADE;"));
         }
-        self.clients[0][0]
+        self.administrator
             .batch_execute(&format!("SET lock_timeout = 0; {drop}"))
             .unwrap();
     }

@@ -31,6 +31,16 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION lanes.part_rows(target regclass, part bigint) RETURNS TABLE (storage_id bigint, first_row bigint, end_row bigint) LANGUAGE sql AS $$
+    SELECT 170::bigint, part * 1000, part * 1000 + 1000
+$$;
+
+CREATE FUNCTION lanes.local_rows() RETURNS TABLE (target oid, storage_id bigint, first_row bigint, end_row bigint) LANGUAGE sql AS $$
+    SELECT 'lanes.fake_segments'::regclass::oid, 170::bigint, 0::bigint, 0::bigint
+$$;
+
+CREATE FUNCTION lanes.table_definition(target oid) RETURNS jsonb LANGUAGE sql AS $$ SELECT '{}'::jsonb $$;
+
 CREATE FUNCTION lanes.remote_keys() RETURNS SETOF text LANGUAGE sql SECURITY DEFINER AS $$
     SELECT f.key FROM lanes.fake_segments f WHERE f.remote
 $$;

@@ -1,15 +1,14 @@
 //! The gateway program offloads and recalls segments, over PostgreSQL's protocol and into a real store: a directory, and, with
-//! `--features minio`, the MinIO that `cargo dev peers` builds. The database is stock PostgreSQL with the SQL contract in `contract.sql`, so that
-//! what fails here is the gateway's.
+//! `--features minio`, the MinIO that `cargo dev peers` builds. In this file the database is stock PostgreSQL with the SQL contract in
+//! `contract.sql`, so that what fails here is the gateway's; in [`extension`] it has the extension.
 
-#[cfg(feature = "minio")]
-mod minio;
+mod extension;
 
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::provision::{DATABASE, GATEWAY, Passwords};
 #[cfg(feature = "minio")]
-use minio::Minio;
+use lanes_tests::minio::{self, Minio};
+use lanes_tests::provision::{DATABASE, GATEWAY, Passwords};
 use std::time::{Duration, Instant};
 
 /// Long enough for any machine.
@@ -126,7 +125,7 @@ fn a_directory() {
 #[cfg(feature = "minio")]
 #[test]
 fn minio() {
-    let minio = Minio::start();
+    let minio = Minio::start().unwrap();
     whole_way(
         "objects_s3",
         &[

@@ -24,6 +24,7 @@
 //! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to the smallest block.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`: what is known without decoding.
+//!   `main_encoding`: a name for what most of it is.
 //! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
 //! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `vector`: what a vector is decoded into.
 //!
@@ -45,6 +46,7 @@ mod item_bytes;
 mod items;
 mod kernel;
 mod lane;
+mod main_encoding;
 mod pattern;
 mod runs;
 mod starts;
@@ -57,6 +59,7 @@ mod words;
 pub use encode::encode_lane;
 pub use items::ItemList;
 pub use lane::EncodedLane;
+pub use main_encoding::MainEncoding;
 pub use runs::{Constant, Runs};
 pub use starts::key_starts;
 pub use vector::DecodedVector;

@@ -8,10 +8,11 @@ use super::{
 use crate::bits;
 use crate::body::Body;
 use crate::column::Column;
-use crate::encoding::encode_lane;
+use crate::encoding::{EncodedLane, encode_lane};
 use crate::error::{Error, Result};
 use crate::items::Items;
 use crate::limits::{COLUMNS_MAX, IMAGE_BYTES_MAX, IMAGE_ROWS_MAX};
+use crate::part::StoredColumn;
 
 const VARINT_BYTES_MAX: usize = 5;
 
@@ -76,7 +77,7 @@ pub fn encode(columns: &[Column], rows: usize, out: &mut Vec<u8>) -> Result<()> 
 }
 
 /// Appends the image of `rows` rows that are sealed: each column is a lane of [`crate::encoding`]. `starts` are the rows at
-/// which another series begins, see [`crate::encoding::key_starts`].
+/// which another series begins, see [`crate::encoding::key_starts`]. What became of each column.
 ///
 /// # Errors
 /// As for [`encode`].
@@ -85,7 +86,7 @@ pub fn encode_sealed(
     rows: usize,
     starts: &[u32],
     out: &mut Vec<u8>,
-) -> Result<()> {
+) -> Result<Vec<StoredColumn>> {
     if rows > IMAGE_ROWS_MAX {
         return Err(Error::TooManyRows { rows: rows as u64 });
     }
@@ -100,6 +101,15 @@ pub fn encode_sealed(
         }
         lanes.push(encode_lane(column, starts)?);
     }
+    let stored = columns.iter().zip(&lanes).map(|(column, lane)| {
+        let opened = EncodedLane::reopen(lane, column.kind())?;
+        Ok(StoredColumn {
+            raw: column.value_bytes(0..rows),
+            bytes: lane.len() as u32,
+            encoding: opened.main_encoding(),
+        })
+    });
+    let stored = stored.collect::<Result<_>>()?;
     let bytes = lanes.iter().map(Vec::len).sum::<usize>();
     if bytes > IMAGE_BYTES_MAX {
         return Err(Error::ImageTooLarge { bytes });
@@ -108,7 +118,7 @@ pub fn encode_sealed(
     write_image(rows, outline, out, |out| {
         lanes.iter().for_each(|lane| out.extend_from_slice(lane));
     });
-    Ok(())
+    Ok(stored)
 }
 
 /// Appends an image of columns with these encoding bytes and bytes of body, which `bodies` appends.

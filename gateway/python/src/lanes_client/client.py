@@ -21,7 +21,7 @@ from .types import ROWS_MAX, ColumnType
 
 _FLATBUFFERS = "application/x-flatbuffers"
 _ARROW_STREAM = "application/vnd.apache.arrow.stream"
-_ACK_LEVELS = ("memory", "wal", "replica")
+_ACK_LEVELS = ("memory", "wal", "replica", "object")
 _RETRIED = (429, 502, 503, 504)
 _BACKOFF_FIRST_SECONDS = 0.1
 _BACKOFF_MAX_SECONDS = 5.0
@@ -34,7 +34,8 @@ class Client:
     ``url``
         Of the gateway, such as ``http://127.0.0.1:9201``.
     ``ack``
-        What an acknowledgement promises: ``memory`` (committed and visible), ``wal`` (on disk too), ``replica`` (on standbys too).
+        What an acknowledgement promises: ``memory`` (committed and visible), ``wal`` (on disk too), ``replica`` (on standbys too),
+        ``object`` (on disk, and in object storage too).
         Without it the gateway's own setting holds.
     ``timeout``
         Seconds to connect, and to wait for each part of an answer.

@@ -11,7 +11,15 @@ use lanes_tests::place;
 use lanes_tests::process::run_visibly;
 
 /// Commands of `lanes-bench` that start other servers. One that is not there is a row that says so.
-const WITH_SERVERS: [&str; 5] = ["all", "remote-write", "ramp", "soak", "vmagent"];
+const WITH_SERVERS: [&str; 7] = [
+    "all",
+    "remote-write",
+    "ramp",
+    "size",
+    "sealed",
+    "soak",
+    "vmagent",
+];
 
 /// Sets everything up and runs `lanes-bench` with these words: without any, the short form of all scenarios.
 pub fn run(words: &[String]) -> Result<()> {

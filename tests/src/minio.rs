@@ -1,7 +1,8 @@
-//! MinIO, started for a test.
+//! MinIO as `cargo dev peers` builds it, on loopback, with one bucket.
 
-use lanes_tests::process::{Process, Signal};
-use lanes_tests::{place, port};
+use crate::error::{Error, Result};
+use crate::process::{Process, Signal};
+use crate::{place, port};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -10,10 +11,13 @@ use std::time::Duration;
 pub const USER: &str = "lanes-test";
 /// Of a server that listens on loopback as long as a test runs.
 pub const PASSWORD: &str = "lanes-test-only";
+/// Its only bucket.
+pub const BUCKET: &str = "lanes";
 
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server with one bucket, `lanes`.
+/// A server; it ends with the value, and its data is removed.
+#[derive(Debug)]
 pub struct Minio {
     process: Process,
     port: u16,
@@ -21,17 +25,22 @@ pub struct Minio {
 }
 
 impl Minio {
-    /// Starts it.
-    pub fn start() -> Minio {
-        let program = place::minio().unwrap();
-        assert!(
-            program.exists(),
-            "MinIO is not built: run `cargo dev peers`"
-        );
+    /// Starts it and waits until it answers.
+    ///
+    /// # Errors
+    /// It is not built, or does not start.
+    pub fn start() -> Result<Minio> {
+        let program = place::minio()?;
+        if !program.exists() {
+            return Err(Error::Missing {
+                what: format!("MinIO ({})", program.display()),
+                remedy: "run `cargo dev peers`, which builds it",
+            });
+        }
         let data = std::env::temp_dir().join(format!("lanes-minio-{}", std::process::id()));
         // A folder of its data is a bucket.
-        std::fs::create_dir_all(data.join("lanes")).unwrap();
-        let port = port::free().unwrap();
+        place::make_folder(&data.join(BUCKET))?;
+        let port = port::free()?;
         let mut command = Command::new(program);
         command
             .args(["server", "--quiet", "--address"])
@@ -41,16 +50,16 @@ impl Minio {
             .env("MINIO_ROOT_USER", USER)
             .env("MINIO_ROOT_PASSWORD", PASSWORD)
             .env("MINIO_BROWSER", "off");
-        let mut process =
-            Process::start("MinIO", &mut command, &data.with_extension("log")).unwrap();
+        let log = data.with_extension("log");
+        let mut process = Process::start("MinIO", &mut command, &log)?;
         let address = format!("127.0.0.1:{port}");
         let is_up = || std::net::TcpStream::connect(&address).is_ok();
-        process.wait_until("ready", START_TIMEOUT, is_up).unwrap();
-        Minio {
+        process.wait_until("ready", START_TIMEOUT, is_up)?;
+        Ok(Minio {
             process,
             port,
             data,
-        }
+        })
     }
 
     /// Its address.

@@ -1,0 +1,220 @@
+//! A table of samples whose every value is known: loaded by `lanes.append` as scrapes would bring them, read by series, each answer verified.
+
+use crate::peers::http::now_milliseconds;
+use lanes_tests::error::{Error, Result};
+use lanes_wire::{ColumnSource, ValuesSource, encode};
+use postgres::{Client, Statement};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The table's name.
+pub const NAME: &str = "sample_table";
+/// Rows of an append at least; whole scrapes of a part of the series.
+const APPEND_ROWS: usize = 1 << 17;
+
+/// What the table holds: a sample of each series at each step.
+#[derive(Debug, Clone, Copy)]
+pub struct SampleTable {
+    series: usize,
+    steps: usize,
+    /// Microseconds between steps.
+    interval: i64,
+    /// Of the first step, in microseconds since 1970.
+    start: i64,
+}
+
+impl SampleTable {
+    /// So many series with so many samples each, this far apart; the last ones were taken an hour ago.
+    pub fn new(series: usize, steps: usize, interval: Duration) -> SampleTable {
+        const AGO_MILLISECONDS: i64 = 3_600_000;
+        let interval = interval.as_micros() as i64;
+        let end = (now_milliseconds() - AGO_MILLISECONDS) * 1000;
+        SampleTable {
+            series,
+            steps,
+            interval,
+            start: end - interval * steps as i64,
+        }
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.series * self.steps
+    }
+
+    fn time(&self, step: usize) -> i64 {
+        self.start + self.interval * step as i64
+    }
+
+    /// A third of the series are counters that stand still, a third counters that grow, a third gauges with two decimals.
+    fn value(series: usize, step: usize) -> f64 {
+        let mixed = ((series as u64) << 32) | step as u64;
+        let random = (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f64;
+        match series % 3 {
+            0 => (series % 1000) as f64,
+            1 => (series * 100 + 8 * step * (1 + series % 50)) as f64 + (random % 8.0).floor(),
+            _ => (series % 100) as f64 + (random % 400.0).floor() / 100.0,
+        }
+    }
+
+    /// Makes the table and fills it, step by step, each step's series one after another.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    pub fn load(&self, client: &mut Client) -> Result<()> {
+        client.batch_execute(&format!(
+            "CREATE TABLE {NAME} (ts timestamptz NOT NULL, series int4 NOT NULL, value float8 NOT NULL)
+             USING lanes WITH (order_by = 'series, ts')"
+        ))?;
+        let append = client.prepare(&format!("SELECT lanes.append('{NAME}', $1)"))?;
+        let (mut times, mut ids, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let mut batch = Vec::new();
+        for step in 0..self.steps {
+            for series in 0..self.series {
+                times.push(self.time(step));
+                ids.push(series as i32);
+                values.push(SampleTable::value(series, step));
+            }
+            if times.len() < APPEND_ROWS && step + 1 < self.steps {
+                continue;
+            }
+            let column = |name, values| ColumnSource {
+                name,
+                values,
+                validity: None,
+            };
+            let columns = [
+                column("ts", ValuesSource::Timestamp(&times)),
+                column("series", ValuesSource::Int32(&ids)),
+                column("value", ValuesSource::Float64(&values)),
+            ];
+            batch.clear();
+            encode(times.len(), &columns, &mut batch)
+                .map_err(|error| Error::Other(format!("FlatBuffer: {error}")))?;
+            client.execute(&append, &[&batch])?;
+            times.clear();
+            ids.clear();
+            values.clear();
+        }
+        let rows: i64 = client
+            .query_one(&format!("SELECT count(*) FROM {NAME}"), &[])?
+            .get(0);
+        match rows as usize == self.rows() {
+            true => Ok(()),
+            false => Err(Error::Other(format!(
+                "{NAME} has {rows} rows of {} appended",
+                self.rows()
+            ))),
+        }
+    }
+
+    /// Seals all rows as one, and vacuums. A transaction of somebody else that still sees less may keep some from being sealed, so it is
+    /// tried until none is left.
+    ///
+    /// # Errors
+    /// PostgreSQL's; rows that stay open.
+    pub fn seal(&self, client: &mut Client) -> Result<()> {
+        const ATTEMPTS_MAX: u32 = 20;
+        let open = format!(
+            "SELECT count(*) FROM lanes.segments('{NAME}') WHERE state ~ 'open|in part' AND rows > rows_dead"
+        );
+        for attempt in 0..ATTEMPTS_MAX {
+            std::thread::sleep(Duration::from_millis(100) * attempt);
+            client.batch_execute(&format!("SELECT lanes.seal('{NAME}')"))?;
+            if client.query_one(&open, &[])?.get::<_, i64>(0) == 0 {
+                return Ok(client.batch_execute(&format!("VACUUM ANALYZE {NAME}"))?);
+            }
+        }
+        Err(Error::Other(format!("rows of {NAME} stay open")))
+    }
+
+    /// Series that lie far from each other, so many of them.
+    pub fn spread(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
+        let (series, count) = (self.series, count.clamp(1, self.series));
+        (0..count).map(move |place| place * series / count)
+    }
+
+    /// A reader on this connection.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    pub fn reader(&self, client: Client) -> Result<Reader> {
+        let mut client = client;
+        let statement = client.prepare(&format!(
+            "SELECT ts, value FROM {NAME} WHERE series = $1 AND ts >= $2 AND ts < $3"
+        ))?;
+        Ok(Reader {
+            table: *self,
+            client,
+            statement,
+        })
+    }
+}
+
+/// Reads one series at a time by a prepared statement.
+pub struct Reader {
+    table: SampleTable,
+    client: Client,
+    statement: Statement,
+}
+
+impl Reader {
+    /// All samples of a series between the table's first and last time: milliseconds from the question to the last row, once the answer is
+    /// found to be right.
+    ///
+    /// # Errors
+    /// PostgreSQL's, and a wrong answer.
+    pub fn read(&mut self, series: usize) -> Result<f64> {
+        let table = self.table;
+        let time = |step| UNIX_EPOCH + Duration::from_micros(table.time(step) as u64);
+        let (from, to) = (time(0), time(table.steps));
+        let start = Instant::now();
+        let rows = self
+            .client
+            .query(&self.statement, &[&(series as i32), &from, &to])?;
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        let mut found: Vec<(SystemTime, f64)> =
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        found.sort_by_key(|(time, _)| *time);
+        let expected = (0..table.steps).map(|step| (time(step), SampleTable::value(series, step)));
+        match found.into_iter().eq(expected) {
+            true => Ok(milliseconds),
+            false => Err(Error::Other(format!(
+                "series {series} has other samples than were appended"
+            ))),
+        }
+    }
+
+    /// A question about nothing: milliseconds until its answer, which every other answer takes too.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    pub fn floor(&mut self) -> Result<f64> {
+        let start = Instant::now();
+        self.client.query("SELECT 1", &[])?;
+        Ok(start.elapsed().as_secs_f64() * 1e3)
+    }
+
+    /// The connection.
+    pub fn client(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_spread_over_all_and_values_differ() {
+        let table = SampleTable::new(1000, 360, Duration::from_secs(10));
+        let spread: Vec<usize> = table.spread(4).collect();
+        assert_eq!(spread, [0, 250, 500, 750]);
+        assert_eq!(table.spread(5000).count(), 1000);
+        assert_eq!(
+            (table.rows(), table.time(1) - table.time(0)),
+            (360_000, 10_000_000)
+        );
+        let of = |series| (0..3).map(move |step| SampleTable::value(series, step));
+        assert!(of(3).eq([3.0; 3]) && of(1).is_sorted() && !of(2).eq(of(5)));
+    }
+}

@@ -1,0 +1,374 @@
+//! Scenario `sealed`: reading what is sealed: whole tables beside the same rows open, one series out of many, and the same out of an
+//! object store.
+
+use super::object_store::{Kind, ObjectStore};
+use super::sample_table::{NAME as TABLE, Reader, SampleTable};
+use crate::scenario::system::{NAME, Setup, System};
+use crate::scenario::{Bar, Findings, Record, Run};
+use crate::sql::open_and_sealed::{self, Compared};
+use crate::sql::statistics::Times;
+use lanes_tests::error::{Error, Result};
+use postgres::{Client, SimpleQueryMessage};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The data file's own part.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    scans: Scans,
+    series: OneSeries,
+    bars: Bars,
+    #[serde(default)]
+    setup: Setup,
+}
+
+/// Queries on whole tables.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scans {
+    /// Trades and quotes; events are five times as many.
+    rows: usize,
+    repeat: usize,
+    /// For the timed executions of one query in one turn.
+    budget_seconds: f64,
+}
+
+/// One series out of many.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OneSeries {
+    /// In the table.
+    count: usize,
+    /// Samples of each.
+    samples: usize,
+    interval_seconds: f64,
+    /// Series that are read, one after another.
+    reads: usize,
+    /// How often all of them are read before it counts.
+    rounds_before: usize,
+    /// Series that are read out of a store.
+    cold_reads: usize,
+    /// Until all segments are in a store.
+    offload_seconds: f64,
+    stores: Vec<Kind>,
+}
+
+/// What is asked of the figures.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bars {
+    /// Rows a second of sealed rows, as a multiple of those of open ones.
+    scan: Bar,
+    /// Milliseconds for one series.
+    hot: Bar,
+    /// Milliseconds for one series that is nowhere but in a store.
+    cold: Bar,
+}
+
+/// Measures it.
+///
+/// # Errors
+/// What cannot be measured is a record that says so.
+pub fn run(run: &Run) -> Result<Findings> {
+    let definition: Definition = run.definition()?;
+    let mut findings = Findings::default();
+    scans(run, &definition, &mut findings);
+    // Each store has a system of its own; the first one is also read before anything is put away.
+    for (place, kind) in definition.series.stores.iter().enumerate() {
+        let row = cold_row(&definition, *kind);
+        let reads_hot = place == 0 && run.options.wants(&hot_row(&definition));
+        if !reads_hot && !run.options.wants(&row) {
+            continue;
+        }
+        if let Err(error) = series(run, &definition, *kind, reads_hot, &mut findings) {
+            let record = Record::failed(row, NAME, "ms", error.to_string());
+            findings.add(record.bar(Some(definition.bars.cold)));
+        }
+    }
+    Ok(findings)
+}
+
+fn scans(run: &Run, definition: &Definition, findings: &mut Findings) {
+    let settings = open_and_sealed::Settings {
+        rows: definition.scans.rows,
+        repeat: definition.scans.repeat,
+        budget: Duration::from_secs_f64(definition.scans.budget_seconds),
+    };
+    let wants = |row: &str| run.options.wants(&format!("scan: {row}"));
+    let compared = run
+        .options
+        .servers
+        .starting(|| open_and_sealed::compare(&settings, wants));
+    match compared {
+        Ok(compared) => {
+            for one in &compared {
+                report_scan(definition, one, findings);
+            }
+        }
+        Err(error) => findings.add(Record::failed("scan", NAME, "x open", error.to_string())),
+    }
+}
+
+fn report_scan(definition: &Definition, compared: &Compared, findings: &mut Findings) {
+    const UNIT: &str = "x open";
+    for (form, sealed) in &compared.sealed {
+        let row = format!("scan: {}, rows {form}", compared.row);
+        let record = match (&compared.open, sealed) {
+            (Ok(open), Ok(sealed)) => Record::new(row, NAME, open / sealed, UNIT)
+                .notes([format!("open {open:.3} ms, sealed {sealed:.3} ms")]),
+            (Err(reason), _) | (_, Err(reason)) => Record::failed(row, NAME, UNIT, reason),
+        };
+        findings.add(record.bar(Some(definition.bars.scan)));
+    }
+}
+
+fn hot_row(definition: &Definition) -> String {
+    format!("one series of {}, sealed", definition.series.count)
+}
+
+fn cold_row(definition: &Definition, kind: Kind) -> String {
+    format!(
+        "one series of {}, out of {}, cold",
+        definition.series.count,
+        kind.name()
+    )
+}
+
+fn series(
+    run: &Run,
+    definition: &Definition,
+    kind: Kind,
+    reads_hot: bool,
+    findings: &mut Findings,
+) -> Result<()> {
+    let of = &definition.series;
+    let store = ObjectStore::start(kind, &run.options.folder.join("sealed"))?;
+    let servers = &run.options.servers;
+    let mut system = System::start_with("sealed", &definition.setup, store.environment(), servers)?;
+    findings.systems.extend(system.versions()?);
+    let interval = Duration::from_secs_f64(of.interval_seconds);
+    let table = SampleTable::new(of.count, of.samples, interval);
+    let mut client = system.connect()?;
+    table.load(&mut client)?;
+    table.seal(&mut client)?;
+    if reads_hot {
+        let mut reader = table.reader(system.connect()?)?;
+        for _ in 0..of.rounds_before {
+            for series in table.spread(of.reads) {
+                reader.read(series)?;
+            }
+        }
+        let tree = system.tree()?;
+        let before = tree.clock();
+        let times = table
+            .spread(of.reads)
+            .map(|series| reader.read(series))
+            .collect::<Result<Vec<f64>>>()?;
+        let cpu = tree.clock().seconds_since(&before);
+        let floor = (0..of.reads)
+            .map(|_| reader.floor())
+            .collect::<Result<Vec<f64>>>()?;
+        let mut notes = notes(&mut reader, &mut client, &table)?;
+        notes.extend(costs(times.len(), cpu, floor));
+        let row = hot_row(definition);
+        add(findings, &row, times, definition.bars.hot, notes);
+    }
+    if run.options.wants(&cold_row(definition, kind)) {
+        drop(client);
+        cold(definition, kind, &mut system, &table, findings)?;
+    }
+    Ok(())
+}
+
+/// Gives everything away, and reads series that are nowhere else any more.
+fn cold(
+    definition: &Definition,
+    kind: Kind,
+    system: &mut System,
+    table: &SampleTable,
+    findings: &mut Findings,
+) -> Result<()> {
+    let of = &definition.series;
+    let mut client = system.connect()?;
+    client.batch_execute(&format!("ALTER TABLE {TABLE} SET (hot = '1 second')"))?;
+    let start = Instant::now();
+    let away = format!(
+        "SELECT coalesce(bool_and(state = 'remote'), false) FROM lanes.segments('{TABLE}') WHERE rows > rows_dead"
+    );
+    while !client.query_one(&away, &[])?.get::<_, bool>(0) {
+        if start.elapsed().as_secs_f64() > of.offload_seconds {
+            return Err(Error::Other(format!(
+                "after {} s there are segments that are not in the store",
+                of.offload_seconds
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let away_seconds = start.elapsed().as_secs_f64();
+    // So that nothing is in memory; the first read waits until the gateway has found PostgreSQL again.
+    drop(client);
+    system.restart_postgres()?;
+    let mut client = system.connect()?;
+    let mut reader = table.reader(system.connect()?)?;
+    reader.read(0)?;
+    let cache = ColdCache::of(system);
+    let (mut times, mut skipped, mut floor) = (Vec::new(), 0, Vec::new());
+    let (tree, mut cpu) = (system.tree()?, 0.0);
+    for series in table.spread(of.cold_reads) {
+        cache.clear()?;
+        floor.push(reader.floor()?);
+        let before = tree.clock();
+        let time = reader.read(series)?;
+        let used = tree.clock().seconds_since(&before);
+        // Nothing came back: another series of the segment was read before, and it is in memory.
+        match cache.files()?.is_empty() {
+            true => skipped += 1,
+            false => {
+                times.push(time);
+                cpu += used;
+            }
+        }
+    }
+    let mut notes = notes(&mut reader, &mut client, table)?;
+    notes.extend(costs(times.len(), cpu, floor));
+    notes.push(format!("all put away within {away_seconds:.1} s"));
+    if skipped > 0 {
+        notes.push(format!("{skipped} reads found their segment in memory"));
+    }
+    if times.is_empty() {
+        return Err(Error::Other("no read was cold".to_owned()));
+    }
+    let row = cold_row(definition, kind);
+    add(findings, &row, times, definition.bars.cold, notes);
+    Ok(())
+}
+
+fn add(findings: &mut Findings, row: &str, times: Vec<f64>, bar: Bar, notes: Vec<String>) {
+    let record = match Times::new(times) {
+        Some(times) => {
+            findings.add(
+                Record::new(format!("{row}: p50"), NAME, times.median(), "ms")
+                    .bar(Some(bar))
+                    .notes(notes),
+            );
+            Record::new(format!("{row}: p99"), NAME, times.p99(), "ms")
+                .notes([format!("{} reads", times.count())])
+        }
+        None => Record::failed(row, NAME, "ms", "nothing was read").bar(Some(bar)),
+    };
+    findings.add(record);
+}
+
+/// What a read takes of all processes' CPU, and how long a question about nothing takes.
+fn costs(reads: usize, cpu_seconds: f64, floor: Vec<f64>) -> Vec<String> {
+    let cpu = cpu_seconds * 1e3 / reads.max(1) as f64;
+    let floor = Times::new(floor).map(|floor| format!("SELECT 1: p50 {:.3} ms", floor.median()));
+    let cpu = format!("{cpu:.3} ms of the servers' CPU a read");
+    std::iter::once(cpu).chain(floor).collect()
+}
+
+/// How the table lies, and what one read looks at.
+fn notes(reader: &mut Reader, client: &mut Client, table: &SampleTable) -> Result<Vec<String>> {
+    let row = client.query_one(
+        &format!(
+            "SELECT count(*), (SELECT bytes_used >> 20 FROM lanes.arena()) FROM lanes.segments('{TABLE}') WHERE rows > rows_dead"
+        ),
+        &[],
+    )?;
+    let (segments, arena): (i64, i64) = (row.get(0), row.get(1));
+    let explain = format!(
+        "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT ts, value FROM {TABLE} WHERE series = {}",
+        table.spread(2).last().unwrap_or_default()
+    );
+    let mut counters = Vec::new();
+    for message in reader.client().simple_query(&explain)? {
+        if let SimpleQueryMessage::Row(row) = message
+            && let Some(line) = row.get(0)
+            && line.contains("Segments")
+        {
+            counters.push(line.trim().to_owned());
+        }
+    }
+    let mut notes = vec![format!(
+        "{} rows in {segments} segments, arena {arena} MiB",
+        table.rows()
+    )];
+    notes.extend(counters);
+    Ok(notes)
+}
+
+/// PostgreSQL's files of segments that came back.
+struct ColdCache(PathBuf);
+
+impl ColdCache {
+    fn of(system: &System) -> ColdCache {
+        ColdCache(system.cluster().data().join("base/pgsql_tmp"))
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>> {
+        let entries = match std::fs::read_dir(&self.0) {
+            Ok(entries) => entries,
+            // Made with the first of them.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Error::file("list", &self.0)(error)),
+        };
+        let paths = entries.flatten().map(|entry| entry.path());
+        let is_ours = |path: &PathBuf| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with("pgsql_tmp_lanes_"))
+        };
+        Ok(paths.filter(is_ours).collect())
+    }
+
+    fn clear(&self) -> Result<()> {
+        for file in self.files()? {
+            std::fs::remove_file(&file).map_err(Error::file("remove", &file))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let run = Run::read("sealed", &options).unwrap();
+            let definition: Definition = run.definition().unwrap();
+            assert!(!definition.series.stores.is_empty());
+            let hour = definition.series.samples as f64 * definition.series.interval_seconds;
+            assert!(hour >= 3600.0);
+        }
+    }
+
+    #[test]
+    fn a_scan_is_judged_by_the_ratio_of_times() {
+        let options = Options::default();
+        let run = Run::read("sealed", &options).unwrap();
+        let definition: Definition = run.definition().unwrap();
+        let mut findings = Findings::default();
+        let compared = Compared {
+            row: "x".to_owned(),
+            open: Ok(2.0),
+            sealed: vec![
+                ("sorted", Ok(1.0)),
+                ("as they came", Err("wrong".to_owned())),
+            ],
+        };
+        report_scan(&definition, &compared, &mut findings);
+        let [faster, failed] = &findings.records[..] else {
+            panic!("{:?}", findings.records);
+        };
+        assert_eq!((faster.value, faster.met), (Some(2.0), Some(true)));
+        assert_eq!((failed.value, failed.met), (None, Some(false)));
+    }
+}

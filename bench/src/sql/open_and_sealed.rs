@@ -1,0 +1,231 @@
+//! The same rows open, sealed as they came, and sealed by key and time: each query on all of them in turns, forth and back.
+//!
+//! What is compared are medians of times until the last row has come, or of the executor's own time where a row's bar is for that: there
+//! a round trip is longer than the query.
+
+use super::definition::{self, Definition, Engine};
+use super::generate::Data;
+use super::judge::FLOOR;
+use super::load::load;
+use super::measurement::{Kind, Measurement};
+use super::options::{Options, command};
+use super::postgres_run::{self, Question, System};
+use super::reference;
+use lanes_tests::cluster::Cluster;
+use lanes_tests::error::Result;
+use postgres::Client;
+use std::time::Duration;
+
+const DATABASE: &str = "postgres";
+/// Each has the tables, and the storage parameter `order_by` of trades and quotes, and of events.
+const FORMS: [Form; 3] = [
+    Form {
+        schema: "on_open",
+        name: "open",
+        order: None,
+    },
+    Form {
+        schema: "on_sealed",
+        name: "sealed as they came",
+        order: Some(None),
+    },
+    Form {
+        schema: "on_sorted",
+        name: "sealed by key and time",
+        order: Some(Some(("sym, ts", "service, ts"))),
+    },
+];
+/// Queries that ask for rows in the order in which they came, which sorting ends.
+const OF_ROW_ORDER: [&str; 1] = ["ema"];
+
+struct Form {
+    schema: &'static str,
+    name: &'static str,
+    order: Option<Option<(&'static str, &'static str)>>,
+}
+
+/// What is asked of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Trades and quotes each; events are five times as many.
+    pub rows: usize,
+    /// Timed executions of each query in each turn, unless the budget ends first.
+    pub repeat: usize,
+    /// For these.
+    pub budget: Duration,
+}
+
+/// One query's times.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// The row's name in the table of queries.
+    pub row: String,
+    /// Milliseconds on open rows: the mean of the turns' medians.
+    pub open: std::result::Result<f64, String>,
+    /// On sealed ones, by how they were sealed.
+    pub sealed: Vec<(&'static str, std::result::Result<f64, String>)>,
+}
+
+/// Loads, seals and compares; each answer is verified.
+///
+/// # Errors
+/// The cluster does not start, or a table cannot be loaded.
+pub fn compare(settings: &Settings, wants: impl Fn(&str) -> bool) -> Result<Vec<Compared>> {
+    let defaults = Options::from_matches(&command().get_matches_from(["sql"]))?;
+    let options = Options {
+        rows: settings.rows,
+        repeat: settings.repeat,
+        budget: settings.budget,
+        ..defaults
+    };
+    let definitions: Vec<Definition> = definition::read_all()?
+        .into_iter()
+        .filter(|definition| definition.row != FLOOR && wants(&definition.row))
+        .collect();
+    if definitions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let data = Data::generate(settings.rows);
+    let cluster = start()?;
+    let mut client = cluster.connect(DATABASE)?;
+    client.batch_execute("CREATE EXTENSION IF NOT EXISTS lanes")?;
+    for form in &FORMS {
+        load(&mut client, &data, form.schema, "lanes")?;
+        seal(&mut client, form)?;
+    }
+    client.batch_execute("CHECKPOINT")?;
+    drop(client);
+    let mut compared = Vec::new();
+    for definition in &definitions {
+        if let Some(one) = one(&cluster, definition, &data, &options) {
+            compared.push(one);
+        }
+    }
+    Ok(compared)
+}
+
+/// Room for all tables, nothing in the background, and nothing sealed but by hand.
+fn start() -> Result<Cluster> {
+    Cluster::builder("bench-sealed")
+        .setting("shared_buffers", "1GB")
+        .setting("work_mem", "256MB")
+        .setting("max_wal_size", "8GB")
+        .setting("autovacuum", "off")
+        .setting("lanes.arena_size", "2GB")
+        .setting("lanes.seal_naptime", "0")
+        .setting("lanes.seal_rows", &i32::MAX.to_string())
+        .start()
+}
+
+fn seal(client: &mut Client, form: &Form) -> Result<()> {
+    let Some(order) = form.order else {
+        return Ok(());
+    };
+    for table in ["trades", "quotes", "events"] {
+        if let Some((of_symbols, of_events)) = order {
+            let order = if table == "events" {
+                of_events
+            } else {
+                of_symbols
+            };
+            client.batch_execute(&format!("ALTER TABLE {table} SET (order_by = '{order}')"))?;
+        }
+        client.batch_execute(&format!("SELECT lanes.seal('{table}')"))?;
+        client.batch_execute(&format!("VACUUM ANALYZE {table}"))?;
+    }
+    Ok(())
+}
+
+fn one(
+    cluster: &Cluster,
+    definition: &Definition,
+    data: &Data,
+    options: &Options,
+) -> Option<Compared> {
+    let query = definition.query(Engine::Lanes)?;
+    let expected = reference::answer(&definition.answer, data)?;
+    let parameters = definition.parameters(data);
+    let question = Question {
+        definition,
+        query,
+        parameters: &parameters,
+        expected: &expected,
+    };
+    let forms: Vec<&Form> = FORMS
+        .iter()
+        .filter(|form| {
+            !matches!(form.order, Some(Some(_))) || !OF_ROW_ORDER.contains(&definition.row.as_str())
+        })
+        .collect();
+    let mut runs: Vec<(&str, std::result::Result<f64, String>)> = Vec::new();
+    for form in forms.iter().chain(forms.iter().rev()) {
+        let system = System {
+            name: form.name,
+            kind: Kind::Ours,
+            schema: form.schema,
+            workers: 0,
+            settings: &[],
+        };
+        let measured = postgres_run::measure(cluster, DATABASE, system, &question, options);
+        runs.push((form.name, median(&measured)));
+    }
+    let of = |form: &Form| mean(&runs, form.name);
+    let mut sealed = Vec::new();
+    for form in forms.iter().filter(|form| form.order.is_some()) {
+        sealed.push((form.name, of(form)));
+    }
+    Some(Compared {
+        row: definition.row.clone(),
+        open: of(&FORMS[0]),
+        sealed,
+    })
+}
+
+/// The executor's own time where it was measured, which is the last.
+fn median(measurements: &[Measurement]) -> std::result::Result<f64, String> {
+    let last = measurements.last().ok_or("nothing was measured")?;
+    last.times
+        .as_ref()
+        .map(|times| times.median())
+        .map_err(Clone::clone)
+}
+
+fn mean(
+    runs: &[(&str, std::result::Result<f64, String>)],
+    name: &str,
+) -> std::result::Result<f64, String> {
+    let of_form: Vec<f64> = runs
+        .iter()
+        .filter(|(form, _)| *form == name)
+        .map(|(_, run)| run.clone())
+        .collect::<std::result::Result<_, _>>()?;
+    match of_form.len() {
+        0 => Err("nothing was measured".to_owned()),
+        count => Ok(of_form.iter().sum::<f64>() / count as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forms_time_is_the_mean_of_its_turns_and_one_failure_fails_it() {
+        let runs = [
+            ("open", Ok(1.0)),
+            ("sealed", Ok(4.0)),
+            ("sealed", Err("wrong".to_owned())),
+            ("open", Ok(3.0)),
+        ];
+        assert_eq!(mean(&runs, "open"), Ok(2.0));
+        assert_eq!(mean(&runs, "sealed"), Err("wrong".to_owned()));
+        assert!(mean(&runs, "none").is_err());
+    }
+
+    #[test]
+    fn rows_of_row_order_are_rows_that_there_are() {
+        let definitions = definition::read_all().unwrap();
+        let is_there = |row: &&str| definitions.iter().any(|definition| definition.row == **row);
+        assert!(OF_ROW_ORDER.iter().all(is_there));
+    }
+}

@@ -1,0 +1,67 @@
+//! Appending where somebody keeps a log of it: the rows go straight into a lanes table, and the answer tells their numbers.
+//!
+//! A row keeps its number until it is sealed, and the part that it is sealed into covers that number. So whoever knows the numbers of
+//! what was appended can tell from the ranges of parts alone whether these rows are among theirs ([`crate::remote::local`]).
+
+use lanes_wire::BatchView;
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::direct;
+use super::refusal::Refusal;
+use super::target::{Filling, Target, Way};
+use crate::pg::heap;
+use crate::storage::metapage::Meta;
+
+/// Appends a batch to a table that takes it directly.
+///
+/// The answer: the table's storage id, then first row and rows of each run, in the order of the batch's rows. Without rows, nothing.
+#[pg_extern(sql = r#"
+CREATE FUNCTION lanes.append_placed(target regclass, batch bytea) RETURNS bigint[]
+VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
+COMMENT ON FUNCTION lanes.append_placed(regclass, bytea) IS
+    'lanes.append into a plain logged lanes table; returns its storage id, then first row and rows of each run';
+"#)]
+fn append_placed(target: pg_sys::Oid, batch: &[u8]) -> Vec<i64> {
+    heap::keep_freed_memory();
+    place(target, batch).unwrap_or_else(|refusal| refusal.report())
+}
+
+fn place(table: pg_sys::Oid, batch: &[u8]) -> Result<Vec<i64>, Refusal> {
+    let batch = BatchView::verify(batch)?;
+    let target = Target::open(table)?;
+    let sources = target.sources(&batch)?;
+    let not_placed = |because| Refusal::NotPlaced {
+        table: target.name(),
+        because,
+    };
+    if !target.is_logged() {
+        return Err(not_placed("the table is not logged"));
+    }
+    let columns = match target.way(&batch, &sources)? {
+        Way::Direct(columns) => columns,
+        Way::Copy { because } => return Err(not_placed(because)),
+    };
+    // Appended again from the log, the default might be another.
+    if columns
+        .iter()
+        .any(|filling| matches!(filling, Filling::Constant(Some(_))))
+    {
+        return Err(not_placed(
+            "the batch leaves out a column that has a default",
+        ));
+    }
+    if batch.rows() == 0 {
+        return Ok(Vec::new());
+    }
+    let runs = direct::append(&target, &batch, &columns)?;
+    // SAFETY: the target is open.
+    let meta = unsafe { Meta::load(target.relation()) };
+    let storage_id = meta.map_or(0, |meta| meta.storage_id);
+    let mut placed = vec![storage_id as i64];
+    placed.extend(
+        runs.iter()
+            .flat_map(|(row, rows)| [*row as i64, *rows as i64]),
+    );
+    Ok(placed)
+}

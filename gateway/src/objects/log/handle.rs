@@ -1,0 +1,223 @@
+//! The log as sinks have it: whether it is open, what the store knows already, and a way to put.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::release::Bounds;
+use crate::clock;
+use crate::objects::record::{Change, Head, RegistryRecord};
+use crate::observe::Metrics;
+
+/// Puts that wait at once; more wait for room. There are no more than batches on their way.
+const JOBS_MAX: usize = 64;
+
+/// Why an entry is not known to be durable.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+pub enum LogError {
+    /// The store is not open, or was lost meanwhile.
+    #[error(
+        "the object store is not open in this gateway (GET /-/ready tells why), so acknowledgement level \"object\" cannot be kept now"
+    )]
+    NotOpen,
+    /// The store refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// An entry, and what goes with it in one write.
+#[derive(Debug, Default)]
+pub struct Put {
+    /// The entry's head and the name of that, if there is an entry.
+    pub entry: Option<(String, Head)>,
+    /// Everything to write, the entry and its head too.
+    pub changes: Vec<Change>,
+    /// A table's scope, oid and version whose definition is among it.
+    pub table: Option<(String, u32, i64)>,
+    /// A scope and its registry whose series up to that id are among it or there already.
+    pub registry: Option<(String, RegistryRecord)>,
+}
+
+pub(super) struct Job {
+    pub(super) put: Put,
+    pub(super) reply: oneshot::Sender<Result<(), LogError>>,
+}
+
+/// The log of one gateway.
+pub struct ObjectLog {
+    jobs: mpsc::Sender<Job>,
+    is_open: watch::Sender<bool>,
+    known: Mutex<Known>,
+    metrics: Arc<Metrics>,
+}
+
+/// What is in the store.
+#[derive(Default)]
+struct Known {
+    tables: HashMap<(String, u32), i64>,
+    registries: HashMap<String, RegistryRecord>,
+    heads: BTreeMap<String, Arc<Head>>,
+    bytes: u64,
+    bounds: Bounds,
+}
+
+impl ObjectLog {
+    pub(super) fn new(metrics: Arc<Metrics>) -> (Arc<Self>, mpsc::Receiver<Job>) {
+        let (jobs, received) = mpsc::channel(JOBS_MAX);
+        let log = Self {
+            jobs,
+            is_open: watch::Sender::new(false),
+            known: Mutex::default(),
+            metrics,
+        };
+        (Arc::new(log), received)
+    }
+
+    /// Whether entries are taken.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn check_open(&self) -> Result<(), LogError> {
+        if *self.is_open.borrow() {
+            Ok(())
+        } else {
+            Err(LogError::NotOpen)
+        }
+    }
+
+    /// Whether the store has this version of a table's definition.
+    pub fn knows_table(&self, scope: &str, target: u32, version: i64) -> bool {
+        let known = self.known.lock();
+        known.tables.get(&(scope.to_owned(), target)) == Some(&version)
+    }
+
+    /// The last series of a registry that is in the store; 0: none.
+    pub fn last_series(&self, scope: &str, epoch: &str) -> i32 {
+        let known = self.known.lock();
+        let registry = known.registries.get(scope);
+        registry
+            .filter(|registry| registry.epoch == epoch)
+            .map_or(0, |registry| registry.last_id)
+    }
+
+    /// Returns once an entry, and what goes with it, is durable.
+    ///
+    /// # Errors
+    /// It is not known to be. It may be all the same, or become so: its rows are committed, and it may be put again.
+    pub async fn put(&self, put: Put) -> Result<(), LogError> {
+        self.check_open()?;
+        let started = clock::now();
+        let mut open = self.is_open.subscribe();
+        let (reply, replied) = oneshot::channel();
+        let written = async {
+            let sent = self.jobs.send(Job { put, reply }).await;
+            sent.map_err(|_| LogError::NotOpen)?;
+            replied.await.unwrap_or(Err(LogError::NotOpen))
+        };
+        let result = tokio::select! {
+            biased;
+            result = written => result,
+            _ = open.wait_for(|open| !open) => Err(LogError::NotOpen),
+        };
+        let seconds = (clock::now() - started).as_secs_f64();
+        self.metrics.objects.log_put_seconds.observe(seconds);
+        result
+    }
+
+    /// The store is open, and this is what it has.
+    pub(super) fn open(
+        &self,
+        heads: BTreeMap<String, Arc<Head>>,
+        registries: HashMap<String, RegistryRecord>,
+    ) {
+        let bytes = heads.values().map(|head| head.bytes).sum();
+        *self.known.lock() = Known {
+            tables: HashMap::new(),
+            registries,
+            heads,
+            bytes,
+            bounds: Bounds::new(),
+        };
+        self.is_open.send_replace(true);
+    }
+
+    /// The store is lost.
+    pub(super) fn close(&self) {
+        self.is_open.send_replace(false);
+    }
+
+    /// What was put is durable.
+    pub(super) fn learn(&self, put: Put) {
+        let mut known = self.known.lock();
+        let Known {
+            tables,
+            registries,
+            heads,
+            bytes,
+            ..
+        } = &mut *known;
+        if let Some((scope, target, version)) = put.table {
+            tables.insert((scope, target), version);
+        }
+        if let Some((scope, registry)) = put.registry {
+            let is_behind = |known: &RegistryRecord| {
+                known.epoch != registry.epoch || known.last_id < registry.last_id
+            };
+            if registries.get(&scope).is_none_or(is_behind) {
+                registries.insert(scope, registry);
+            }
+        }
+        if let Some((name, head)) = put.entry {
+            *bytes += head.bytes;
+            if let Some(before) = heads.insert(name, Arc::new(head)) {
+                *bytes -= before.bytes;
+            }
+        }
+    }
+
+    /// Entries that are durable by now, of one database.
+    pub(super) fn heads(&self, scope: &str) -> Vec<(String, Arc<Head>)> {
+        let prefix = format!("head/{scope}/");
+        let known = self.known.lock();
+        let heads = known.heads.range(prefix.clone()..);
+        heads
+            .take_while(|(name, _)| name.starts_with(&prefix))
+            .map(|(name, head)| (name.clone(), Arc::clone(head)))
+            .collect()
+    }
+
+    /// These are deleted.
+    pub(super) fn forget(&self, names: &[String]) {
+        let mut known = self.known.lock();
+        for name in names {
+            if let Some(head) = known.heads.remove(name) {
+                known.bytes -= head.bytes;
+            }
+        }
+    }
+
+    /// What release remembers of tables that were rewritten.
+    pub(super) fn with_bounds<R>(&self, use_them: impl FnOnce(&mut Bounds) -> R) -> R {
+        use_them(&mut self.known.lock().bounds)
+    }
+
+    /// A table's definition is to be put again.
+    pub(super) fn forget_table(&self, scope: &str, target: u32) {
+        let mut known = self.known.lock();
+        known.tables.remove(&(scope.to_owned(), target));
+    }
+
+    /// Shows what there is.
+    pub(super) fn show(&self) {
+        let known = self.known.lock();
+        let oldest = known.heads.values().map(|head| head.logged_ms).min();
+        let age = oldest.map_or(0, |oldest| clock::unix_ms().saturating_sub(oldest));
+        let objects = &self.metrics.objects;
+        objects.log_entries.set(known.heads.len() as i64);
+        objects.log_bytes.set(known.bytes.try_into().unwrap_or(0));
+        objects.log_age_seconds.set(age as f64 / 1000.0);
+    }
+}

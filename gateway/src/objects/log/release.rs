@@ -1,0 +1,215 @@
+//! Entries of the log that are no longer needed, deleted.
+//!
+//! The order matters: first what is durable is noted, then the database is asked which rows are only there. An entry is put after its
+//! append has committed, so the rows of whatever was noted are there to be seen, unless they are in segments or gone.
+
+use std::collections::HashMap;
+
+use super::handle::ObjectLog;
+use crate::objects::record::{self, Change, Head, PartRecord};
+use crate::objects::source::{LocalRows, Source};
+use crate::objects::store::{RoundError, Store};
+use crate::observe::Metrics;
+
+/// Deleted in one write.
+const ENTRIES_AT_ONCE: usize = 1000;
+
+/// What tables have that is nowhere else.
+struct Local {
+    /// The file of each table, by its storage id: 0 for a table that nothing was ever written to.
+    files: HashMap<u32, u64>,
+    /// Ranges of rows by storage id, ascending; empty for a file that has none.
+    ranges: HashMap<u64, Vec<(u64, u64)>>,
+}
+
+/// Up to which row of its file a table may hold rows of another file: by table, the file and the row.
+pub(super) type Bounds = HashMap<u32, (u64, u64)>;
+
+impl Local {
+    fn new(rows: &[LocalRows]) -> Self {
+        let mut local = Self {
+            files: HashMap::new(),
+            ranges: HashMap::new(),
+        };
+        for range in rows {
+            local.files.insert(range.target, range.storage);
+            let ranges = local.ranges.entry(range.storage).or_default();
+            if range.first_row < range.end_row {
+                ranges.push((range.first_row, range.end_row));
+            }
+        }
+        local
+    }
+
+    /// Whether an entry may go.
+    fn releases(&self, head: &Head, bounds: &mut Bounds) -> bool {
+        let Some(&file) = self.files.get(&head.target) else {
+            // The table was dropped.
+            return true;
+        };
+        let ranges = self.ranges.get(&file).map_or(&[][..], Vec::as_slice);
+        if file == head.storage {
+            return head.runs.iter().all(|&(first, rows)| {
+                let after = ranges.partition_point(|range| range.1 <= first);
+                ranges
+                    .get(after)
+                    .is_none_or(|range| range.0 >= first + rows)
+            });
+        }
+        // Another file: by TRUNCATE, or by a rewrite, after which the rows are in the new one under other numbers. So these are kept until
+        // all that the new file had when it was first seen is in segments, or gone.
+        let end = ranges.last().map_or(0, |range| range.1);
+        let bound = bounds.entry(head.target).or_insert((file, end));
+        if bound.0 != file {
+            *bound = (file, end);
+        }
+        file == 0 || ranges.first().is_none_or(|range| range.0 >= bound.1)
+    }
+}
+
+/// Deletes entries all rows of which are in segments, or gone; returns how many.
+///
+/// # Errors
+/// The database or the store fails; nothing is forgotten.
+pub async fn round<S: Source, T: Store>(
+    source: &S,
+    store: &T,
+    log: &ObjectLog,
+    metrics: &Metrics,
+) -> Result<usize, RoundError> {
+    let scope = source.scope().await?;
+    let heads = log.heads(&scope);
+    if heads.is_empty() {
+        log.show();
+        return Ok(0);
+    }
+    let local = Local::new(&source.local_rows().await?);
+    let due: Vec<String> = log.with_bounds(|bounds| {
+        let released = heads
+            .into_iter()
+            .filter(|(_, head)| local.releases(head, bounds));
+        released.map(|(name, _)| name).collect()
+    });
+    for names in due.chunks(ENTRIES_AT_ONCE) {
+        let both = |name: &String| {
+            let entry = record::entry_name(name);
+            [Change::delete(name.clone()), Change::delete(entry)]
+        };
+        store.write(names.iter().flat_map(both).collect()).await?;
+        log.forget(names);
+        metrics.objects.log_released.inc_by(names.len() as u64);
+    }
+    log.show();
+    Ok(due.len())
+}
+
+/// Deletes definitions and parts of tables that were dropped; returns how many records.
+///
+/// # Errors
+/// The database or the store fails.
+pub async fn forget_tables<S: Source, T: Store>(
+    source: &S,
+    store: &T,
+    log: &ObjectLog,
+) -> Result<usize, RoundError> {
+    let scope = source.scope().await?;
+    let mut tables: Vec<(String, u32)> = Vec::new();
+    store
+        .records(&format!("table/{scope}/"), &mut |name, _| {
+            let oid = name.rsplit_once('/').and_then(|(_, oid)| oid.parse().ok());
+            tables.extend(oid.map(|oid| (name.to_owned(), oid)));
+        })
+        .await?;
+    let mut parts: Vec<(String, u32)> = Vec::new();
+    store
+        .records(&format!("part/{scope}/"), &mut |name, value| {
+            let part = record::read::<PartRecord>(name, &value).ok();
+            parts.extend(part.map(|part| (name.to_owned(), part.target)));
+        })
+        .await?;
+    if tables.is_empty() && parts.is_empty() {
+        return Ok(0);
+    }
+    // After what there was: a table that is made meanwhile is not taken for one that is gone.
+    let local = Local::new(&source.local_rows().await?);
+    let gone: Vec<(String, u32)> = tables
+        .into_iter()
+        .chain(parts)
+        .filter(|(_, target)| !local.files.contains_key(target))
+        .collect();
+    for records in gone.chunks(ENTRIES_AT_ONCE) {
+        let changes = records.iter().map(|(name, _)| Change::delete(name.clone()));
+        store.write(changes.collect()).await?;
+        for (_, target) in records {
+            log.forget_table(&scope, *target);
+        }
+    }
+    Ok(gone.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(target: u32, storage: u64, first_row: u64, end_row: u64) -> LocalRows {
+        LocalRows {
+            target,
+            storage,
+            first_row,
+            end_row,
+        }
+    }
+
+    fn head(target: u32, storage: u64, runs: &[(u64, u64)]) -> Head {
+        Head {
+            target,
+            storage,
+            runs: runs.to_vec(),
+            bytes: 1,
+            logged_ms: 0,
+        }
+    }
+
+    #[test]
+    fn an_entry_goes_when_none_of_its_rows_is_here_only() {
+        let local = Local::new(&[
+            rows(7, 1, 100, 200),
+            rows(7, 1, 300, 400),
+            rows(8, 2, 0, 0),
+            rows(10, 0, 0, 0),
+        ]);
+        let mut bounds = Bounds::new();
+        let mut releases = |head: Head| local.releases(&head, &mut bounds);
+        for (runs, is_released) in [
+            (&[(0, 100)][..], true),
+            (&[(0, 101)], false),
+            (&[(199, 1)], false),
+            (&[(200, 100)], true),
+            (&[(250, 60)], false),
+            (&[(400, 5)], true),
+            (&[(0, 50), (350, 1)], false),
+            (&[(0, 50), (200, 10)], true),
+        ] {
+            assert_eq!(releases(head(7, 1, runs)), is_released, "{runs:?}");
+        }
+        assert!(releases(head(8, 2, &[(0, 5)])), "no local rows");
+        assert!(releases(head(9, 4, &[(0, 5)])), "dropped");
+        assert!(releases(head(10, 5, &[(0, 5)])), "truncated");
+    }
+
+    #[test]
+    fn entries_of_an_older_file_go_when_what_the_new_one_began_with_is_away() {
+        let mut bounds = Bounds::new();
+        let older = head(7, 1, &[(0, 5)]);
+        let mut releases = |ranges: &[(u64, u64)]| {
+            let ranges = ranges.iter().map(|&(from, to)| rows(7, 2, from, to));
+            Local::new(&ranges.collect::<Vec<_>>()).releases(&older, &mut bounds)
+        };
+        assert!(!releases(&[(0, 100)]));
+        assert!(!releases(&[(50, 300)]), "some are away");
+        assert!(!releases(&[(99, 400)]));
+        assert!(releases(&[(100, 500)]), "what came later does not count");
+        let newer = Local::new(&[rows(7, 3, 0, 10)]);
+        assert!(!newer.releases(&older, &mut bounds), "rewritten again");
+    }
+}

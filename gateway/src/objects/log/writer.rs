@@ -1,0 +1,141 @@
+//! The log's writing end: whoever has the store open serves what sinks put, all that waits in one write.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::sleep;
+
+use super::handle::{Job, LogError, ObjectLog};
+use crate::objects::record::{self, Change, Head, RegistryRecord};
+use crate::objects::store::{Store, StoreError};
+use crate::objects::term::Pauses;
+use crate::observe::Metrics;
+
+/// Bytes of one write, or one entry that is larger.
+const WRITE_BYTES_MAX: usize = 16 << 20;
+
+/// What serves the log of one gateway, in one term after the other.
+pub struct LogWriter {
+    log: Arc<ObjectLog>,
+    jobs: Mutex<mpsc::Receiver<Job>>,
+    metrics: Arc<Metrics>,
+}
+
+/// Open until this is dropped.
+struct Open<'a>(&'a ObjectLog);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl LogWriter {
+    /// The log of a gateway; closed as yet.
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        let (log, jobs) = ObjectLog::new(Arc::clone(&metrics));
+        Self {
+            log,
+            jobs: Mutex::new(jobs),
+            metrics,
+        }
+    }
+
+    /// What sinks put with.
+    pub fn log(&self) -> &Arc<ObjectLog> {
+        &self.log
+    }
+
+    /// Serves until the store is lost, and says why.
+    pub async fn serve<T: Store>(&self, store: &T, pauses: Pauses) -> StoreError {
+        while let Err(error) = self.load(store).await {
+            if matches!(error, StoreError::Fenced | StoreError::Closed(_)) {
+                return error;
+            }
+            tracing::warn!("the log in the object store cannot be read: {error}");
+            self.metrics.objects.retried("log");
+            sleep(pauses.error).await;
+        }
+        let _open = Open(&self.log);
+        let mut jobs = self.jobs.lock().await;
+        loop {
+            let Some(first) = jobs.recv().await else {
+                return StoreError::Closed("nobody puts anything any more".to_owned());
+            };
+            let mut together = vec![first];
+            let mut bytes = bytes_of(&together[0]);
+            while bytes < WRITE_BYTES_MAX
+                && let Ok(job) = jobs.try_recv()
+            {
+                bytes += bytes_of(&job);
+                together.push(job);
+            }
+            let changes = together
+                .iter_mut()
+                .flat_map(|job| std::mem::take(&mut job.put.changes))
+                .collect();
+            let written = async {
+                store.write(changes).await?;
+                store.durable().await
+            };
+            match written.await {
+                Ok(()) => {
+                    let objects = &self.metrics.objects;
+                    objects.log_puts.inc_by(together.len() as u64);
+                    objects.log_put_bytes.inc_by(bytes as u64);
+                    for job in together {
+                        self.log.learn(job.put);
+                        // A sink that has gone away puts again when the request is repeated.
+                        let _ = job.reply.send(Ok(()));
+                    }
+                }
+                Err(error) => {
+                    self.metrics.objects.retried("log");
+                    for job in together {
+                        let _ = job.reply.send(Err(LogError::Refused(error.to_string())));
+                    }
+                    if matches!(error, StoreError::Fenced | StoreError::Closed(_)) {
+                        return error;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads what the store has.
+    async fn load<T: Store>(&self, store: &T) -> Result<(), StoreError> {
+        let mut heads: BTreeMap<String, Arc<Head>> = BTreeMap::new();
+        let mut damaged = Vec::new();
+        store
+            .records(
+                "head/",
+                &mut |name, value| match record::read(name, &value) {
+                    Ok(head) => drop(heads.insert(name.to_owned(), Arc::new(head))),
+                    Err(error) => damaged.push(error),
+                },
+            )
+            .await?;
+        let mut registries: HashMap<String, RegistryRecord> = HashMap::new();
+        store
+            .records("registry/", &mut |name, value| {
+                // One that cannot be read is written anew with the next series.
+                if let (Some((_, scope)), Ok(registry)) =
+                    (name.split_once('/'), record::read(name, &value))
+                {
+                    registries.insert(scope.to_owned(), registry);
+                }
+            })
+            .await?;
+        for error in damaged {
+            tracing::warn!("an entry of the log is never released: {error}");
+        }
+        self.log.open(heads, registries);
+        self.log.show();
+        Ok(())
+    }
+}
+
+fn bytes_of(job: &Job) -> usize {
+    job.put.changes.iter().map(Change::bytes).sum()
+}

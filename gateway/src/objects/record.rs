@@ -1,0 +1,178 @@
+//! What the store keeps beside images: small documents under names, from which alone a database can be made again.
+//!
+//! `<scope>` is `<system id>/<database's oid>`, as in the keys of segments. Rows are named as lanes names them: by the storage id of the
+//! table's file, 16 hexadecimal digits, and their numbers in it, of 20 digits, so that names are in the rows' order.
+//!
+//! | name | value |
+//! |---|---|
+//! | `head/<scope>/<storage>/<first row>` | [`Head`], as JSON: what an entry of the log is, without its rows |
+//! | `log/<scope>/<storage>/<first row>` | the entry: [`super::log::entry`] |
+//! | `part/<scope>/<storage>/<origin>` | [`PartRecord`], as JSON: a part all segments of which were put before it |
+//! | `table/<scope>/<oid>` | what `lanes.table_definition` answers, as JSON |
+//! | `series/<scope>/<epoch>/<first id>` | [`SeriesRecord`], as JSON: a row of `lanes.series_runs`; ids have 10 digits |
+//! | `registry/<scope>` | [`RegistryRecord`], as JSON: the registry whose series are all there up to some id |
+//!
+//! Every document can be read by a later version: fields are added, never given another meaning.
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// A name, and what is under it from then on; `None`: nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: Option<Bytes>,
+}
+
+impl Change {
+    /// Puts a value.
+    pub fn put(name: String, value: impl Into<Bytes>) -> Self {
+        let value = Some(value.into());
+        Self { name, value }
+    }
+
+    /// Puts a document.
+    pub fn document(name: String, document: &impl Serialize) -> Self {
+        // Of structures without maps, nothing can fail.
+        Self::put(name, serde_json::to_vec(document).unwrap_or_default())
+    }
+
+    /// Deletes what there is.
+    pub fn delete(name: String) -> Self {
+        Self { name, value: None }
+    }
+
+    /// Bytes of name and value.
+    pub fn bytes(&self) -> usize {
+        self.name.len() + self.value.as_ref().map_or(0, Bytes::len)
+    }
+}
+
+/// An entry of the log without its rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The table's oid.
+    pub target: u32,
+    /// The storage id of the file that the rows were appended to.
+    pub storage: u64,
+    /// First row and rows of each run, in the order of the batch's rows.
+    pub runs: Vec<(u64, u64)>,
+    /// Bytes of the batch.
+    pub bytes: u64,
+    /// Milliseconds since the Unix epoch.
+    pub logged_ms: i64,
+}
+
+/// A part that is in the store as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartRecord {
+    /// The table's oid.
+    pub target: u32,
+    /// The storage id of its file.
+    pub storage: u64,
+    /// The part's number in it; later ones have higher numbers.
+    pub origin: u64,
+    /// The rows that it takes the place of: from this one on,
+    pub first_row: u64,
+    /// up to this one, which is none of them.
+    pub end_row: u64,
+    /// Its segments: key and rows, in their order.
+    pub segments: Vec<(String, u64)>,
+}
+
+/// A row of `lanes.series_runs`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesRecord {
+    /// The first id.
+    pub first_id: i32,
+    /// The last id.
+    pub last_id: i32,
+    /// The metric.
+    pub metric: String,
+    /// Canonical labels, one an id.
+    pub labels: Vec<String>,
+    /// When they were registered, as PostgreSQL writes it.
+    pub registered_at: String,
+}
+
+/// The registry of series in use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegistryRecord {
+    /// Its epoch.
+    pub epoch: String,
+    /// Series up to this id are in the store.
+    pub last_id: i32,
+}
+
+/// The name of a head.
+pub fn head_name(scope: &str, storage: u64, first_row: u64) -> String {
+    format!("head/{scope}/{storage:016x}/{first_row:020}")
+}
+
+/// The name of the entry that a head belongs to.
+pub fn entry_name(head: &str) -> String {
+    match head.split_once('/') {
+        Some((_, rest)) => format!("log/{rest}"),
+        None => String::new(),
+    }
+}
+
+/// The name of the part that a segment's key belongs to.
+pub fn part_name_of(key: &str) -> Option<String> {
+    let (part, _) = key.rsplit_once('/')?;
+    Some(format!("part/{part}"))
+}
+
+/// The name of a table's definition.
+pub fn table_name(scope: &str, target: u32) -> String {
+    format!("table/{scope}/{target}")
+}
+
+/// The name of a row of series.
+pub fn series_name(scope: &str, epoch: &str, first_id: i32) -> String {
+    format!("series/{scope}/{epoch}/{first_id:010}")
+}
+
+/// The name of the registry in use.
+pub fn registry_name(scope: &str) -> String {
+    format!("registry/{scope}")
+}
+
+/// Reads a document.
+///
+/// # Errors
+/// It is none of this kind; the text names it.
+pub fn read<T: DeserializeOwned>(name: &str, value: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(value).map_err(|error| format!("{name} in the object store: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_sort_as_rows_do() {
+        let scope = "7/5";
+        assert!(head_name(scope, 1, 9) < head_name(scope, 1, 10));
+        assert_eq!(
+            entry_name(&head_name(scope, 255, 3)),
+            "log/7/5/00000000000000ff/00000000000000000003"
+        );
+        assert_eq!(
+            part_name_of("7/5/00000000000000ff/3/65536").as_deref(),
+            Some("part/7/5/00000000000000ff/3")
+        );
+    }
+
+    #[test]
+    fn fields_that_a_later_version_adds_are_skipped() {
+        let text = br#"{"epoch": "e", "last_id": 4, "more": 1}"#;
+        let registry: RegistryRecord = read("registry/7/5", text).unwrap();
+        assert_eq!(registry.last_id, 4);
+        let error = read::<RegistryRecord>("registry/7/5", b"{").unwrap_err();
+        assert!(error.contains("registry/7/5"), "{error}");
+    }
+}

@@ -1,0 +1,154 @@
+//! The subcommand: flags in, a report out.
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::plan::{self, Plan};
+use super::reader::StoreReader;
+use super::run;
+use crate::deliver::password;
+use crate::objects::Location;
+use crate::objects::record;
+
+/// Its name.
+pub const NAME: &str = "restore";
+
+/// Its flags.
+pub fn command() -> Command {
+    Command::new(NAME)
+        .about("Makes a database again from what a gateway has put into object storage")
+        .after_help(
+            "Everything comes back in one transaction: tables of the lanes access method that have rows in the store, series, and rows that were \
+             offloaded or acknowledged at level object. The library lanes must be installed in the server and in shared_preload_libraries. Of a gateway \
+             that still runs nothing is taken.",
+        )
+        .arg(
+            Arg::new("from")
+                .long("from")
+                .value_name("DIRECTORY|URL")
+                .required(true)
+                .help("What objects.url of the gateway was: a directory, or s3://bucket/prefix with the usual AWS_ variables"),
+        )
+        .arg(
+            Arg::new("to")
+                .long("to")
+                .value_name("STRING")
+                .required_unless_present("dry-run")
+                .help("Connection string or URL of an empty database, as a superuser; the password as for psql"),
+        )
+        .arg(
+            Arg::new("database")
+                .long("database")
+                .value_name("SYSTEM/OID")
+                .help("Which database, if the store has more than one: they are listed then"),
+        )
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .action(ArgAction::SetTrue)
+                .help("Say what would come back, and stop"),
+        )
+}
+
+/// Does it.
+///
+/// # Errors
+/// The reason, for people. Nothing is changed then.
+pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
+    let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let location: Location = text("from").unwrap_or_default().parse()?;
+    let connection = text("to").map(connection).transpose()?;
+    let store = StoreReader::open(&location).await?;
+    let done = async {
+        let plan = read(&store, text("database")).await?;
+        describe(&plan);
+        match connection {
+            Some(connection) if !matches.get_flag("dry-run") => {
+                let restored = run::run(&plan, &store, &connection).await?;
+                println!(
+                    "restored {} rows of {} tables, and {} series",
+                    restored.rows,
+                    plan.tables.len(),
+                    restored.series
+                );
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    };
+    let done = done.await;
+    store.close().await;
+    done
+}
+
+fn connection(text: &str) -> Result<tokio_postgres::Config, String> {
+    // The parser's own message may repeat what it read.
+    let connection: tokio_postgres::Config = text
+        .parse()
+        .map_err(|_| "--to is not a PostgreSQL connection string or URL".to_owned())?;
+    Ok(password::completed(connection))
+}
+
+/// Reads what the store has of one database.
+async fn read(store: &StoreReader, wanted: Option<&str>) -> Result<Plan, String> {
+    let tables = store.records("table/").await?;
+    let registries = store.records("registry/").await?;
+    let names = tables.iter().chain(&registries).map(|(name, _)| name);
+    let scopes = plan::scopes(names);
+    let scope = match (wanted, scopes.len()) {
+        (Some(wanted), _) if scopes.contains(wanted) => wanted.to_owned(),
+        (None, 1) => scopes.into_iter().next().unwrap_or_default(),
+        (_, 0) => return Err("the object store has nothing to restore".to_owned()),
+        _ => {
+            let scopes: Vec<String> = scopes.into_iter().collect();
+            return Err(format!(
+                "choose a database of the object store with --database: {}",
+                scopes.join(", ")
+            ));
+        }
+    };
+    let of_scope = format!("table/{scope}/");
+    let tables: Vec<_> = tables
+        .into_iter()
+        .filter(|(name, _)| name.starts_with(&of_scope))
+        .collect();
+    let registry_name = record::registry_name(&scope);
+    let registry = registries.iter().find(|(name, _)| *name == registry_name);
+    let parts = store.records(&format!("part/{scope}/")).await?;
+    let heads = store.records(&format!("head/{scope}/")).await?;
+    plan::plan(
+        &scope,
+        &tables,
+        &parts,
+        &heads,
+        registry.map(|(_, value)| value),
+    )
+}
+
+fn describe(plan: &Plan) {
+    println!("database {}", plan.scope);
+    for table in &plan.tables {
+        println!(
+            "table {}: {} rows of {} parts, {} rows of {} entries of the log",
+            table.definition.table,
+            table.part_rows(),
+            table.parts.len(),
+            table.entry_rows(),
+            table.entries.len()
+        );
+        if table.files.len() > 1 {
+            println!(
+                "table {}: was rewritten or truncated lately; rows from before may come although they are gone, or twice",
+                table.definition.table
+            );
+        }
+    }
+    if let Some(registry) = &plan.registry {
+        println!("series up to {}", registry.last_id);
+    }
+    if plan.dropped > 0 {
+        println!(
+            "{} parts and entries of dropped tables are left out",
+            plan.dropped
+        );
+    }
+}

@@ -1,0 +1,39 @@
+//! `lanes-gateway restore`: a database again, from object storage alone.
+//!
+//! ```text
+//! store ─► reader ─► records ─► plan ─► run ─► one transaction in an empty database
+//!                                        │
+//!                     images, entries ◄──┘   fetched one after the other, as they are inserted
+//! ```
+//!
+//! | what | module | noun |
+//! |---|---|---|
+//! | what is asked | [`command`] | flags, and a report |
+//! | from what | [`reader`] | the store, opened without taking it from a gateway that may still run |
+//! | what to do | [`plan`] | which parts, which rows of which entries: decided by row numbers alone, before anything is done |
+//! | done | [`run`] | schema, series, rows, then what only hinders while rows come |
+//!
+//! # What comes back
+//! - Tables of the lanes access method with rows in the store: columns, storage parameters, constraints, indexes, defaults; owner and grants where
+//!   the roles exist. Their rows get new numbers and are open again, to be sealed and offloaded as if they had just come.
+//! - Series with their ids, and the views of their metrics.
+//! - Rows of segments that were offloaded, and of everything that was acknowledged at level `object`; each once, whatever the gateway and the
+//!   database were doing when they died: see [`crate::objects::log`].
+//!
+//! Not: other tables, roles, digests of requests (a request that is repeated after a restore is applied again), rows that were neither
+//! offloaded nor acknowledged at level `object`, and deletions.
+//!
+//! # Failure cases
+//! All is one transaction: whatever goes wrong, the database is as empty as before, and restore may be run again. The store is not changed. A
+//! record that cannot be read, a missing or damaged image or entry end it by name; nothing is left out silently.
+//!
+//! A database that was restored has another system identifier, so a gateway keeps what it offloads beside what was there; the old objects are
+//! the operator's to delete, once the new database has offloaded what was restored.
+
+pub mod command;
+
+pub mod reader;
+
+pub mod plan;
+
+pub mod run;

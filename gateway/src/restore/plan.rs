@@ -1,0 +1,336 @@
+//! Which parts, and which rows of which entries of the log.
+//!
+//! ```text
+//! for each file of a table:
+//!     parts, the latest first: one that overlaps a later one was merged into it, and is left out
+//!     entries, by first row: of each, the rows whose numbers neither a part nor an entry before has
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use serde::Deserialize;
+
+use crate::objects::record::{self, Head, PartRecord, RegistryRecord};
+
+/// A table as statements; see `lanes.table_definition`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Definition {
+    /// Schema and name, as SQL writes them.
+    pub table: String,
+    /// Its owner; `None` for a table of the extension.
+    pub owner: Option<String>,
+    /// Before its rows.
+    pub create: Vec<String>,
+    /// After them.
+    pub finish: Vec<String>,
+    /// For roles that there are.
+    pub grants: Vec<Grant>,
+    /// Whether it was a partition; it comes back as a table by itself.
+    #[serde(default)]
+    pub is_partition: bool,
+}
+
+/// A grant to a role.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Grant {
+    /// The role.
+    pub role: String,
+    /// The statement.
+    pub statement: String,
+}
+
+/// Rows of an entry of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryRows {
+    /// The entry's name.
+    pub name: String,
+    /// Rows of its batch to skip, and how many to take then; in order. `None`: all.
+    pub slices: Option<Vec<(u64, u64)>>,
+    /// How many these are.
+    pub rows: u64,
+}
+
+/// A table and its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TablePlan {
+    /// What it is.
+    pub definition: Definition,
+    /// Parts, in the order of their rows.
+    pub parts: Vec<PartRecord>,
+    /// Entries, in the order of their rows.
+    pub entries: Vec<EntryRows>,
+    /// Files of the table that rows come from, by their storage ids: more than one if it was rewritten or truncated lately.
+    pub files: BTreeSet<u64>,
+}
+
+impl TablePlan {
+    /// Rows in parts.
+    pub fn part_rows(&self) -> u64 {
+        let segments = self.parts.iter().flat_map(|part| &part.segments);
+        segments.map(|segment| segment.1).sum()
+    }
+
+    /// Rows in entries.
+    pub fn entry_rows(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.rows).sum()
+    }
+}
+
+/// What there is to restore of one database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The database.
+    pub scope: String,
+    /// Tables, by oid.
+    pub tables: Vec<TablePlan>,
+    /// The registry of series in use.
+    pub registry: Option<RegistryRecord>,
+    /// Entries and parts of tables that were dropped: left out.
+    pub dropped: usize,
+}
+
+/// Databases that records are about.
+pub fn scopes(names: impl IntoIterator<Item = impl AsRef<str>>) -> BTreeSet<String> {
+    let scope = |name: &str| {
+        let mut fields = name.split('/').skip(1);
+        Some(format!("{}/{}", fields.next()?, fields.next()?))
+    };
+    names
+        .into_iter()
+        .filter_map(|name| scope(name.as_ref()))
+        .collect()
+}
+
+/// Plans the restore of a database from its records.
+///
+/// # Errors
+/// A record that cannot be read.
+pub fn plan(
+    scope: &str,
+    tables: &[(String, Bytes)],
+    parts: &[(String, Bytes)],
+    heads: &[(String, Bytes)],
+    registry: Option<&Bytes>,
+) -> Result<Plan, String> {
+    let mut planned: BTreeMap<u32, TablePlan> = BTreeMap::new();
+    for (name, value) in tables {
+        let oid = name.rsplit('/').next().and_then(|oid| oid.parse().ok());
+        let oid = oid.ok_or_else(|| format!("{name} in the object store names no table"))?;
+        let definition = record::read(name, value)?;
+        let table = TablePlan {
+            definition,
+            parts: Vec::new(),
+            entries: Vec::new(),
+            files: BTreeSet::new(),
+        };
+        planned.insert(oid, table);
+    }
+    let mut dropped = 0;
+    let mut files: BTreeMap<u64, Rows> = BTreeMap::new();
+    let mut latest: Vec<PartRecord> = parts
+        .iter()
+        .map(|(name, value)| record::read(name, value))
+        .collect::<Result<_, _>>()?;
+    latest.sort_by_key(|part| std::cmp::Reverse((part.storage, part.origin)));
+    for part in latest {
+        let Some(table) = planned.get_mut(&part.target) else {
+            dropped += 1;
+            continue;
+        };
+        let rows = files.entry(part.storage).or_default();
+        if !rows.overlaps(part.first_row, part.end_row) {
+            rows.take(part.first_row, part.end_row);
+            table.files.insert(part.storage);
+            table.parts.push(part);
+        }
+    }
+    let mut entries: Vec<(String, Head)> = heads
+        .iter()
+        .map(|(name, value)| Ok((record::entry_name(name), record::read(name, value)?)))
+        .collect::<Result<_, String>>()?;
+    entries.sort_by_key(|(_, head)| (head.storage, head.runs.first().copied()));
+    for (name, head) in entries {
+        let Some(table) = planned.get_mut(&head.target) else {
+            dropped += 1;
+            continue;
+        };
+        let free = files.entry(head.storage).or_default();
+        let (mut slices, mut skip) = (Vec::new(), 0);
+        for &(first, count) in &head.runs {
+            let taken = free.take(first, first + count);
+            slices.extend(
+                taken
+                    .iter()
+                    .map(|&(from, to)| (skip + from - first, to - from)),
+            );
+            skip += count;
+        }
+        let rows = slices.iter().map(|slice| slice.1).sum();
+        if rows > 0 {
+            let slices = (rows < skip).then_some(slices);
+            table.files.insert(head.storage);
+            table.entries.push(EntryRows { name, slices, rows });
+        }
+    }
+    for table in planned.values_mut() {
+        table
+            .parts
+            .sort_by_key(|part| (part.storage, part.first_row));
+    }
+    let registry = registry
+        .map(|value| record::read(&record::registry_name(scope), value))
+        .transpose()?;
+    Ok(Plan {
+        scope: scope.to_owned(),
+        tables: planned.into_values().collect(),
+        registry,
+        dropped,
+    })
+}
+
+/// Rows of a file that somebody has.
+#[derive(Default)]
+struct Rows {
+    /// First row to the row after the last; without overlap.
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl Rows {
+    fn overlaps(&self, from: u64, to: u64) -> bool {
+        let before = self.ranges.range(..to).next_back();
+        before.is_some_and(|(_, &end)| end > from)
+    }
+
+    /// Takes rows; those that nobody had.
+    fn take(&mut self, from: u64, to: u64) -> Vec<(u64, u64)> {
+        let mut taken = Vec::new();
+        let mut at = from;
+        let overlapping: Vec<(u64, u64)> = self
+            .ranges
+            .range(..to)
+            .rev()
+            .take_while(|range| *range.1 > from)
+            .map(|(&first, &end)| (first, end))
+            .collect();
+        for &(first, end) in overlapping.iter().rev() {
+            if at < first {
+                taken.push((at, first));
+            }
+            at = at.max(end);
+        }
+        if at < to {
+            taken.push((at, to));
+        }
+        self.ranges.extend(taken.iter().copied());
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(oid: u32) -> (String, Bytes) {
+        let json = r#"{"table": "t", "owner": "me", "create": [], "finish": [], "grants": [], "later": 1}"#;
+        (
+            record::table_name("7/5", oid),
+            Bytes::from_static(json.as_bytes()),
+        )
+    }
+
+    fn part(origin: u64, first_row: u64, end_row: u64) -> (String, Bytes) {
+        let part = PartRecord {
+            target: 9,
+            storage: 1,
+            origin,
+            first_row,
+            end_row,
+            segments: vec![(format!("7/5/1/{origin}/{first_row}"), end_row - first_row)],
+        };
+        let json = serde_json::to_vec(&part).unwrap();
+        (format!("part/7/5/1/{origin}"), json.into())
+    }
+
+    fn head(storage: u64, runs: &[(u64, u64)]) -> (String, Bytes) {
+        let head = Head {
+            target: 9,
+            storage,
+            runs: runs.to_vec(),
+            bytes: 1,
+            logged_ms: 0,
+        };
+        let json = serde_json::to_vec(&head).unwrap();
+        (record::head_name("7/5", storage, runs[0].0), json.into())
+    }
+
+    /// Rows of an entry, and which.
+    type Taken = (u64, Option<Vec<(u64, u64)>>);
+
+    fn entries(plan: &Plan) -> Vec<Taken> {
+        let entries = plan.tables[0].entries.iter();
+        entries
+            .map(|entry| (entry.rows, entry.slices.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn each_row_comes_once() {
+        let parts = [part(3, 0, 100), part(5, 100, 200)];
+        let heads = [
+            head(1, &[(90, 10)]),
+            head(1, &[(195, 5), (200, 10)]),
+            head(1, &[(203, 4)]),
+            head(1, &[(210, 3)]),
+            head(2, &[(0, 50)]),
+        ];
+        let plan = plan("7/5", &[table(9)], &parts, &heads, None).unwrap();
+        assert_eq!(plan.tables[0].part_rows(), 200);
+        assert_eq!(
+            entries(&plan),
+            [(10, Some(vec![(5, 10)])), (3, None), (50, None),]
+        );
+    }
+
+    #[test]
+    fn a_part_that_was_merged_gives_way() {
+        let parts = [
+            part(3, 0, 100),
+            part(4, 100, 200),
+            part(7, 50, 250),
+            part(6, 300, 400),
+        ];
+        let plan = plan("7/5", &[table(9)], &parts, &[], None).unwrap();
+        let origins: Vec<u64> = plan.tables[0]
+            .parts
+            .iter()
+            .map(|part| part.origin)
+            .collect();
+        assert_eq!(origins, [7, 6]);
+    }
+
+    #[test]
+    fn rows_of_a_request_that_was_logged_again_are_cut_out() {
+        let heads = [head(1, &[(0, 10)]), head(1, &[(2, 3)]), head(1, &[(8, 4)])];
+        let plan = plan("7/5", &[table(9)], &[], &heads, None).unwrap();
+        assert_eq!(entries(&plan), [(10, None), (2, Some(vec![(2, 2)]))]);
+    }
+
+    #[test]
+    fn what_is_of_a_dropped_table_is_counted_and_what_is_damaged_is_named() {
+        let gone = plan("7/5", &[], &[part(3, 0, 9)], &[head(1, &[(0, 1)])], None).unwrap();
+        assert_eq!((gone.tables.len(), gone.dropped), (0, 2));
+        let damaged = (record::table_name("7/5", 9), Bytes::from_static(b"{"));
+        let error = plan("7/5", &[damaged], &[], &[], None).unwrap_err();
+        assert!(error.contains("table/7/5/9"), "{error}");
+    }
+
+    #[test]
+    fn databases_are_told_apart() {
+        let names = ["table/7/5/9", "head/8/5/00/1", "series/7/5/e/1"];
+        assert_eq!(
+            scopes(names).into_iter().collect::<Vec<_>>(),
+            ["7/5", "8/5"]
+        );
+    }
+}

@@ -1,0 +1,298 @@
+//! A plan carried out, in one transaction.
+
+use lanes_wire::BatchView;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{NoTls, Transaction};
+
+use super::plan::{Definition, EntryRows, Plan, TablePlan};
+use super::reader::StoreReader;
+use crate::objects::log::Entry;
+use crate::objects::record::{self, SeriesRecord};
+
+/// Rows between two words about progress.
+const PROGRESS_ROWS: u64 = 10_000_000;
+
+const TABLES: &str = "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
+     WHERE a.amname = 'lanes' AND c.relkind IN ('r', 'm') AND c.relpersistence <> 't' ORDER BY 1";
+const SERIES: &str = "INSERT INTO lanes.series_runs (first_id, last_id, metric, labels, registered_at) \
+     VALUES ($1, $2, $3, $4, $5::text::timestamptz)";
+const VIEWS: &str = "SELECT lanes.create_metric_view(s.metric) FROM (SELECT DISTINCT metric FROM lanes.series_runs ORDER BY metric) s";
+const SEGMENT: &str = "SELECT lanes.restore_segment($1::text::regclass, $2)";
+const ENTRY: &str = "SELECT lanes.append($1::text::regclass, $2)";
+/// Where rows wait of which only some are wanted.
+const SLICE: &str = "pg_temp.lanes_restore_slice";
+const ROLE: &str = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)";
+
+/// What came back.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Restored {
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Series.
+    pub series: u64,
+}
+
+/// Carries a plan out.
+///
+/// # Errors
+/// The reason, for people; the database is then as it was.
+pub async fn run(
+    plan: &Plan,
+    store: &StoreReader,
+    connection: &tokio_postgres::Config,
+) -> Result<Restored, String> {
+    let (mut client, driver) = connection
+        .connect(NoTls)
+        .await
+        .map_err(|error| told("no session with PostgreSQL", &error))?;
+    let driver = tokio::spawn(async move {
+        // Its error is what calls end with.
+        let _ = driver.await;
+    });
+    let result = async {
+        let begun = client.transaction().await;
+        let transaction = begun.map_err(|error| told("no transaction", &error))?;
+        let restore = Restore {
+            store,
+            transaction: &transaction,
+        };
+        let restored = restore.all(plan).await?;
+        transaction
+            .commit()
+            .await
+            .map_err(|error| told("the commit failed", &error))?;
+        Ok(restored)
+    };
+    let result = result.await;
+    drop(client);
+    let _ = driver.await;
+    result
+}
+
+struct Restore<'a> {
+    store: &'a StoreReader,
+    transaction: &'a Transaction<'a>,
+}
+
+impl Restore<'_> {
+    async fn all(&self, plan: &Plan) -> Result<Restored, String> {
+        self.execute(
+            "SET LOCAL search_path = pg_catalog; SET LOCAL statement_timeout = 0; SET LOCAL client_min_messages = warning; \
+             SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL datestyle = 'ISO, YMD'; SET LOCAL timezone = 'UTC'; \
+             SET LOCAL intervalstyle = 'postgres'; CREATE EXTENSION IF NOT EXISTS lanes",
+        )
+        .await?;
+        self.check_empty().await?;
+        let mut restored = Restored::default();
+        for table in &plan.tables {
+            for statement in &table.definition.create {
+                self.execute(statement).await?;
+            }
+        }
+        restored.series = self.series(plan).await?;
+        for table in &plan.tables {
+            let rows = self.rows(table).await?;
+            eprintln!("{}: {rows} rows", table.definition.table);
+            restored.rows += rows;
+        }
+        for table in &plan.tables {
+            self.finish(&table.definition).await?;
+        }
+        Ok(restored)
+    }
+
+    /// What is there would be mixed with what comes.
+    async fn check_empty(&self) -> Result<(), String> {
+        let tables = self.query(TABLES, &[]).await?;
+        let names = tables.iter().map(|row| {
+            row.try_get::<_, String>(0)
+                .map_err(|error| told("", &error))
+        });
+        let mut names = names.collect::<Result<Vec<String>, String>>()?;
+        names.push("lanes.series_runs".to_owned());
+        for name in names {
+            let rows = self
+                .query(&format!("SELECT EXISTS (SELECT FROM {name})"), &[])
+                .await?;
+            if rows
+                .first()
+                .is_some_and(|row| row.try_get(0).unwrap_or(false))
+            {
+                return Err(format!(
+                    "the database is not empty: {name} has rows; restore into a new database"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    async fn series(&self, plan: &Plan) -> Result<u64, String> {
+        let Some(registry) = &plan.registry else {
+            return Ok(0);
+        };
+        let prefix = format!("series/{}/{}/", plan.scope, registry.epoch);
+        let mut series = 0;
+        for (name, value) in self.store.records(&prefix).await? {
+            let run: SeriesRecord = record::read(&name, &value)?;
+            self.query(
+                SERIES,
+                &[
+                    &run.first_id,
+                    &run.last_id,
+                    &run.metric,
+                    &run.labels,
+                    &run.registered_at,
+                ],
+            )
+            .await?;
+            series += run.labels.len() as u64;
+        }
+        self.query(VIEWS, &[]).await?;
+        eprintln!("{series} series");
+        Ok(series)
+    }
+
+    async fn rows(&self, table: &TablePlan) -> Result<u64, String> {
+        let name = &table.definition.table;
+        let (mut rows, mut told_at) = (0, PROGRESS_ROWS);
+        let all = table.part_rows() + table.entry_rows();
+        let mut tell = |rows: u64| {
+            if rows >= told_at {
+                told_at = rows + PROGRESS_ROWS;
+                eprintln!("{name}: {rows} of {all} rows");
+            }
+        };
+        for (key, expected) in table.parts.iter().flat_map(|part| &part.segments) {
+            let image = self.store.image(key).await?;
+            let inserted = self.insert(SEGMENT, name, &image).await?;
+            if inserted != *expected {
+                return Err(format!("{key} has {inserted} rows, not {expected}"));
+            }
+            rows += inserted;
+            tell(rows);
+        }
+        for entry in &table.entries {
+            rows += self.entry(name, entry).await?;
+            tell(rows);
+        }
+        Ok(rows)
+    }
+
+    async fn entry(&self, table: &str, planned: &EntryRows) -> Result<u64, String> {
+        let value = self.store.record(&planned.name).await?;
+        let failed = |reason: String| format!("{}: {reason}", planned.name);
+        let entry = Entry::decode(&value).map_err(failed)?;
+        let Some(slices) = &planned.slices else {
+            return self.insert(ENTRY, table, &entry.batch).await;
+        };
+        let view = BatchView::verify(&entry.batch).map_err(|error| failed(error.to_string()))?;
+        let columns: Vec<String> = view
+            .columns()
+            .iter()
+            .map(|column| format!("\"{}\"", column.name().replace('"', "\"\"")))
+            .collect();
+        let columns = columns.join(", ");
+        self.execute(&format!(
+            "CREATE TEMPORARY TABLE lanes_restore_slice USING lanes ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA"
+        ))
+        .await?;
+        self.insert(ENTRY, SLICE, &entry.batch).await?;
+        let mut rows = 0;
+        for (skip, count) in slices {
+            rows += self
+                .execute_one(&format!(
+                    "INSERT INTO {table} ({columns}) SELECT {columns} FROM {SLICE} OFFSET {skip} LIMIT {count}"
+                ))
+                .await?;
+        }
+        self.execute(&format!("DROP TABLE {SLICE}")).await?;
+        Ok(rows)
+    }
+
+    async fn finish(&self, definition: &Definition) -> Result<(), String> {
+        for statement in &definition.finish {
+            self.execute(statement).await?;
+        }
+        for grant in &definition.grants {
+            if self.has_role(&grant.role).await? {
+                self.execute(&grant.statement).await?;
+            } else {
+                eprintln!(
+                    "{}: left out, as there is no role {}: {}",
+                    definition.table, grant.role, grant.statement
+                );
+            }
+        }
+        if let Some(owner) = &definition.owner {
+            if self.has_role(owner).await? {
+                let owner = owner.replace('"', "\"\"");
+                let table = &definition.table;
+                self.execute(&format!("ALTER TABLE {table} OWNER TO \"{owner}\""))
+                    .await?;
+            } else {
+                eprintln!(
+                    "{}: belongs to you, as there is no role {owner}",
+                    definition.table
+                );
+            }
+        }
+        if definition.is_partition {
+            eprintln!(
+                "{}: was a partition, and is a table by itself; ATTACH it",
+                definition.table
+            );
+        }
+        Ok(())
+    }
+
+    async fn has_role(&self, role: &str) -> Result<bool, String> {
+        let rows = self.query(ROLE, &[&role]).await?;
+        Ok(rows
+            .first()
+            .is_some_and(|row| row.try_get(0).unwrap_or(false)))
+    }
+
+    /// Calls a function that inserts rows into a table; how many.
+    async fn insert(&self, statement: &str, table: &str, bytes: &[u8]) -> Result<u64, String> {
+        let rows = self.query(statement, &[&table, &bytes]).await?;
+        let inserted = rows.first().map(|row| row.try_get::<_, i64>(0));
+        match inserted {
+            Some(Ok(inserted)) => Ok(inserted.try_into().unwrap_or(0)),
+            _ => Err(format!("{statement}: no answer")),
+        }
+    }
+
+    async fn query(
+        &self,
+        statement: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<tokio_postgres::Row>, String> {
+        let rows = self.transaction.query(statement, parameters).await;
+        rows.map_err(|error| told(statement, &error))
+    }
+
+    async fn execute(&self, statements: &str) -> Result<(), String> {
+        let done = self.transaction.batch_execute(statements).await;
+        done.map_err(|error| told(statements, &error))
+    }
+
+    async fn execute_one(&self, statement: &str) -> Result<u64, String> {
+        let done = self.transaction.execute(statement, &[]).await;
+        done.map_err(|error| told(statement, &error))
+    }
+}
+
+/// An error for people.
+fn told(what: &str, error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(error) => format!(
+            "{what}: {} (SQLSTATE {})",
+            error.message(),
+            error.code().code()
+        ),
+        None => match std::error::Error::source(error) {
+            Some(source) => format!("{what}: {error}: {source}"),
+            None => format!("{what}: {error}"),
+        },
+    }
+}

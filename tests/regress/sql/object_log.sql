@@ -1,0 +1,59 @@
+-- What a log of rows in object storage wants of the database: rows with their places, tables as statements, what is only here, and the way back.
+CREATE ROLE object_log_reader;
+CREATE TABLE far (gone int, n int8 NOT NULL, host text COLLATE "C", ts timestamptz) USING lanes WITH (order_by = 'host, n', hot = '1 day');
+INSERT INTO far SELECT g, -g, 'sql', '2020-01-01 00:00+00' FROM generate_series(1, 1000) g;
+ALTER TABLE far DROP COLUMN gone;
+ALTER TABLE far ADD COLUMN late text NOT NULL DEFAULT 'bef''ore';
+ALTER TABLE far ALTER COLUMN late DROP DEFAULT;
+ALTER TABLE far ALTER COLUMN ts SET DEFAULT '2020-01-01 00:00+00';
+ALTER TABLE far ADD CONSTRAINT small CHECK (n < 1000000);
+GRANT SELECT ON far TO object_log_reader;
+SELECT jsonb_pretty(lanes.table_definition('far'::regclass) - 'owner');
+SELECT jsonb_pretty(lanes.table_definition('lanes.samples'::regclass));
+SELECT lanes.table_definition(1);
+
+-- Rows are here only, sealed or not, until their segments are in object storage.
+CREATE VIEW here AS SELECT first_row, end_row FROM lanes.local_rows() WHERE target = 'far'::regclass;
+SELECT * FROM here;
+SELECT lanes.seal('far');
+SELECT * FROM here;
+SELECT p.first_row, p.end_row FROM lanes.offload_list(10) o, lanes.part_rows(o.target, o.part) p WHERE o.target = 'far'::regclass;
+SELECT * FROM lanes.part_rows('far', 12345);
+CREATE TEMPORARY TABLE object AS
+    SELECT target, part, lanes.segment_image(target, part, first_row) AS image FROM lanes.offload_list(10) WHERE target = 'far'::regclass;
+SELECT lanes.offload_commit(target, part) FROM object;
+SELECT * FROM here;
+INSERT INTO far VALUES (1, 'sql', DEFAULT, 'after');
+SELECT * FROM here;
+BEGIN;
+INSERT INTO far VALUES (2, 'sql', DEFAULT, 'never');
+ROLLBACK;
+
+-- The way back.
+DO $$
+DECLARE
+    statement text;
+BEGIN
+    FOR statement IN
+        SELECT replace(jsonb_array_elements_text(lanes.table_definition('far'::regclass) -> 'create'), 'public.far', 'public.again')
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+END
+$$;
+SELECT lanes.restore_segment('again', image) FROM object;
+SELECT count(*), min(n), max(n), min(host), min(ts) = '2020-01-01 00:00+00' AS ts, min(late), max(late) FROM again;
+SELECT lanes.restore_segment('again', 'no image');
+SELECT lanes.restore_segment('object_log_heap', image) FROM object;
+CREATE TABLE object_log_heap (n int);
+SELECT lanes.restore_segment('object_log_heap', image) FROM object;
+CREATE TABLE other (host text, n int8) USING lanes;
+SELECT lanes.restore_segment('other', image) FROM object;
+SET ROLE object_log_reader;
+SELECT lanes.restore_segment('again', 'no image');
+SELECT * FROM lanes.local_rows();
+RESET ROLE;
+
+DROP VIEW here;
+DROP TABLE far, again, other, object, object_log_heap;
+DROP ROLE object_log_reader;

@@ -1,0 +1,265 @@
+//! A database destroyed under load, and made again from object storage alone.
+
+use lanes_tests::cluster::Cluster;
+use lanes_tests::gateway::{Gateway, Settings};
+use lanes_tests::place;
+use lanes_tests::process::{run, run_to_output};
+use lanes_tests::provision::{DATABASE, Passwords, provision};
+use lanes_tests::remote_write::{Series, body};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Long enough for any machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+const NOW_MS: i64 = 1_767_225_600_000;
+
+/// `far` has rows that are offloaded as soon as they are sealed; a column of it was dropped, and one added later.
+const TABLES: &str =
+    "CREATE TABLE far (gone int, n int8 NOT NULL, host text, ts timestamptz) USING lanes
+         WITH (order_by = 'host, n', hot = '1 day');
+     INSERT INTO far SELECT g, -g, 'sql', '2020-01-01' FROM generate_series(1, 1000) g;
+     ALTER TABLE far DROP COLUMN gone;
+     ALTER TABLE far ADD COLUMN late text NOT NULL DEFAULT 'before';
+     ALTER TABLE far ALTER COLUMN late DROP DEFAULT;
+     CREATE TABLE near (n int8, v float8) USING lanes;
+     CREATE TABLE checked (n int8 CHECK (n > 0)) USING lanes;
+     CREATE UNLOGGED TABLE fleeting (n int8) USING lanes;
+     GRANT INSERT ON far, near, checked, fleeting TO lanes_gateway";
+
+/// A folder that goes with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("lanes-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        Folder(folder)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn begin(name: &str, store: &Folder) -> (Cluster, Settings) {
+    let cluster = Cluster::builder(name)
+        .setting("autovacuum", "off")
+        .start()
+        .unwrap();
+    let passwords = Passwords::generate();
+    provision(&cluster, &passwords).unwrap();
+    cluster.psql(DATABASE, TABLES).unwrap();
+    let settings = Settings::for_test("gateway", &cluster, &passwords)
+        .unwrap()
+        .environment("LANES_GATEWAY_OBJECTS_URL", store.path())
+        .environment("LANES_GATEWAY_OBJECTS_INTERVAL", "100ms")
+        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
+    (cluster, settings)
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never came true: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A number of the metrics.
+fn metric(gateway: &Gateway, name: &str) -> f64 {
+    let text = gateway.get("/metrics").unwrap().body;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("lanes_gateway_{name} ")));
+    line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
+}
+
+/// One event at level `object`, with a key or without.
+fn event(gateway: &Gateway, table: &str, json: &str, key: Option<&str>) -> u16 {
+    let mut headers = vec![
+        ("content-type", "application/json"),
+        ("x-lanes-ack", "object"),
+    ];
+    headers.extend(key.map(|key| ("idempotency-key", key)));
+    let path = format!("/api/v1/events/{table}");
+    gateway
+        .post(&path, &headers, json.as_bytes())
+        .map_or(0, |answer| answer.status)
+}
+
+fn far(n: i64) -> String {
+    format!(
+        "{{\"n\": {n}, \"host\": \"h{}\", \"ts\": \"2020-01-02T00:00:00Z\", \"late\": \"after\"}}",
+        n % 3
+    )
+}
+
+fn restore(store: &Folder, cluster: &Cluster, database: &str, more: &[&str]) -> Command {
+    let _ = store;
+    let mut command = Command::new(place::gateway_program().unwrap());
+    command
+        .args(["restore", "--from", store.path(), "--to"])
+        .arg(cluster.connection_string(database))
+        .args(more);
+    command
+}
+
+/// The numbers of a table; each is there once.
+fn numbers(cluster: &Cluster, query: &str) -> BTreeSet<i64> {
+    let rows = cluster.query("postgres", query).unwrap();
+    let numbers: Vec<i64> = rows
+        .iter()
+        .map(|row| row[0].as_ref().unwrap().parse().unwrap())
+        .collect();
+    let set: BTreeSet<i64> = numbers.iter().copied().collect();
+    assert_eq!(set.len(), numbers.len(), "rows are there twice: {query}");
+    set
+}
+
+fn assert_all(what: &str, acknowledged: &BTreeSet<i64>, restored: &BTreeSet<i64>) {
+    let lost: Vec<_> = acknowledged.difference(restored).take(10).collect();
+    assert!(!acknowledged.is_empty(), "{what}: nothing was acknowledged");
+    assert!(
+        lost.is_empty(),
+        "{what}: of {} acknowledged are lost {lost:?} …",
+        acknowledged.len()
+    );
+}
+
+fn destroy(cluster: &mut Cluster) {
+    cluster.kill9().unwrap();
+    std::fs::remove_dir_all(cluster.data()).unwrap();
+}
+
+fn is_there(path: &Path) -> bool {
+    path.exists()
+}
+
+#[test]
+fn what_was_acknowledged_outlives_its_cluster() {
+    let store = Folder::new("restore");
+    let (mut cluster, settings) = begin("restore_first", &store);
+    let gateway = Arc::new(Gateway::start(settings).unwrap());
+    wait_for("level object is kept", || {
+        event(&gateway, "near", "{\"n\": 0, \"v\": 0.5}", Some("first")) == 204
+    });
+    // What does not go straight into lanes is refused by name.
+    for table in ["checked", "fleeting"] {
+        assert_eq!(event(&gateway, table, "{\"n\": 1}", None), 400, "{table}");
+    }
+
+    let is_over = Arc::new(AtomicBool::new(false));
+    let next = Arc::new(AtomicI64::new(1));
+    let acknowledged: Arc<[Mutex<BTreeSet<i64>>; 3]> = Arc::default();
+    let senders: Vec<_> = (0..6)
+        .map(|sender| {
+            let (gateway, is_over, next, acknowledged) = (
+                Arc::clone(&gateway),
+                Arc::clone(&is_over),
+                Arc::clone(&next),
+                Arc::clone(&acknowledged),
+            );
+            std::thread::spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    let kind = sender % 3;
+                    let status = match kind {
+                        0 => event(&gateway, "far", &far(n), Some(&n.to_string())),
+                        1 => event(
+                            &gateway,
+                            "near",
+                            &format!("{{\"n\": {n}, \"v\": 1.5}}"),
+                            None,
+                        ),
+                        _ => {
+                            let labels = [("n", &*(n % 50).to_string())];
+                            let sample = (NOW_MS + n, n as f64);
+                            let series = Series::new("restored", &labels, vec![sample]);
+                            gateway
+                                .remote_write(&body(&[series]), Some("object"))
+                                .map_or(0, |answer| answer.status)
+                        }
+                    };
+                    if status == 204 {
+                        acknowledged[kind].lock().unwrap().insert(n);
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut client = cluster.connect(DATABASE).unwrap();
+    let mut seal = |expected: f64| {
+        let parts = || metric(&gateway, "objects_parts_offloaded_total");
+        wait_for("parts are offloaded", || {
+            client.execute("SELECT lanes.seal('far')", &[]).unwrap();
+            parts() >= expected
+        });
+    };
+    seal(1.0);
+    wait_for("entries are released", || {
+        metric(&gateway, "objects_log_released_total") > 0.0
+    });
+    seal(3.0);
+    drop(seal);
+    drop(client);
+    destroy(&mut cluster);
+    std::thread::sleep(Duration::from_millis(300));
+    is_over.store(true, Ordering::Relaxed);
+    for sender in senders {
+        sender.join().unwrap();
+    }
+    let Ok(mut gateway) = Arc::try_unwrap(gateway) else {
+        panic!("the gateway is shared no more")
+    };
+    gateway.kill9().unwrap();
+    assert!(!is_there(cluster.data()));
+
+    let second = Cluster::builder("restore_second").start().unwrap();
+    let told = run(&mut restore(&store, &second, "postgres", &["--dry-run"])).unwrap();
+    assert!(told.contains("table public.far: "), "{told}");
+    let tables = "SELECT count(*) FROM pg_class WHERE relname = 'far'";
+    assert_eq!(second.scalar("postgres", tables).unwrap(), "0");
+    run(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    let [far, near, samples] = &*acknowledged;
+    let restored = numbers(&second, "SELECT n FROM far");
+    assert_all("far", &far.lock().unwrap(), &restored);
+    // Offloaded with the others, and older than two of the columns' changes.
+    let sql: BTreeSet<i64> = (-1000..=-1).collect();
+    assert_all("SQL", &sql, &restored);
+    let restored = numbers(&second, "SELECT n FROM near");
+    assert_all("near", &near.lock().unwrap(), &restored);
+    let restored = numbers(
+        &second,
+        "SELECT value::int8 FROM metrics.restored WHERE (value::int8 % 50)::text = labels->>'n'
+            AND ts = to_timestamp(1767225600) + value * interval '1 ms'",
+    );
+    assert_all("samples", &samples.lock().unwrap(), &restored);
+    let late = "SELECT string_agg(DISTINCT late || (n > 0)::text, ',' ORDER BY late || (n > 0)::text) FROM far";
+    assert_eq!(
+        second.scalar("postgres", late).unwrap(),
+        "aftertrue,beforefalse"
+    );
+    let options = "SELECT reloptions::text FROM pg_class WHERE relname = 'far'";
+    assert_eq!(
+        second.scalar("postgres", options).unwrap(),
+        "{\"order_by=host, n\",\"hot=1 day\"}"
+    );
+
+    // Once is enough.
+    let again = run_to_output(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    let told = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(
+        !again.status.success() && told.contains("not empty"),
+        "{told}"
+    );
+}
