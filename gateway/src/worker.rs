@@ -67,7 +67,8 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         }
     };
     let of_samples = accumulators_of(settings.batch, false);
-    // One more than samples have: with the fewest there can be, one table that is locked still leaves a slot to another.
+    // One more than samples have: with the fewest there can be, one table that is locked still leaves a slot to another. So one table has
+    // one batch on its way by default, and two from three sessions on: its next batch is joined meanwhile, and is larger for it.
     let of_tables = accumulators_of(
         BatchLimits {
             in_flight_max: settings.batch.in_flight_max + 1,

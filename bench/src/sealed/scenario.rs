@@ -154,30 +154,51 @@ fn series(
     table.load(&mut client)?;
     table.seal(&mut client)?;
     if reads_hot {
+        hot(definition, &mut system, &table, findings)?;
+    }
+    if run.options.wants(&cold_row(definition, kind)) {
+        drop(client);
+        cold(definition, kind, &mut system, &table, findings)?;
+    }
+    Ok(())
+}
+
+/// Reads series of segments that are in memory: as PostgreSQL plans it by default, and with no parallel workers, whose start takes
+/// longer than such a read.
+fn hot(
+    definition: &Definition,
+    system: &mut System,
+    table: &SampleTable,
+    findings: &mut Findings,
+) -> Result<()> {
+    let of = &definition.series;
+    let tree = system.tree()?;
+    for (planned, workers, bar) in [
+        ("", "DEFAULT", Some(definition.bars.hot)),
+        (", no parallel workers", "0", None),
+    ] {
         let mut reader = table.reader(system.connect()?)?;
+        let setting = format!("SET max_parallel_workers_per_gather = {workers}");
+        reader.client().batch_execute(&setting)?;
         for _ in 0..of.rounds_before {
             for series in table.spread(of.reads) {
                 reader.read(series)?;
             }
         }
-        let tree = system.tree()?;
-        let before = tree.clock();
+        // With parallel workers, which have ended by then.
+        let before = tree.cpu_seconds();
         let times = table
             .spread(of.reads)
             .map(|series| reader.read(series))
             .collect::<Result<Vec<f64>>>()?;
-        let cpu = tree.clock().seconds_since(&before);
+        let cpu = tree.cpu_seconds() - before;
         let floor = (0..of.reads)
             .map(|_| reader.floor())
             .collect::<Result<Vec<f64>>>()?;
-        let mut notes = notes(&mut reader, &mut client, &table)?;
+        let mut notes = notes(&mut reader, &mut system.connect()?, table)?;
         notes.extend(costs(times.len(), cpu, floor));
-        let row = hot_row(definition);
-        add(findings, &row, times, definition.bars.hot, notes);
-    }
-    if run.options.wants(&cold_row(definition, kind)) {
-        drop(client);
-        cold(definition, kind, &mut system, &table, findings)?;
+        let row = format!("{}{planned}", hot_row(definition));
+        add(findings, &row, times, bar, notes);
     }
     Ok(())
 }
@@ -241,22 +262,23 @@ fn cold(
         return Err(Error::Other("no read was cold".to_owned()));
     }
     let row = cold_row(definition, kind);
-    add(findings, &row, times, definition.bars.cold, notes);
+    let bar = Some(definition.bars.cold);
+    add(findings, &row, times, bar, notes);
     Ok(())
 }
 
-fn add(findings: &mut Findings, row: &str, times: Vec<f64>, bar: Bar, notes: Vec<String>) {
+fn add(findings: &mut Findings, row: &str, times: Vec<f64>, bar: Option<Bar>, notes: Vec<String>) {
     let record = match Times::new(times) {
         Some(times) => {
             findings.add(
                 Record::new(format!("{row}: p50"), NAME, times.median(), "ms")
-                    .bar(Some(bar))
+                    .bar(bar)
                     .notes(notes),
             );
             Record::new(format!("{row}: p99"), NAME, times.p99(), "ms")
                 .notes([format!("{} reads", times.count())])
         }
-        None => Record::failed(row, NAME, "ms", "nothing was read").bar(Some(bar)),
+        None => Record::failed(row, NAME, "ms", "nothing was read").bar(bar),
     };
     findings.add(record);
 }

@@ -5,6 +5,7 @@
 //! back  scan → recall → cold_cache: there? → requests: wait                                  recall, cold_cache, requests
 //!                             ▲                    │
 //!                             └── recall_supply ◄── recall_next ◄── gateway                                        supply
+//! log   local_rows → (the gateway deletes entries of its log whose rows are not named)                                 local
 //! ```
 //!
 //! An object is a segment's image as it lay in data pages, under a [`key`] that no other segment ever has: so an object is

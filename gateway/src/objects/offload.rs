@@ -124,8 +124,21 @@ impl<S: Source, T: Store> Offload<S, T> {
     /// Writes what a restore needs beside the segments of a part.
     async fn record(&mut self, segments: &[DueSegment]) -> Result<(), RoundError> {
         let (target, part) = part_of(segments);
+        let rows = match self.source.part_rows(target, part).await {
+            // An extension that is older than the gateway: ALTER EXTENSION lanes UPDATE is due. It knows no level `object`.
+            Err(SourceError::Unsupported(reason)) => {
+                if self.defined.insert(target, 0).is_none() {
+                    tracing::warn!(
+                        target,
+                        "could not be restored from object storage: {reason}"
+                    );
+                }
+                return Ok(());
+            }
+            rows => rows?,
+        };
         let (Some(rows), Some(name)) = (
-            self.source.part_rows(target, part).await?,
+            rows,
             segments
                 .first()
                 .and_then(|segment| record::part_name_of(&segment.key)),

@@ -12,8 +12,7 @@ use super::session::Session;
 use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 
 const SUPPORTS: &str = "SELECT to_regprocedure('lanes.offload_list(integer)') IS NOT NULL \
-                        AND to_regprocedure('lanes.recall_next(interval)') IS NOT NULL \
-                        AND to_regprocedure('lanes.local_rows()') IS NOT NULL";
+                        AND to_regprocedure('lanes.recall_next(interval)') IS NOT NULL";
 /// Advisory locks are a database's own; the numbers are ours alone.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(1818324581, 1935828847)";
 const DUE: &str =

@@ -17,9 +17,11 @@ use object_store::{
 };
 
 use super::location::Location;
+use super::record::Change;
 use super::slate::{SlateOpener, SlateStore};
 use super::store::{Opener, Store, StoreError};
 use crate::observe::Metrics;
+use crate::restore::reader::StoreReader;
 
 /// A store that fails as it is told.
 #[derive(Debug, Default)]
@@ -188,6 +190,47 @@ async fn what_is_durable_is_there_for_the_next() {
             .text()
             .contains("lanes_gateway_objects_requests_total{operation=\"put\"}")
     );
+}
+
+#[tokio::test]
+async fn records_lie_beside_images_and_are_read_without_taking_the_store() {
+    let (objects, metrics) = (Arc::new(Faults::default()), Arc::new(Metrics::new()));
+    let store = open(&objects, &metrics).await;
+    put_all(&store, 0..2).await;
+    let record = |name: &str| Change::put(name.to_owned(), name.as_bytes().to_vec());
+    let names = [
+        "head/1/5/00/1",
+        "head/1/5/00/2",
+        "head/1/50/00/1",
+        "log/1/5/00/1",
+    ];
+    store.write(names.map(record).into()).await.unwrap();
+    store
+        .write(vec![Change::delete(names[1].to_owned())])
+        .await
+        .unwrap();
+    store.durable().await.unwrap();
+    let mut found = Vec::new();
+    store
+        .records("head/1/5/", &mut |name, value| {
+            found.push((name.to_owned(), value));
+        })
+        .await
+        .unwrap();
+    assert_eq!(found, [(names[0].to_owned(), Bytes::from(names[0]))]);
+    assert_eq!(keys(&store).await.len(), 2);
+
+    let reader = StoreReader::of(Path::from("segments"), Arc::clone(&objects) as _)
+        .await
+        .unwrap();
+    assert_eq!(reader.records("head/1/5/").await.unwrap(), found);
+    assert_eq!(reader.record(names[3]).await.unwrap(), names[3]);
+    assert_eq!(reader.image("1/5/9/1/0").await.unwrap(), image(1));
+    let error = reader.image("1/5/9/7/0").await.unwrap_err();
+    assert!(error.contains("1/5/9/7/0 is not in"), "{error}");
+    reader.close().await;
+    // The store is still the one writer's.
+    put_all(&store, 2..3).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,10 @@
 //! The store, read beside whoever has it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::path::Path;
 use slatedb::DbReader;
 use slatedb::config::ScanOptions;
 
@@ -27,6 +31,14 @@ impl StoreReader {
             ));
         }
         let (objects, path) = location.open().map_err(|error| error.to_string())?;
+        Self::of(path, objects).await
+    }
+
+    /// Opens what lies below a path of an object store.
+    ///
+    /// # Errors
+    /// As for [`StoreReader::open`].
+    pub async fn of(path: Path, objects: Arc<dyn ObjectStore>) -> Result<Self, String> {
         let reader = DbReader::builder(path, objects).build().await;
         let reader =
             reader.map_err(|error| format!("the object store cannot be opened: {error}"))?;
