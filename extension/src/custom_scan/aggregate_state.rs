@@ -276,6 +276,9 @@ impl AggregateState {
             zones_wanted.sort_unstable();
             zones_wanted.dedup();
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
+            if program.join.is_none() {
+                source.want_only(program.translator.attributes());
+            }
             let scalars = std::mem::take(&mut program.translator.scalars);
             self.passed = 0;
             while source.advance(&program.filter.prunes, &scalars) {

@@ -71,6 +71,9 @@ impl Explain {
         if counters.segments_skipped > 0 {
             self.integer(c"Segments Skipped", counters.segments_skipped);
         }
+        if counters.segments_streamed > 0 {
+            self.integer(c"Segments Streamed", counters.segments_streamed);
+        }
         if counters.segments_recalled > 0 {
             self.integer(c"Segments Recalled", counters.segments_recalled);
             self.integer(c"Bytes Recalled", counters.bytes_recalled);

@@ -82,6 +82,7 @@ impl Node for ScanState {
             let snapshot = (*(*node).ss.ps.state).es_snapshot;
             let relation = (*node).ss.ss_currentRelation;
             let mut source = VectorSource::begin(relation, snapshot, Vec::new());
+            source.want_only([self.attributes.clone(), translator.attributes()].concat());
             if let Some(shared) = self.shared {
                 source.share(&raw const (*shared.as_ptr()).taken);
             }

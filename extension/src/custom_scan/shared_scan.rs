@@ -16,6 +16,7 @@ pub struct SharedScan {
     pub taken: SharedSegments,
     segments: AtomicU64,
     segments_skipped: AtomicU64,
+    segments_streamed: AtomicU64,
     segments_recalled: AtomicU64,
     bytes_recalled: AtomicU64,
     vectors: AtomicU64,
@@ -35,6 +36,7 @@ impl SharedScan {
         for (total, did) in [
             (&self.segments, counters.segments),
             (&self.segments_skipped, counters.segments_skipped),
+            (&self.segments_streamed, counters.segments_streamed),
             (&self.segments_recalled, counters.segments_recalled),
             (&self.bytes_recalled, counters.bytes_recalled),
             (&self.vectors, counters.vectors),
@@ -52,6 +54,7 @@ impl SharedScan {
         let counters = Counters {
             segments: take(&self.segments),
             segments_skipped: take(&self.segments_skipped),
+            segments_streamed: take(&self.segments_streamed),
             segments_recalled: take(&self.segments_recalled),
             bytes_recalled: take(&self.bytes_recalled),
             vectors: take(&self.vectors),

@@ -8,6 +8,9 @@
 //! evaluates them once a scan, before its first row. Operators are known by their B-tree family, strategy and types,
 //! arithmetic and casts by the OIDs of their functions, so nothing depends on names or search paths.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::value::Value;
@@ -42,6 +45,8 @@ pub struct Translator {
     /// The scalars of all that was translated so far.
     pub scalars: Vec<Option<Scalar>>,
     joined: Option<Joined>,
+    /// The table's attributes that were asked for.
+    attributes: RefCell<BTreeSet<usize>>,
 }
 
 /// What a join gives.
@@ -66,6 +71,7 @@ impl Translator {
             scalars_from,
             scalars: Vec::new(),
             joined: None,
+            attributes: RefCell::default(),
         }
     }
 
@@ -110,8 +116,21 @@ impl Translator {
                 let type_of = type_name((*node.cast::<pg_sys::Var>()).vartype);
                 return Err(format!("a joined column of type {type_of}"));
             }
-            attribute(node)
+            self.own_attribute(node)
         }
+    }
+
+    /// The same of a column that is the table's.
+    unsafe fn own_attribute(&self, node: *mut pg_sys::Node) -> Translation<usize> {
+        // SAFETY: the caller has a live Var.
+        let attribute = unsafe { attribute(node)? };
+        self.attributes.borrow_mut().insert(attribute);
+        Ok(attribute)
+    }
+
+    /// The table's attributes that were asked for so far.
+    pub fn attributes(&self) -> Vec<usize> {
+        self.attributes.borrow().iter().copied().collect()
     }
 
     /// A column that is a number.
@@ -119,7 +138,7 @@ impl Translator {
         // SAFETY: `value` has a live Var.
         unsafe {
             if !self.is_given(node) {
-                return Ok(Value::Column(number, attribute(node)?));
+                return Ok(Value::Column(number, self.own_attribute(node)?));
             }
             let output = attribute(node)?;
             let computed = self.joined.iter().flat_map(|joined| &joined.computed);
@@ -321,7 +340,7 @@ impl Translator {
             let argument = strip((*test).arg.cast());
             let is_null = if (*argument).type_ == pg_sys::NodeTag::T_Var && !self.is_given(argument)
             {
-                Predicate::ColumnIsNull(attribute(argument)?)
+                Predicate::ColumnIsNull(self.own_attribute(argument)?)
             } else if pg_sys::exprType(argument) == pg_sys::BOOLOID {
                 Predicate::IsUnknown(Box::new(self.predicate(argument)?))
             } else {

@@ -27,6 +27,8 @@ pub struct Counters {
     pub segments: u64,
     /// Sealed segments that were not read: their zones ruled them out.
     pub segments_skipped: u64,
+    /// Those that were decoded for this scan alone.
+    pub segments_streamed: u64,
     /// What came from object storage.
     pub segments_recalled: u64,
     pub bytes_recalled: u64,
@@ -41,6 +43,7 @@ impl Counters {
         Counters {
             segments: self.segments + other.segments,
             segments_skipped: self.segments_skipped + other.segments_skipped,
+            segments_streamed: self.segments_streamed + other.segments_streamed,
             segments_recalled: self.segments_recalled + other.segments_recalled,
             bytes_recalled: self.bytes_recalled + other.bytes_recalled,
             vectors: self.vectors + other.vectors,
@@ -120,6 +123,11 @@ impl VectorSource {
         unsafe { self.scan.share(segments) }
     }
 
+    /// Says that no attributes but these are looked at: the lanes of others may be NULLs.
+    pub fn want_only(&mut self, attributes: Vec<usize>) {
+        self.scan.wanted = Some(attributes);
+    }
+
     /// Starts over: from the first row, or from the last vector to the first. The rows are those that there were.
     pub fn rewind(&mut self, backward: bool) {
         self.backward = backward;
@@ -186,6 +194,7 @@ impl VectorSource {
         };
         let opened = self.scan.next_window(!self.backward, &rules_out).is_some();
         self.counters.segments_skipped = self.scan.segments_skipped;
+        self.counters.segments_streamed = self.scan.segments_streamed;
         self.counters.segments_recalled = self.scan.recalled.segments;
         self.counters.bytes_recalled = self.scan.recalled.bytes;
         let Some((ranges, window)) = self.scan.current().filter(|_| opened) else {

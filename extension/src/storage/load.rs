@@ -315,6 +315,38 @@ impl Shape {
         fingerprint(kinds, &missing)
     }
 
+    /// The same for somebody who reads no attributes but these: the others are NULLs, and not decoded.
+    pub fn only(&self, wanted: &[usize]) -> Shape {
+        let place = |index: &usize| wanted.contains(index);
+        let kinds = self.kinds.iter().enumerate();
+        let kinds = kinds.map(|(index, kind)| {
+            if place(&index) {
+                *kind
+            } else {
+                LaneKind::Absent
+            }
+        });
+        let missing = self.missing.iter().enumerate();
+        Shape {
+            kinds: kinds.collect(),
+            outlets: Vec::new(),
+            missing: missing
+                .map(|(index, value)| value.clone().filter(|_| place(&index)))
+                .collect(),
+            fingerprint: self.fingerprint,
+        }
+    }
+
+    /// Bytes that a row takes in memory, without those of items.
+    pub fn bytes_a_row(&self) -> u64 {
+        let width = |kind: &LaneKind| match *kind {
+            LaneKind::Absent | LaneKind::Bool => 1,
+            LaneKind::Fixed { stride, .. } => u64::from(stride),
+            LaneKind::Varlena { .. } => 12,
+        };
+        self.kinds.iter().map(width).sum()
+    }
+
     /// Empty columns of this shape.
     pub fn columns(&self) -> Vec<Column> {
         self.kinds.iter().map(|kind| Column::new(*kind)).collect()

@@ -19,7 +19,6 @@ use super::tombstone::{Tombstone, Tombstones, kind};
 use crate::pg::ports::CHECK_FOR_INTERRUPTS;
 use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
 use crate::table_am::reader::Content;
-use lanes_columnar::kind::LaneKind;
 
 /// Parts of a size that are merged at least.
 const MERGED_MIN: usize = 4;
@@ -208,16 +207,11 @@ struct Memory {
 
 impl Memory {
     fn of(shape: &Shape, limits: &Limits) -> Memory {
-        let width = |kind: &LaneKind| match *kind {
-            LaneKind::Absent | LaneKind::Bool => 1,
-            LaneKind::Fixed { stride, .. } => u64::from(stride),
-            LaneKind::Varlena { .. } => 12,
-        };
         // The row's number, and twice its widest key while it is sorted.
         let sorting = 4 + 2 * 16;
         Memory {
             bytes: limits.memory,
-            bytes_a_row: shape.kinds.iter().map(width).sum::<u64>() + sorting,
+            bytes_a_row: shape.bytes_a_row() + sorting,
         }
     }
 

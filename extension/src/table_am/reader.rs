@@ -149,6 +149,30 @@ impl Window {
         }
     }
 
+    /// The same without making them resident, of these attributes alone, if they are not resident already. `None`: all.
+    ///
+    /// # Safety
+    /// As for [`Window::open`].
+    pub unsafe fn stream(
+        reader: &Reader,
+        content: &Content,
+        from: u64,
+        to: u64,
+        wanted: Option<&[usize]>,
+    ) -> Window {
+        if let Some(window) = Self::in_arena(reader, content, segment_of(from), to) {
+            return window;
+        }
+        let narrow = wanted.map(|wanted| reader.shape.only(wanted));
+        let shape = narrow.as_ref().unwrap_or(&reader.shape);
+        // SAFETY: the caller's promise.
+        unsafe {
+            let runs = &content.runs;
+            let decoded = load::decode_rows(reader.relation, shape, runs, from, to, Remote::Recall);
+            Self::of_decoded(reader, Rc::new(decoded))
+        }
+    }
+
     /// The same without rows that are in object storage, which are NULLs there.
     ///
     /// # Safety
@@ -238,6 +262,11 @@ impl Window {
             dictionaries,
             source: Source::Arena(pinned),
         })
+    }
+
+    /// Whether its rows were decoded for this backend alone.
+    pub fn is_private(&self) -> bool {
+        matches!(self.source, Source::Private(_))
     }
 
     /// The lanes of all attributes.

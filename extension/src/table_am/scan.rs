@@ -5,6 +5,7 @@
 //! the ranges needs no further check. Then the segment's window is opened and rows are handed out, forwards or
 //! backwards; at either end the scan remembers on which side of the table it stands, as cursors expect.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lanes_columnar::arena::RunEntry;
@@ -15,6 +16,7 @@ use pgrx::pg_sys;
 use super::reader::{Content, Reader, Window};
 use super::row_numbers::{self, Reading};
 use super::tid;
+use crate::gucs;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
 use crate::pg::{ports, snapshot};
@@ -25,6 +27,10 @@ use crate::storage::load::Shape;
 mod remote_rows;
 
 pub use remote_rows::holds_remote;
+use remote_rows::is_resident;
+
+/// What one scan brings into the arena is at most this part of it.
+const LOADED_SHARE: u64 = 4;
 
 /// Consecutive visible rows of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +117,12 @@ pub struct Scan {
     pub segments_skipped: u64,
     /// What came from object storage.
     pub recalled: Recalled,
+    /// The attributes that are looked at; `None`: any.
+    pub wanted: Option<Vec<usize>>,
+    /// Bytes that this scan may still bring into the arena.
+    may_load: Cell<u64>,
+    /// Segments that were decoded for this scan alone.
+    pub segments_streamed: u64,
 }
 
 impl Scan {
@@ -134,6 +146,9 @@ impl Scan {
                     && ports::serializable_check_needed(relation, snapshot),
                 segments_skipped: 0,
                 recalled: Recalled::default(),
+                wanted: None,
+                may_load: Cell::new(gucs::arena_bytes() as u64 / LOADED_SHARE),
+                segments_streamed: 0,
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 shared: if parallel.is_null() {
@@ -440,9 +455,12 @@ impl Scan {
             if holds_remote(content, segment_first_row(segment), to) {
                 self.open_partly_remote(content, segment, &mut ranges, rules_out)?
             } else {
-                Window::open(&self.reader, content, from, to)
+                self.open_within_share(content, from, to)
             }
         };
+        if window.is_private() {
+            self.segments_streamed += 1;
+        }
         self.recalled.add_since(before);
         Some(OpenSegment {
             segment,
@@ -455,6 +473,27 @@ impl Scan {
 }
 
 impl Scan {
+    /// Opens the window on rows of one segment. Once a scan has brought its share into
+    /// the arena, it reads what is not there for itself: what others read again and again stays.
+    ///
+    /// # Safety
+    /// `content` is the reader's and holds these rows.
+    unsafe fn open_within_share(&self, content: &Content, from: u64, to: u64) -> Window {
+        let segment = segment_of(from);
+        // SAFETY: the caller's promise.
+        unsafe {
+            if !is_resident(content, segment, to) {
+                let bytes = (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
+                let Some(left) = self.may_load.get().checked_sub(bytes) else {
+                    let wanted = self.wanted.as_deref();
+                    return Window::stream(&self.reader, content, from, to, wanted);
+                };
+                self.may_load.set(left);
+            }
+            Window::open(&self.reader, content, from, to)
+        }
+    }
+
     /// Whether the zones of a sealed run rule it out.
     fn rules_out_run(&self, content: &Content, run: &RunEntry, rules_out: RulesOut<'_>) -> bool {
         let relation = self.reader.relation;

@@ -51,7 +51,7 @@ impl Scan {
                 return Some(Window::open_local(&self.reader, content, from, to));
             }
             self.ask_ahead(content, segment, rules_out);
-            Some(Window::open(&self.reader, content, from, to))
+            Some(self.open_within_share(content, from, to))
         }
     }
 
@@ -103,7 +103,7 @@ fn remote_run(content: &Content, row: u64) -> Option<RunEntry> {
 }
 
 /// Whether the arena has the rows of a segment up to `to`.
-fn is_resident(content: &Content, segment: u32, to: u64) -> bool {
+pub(super) fn is_resident(content: &Content, segment: u32, to: u64) -> bool {
     let cached = content.runs.cached();
     let pinned = cached.and_then(|cached| cached.pin_segment(segment));
     pinned.is_some_and(|pinned| segment_first_row(segment) + pinned.rows_resident() as u64 >= to)
