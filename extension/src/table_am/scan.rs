@@ -17,6 +17,7 @@ use super::reader::{Content, Reader, Window};
 use super::row_numbers::{self, Reading};
 use super::tid;
 use crate::gucs;
+use crate::pg::shmem;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
 use crate::pg::{ports, snapshot};
@@ -29,8 +30,8 @@ mod remote_rows;
 pub use remote_rows::holds_remote;
 use remote_rows::is_resident;
 
-/// What one scan brings into the arena is at most this part of it.
-const LOADED_SHARE: u64 = 4;
+/// What one scan displaces in the arena is at most this part of it.
+const DISPLACED_SHARE: u64 = 4;
 
 /// Consecutive visible rows of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,8 +120,8 @@ pub struct Scan {
     pub recalled: Recalled,
     /// The attributes that are looked at; `None`: any.
     pub wanted: Option<Vec<usize>>,
-    /// Bytes that this scan may still bring into the arena.
-    may_load: Cell<u64>,
+    /// Bytes that this scan may still bring into a full arena.
+    may_displace: Cell<u64>,
     /// Segments that were decoded for this scan alone.
     pub segments_streamed: u64,
 }
@@ -147,7 +148,7 @@ impl Scan {
                 segments_skipped: 0,
                 recalled: Recalled::default(),
                 wanted: None,
-                may_load: Cell::new(gucs::arena_bytes() as u64 / LOADED_SHARE),
+                may_displace: Cell::new(gucs::arena_bytes() as u64 / DISPLACED_SHARE),
                 segments_streamed: 0,
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
@@ -473,8 +474,8 @@ impl Scan {
 }
 
 impl Scan {
-    /// Opens the window on rows of one segment. Once a scan has brought its share into
-    /// the arena, it reads what is not there for itself: what others read again and again stays.
+    /// Opens the window on rows of one segment. Once the arena is full and a scan has displaced its share of it, the scan
+    /// reads what is not there for itself: what others read again and again stays.
     ///
     /// # Safety
     /// `content` is the reader's and holds these rows.
@@ -484,11 +485,13 @@ impl Scan {
         unsafe {
             if !is_resident(content, segment, to) {
                 let bytes = (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
-                let Some(left) = self.may_load.get().checked_sub(bytes) else {
-                    let wanted = self.wanted.as_deref();
-                    return Window::stream(&self.reader, content, from, to, wanted);
-                };
-                self.may_load.set(left);
+                if !has_room(bytes) {
+                    let Some(left) = self.may_displace.get().checked_sub(bytes) else {
+                        let wanted = self.wanted.as_deref();
+                        return Window::stream(&self.reader, content, from, to, wanted);
+                    };
+                    self.may_displace.set(left);
+                }
             }
             Window::open(&self.reader, content, from, to)
         }
@@ -522,6 +525,14 @@ impl Scan {
             self.rules_out_run(content, &run, rules_out)
         })
     }
+}
+
+/// Whether the arena takes so many bytes of lanes, and what goes with them, without anything having to go.
+fn has_room(bytes: u64) -> bool {
+    shmem::arena().is_some_and(|arena| {
+        let stats = arena.stats();
+        stats.bytes_usable.saturating_sub(stats.bytes_used) >= 2 * bytes
+    })
 }
 
 /// The visible rows of `[start, end)` as ranges, ascending. No snapshot means every row there is.
