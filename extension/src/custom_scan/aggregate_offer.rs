@@ -8,7 +8,7 @@ use super::own_aggregate::Arrival;
 use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, node, plan};
+use super::{aggregate_call, node, plan, read_share};
 use crate::pg::{nodes, ports, tree};
 
 /// Offers to aggregate a table, or what a join gives its rows.
@@ -96,12 +96,13 @@ pub unsafe fn offer(
             .map_or(1.0, |path| (*path).rows);
         let per_row = |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
         // Keys and aggregates see only rows that passed.
-        let filtering = (*input).tuples * per_row(ports::list_length(filters));
+        let share = read_share::of(root, input, filters);
+        let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
         let grouping = (*input).rows * per_row(ports::list_length(keys) + aggregates);
         let joined = join.map_or(0.0, |join| {
             (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
         });
-        base.startup_cost = f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
+        base.startup_cost = f64::from((*input).pages) * share * pg_sys::seq_page_cost * 0.1
             + filtering
             + grouping
             + joined

@@ -13,7 +13,8 @@
 //! The cast, in that order:
 //! - [`settings`]: `lanes.vectorize`. [`require`]: what `require` demands, and reasons for not vectorising.
 //! - [`node`]: what every node is: PostgreSQL's callbacks, once, and the methods behind them. [`remembered`]: what plans keep.
-//! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations. [`plan`]: their plans.
+//! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations; [`read_share`]: of how many rows.
+//!   [`plan`]: their plans.
 //! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
 //!   [`own_aggregate`]: PostgreSQL's expressions as the engine's.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
@@ -57,6 +58,7 @@ pub mod own_aggregate;
 pub mod plan;
 pub mod privilege;
 pub mod prune;
+pub mod read_share;
 pub mod remembered;
 pub mod require;
 pub mod right_side;

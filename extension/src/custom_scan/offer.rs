@@ -10,7 +10,7 @@ use super::scan_state::ScanState;
 use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
-use super::{aggregate_offer, latest_plan, node, require, top_n_plan, window_plan};
+use super::{aggregate_offer, latest_plan, node, read_share, require, top_n_plan, window_plan};
 use crate::pg::{nodes, ports, tree};
 use crate::table_am::routine;
 
@@ -331,7 +331,9 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
             true => (*relation).rows,
             false => (*base.param_info).ppi_rows,
         };
-        let (tuples, pages) = ((*relation).tuples, f64::from((*relation).pages));
+        let share = read_share::of(root, relation, pushed);
+        let tuples = (*relation).tuples * share;
+        let pages = f64::from((*relation).pages) * share;
         let target = (*(*relation).reltarget).cost;
         base.startup_cost = target.startup;
         base.total_cost = target.startup
@@ -345,20 +347,24 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
                     + target.per_tuple);
         (*path).custom_private = pushed;
         top_n_plan::offer(root, relation, &mut translator, path, pushed, kept);
-        offer_parallel_scan(relation, path);
+        offer_parallel_scan(relation, path, pages);
         pg_sys::add_path(relation, path.cast());
     }
 }
 
-/// Offers to scan a table by several processes, each of which takes segments. `scan` is the path for one.
-unsafe fn offer_parallel_scan(relation: *mut pg_sys::RelOptInfo, scan: *mut pg_sys::CustomPath) {
+/// Offers to scan a table by several processes, each of which takes segments. `scan` is the path for one, which reads so many
+/// pages.
+unsafe fn offer_parallel_scan(
+    relation: *mut pg_sys::RelOptInfo,
+    scan: *mut pg_sys::CustomPath,
+    pages: f64,
+) {
     // SAFETY: the planner's live structures.
     unsafe {
         if !(*relation).consider_parallel || !(*scan).path.param_info.is_null() {
             return;
         }
         let most = pg_sys::max_parallel_workers_per_gather;
-        let pages = f64::from((*relation).pages);
         let workers = pg_sys::compute_parallel_worker(relation, pages, -1.0, most);
         if workers <= 0 {
             return;
