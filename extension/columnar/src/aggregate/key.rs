@@ -2,6 +2,7 @@
 //! [`super::group`] combines them.
 
 use super::accumulator::GroupRun;
+use super::bucket_memo::BucketMemo;
 use super::key_values::KeyValues;
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
@@ -58,6 +59,10 @@ pub(crate) struct KeyReader {
     codes: CodeMemo<u32>,
     /// The bucket met last, with its id if a row of it counted.
     bucket: Option<(Bucket, Option<u32>)>,
+    /// The time that it was asked for with.
+    asked: i64,
+    /// Those met before it.
+    buckets: BucketMemo,
     ids: Box<[u32; VECTOR_ROWS]>,
     runs: Vec<GroupRun>,
     /// How long the run before was, which those after it mostly resemble.
@@ -74,6 +79,8 @@ impl KeyReader {
             eager: false,
             codes: CodeMemo::default(),
             bucket: None,
+            asked: 0,
+            buckets: BucketMemo::default(),
             ids: Box::new([0; VECTOR_ROWS]),
             runs: Vec::new(),
             run_rows: 0,
@@ -90,7 +97,7 @@ impl KeyReader {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<[u32; VECTOR_ROWS]>() + self.codes.bytes()
+        size_of::<[u32; VECTOR_ROWS]>() + self.codes.bytes() + self.buckets.bytes()
     }
 
     /// The ids of the selected rows.
@@ -331,11 +338,16 @@ impl KeyReader {
         {
             return bucket;
         }
+        if let Some((bucket, id)) = self.buckets.get(time) {
+            self.bucket = Some((bucket, Some(id)));
+            return bucket;
+        }
         let Key::Bucket(_, buckets) = &mut self.key else {
             unreachable!("only buckets ask for buckets");
         };
         let bucket = buckets.bucket(time);
         self.bucket = Some((bucket, None));
+        self.asked = time;
         bucket
     }
 
@@ -347,6 +359,7 @@ impl KeyReader {
         }
         let id = values.number(bucket.value as u64, Scalar(bucket.value as u64));
         self.bucket = Some((bucket, Some(id)));
+        self.buckets.put(self.asked, bucket, id);
         id
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! The cast, in the order in which data flow:
 //! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, time buckets.
-//! - `key_values`: the values of a key and their ids.
+//! - `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met before.
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
@@ -27,6 +27,7 @@
 //! has greater ones is added row by row with PostgreSQL's checks.
 
 pub mod accumulator;
+mod bucket_memo;
 pub mod edge;
 pub mod ema;
 pub mod extreme;
