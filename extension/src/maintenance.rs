@@ -1,6 +1,6 @@
 //! What keeps a table small: retention, sealing, settling. By VACUUM, by `lanes.seal()`, by the background worker.
 
-use lanes_columnar::zone_map::Bound;
+use lanes_columnar::zone_map::{self, Bound};
 use pgrx::prelude::*;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
@@ -8,12 +8,14 @@ use crate::error;
 use crate::gucs;
 use crate::pg::ports;
 use crate::pg::snapshot::xid_precedes;
+use crate::storage::directory::{FLAG_DEAD, FLAG_SEALED};
+use crate::storage::load::{self, Remote};
 use crate::storage::part::LivePart;
 use crate::storage::seal::{self, Order, Sealed};
 use crate::storage::seal_plan::{self, Limits, Range};
 use crate::table_am::reader::{Content, Reader};
 use crate::table_am::routine;
-use crate::table_options;
+use crate::table_options::{self, Settings};
 
 /// Drops what is older than the table retains, then seals what is to be sealed.
 ///
@@ -31,7 +33,7 @@ pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
         if let Some(age) = settings.retain {
             drop_old(relation, pg_sys::GetCurrentTimestamp() - age);
         }
-        let sealed = seal::seal(relation, &order, &limits(thorough));
+        let sealed = seal::seal(relation, &order, &limits(relation, &settings, thorough));
         if sealed.parts > 0 {
             // An id of our own, after the last part's: once it and all that is older is over the parts are settled, even if
             // nobody else writes.
@@ -57,7 +59,14 @@ pub unsafe fn is_due(relation: pg_sys::Relation) -> bool {
         let unsettled =
             |part: &LivePart| part.entry.xid != 0 && xid_precedes(part.entry.xid, horizon);
         content.parts.live().iter().any(unsettled)
-            || seal_plan::next(&content, &reader.shape, horizon, &limits(false), 0).is_some()
+            || seal_plan::next(
+                &content,
+                &reader.shape,
+                horizon,
+                &limits(relation, &settings, false),
+                0,
+            )
+            .is_some()
             || settings.retain.is_some_and(|age| {
                 let before = pg_sys::GetCurrentTimestamp() - age;
                 time_column(relation)
@@ -66,11 +75,46 @@ pub unsafe fn is_due(relation: pg_sys::Relation) -> bool {
     }
 }
 
-fn limits(thorough: bool) -> Limits {
+/// # Safety
+/// As for [`seal`].
+unsafe fn limits(relation: pg_sys::Relation, settings: &Settings, thorough: bool) -> Limits {
+    let rows_min = gucs::seal_rows();
+    // SAFETY: the caller's promise.
+    let is_due = !thorough && unsafe { has_due_rows(relation, settings) };
     Limits {
-        rows_min: gucs::seal_rows(),
+        rows_min,
+        open_rows_min: if is_due { 1 } else { rows_min },
         memory: gucs::seal_memory_bytes(),
         thorough,
+    }
+}
+
+/// Whether open rows are as old as rows may be that are dropped or go to object storage, which only sealed ones do. The
+/// first ones are taken for the oldest.
+unsafe fn has_due_rows(relation: pg_sys::Relation, settings: &Settings) -> bool {
+    // SAFETY: `seal`'s caller promised an open, locked table; the column is alive while it is measured.
+    unsafe {
+        let age = [settings.retain, settings.hot].into_iter().flatten().min();
+        let (Some(age), Some(time)) = (age, time_column(relation)) else {
+            return false;
+        };
+        let mut reader = Reader::open(relation);
+        let Some(content) = reader.content.take() else {
+            return false;
+        };
+        let runs = &content.runs;
+        let first_open = (0..runs.len())
+            .map(|index| runs.get(index))
+            .find(|run| run.flags & (FLAG_SEALED | FLAG_DEAD) == 0);
+        let Some(run) = first_open else {
+            return false;
+        };
+        let shape = reader.shape.only(&[time]);
+        let (from, to) = (run.first_row, run.end_row());
+        let decoded = load::decode_rows(relation, &shape, runs, from, to, Remote::Leave);
+        let column = &decoded.columns[time];
+        let zone = zone_map::compute(&column.lane(), column.kind(), 0..column.rows());
+        matches!(zone.maximum, Bound::Signed(newest) if newest < pg_sys::GetCurrentTimestamp() - age)
     }
 }
 

@@ -62,6 +62,31 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
     wait_for(&mut client, "SELECT count(*) = 0 FROM load");
 }
 
+/// Fewer rows than are worth sealing are sealed all the same when only so they can go.
+#[test]
+fn few_rows_are_dropped_too_once_they_are_too_old() {
+    let cluster = Cluster::builder("sealing_few")
+        .setting("lanes.seal_naptime", "1")
+        .setting("autovacuum", "off")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes;
+             CREATE TABLE few (ts timestamptz, value int) USING lanes WITH (retain = '1 day');
+             CREATE TABLE kept (LIKE few) USING lanes WITH (retain = '3 days');
+             INSERT INTO few SELECT now() - interval '2 days', g FROM generate_series(1, 10) g;
+             INSERT INTO kept SELECT now() - interval '2 days', g FROM generate_series(1, 10) g",
+        )
+        .unwrap();
+    wait_for(&mut client, "SELECT count(*) = 0 FROM few");
+    wait_for(
+        &mut client,
+        "SELECT count(*) = 10 AND (SELECT bool_and(state = 'open') FROM lanes.segments('kept')) FROM kept",
+    );
+}
+
 /// Transactions that change rows follow each other so closely that at no moment there is none.
 #[test]
 fn a_table_that_is_always_being_changed_is_sealed() {

@@ -4,7 +4,7 @@
 //! transaction committed before every snapshot, or aborted; no row of it is being deleted, updated or locked, nor was by
 //! a transaction that some snapshot does not see yet.
 //!
-//! 1. Ripe neighbouring runs are sealed together, as many as memory allows, if they have [`Limits::rows_min`] rows.
+//! 1. Ripe neighbouring runs are sealed together, as many as memory allows, if they have [`Limits::open_rows_min`] rows.
 //! 2. A part of whose rows many are deleted is sealed anew.
 //! 3. Ripe neighbouring parts are merged when [`MERGED_MIN`] of them are of a size, with smaller ones between them; sizes differ
 //!    by a factor of 4. So a row is written again as often as the logarithm of the largest part's size, to that base, and
@@ -34,6 +34,8 @@ const EXPANSION: u64 = 4;
 pub struct Limits {
     /// Fewer rows are left unsealed.
     pub rows_min: u64,
+    /// The same of open rows, of which some may have to be sealed soon.
+    pub open_rows_min: u64,
     /// Bytes of memory that one range may take.
     pub memory: u64,
     /// Everything that can be is sealed and merged, however little it is.
@@ -244,7 +246,11 @@ fn choose(units: &[Unit], memory: &Memory, limits: &Limits) -> Option<std::ops::
 
 /// Ripe neighbouring runs.
 fn open_runs(units: &[Unit], memory: &Memory, limits: &Limits) -> Option<std::ops::Range<usize>> {
-    let rows_min = if limits.thorough { 1 } else { limits.rows_min };
+    let rows_min = if limits.thorough {
+        1
+    } else {
+        limits.open_rows_min
+    };
     let mut from = 0;
     while from < units.len() {
         let to = memory.end_of(units, from, |unit| unit.is_ripe && !unit.is_part);
@@ -367,6 +373,7 @@ mod tests {
     };
     const GENTLE: Limits = Limits {
         rows_min: 100,
+        open_rows_min: 100,
         memory: 1 << 40,
         thorough: false,
     };
