@@ -35,10 +35,12 @@ fn a_large_scan_leaves_in_the_arena_what_others_read() {
         CREATE TABLE twin (k int8, v float8, note text, flag bool) USING heap; \
         INSERT INTO twin SELECT g, nullif(g % 97, 3) / 4.0, 'n' || g % 11, g % 5 = 0 FROM generate_series(1, 700000) g; \
         CREATE TABLE large (LIKE twin) USING lanes WITH (order_by = 'k'); \
-        INSERT INTO large SELECT * FROM twin; \
-        SELECT lanes.seal('large'); \
-        ALTER TABLE large ADD later int DEFAULT 7; ALTER TABLE twin ADD later int DEFAULT 7";
-    cluster.psql("postgres", setup).unwrap();
+        INSERT INTO large SELECT * FROM twin";
+    let later =
+        "ALTER TABLE large ADD later int DEFAULT 7; ALTER TABLE twin ADD later int DEFAULT 7";
+    for statements in [setup, "SELECT lanes.seal('large')", later] {
+        cluster.psql("postgres", statements).unwrap();
+    }
     // With an empty arena.
     cluster.restart().unwrap();
     let mut client = cluster.connect("postgres").unwrap();
