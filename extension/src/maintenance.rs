@@ -232,6 +232,7 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
                 "lanes.seal() takes a table that was created USING lanes.",
             );
         }
+        // Its columns may be other ones after a ROLLBACK; what was sealed stays as it is.
         let exclusive = pg_sys::AccessExclusiveLock as i32;
         if pg_sys::CheckRelationLockedByMe(table, exclusive, false)
             || ports::changed_by_this_transaction(target)
@@ -242,14 +243,6 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
                     "\"{name}\" was changed or locked by this transaction, which may yet be rolled back"
                 ),
                 "Sealing cannot be: commit, and seal then.",
-            );
-        }
-        // Its columns may be other ones after a ROLLBACK; what was sealed stays as it is.
-        if pg_sys::CheckRelationLockedByMe(table, pg_sys::AccessExclusiveLock as i32, false) {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
-                format!("could not seal \"{name}\": this transaction has locked it exclusively"),
-                "Commit first: a transaction that may have changed the table's columns cannot seal it.",
             );
         }
         let sealed = seal(table, true);
