@@ -33,7 +33,13 @@ pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
         if let Some(age) = settings.retain {
             drop_old(relation, pg_sys::GetCurrentTimestamp() - age);
         }
-        let sealed = seal::seal(relation, &order, &limits(relation, &settings, thorough));
+        let mut reader = Reader::open(relation);
+        let Some(content) = reader.content.take() else {
+            return Sealed::default();
+        };
+        let limits = limits(&reader, &content, &settings, thorough);
+        drop((content, reader));
+        let sealed = seal::seal(relation, &order, &limits);
         if sealed.parts > 0 {
             // An id of our own, after the last part's: once it and all that is older is over the parts are settled, even if
             // nobody else writes.
@@ -63,7 +69,7 @@ pub unsafe fn is_due(relation: pg_sys::Relation) -> bool {
                 &content,
                 &reader.shape,
                 horizon,
-                &limits(relation, &settings, false),
+                &limits(&reader, &content, &settings, false),
                 0,
             )
             .is_some()
@@ -76,11 +82,16 @@ pub unsafe fn is_due(relation: pg_sys::Relation) -> bool {
 }
 
 /// # Safety
-/// As for [`seal`].
-unsafe fn limits(relation: pg_sys::Relation, settings: &Settings, thorough: bool) -> Limits {
+/// `reader` is of a table as [`seal`] takes it, and holds this content.
+unsafe fn limits(
+    reader: &Reader,
+    content: &Content,
+    settings: &Settings,
+    thorough: bool,
+) -> Limits {
     let rows_min = gucs::seal_rows();
     // SAFETY: the caller's promise.
-    let is_due = !thorough && unsafe { has_due_rows(relation, settings) };
+    let is_due = !thorough && unsafe { has_due_rows(reader, content, settings) };
     Limits {
         rows_min,
         open_rows_min: if is_due { 1 } else { rows_min },
@@ -91,15 +102,12 @@ unsafe fn limits(relation: pg_sys::Relation, settings: &Settings, thorough: bool
 
 /// Whether open rows are as old as rows may be that are dropped or go to object storage, which only sealed ones do. The
 /// first ones are taken for the oldest.
-unsafe fn has_due_rows(relation: pg_sys::Relation, settings: &Settings) -> bool {
+unsafe fn has_due_rows(reader: &Reader, content: &Content, settings: &Settings) -> bool {
     // SAFETY: `seal`'s caller promised an open, locked table; the column is alive while it is measured.
     unsafe {
         let age = [settings.retain, settings.hot].into_iter().flatten().min();
+        let relation = reader.relation;
         let (Some(age), Some(time)) = (age, time_column(relation)) else {
-            return false;
-        };
-        let mut reader = Reader::open(relation);
-        let Some(content) = reader.content.take() else {
             return false;
         };
         let runs = &content.runs;

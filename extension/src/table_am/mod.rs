@@ -1,7 +1,8 @@
 //! The table access method: [`routine`] lists every callback; the other files answer them.
 //!
 //! Reading: [`reader`] opens a table under its current directory, [`scan`] turns runs, snapshot and tombstones into
-//! ranges of visible rows and hands them out in either direction, [`sample`] serves ANALYZE and TABLESAMPLE.
+//! ranges of visible rows and hands them out in either direction, [`one_row`] finds a row by its number, [`sample`] serves
+//! ANALYZE and TABLESAMPLE.
 //! Writing: [`insert`] appends runs, [`insert_buffer`] gathers the rows of one executor run, [`modify`] adds tombstones and row locks by one shared conflict check.
 //! [`row_numbers`] keeps the numbers of rows that such statements have found.
 //! The rest: [`relation`] (files and sizes), [`vacuum`], [`rewrite`] (VACUUM FULL), [`refuse`] (what is not done, by
@@ -10,6 +11,7 @@
 pub mod insert;
 pub mod insert_buffer;
 pub mod modify;
+pub mod one_row;
 pub mod reader;
 pub mod refuse;
 pub mod relation;

@@ -22,9 +22,9 @@ use pgrx::pg_sys;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport};
 
 use super::insert;
+use super::one_row;
 use super::reader::{Content, Reader};
 use super::row_numbers;
-use super::scan;
 use super::tid;
 use crate::pg::lock::RowQueueLock;
 use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
@@ -430,7 +430,7 @@ unsafe fn crosscheck_passes(held: &mut Held, row: u64, crosscheck: pg_sys::Snaps
     }
     // SAFETY: a live snapshot.
     let snapshot = unsafe { Snapshot::new(crosscheck) };
-    scan::visible_row(&mut held.content, &snapshot, row).is_some()
+    one_row::visible_row(&mut held.content, &snapshot, row).is_some()
 }
 
 /// `tuple_lock`.
@@ -508,7 +508,7 @@ pub unsafe fn lock(
                         };
                         Tail::lock(relation, &content.meta).push(relation, &along);
                     }
-                    scan::store_row(&reader, &content, &run, target.row, slot);
+                    one_row::store_row(&reader, &content, &run, target.row, slot);
                     *id = tid::from_row(target.row);
                     return TM_Result::TM_Ok;
                 }
@@ -577,7 +577,7 @@ pub unsafe fn latest(
         };
         let snapshot = Snapshot::new(raw);
         loop {
-            if scan::visible_row(&mut content, &snapshot, row).is_some() {
+            if one_row::visible_row(&mut content, &snapshot, row).is_some() {
                 *id = tid::from_row(row);
             }
             let next = content

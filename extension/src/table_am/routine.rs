@@ -10,8 +10,8 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::sample::{AnalyzeBlock, SampleBlock};
-use super::scan::{self, ParallelState, Scan, SharedSegments};
-use super::{insert, insert_buffer, modify, refuse, relation, rewrite, tid, vacuum};
+use super::scan::{ParallelState, Scan, SharedSegments};
+use super::{insert, insert_buffer, modify, one_row, refuse, relation, rewrite, tid, vacuum};
 use crate::pg::{ports, slot};
 
 static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
@@ -266,7 +266,7 @@ unsafe extern "C-unwind" fn tuple_fetch_row_version(
     slot: *mut pg_sys::TupleTableSlot,
 ) -> bool {
     // SAFETY: the table access method's contract.
-    unsafe { scan::fetch(relation, &*id, snapshot, slot) }
+    unsafe { one_row::fetch(relation, &*id, snapshot, slot) }
 }
 
 #[pg_guard]
@@ -297,7 +297,7 @@ unsafe extern "C-unwind" fn tuple_satisfies_snapshot(
     snapshot: pg_sys::Snapshot,
 ) -> bool {
     // SAFETY: the table access method's contract.
-    unsafe { scan::exists(relation, &(*slot).tts_tid, snapshot) }
+    unsafe { one_row::exists(relation, &(*slot).tts_tid, snapshot) }
 }
 
 #[pg_guard]

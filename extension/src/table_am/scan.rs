@@ -1,4 +1,4 @@
-//! Sequential, parallel and TID-range scans, and fetches by TID.
+//! Sequential, parallel and TID-range scans.
 //!
 //! A scan goes segment by segment. On entering one it turns runs, snapshot and tombstones into *ranges*: maximal
 //! stretches of rows of one run that the snapshot sees. Under an MVCC snapshot that answer cannot change, so reading
@@ -17,30 +17,24 @@ use super::reader::{Content, Reader, Window};
 use super::row_numbers::{self, Reading};
 use super::tid;
 use crate::gucs;
+use crate::pg::ports;
 use crate::pg::shmem;
 use crate::pg::slot::{self, RowHeader};
-use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
-use crate::pg::{ports, snapshot};
+use crate::pg::snapshot::Snapshot;
 use crate::remote::recall::Recalled;
-use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN, FLAG_SEALED};
+use crate::storage::directory::FLAG_SEALED;
 use crate::storage::load::Shape;
 
+mod ranges;
 mod remote_rows;
 
+pub use ranges::Range;
+use ranges::visible_ranges;
 pub use remote_rows::holds_remote;
 use remote_rows::is_resident;
 
 /// What one scan displaces in the arena is at most this part of it.
 const DISPLACED_SHARE: u64 = 4;
-
-/// Consecutive visible rows of one run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    pub from: u64,
-    pub to: u64,
-    pub xmin: u32,
-    pub cmin: u32,
-}
 
 /// Whether no row with these zones, by attribute, is wanted.
 pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
@@ -533,185 +527,4 @@ fn has_room(bytes: u64) -> bool {
         let stats = arena.stats();
         stats.bytes_usable.saturating_sub(stats.bytes_used) >= 2 * bytes
     })
-}
-
-/// The visible rows of `[start, end)` as ranges, ascending. No snapshot means every row there is.
-fn visible_ranges(
-    relation: pg_sys::Relation,
-    content: &mut Content,
-    snapshot: Option<&Snapshot>,
-    serializable: bool,
-    start: u64,
-    end: u64,
-) -> Vec<Range> {
-    let mut ranges = Vec::new();
-    let tombstones = content.tombstones.borrow();
-    for index in content.runs.first_ending_after(start)..content.runs.len() {
-        let run = content.runs.get(index);
-        if run.first_row >= end {
-            break;
-        }
-        let mut learned = 0;
-        if !snapshot.is_none_or(|s| s.sees_run(&run, |flags| learned = flags)) {
-            if serializable {
-                report_unseen(relation, snapshot, &run);
-            }
-        } else {
-            let range = Range {
-                from: run.first_row.max(start),
-                to: (run.first_row + run.rows as u64).min(end),
-                xmin: run.xmin,
-                cmin: run.cmin,
-            };
-            ranges.push(range);
-        }
-        if learned != 0 {
-            content.runs.learn(index, learned);
-        }
-    }
-    let Some(snapshot) = snapshot.filter(|_| !tombstones.is_empty()) else {
-        return ranges;
-    };
-    let mut alive = Vec::with_capacity(ranges.len());
-    for mut range in ranges {
-        for (row, list) in tombstones.range(range.from, range.to) {
-            if list.iter().any(|t| snapshot.sees_deletion(t)) {
-                if range.from < row {
-                    alive.push(Range { to: row, ..range });
-                }
-                range.from = row + 1;
-            } else if serializable {
-                for tombstone in list.iter().filter(|t| t.deletes() && !t.is_frozen()) {
-                    // SAFETY: relation and snapshot are the scan's own.
-                    unsafe {
-                        ports::CheckForSerializableConflictOut(
-                            relation,
-                            tombstone.xmax,
-                            snapshot.raw(),
-                        )
-                    };
-                }
-            }
-        }
-        if range.from < range.to {
-            alive.push(range);
-        }
-    }
-    alive
-}
-
-/// Serializable isolation: a run that this snapshot does not see was written by a transaction that we ignore.
-fn report_unseen(relation: pg_sys::Relation, snapshot: Option<&Snapshot>, run: &RunEntry) {
-    if let Some(snapshot) = snapshot
-        && run.flags & (FLAG_DEAD | FLAG_FROZEN) == 0
-        && !matches!(
-            xid_status(run.xmin),
-            XidStatus::Current | XidStatus::Aborted
-        )
-    {
-        // SAFETY: relation and snapshot are the scan's own.
-        unsafe { ports::CheckForSerializableConflictOut(relation, run.xmin, snapshot.raw()) };
-    }
-}
-
-/// Whether a row exists under a snapshot; with its run.
-pub fn visible_row(content: &mut Content, snapshot: &Snapshot, row: u64) -> Option<RunEntry> {
-    let (index, run) = content.run_of(row)?;
-    snapshot.reset_dirty();
-    let mut learned = 0;
-    let seen = snapshot.sees_run(&run, |flags| learned = flags);
-    if learned != 0 {
-        content.runs.learn(index, learned);
-    }
-    let tombstones = content.tombstones.borrow();
-    (seen
-        && !tombstones
-            .of_row(row)
-            .iter()
-            .any(|t| snapshot.sees_deletion(t)))
-    .then_some(run)
-}
-
-/// Stores one row into a slot, in the slot's own memory.
-///
-/// # Safety
-/// `target` is a slot of the reader's table; the row lies in `run`, a run of the reader's content.
-pub unsafe fn store_row(
-    reader: &Reader,
-    content: &Content,
-    run: &RunEntry,
-    row: u64,
-    target: *mut pg_sys::TupleTableSlot,
-) {
-    // SAFETY: the caller's promise; the slot is detached before the window goes.
-    unsafe {
-        let window = Window::open(reader, content, row, row + 1);
-        slot::store(
-            target,
-            window.outlet(),
-            window.place(row),
-            tid::from_row(row),
-            (*reader.relation).rd_id,
-            RowHeader {
-                xmin: run.xmin,
-                cmin: run.cmin,
-            },
-        );
-        slot::detach(target);
-    }
-}
-
-/// Fetches one row by TID under a snapshot; false when it does not exist under it.
-///
-/// # Safety
-/// `relation` is an open lanes table, `target` a slot of it, `raw` a live snapshot.
-pub unsafe fn fetch(
-    relation: pg_sys::Relation,
-    id: &pg_sys::ItemPointerData,
-    raw: pg_sys::Snapshot,
-    target: *mut pg_sys::TupleTableSlot,
-) -> bool {
-    let Some(row) = tid::to_row(id) else {
-        return false;
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        if (*raw).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_MVCC {
-            ports::PredicateLockRelation(relation, raw);
-        }
-        row_numbers::keep_if_changing(relation);
-        let mut reader = Reader::open_as(relation, (*target).tts_tupleDescriptor);
-        let Some(mut content) = reader.content.take() else {
-            return false;
-        };
-        // Of a table that is only read, too: a join that changes another table fetches its rows again by number.
-        row_numbers::check(relation, &content.meta);
-        let snapshot = snapshot::Snapshot::new(raw);
-        let Some(run) = visible_row(&mut content, &snapshot, row) else {
-            return false;
-        };
-        store_row(&reader, &content, &run, row, target);
-        true
-    }
-}
-
-/// Whether a row, named by TID, exists under a snapshot.
-///
-/// # Safety
-/// `relation` is an open lanes table, `raw` a live snapshot.
-pub unsafe fn exists(
-    relation: pg_sys::Relation,
-    id: &pg_sys::ItemPointerData,
-    raw: pg_sys::Snapshot,
-) -> bool {
-    let Some(row) = tid::to_row(id) else {
-        return false;
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        let Some(mut content) = Reader::open(relation).content.take() else {
-            return false;
-        };
-        visible_row(&mut content, &snapshot::Snapshot::new(raw), row).is_some()
-    }
 }
