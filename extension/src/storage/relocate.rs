@@ -52,7 +52,9 @@ type Moves = BTreeMap<u64, Vec<u64>>;
 pub unsafe fn move_down(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) {
     // SAFETY: the caller's promise.
     unsafe {
-        for (number, segments) in plan(relation, unlinked, effort) {
+        let moves = plan(relation, unlinked, effort);
+        let is_any = !moves.is_empty();
+        for (number, segments) in moves {
             let mut reader = Reader::open(relation);
             let Some(content) = reader.content.take() else {
                 return;
@@ -65,8 +67,12 @@ pub unsafe fn move_down(relation: pg_sys::Relation, unlinked: &[u32], effort: Ef
             // An ALTER TABLE, say, goes first.
             let mode = pg_sys::ShareUpdateExclusiveLock as i32;
             if pg_sys::LockHasWaitersRelation(relation, mode) {
-                return;
+                break;
             }
+        }
+        if is_any {
+            // So that the next VACUUM finds them settled even if nobody else writes; as after a sealing.
+            pg_sys::GetCurrentTransactionId();
         }
     }
 }

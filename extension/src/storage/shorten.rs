@@ -34,7 +34,7 @@ use crate::pg::ports::{self, PAGE_HEADER_BYTES};
 use crate::pg::shmem::{self, ArenaLocks};
 
 /// Pages of chains that are moved at most: others wait for the table meanwhile.
-const MOVED_MAX: usize = 64;
+const MOVED_MAX: u32 = 64;
 /// The least that is worth keeping others from the table for a moment.
 const BLOCKS_MIN: u32 = 16;
 
@@ -157,13 +157,18 @@ fn blocks_of(extents: &[Extent]) -> u32 {
 fn lowest_cut(length: u32, free: &[Extent], unlinked: &[u32], movable: &[u32]) -> u32 {
     let (mut at, mut cut) = (length, length);
     let (mut free, mut room) = (free, blocks_of(free));
-    let mut moved = 0;
+    let mut moved = 0_u32;
     while let Some(last) = at.checked_sub(1) {
         match free {
             [before @ .., extent] if extent.first + extent.blocks == at => {
                 at = extent.first;
                 room -= extent.blocks;
                 free = before;
+                // As many of these stay as are needed for what is moved.
+                let needed = moved.saturating_sub(room);
+                if needed <= extent.blocks {
+                    cut = at + needed;
+                }
             }
             _ if unlinked.binary_search(&last).is_ok() => at = last,
             _ if moved < MOVED_MAX && movable.binary_search(&last).is_ok() => {
@@ -172,7 +177,7 @@ fn lowest_cut(length: u32, free: &[Extent], unlinked: &[u32], movable: &[u32]) -
             }
             _ => break,
         }
-        if moved <= room as usize {
+        if moved <= room {
             cut = at;
         }
     }
@@ -314,6 +319,10 @@ mod tests {
         let free = extents(&[(5, 2), (10, 40)]);
         assert_eq!(lowest_cut(52, &free, &[], &[50, 51]), 10);
         assert_eq!(lowest_cut(53, &free, &[], &[50, 51, 52]), 50);
+        // One has to take a block that would be free otherwise.
+        let free = extents(&[(10, 89)]);
+        assert_eq!(lowest_cut(100, &free, &[], &[99]), 11);
+        assert_eq!(lowest_cut(100, &free, &[9], &[99]), 11);
         // The first pages of chains stay where they are.
         let free = extents(&[(3, 97)]);
         assert_eq!(lowest_cut(100, &free, &[], &[1, 2]), 3);
@@ -324,7 +333,7 @@ mod tests {
         let movable: Vec<u32> = (1000..1100).collect();
         let free = extents(&[(10, 990)]);
         let cut = lowest_cut(1100, &free, &[], &movable);
-        assert_eq!(cut, 1100 - MOVED_MAX as u32);
+        assert_eq!(cut, 1100 - MOVED_MAX);
     }
 
     #[test]
