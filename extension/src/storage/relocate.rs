@@ -19,7 +19,8 @@ use pgrx::pg_sys;
 use super::chain::Chain;
 use super::data_page;
 use super::extent::{self, Allocation, Extent};
-use super::part::LivePart;
+use super::metapage::Meta;
+use super::part::{LivePart, PartEntry};
 use super::seal::{self, Numbers};
 use super::shorten::Effort;
 use crate::error;
@@ -81,6 +82,9 @@ unsafe fn plan(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) -> 
     let mut moves = Moves::new();
     // SAFETY: `move_down`'s caller promised an open table.
     unsafe {
+        if Meta::load(relation).is_none() {
+            return moves;
+        }
         let (length, free) = extent::survey(relation);
         if !effort.is_worth(free.iter().map(|e| e.blocks).sum(), length) {
             return moves;
@@ -219,7 +223,7 @@ unsafe fn move_part(
         let bytes = index.encode();
         let target = place_of_index(relation, part, bytes.len());
         data_page::write(relation, target, &bytes);
-        let mut entry = super::part::PartEntry {
+        let mut entry = PartEntry {
             block: target.first,
             bytes: bytes.len() as u32,
             ..part.entry
