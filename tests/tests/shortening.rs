@@ -194,7 +194,7 @@ fn work(config: &postgres::Config, mut number: u64) -> (u32, u64) {
             shortened += u32::from(now < before);
             before = now;
         }
-        if number % 4 == 0 && client.batch_execute("CHECKPOINT").is_err() {
+        if number.is_multiple_of(4) && client.batch_execute("CHECKPOINT").is_err() {
             return (shortened, number);
         }
     }
