@@ -219,9 +219,7 @@ impl WindowInput {
         let (grouping, partitions) = self.groups.grouping(&frame, &vector.rows)?;
         match grouping {
             Grouping::One(one) => vector.partitions[..frame.rows].fill(one),
-            Grouping::Runs(runs) => runs
-                .iter()
-                .for_each(|run| vector.partitions[run.from..run.to].fill(run.group)),
+            Grouping::Runs(runs) => runs.spread(&mut vector.partitions[..]),
             Grouping::Each(ids) => {
                 vector.partitions[..frame.rows].copy_from_slice(&ids[..frame.rows])
             }

@@ -1,9 +1,11 @@
 //! What is grouped or joined by, as it is read from vectors: each key gives its values dense ids ([`KeyValues`]);
 //! [`super::group`] combines them.
 
-use super::accumulator::GroupRun;
+use lanes_simd::runs;
+
 use super::bucket_memo::BucketMemo;
 use super::key_values::KeyValues;
+use super::runs::{RunList, Runs};
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -47,7 +49,7 @@ pub trait Buckets {
 /// The ids of a vector's rows.
 pub(crate) enum Ids<'a> {
     One(u32),
-    Runs(&'a [GroupRun]),
+    Runs(Runs<'a>),
     Each(&'a [u32]),
 }
 
@@ -64,13 +66,12 @@ pub(crate) struct KeyReader {
     /// Those met before it.
     buckets: BucketMemo,
     ids: Box<[u32; VECTOR_ROWS]>,
-    runs: Vec<GroupRun>,
+    /// Whether columns are cut into runs. Buckets always are.
+    cuts: bool,
+    runs: RunList,
     /// How long the run before was, which those after it mostly resemble.
     run_rows: usize,
 }
-
-/// More runs than this in a vector are handed over as an id a row.
-const RUNS_MAX: usize = 16;
 
 impl KeyReader {
     pub(crate) fn new(key: Key) -> KeyReader {
@@ -82,9 +83,15 @@ impl KeyReader {
             asked: 0,
             buckets: BucketMemo::default(),
             ids: Box::new([0; VECTOR_ROWS]),
-            runs: Vec::new(),
+            cuts: false,
+            runs: RunList::default(),
             run_rows: 0,
         }
+    }
+
+    /// Cuts columns into runs, for whoever has something to do for each group.
+    pub(crate) fn cutting(self) -> KeyReader {
+        KeyReader { cuts: true, ..self }
     }
 
     /// Gives all values of a small dictionary their ids at once, in its order: so the codes of a first dictionary are ids as
@@ -97,7 +104,8 @@ impl KeyReader {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<[u32; VECTOR_ROWS]>() + self.codes.bytes() + self.buckets.bytes()
+        let memos = self.codes.bytes() + self.buckets.bytes();
+        size_of::<[u32; VECTOR_ROWS]>() + memos + self.runs.bytes()
     }
 
     /// The ids of the selected rows.
@@ -115,7 +123,7 @@ impl KeyReader {
             Key::Number(value) => {
                 let number = value.number();
                 let operand = value.evaluate(frame, selection)?;
-                Ok(with_number!(number, T => self.assign_number::<T>(values, operand, selection)))
+                Ok(with_number!(number, T => self.assign_number::<T>(values, operand, selection, frame.rows)))
             }
             Key::Truth(predicate) => {
                 let truth = predicate.evaluate(frame, selection)?;
@@ -168,6 +176,22 @@ impl KeyReader {
                 }
                 // SAFETY: the lane has a code for each row of the vector.
                 let codes = unsafe { codes.add(frame.place) };
+                if self.cuts && valid == *selection {
+                    let group_of = |row: usize| {
+                        // SAFETY: as above, and a slot for each code.
+                        unsafe {
+                            let code = *codes.add(row);
+                            memo.get(code, || {
+                                let item = heap.add(*slots.add(code as usize) as usize);
+                                values.text(item_bytes(item))
+                            })
+                        }
+                    };
+                    // SAFETY: as above.
+                    if unsafe { self.runs.cut(codes, frame.rows, selection, group_of) } {
+                        return self.runs.ids();
+                    }
+                }
                 if memo.complete().is_some() && valid == *selection && memo.is_identity() {
                     // SAFETY: as above.
                     return Ids::Each(unsafe { std::slice::from_raw_parts(codes, frame.rows) });
@@ -232,11 +256,34 @@ impl KeyReader {
         values: &mut KeyValues,
         operand: Operand,
         selection: &Selection,
+        rows: usize,
     ) -> Ids<'_> {
         let valid = operand.valid(selection);
         if valid != *selection {
             let id = values.null();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
+        }
+        if self.cuts
+            && valid == *selection
+            && let Operand::Each { values: all, .. } = operand
+        {
+            let mut id_of = |row: usize| {
+                // SAFETY: the operand has a `T` for each row of the vector.
+                let value = unsafe { operand.get::<T>(row) };
+                values.number(canonical(value), value.to_scalar())
+            };
+            // Numbers that are equal but differ in their bits, as zeros do, have the same id.
+            // SAFETY: as above.
+            let is_cut = unsafe {
+                match T::TYPE.width() {
+                    2 => self.runs.cut(all.cast::<u16>(), rows, selection, &mut id_of),
+                    4 => self.runs.cut(all.cast::<u32>(), rows, selection, &mut id_of),
+                    _ => self.runs.cut(all.cast::<u64>(), rows, selection, &mut id_of),
+                }
+            };
+            if is_cut {
+                return self.runs.ids();
+            }
         }
         let ids = &mut self.ids;
         let mut last: Option<(u64, u32)> = None;
@@ -275,13 +322,369 @@ impl KeyReader {
             if bucket.first <= bounds.minimum && bounds.maximum <= bucket.last {
                 return Ids::One(self.bucket_id(values, bucket));
             }
-            if let Operand::Each { values: times, .. } = operand
-                && bounds.sorted
-                && T::TYPE == NumberType::I64
-                && self.assign_sorted(values, times.cast(), frame.rows, selection)
-            {
-                return Ids::Runs(&self.runs);
+        }
+        if let Operand::Each { values: times, .. } = operand
+            && valid == *selection
+            && T::TYPE == NumberType::I64
+            && self.cut_buckets(values, times.cast(), frame.rows, selection, bounds.sorted)
+        {
+            return self.runs.ids();
+        }
+        if valid != *selection {
+            let id = values.null();
+            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
+        }
+        valid.for_each(|row| {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
+            let bucket = self.bucket_of(time);
+            self.ids[row] = self.bucket_id(values, bucket);
+        });
+        Ids::Each(&*self.ids)
+    }
+
+    /// Cuts a vector into runs of one bucket each; false if they are too short to pay. If the times are sorted, few of them are
+    /// read.
+    fn cut_buckets(
+        &mut self,
+        values: &mut KeyValues,
+        times: *const i64,
+        rows: usize,
+        selection: &Selection,
+        sorted: bool,
+    ) -> bool {
+        self.runs.clear();
+        let mut from = 0;
+        while let Some(row) = selection.next(from) {
+            if self.runs.are_short(row) {
+                return false;
             }
+            // SAFETY: the caller has `rows` times, and selected rows are among them.
+            let (bucket, to) = unsafe {
+                let (first, rest) = (times.add(row), rows - row);
+                let bucket = self.bucket_of(*first);
+                let count = if sorted {
+                    let rest = std::slice::from_raw_parts(first, rest);
+                    count_within(rest, bucket.last, self.run_rows)
+                } else {
+                    runs::count_within(first, rest, bucket.first, bucket.last)
+                };
+                (bucket, row + count)
+            };
+            debug_assert!(to > row && bucket.first <= bucket.last);
+            let group = self.bucket_id(values, bucket);
+            self.runs.push(row, group);
+            self.run_rows = to - row;
+            from = to;
+        }
+        self.runs.end(rows);
+        true
+    }
+
+    /// The bucket of a time.
+    Bucket(Value, Box<dyn Buckets>),
+}
+
+/// The times that fall into one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// What the grouping expression gives for them.
+    pub value: i64,
+    /// The first of them, as far as is known.
+    pub first: i64,
+    /// The last of them, as far as is known.
+    pub last: i64,
+}
+
+/// A function from times to buckets.
+pub trait Buckets {
+    /// The bucket that a time falls into.
+    fn bucket(&mut self, time: i64) -> Bucket;
+}
+
+/// The ids of a vector's rows.
+pub(crate) enum Ids<'a> {
+    One(u32),
+    Runs(Runs<'a>),
+    Each(&'a [u32]),
+}
+
+/// A key as it is read from vectors: its rows' ids in a [`KeyValues`].
+pub(crate) struct KeyReader {
+    key: Key,
+    /// Whether values get ids although no row has them.
+    eager: bool,
+    codes: CodeMemo<u32>,
+    /// The bucket met last, with its id if a row of it counted.
+    bucket: Option<(Bucket, Option<u32>)>,
+    /// The time that it was asked for with.
+    asked: i64,
+    /// Those met before it.
+    buckets: BucketMemo,
+    ids: Box<[u32; VECTOR_ROWS]>,
+    /// Whether columns are cut into runs. Buckets always are.
+    cuts: bool,
+    runs: RunList,
+    /// How long the run before was, which those after it mostly resemble.
+    run_rows: usize,
+}
+
+impl KeyReader {
+    pub(crate) fn new(key: Key) -> KeyReader {
+        KeyReader {
+            key,
+            eager: false,
+            codes: CodeMemo::default(),
+            bucket: None,
+            asked: 0,
+            buckets: BucketMemo::default(),
+            ids: Box::new([0; VECTOR_ROWS]),
+            cuts: false,
+            runs: RunList::default(),
+            run_rows: 0,
+        }
+    }
+
+    /// Cuts columns into runs, for whoever has something to do for each group.
+    pub(crate) fn cutting(self) -> KeyReader {
+        KeyReader { cuts: true, ..self }
+    }
+
+    /// Gives all values of a small dictionary their ids at once, in its order: so the codes of a first dictionary are ids as
+    /// they are, and need not be looked up.
+    pub(crate) fn eager(key: Key) -> KeyReader {
+        KeyReader {
+            eager: true,
+            ..KeyReader::new(key)
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let memos = self.codes.bytes() + self.buckets.bytes();
+        size_of::<[u32; VECTOR_ROWS]>() + memos + self.runs.bytes()
+    }
+
+    /// The ids of the selected rows.
+    pub(crate) fn assign(
+        &mut self,
+        values: &mut KeyValues,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<Ids<'_>> {
+        match &mut self.key {
+            Key::Text(attribute) => {
+                let attribute = *attribute;
+                Ok(self.assign_text(values, frame, selection, attribute))
+            }
+            Key::Number(value) => {
+                let number = value.number();
+                let operand = value.evaluate(frame, selection)?;
+                Ok(with_number!(number, T => self.assign_number::<T>(values, operand, selection, frame.rows)))
+            }
+            Key::Truth(predicate) => {
+                let truth = predicate.evaluate(frame, selection)?;
+                self.assign_truth(values, selection, &truth.yes, &truth.no);
+                Ok(Ids::Each(&*self.ids))
+            }
+            Key::Bucket(value, _) => {
+                let number = value.number();
+                let column = value.column();
+                let operand = value.evaluate(frame, selection)?;
+                let bounds = column.map(|c| frame.bounds(c)).unwrap_or_default();
+                Ok(match number {
+                    NumberType::I32 => {
+                        self.assign_bucket::<i32>(values, operand, selection, bounds, frame)
+                    }
+                    _ => self.assign_bucket::<i64>(values, operand, selection, bounds, frame),
+                })
+            }
+        }
+    }
+
+    fn assign_text(
+        &mut self,
+        values: &mut KeyValues,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        attribute: usize,
+    ) -> Ids<'_> {
+        let lane = frame.lane(attribute);
+        let valid = frame.present(attribute, selection);
+        if valid != *selection {
+            let id = values.null();
+            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
+        }
+        match lane.data {
+            LaneData::Codes { codes, slots, heap } => {
+                let dictionary = &frame.dictionaries[attribute];
+                self.codes.enter(dictionary);
+                let (memo, ids) = (&mut self.codes, &mut self.ids);
+                if self.eager
+                    && dictionary.items as usize <= VECTOR_ROWS
+                    && memo.complete().is_none()
+                {
+                    for code in 0..dictionary.items {
+                        // SAFETY: a dictionary has a slot for each of its items.
+                        memo.get(code, || unsafe {
+                            values.text(item_bytes(heap.add(*slots.add(code as usize) as usize)))
+                        });
+                    }
+                }
+                // SAFETY: the lane has a code for each row of the vector.
+                let codes = unsafe { codes.add(frame.place) };
+                if self.cuts && valid == *selection {
+                    let group_of = |row: usize| {
+                        // SAFETY: as above, and a slot for each code.
+                        unsafe {
+                            let code = *codes.add(row);
+                            memo.get(code, || {
+                                let item = heap.add(*slots.add(code as usize) as usize);
+                                values.text(item_bytes(item))
+                            })
+                        }
+                    };
+                    // SAFETY: as above.
+                    if unsafe { self.runs.cut(codes, frame.rows, selection, group_of) } {
+                        return self.runs.ids();
+                    }
+                }
+                if memo.complete().is_some() && valid == *selection && memo.is_identity() {
+                    // SAFETY: as above.
+                    return Ids::Each(unsafe { std::slice::from_raw_parts(codes, frame.rows) });
+                }
+                if let Some(known) = memo.complete() {
+                    let known = known.as_ptr();
+                    valid.for_each_of(frame.rows, |row| {
+                        // SAFETY: as above; the memo has entered this dictionary, so it knows every code.
+                        unsafe {
+                            let code = *codes.add(row) as usize;
+                            *ids.get_unchecked_mut(row) = (*known.add(code)).unwrap_unchecked();
+                        }
+                    });
+                    return Ids::Each(&*self.ids);
+                }
+                valid.for_each(|row| {
+                    // SAFETY: as above, and a slot for each code.
+                    ids[row] = unsafe {
+                        let code = *codes.add(row);
+                        memo.get(code, || {
+                            let item = item_bytes(heap.add(*slots.add(code as usize) as usize));
+                            values.text(item)
+                        })
+                    };
+                });
+            }
+            LaneData::Offsets { .. } => {
+                let ids = &mut self.ids;
+                valid.for_each(|row| {
+                    // SAFETY: a row of the vector that is not NULL.
+                    let item = unsafe { item_bytes(lane.pointer(frame.place + row)) };
+                    ids[row] = values.text(item);
+                });
+            }
+            _ => {}
+        }
+        Ids::Each(&*self.ids)
+    }
+
+    fn assign_truth(
+        &mut self,
+        values: &mut KeyValues,
+        selection: &Selection,
+        yes: &Selection,
+        no: &Selection,
+    ) {
+        for (rows, truth) in [(yes, true), (no, false)] {
+            if !rows.is_empty() {
+                let id = values.truth(truth);
+                rows.for_each(|row| self.ids[row] = id);
+            }
+        }
+        let unknown = selection.and_not(&yes.or(no));
+        if !unknown.is_empty() {
+            let id = values.null();
+            unknown.for_each(|row| self.ids[row] = id);
+        }
+    }
+
+    fn assign_number<T: Number>(
+        &mut self,
+        values: &mut KeyValues,
+        operand: Operand,
+        selection: &Selection,
+        rows: usize,
+    ) -> Ids<'_> {
+        let valid = operand.valid(selection);
+        if valid != *selection {
+            let id = values.null();
+            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
+        }
+        if self.cuts
+            && valid == *selection
+            && let Operand::Each { values: all, .. } = operand
+        {
+            let mut id_of = |row: usize| {
+                // SAFETY: the operand has a `T` for each row of the vector.
+                let value = unsafe { operand.get::<T>(row) };
+                values.number(canonical(value), value.to_scalar())
+            };
+            // Numbers that are equal but differ in their bits, as zeros do, have the same id.
+            // SAFETY: as above.
+            let is_cut = unsafe {
+                match T::TYPE.width() {
+                    2 => self.runs.cut(all.cast::<u16>(), rows, selection, &mut id_of),
+                    4 => self.runs.cut(all.cast::<u32>(), rows, selection, &mut id_of),
+                    _ => self.runs.cut(all.cast::<u64>(), rows, selection, &mut id_of),
+                }
+            };
+            if is_cut {
+                return self.runs.ids();
+            }
+        }
+        let ids = &mut self.ids;
+        let mut last: Option<(u64, u32)> = None;
+        valid.for_each(|row| {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let value = unsafe { operand.get::<T>(row) };
+            let canonical = canonical(value);
+            let id = match last {
+                Some((before, id)) if before == canonical => id,
+                _ => values.number(canonical, value.to_scalar()),
+            };
+            last = Some((canonical, id));
+            ids[row] = id;
+        });
+        Ids::Each(&*self.ids)
+    }
+
+    fn assign_bucket<T: Number>(
+        &mut self,
+        values: &mut KeyValues,
+        operand: Operand,
+        selection: &Selection,
+        bounds: crate::vector::frame::Bounds,
+        frame: &Frame<'_>,
+    ) -> Ids<'_> {
+        let valid = operand.valid(selection);
+        if bounds.known
+            && valid == *selection
+            && let Some(row) = selection.next(0)
+        {
+            // All of the vector in one bucket: its other times need not be read. The bucket of a bound is not asked for:
+            // no row that counts need have it, and the function may fail for it.
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
+            let bucket = self.bucket_of(time);
+            if bucket.first <= bounds.minimum && bounds.maximum <= bucket.last {
+                return Ids::One(self.bucket_id(values, bucket));
+            }
+        }
+        if let Operand::Each { values: times, .. } = operand
+            && valid == *selection
+            && T::TYPE == NumberType::I64
+            && self.cut_buckets(values, times.cast(), frame.rows, selection, bounds.sorted)
+        {
+            return self.runs.ids();
         }
         if valid != *selection {
             let id = values.null();
@@ -399,23 +802,11 @@ fn canonical<T: Number>(value: T) -> u64 {
     value.to_scalar().0
 }
 
-pub(super) fn each_of_runs(
-    runs: &[GroupRun],
-    selection: &Selection,
-    mut take: impl FnMut(usize, u32),
-) {
-    for run in runs {
-        selection
-            .within(run.from, run.to)
-            .for_each(|row| take(row, run.group));
-    }
-}
-
 /// Writes an id for each selected row.
 pub(crate) fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTOR_ROWS]) {
     match ids {
         Ids::One(id) => selection.for_each(|row| out[row] = *id),
-        Ids::Runs(runs) => each_of_runs(runs, selection, |row, id| out[row] = id),
+        Ids::Runs(runs) => runs.spread(out),
         Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
     }
 }
