@@ -24,7 +24,7 @@ where
 {
     let mut lane = Vec::new();
     for pair in starts.windows(2) {
-        let own = value(random.below(3) * 0x8000_0000_0000_0001);
+        let own = value(random.below(3).wrapping_mul(0x8000_0000_0000_0001));
         lane.extend((pair[0]..pair[1]).map(|_| own));
     }
     lane

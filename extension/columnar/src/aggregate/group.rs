@@ -64,6 +64,11 @@ impl Pairs {
         })
     }
 
+    /// The pair of an id.
+    pub(crate) fn pair(&self, id: u32) -> (u32, u32) {
+        self.pairs[id as usize]
+    }
+
     /// How many pairs were met.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()

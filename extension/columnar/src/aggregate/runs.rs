@@ -202,6 +202,28 @@ impl RunList {
         true
     }
 
+    /// Cuts rows wherever an id changes, even if only a few look at them. False if runs are too short to pay.
+    ///
+    /// # Safety
+    /// There are so many ids.
+    pub(crate) unsafe fn cut_ids(&mut self, ids: *const u32, rows: usize) -> bool {
+        let most = rows / ROWS_MIN + VECTOR_ROWS / 64;
+        self.starts.clear();
+        self.starts.resize(most, 0);
+        // SAFETY: the caller's promise; there is room for as many starts as are asked for.
+        unsafe {
+            let Some(count) = runs::cut(ids, rows, most, self.starts.as_mut_ptr()) else {
+                return false;
+            };
+            self.starts.truncate(count);
+            self.groups.clear();
+            let groups = self.starts.iter().map(|start| *ids.add(*start as usize));
+            self.groups.extend(groups);
+        }
+        self.end(rows);
+        true
+    }
+
     /// Takes over the runs of the first of several keys.
     pub(crate) fn copy(&mut self, runs: Runs<'_>) {
         self.clear();
