@@ -104,7 +104,9 @@ pub fn sum_floats<T: Addend>(values: &[T], selection: Option<&[u64]>) -> T {
 pub fn run_sums<T: Addend>(values: &[T], selection: Option<&[u64]>, starts: &[u32]) -> Vec<T> {
     let of_run = |run: &[u32]| {
         let in_run = |row: usize| run[0] as usize <= row && row < run[1] as usize;
-        let chosen = bitmap(values.len(), |row| in_run(row) && is_selected(selection, row));
+        let chosen = bitmap(values.len(), |row| {
+            in_run(row) && is_selected(selection, row)
+        });
         sum_floats(values, Some(&chosen))
     };
     starts.windows(2).map(of_run).collect()

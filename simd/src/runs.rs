@@ -18,7 +18,12 @@ pub trait Bits: Copy {
 macro_rules! bits {
     ($type:ty, $cut:ident) => {
         impl Bits for $type {
-            unsafe fn cut(values: *const Self, rows: usize, most: usize, starts: *mut u32) -> usize {
+            unsafe fn cut(
+                values: *const Self,
+                rows: usize,
+                most: usize,
+                starts: *mut u32,
+            ) -> usize {
                 // SAFETY: the caller's promise.
                 unsafe { bridge::$cut(values, rows, most, starts) }
             }

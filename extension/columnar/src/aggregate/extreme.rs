@@ -134,7 +134,8 @@ impl<T: Number> Accumulator for Extreme<T> {
         input: &Input,
         selection: &Selection,
     ) -> Evaluation<bool> {
-        let (Input::Number(Operand::Each { values, .. }), true) = (input, selection.is_full(runs.rows()))
+        let (Input::Number(Operand::Each { values, .. }), true) =
+            (input, selection.is_full(runs.rows()))
         else {
             return Ok(false);
         };

@@ -132,7 +132,9 @@ impl KeyReader {
             Key::Number(value) => {
                 let number = value.number();
                 let operand = value.evaluate(frame, selection)?;
-                Ok(with_number!(number, T => self.assign_number::<T>(values, operand, selection, frame.rows)))
+                Ok(
+                    with_number!(number, T => self.assign_number::<T>(values, operand, selection, frame.rows)),
+                )
             }
             Key::Truth(predicate) => {
                 let truth = predicate.evaluate(frame, selection)?;
@@ -285,9 +287,15 @@ impl KeyReader {
             // SAFETY: as above.
             let is_cut = unsafe {
                 match T::TYPE.width() {
-                    2 => self.runs.cut(all.cast::<u16>(), rows, selection, &mut id_of),
-                    4 => self.runs.cut(all.cast::<u32>(), rows, selection, &mut id_of),
-                    _ => self.runs.cut(all.cast::<u64>(), rows, selection, &mut id_of),
+                    2 => self
+                        .runs
+                        .cut(all.cast::<u16>(), rows, selection, &mut id_of),
+                    4 => self
+                        .runs
+                        .cut(all.cast::<u32>(), rows, selection, &mut id_of),
+                    _ => self
+                        .runs
+                        .cut(all.cast::<u64>(), rows, selection, &mut id_of),
                 }
             };
             if is_cut {

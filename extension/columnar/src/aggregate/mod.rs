@@ -37,10 +37,10 @@ pub mod key;
 pub(crate) mod key_values;
 pub mod logic;
 pub mod moments;
+pub mod runs;
 pub mod sum;
 pub mod weighted;
 mod zone_answer;
-pub mod runs;
 
 #[cfg(test)]
 mod tests;

@@ -202,25 +202,21 @@ impl RunList {
         true
     }
 
-    /// Cuts rows wherever an id changes, even if only a few look at them. False if runs are too short to pay.
-    ///
-    /// # Safety
-    /// There are so many ids.
-    pub(crate) unsafe fn cut_ids(&mut self, ids: *const u32, rows: usize) -> bool {
-        let most = rows / ROWS_MIN + VECTOR_ROWS / 64;
+    /// Cuts rows wherever an id changes. False if runs are too short to pay; of few rows they never are.
+    pub(crate) fn cut_ids(&mut self, ids: &[u32]) -> bool {
+        let most = ids.len() / ROWS_MIN + VECTOR_ROWS / 64;
         self.starts.clear();
         self.starts.resize(most, 0);
-        // SAFETY: the caller's promise; there is room for as many starts as are asked for.
-        unsafe {
-            let Some(count) = runs::cut(ids, rows, most, self.starts.as_mut_ptr()) else {
-                return false;
-            };
-            self.starts.truncate(count);
-            self.groups.clear();
-            let groups = self.starts.iter().map(|start| *ids.add(*start as usize));
-            self.groups.extend(groups);
-        }
-        self.end(rows);
+        let starts = self.starts.as_mut_ptr();
+        // SAFETY: the ids of a slice; there is room for as many starts as are asked for.
+        let Some(count) = (unsafe { runs::cut(ids.as_ptr(), ids.len(), most, starts) }) else {
+            return false;
+        };
+        self.starts.truncate(count);
+        self.groups.clear();
+        let groups = self.starts.iter().map(|start| ids[*start as usize]);
+        self.groups.extend(groups);
+        self.end(ids.len());
         true
     }
 

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, add_counts, each_row};
-use super::runs::Runs;
 use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
+use super::runs::Runs;
 use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -120,7 +120,8 @@ where
         input: &Input,
         selection: &Selection,
     ) -> Evaluation<bool> {
-        let (Input::Number(Operand::Each { values, .. }), true) = (input, selection.is_full(runs.rows()))
+        let (Input::Number(Operand::Each { values, .. }), true) =
+            (input, selection.is_full(runs.rows()))
         else {
             return Ok(false);
         };

@@ -51,8 +51,10 @@ struct Side {
 
 impl Side {
     fn new() -> Side {
+        let mut runs = RunList::default();
+        runs.end(0);
         Side {
-            runs: RunList::default(),
+            runs,
             next: 0,
             times: std::ptr::null(),
             own_ids: Box::new([0; VECTOR_ROWS]),
@@ -73,29 +75,39 @@ impl Side {
         selection: &Selection,
         rows: usize,
     ) -> bool {
-        (self.next, self.times) = (0, times);
-        self.runs.clear();
-        let Some(first) = selection.next(0) else {
-            self.runs.end(rows);
-            return true;
-        };
-        let mut ids = ids.as_ptr();
-        if !selection.is_full(rows) {
-            let mut counts = first;
-            for row in 0..rows {
+        self.times = times;
+        if !selection.is_full(rows) && !selection.is_empty() {
+            let mut counts = selection.next(0).unwrap_or_default();
+            for (row, time) in self.own_times.iter_mut().enumerate().take(rows) {
                 if selection.contains(row) {
                     counts = row;
                 }
                 // SAFETY: the caller's promise.
-                unsafe {
-                    self.own_ids[row] = *ids.add(counts);
-                    self.own_times[row] = *times.add(counts);
-                }
+                *time = unsafe { *times.add(counts) };
             }
-            (ids, self.times) = (self.own_ids.as_ptr(), self.own_times.as_ptr());
+            self.times = self.own_times.as_ptr();
         }
-        // SAFETY: there is an id a row.
-        unsafe { self.runs.cut_ids(ids, rows) }
+        self.enter_ids(ids, selection, rows)
+    }
+
+    /// The same without times.
+    fn enter_ids(&mut self, ids: &[u32], selection: &Selection, rows: usize) -> bool {
+        self.next = 0;
+        self.runs.clear();
+        if selection.is_full(rows) {
+            return self.runs.cut_ids(&ids[..rows]);
+        }
+        let Some(mut counts) = selection.next(0) else {
+            self.runs.end(rows);
+            return true;
+        };
+        for (row, id) in self.own_ids.iter_mut().enumerate().take(rows) {
+            if selection.contains(row) {
+                counts = row;
+            }
+            *id = ids[counts];
+        }
+        self.runs.cut_ids(&self.own_ids[..rows])
     }
 
     /// The run under way.
@@ -116,6 +128,33 @@ impl Side {
     fn pass(&mut self, id: u32) {
         self.latest = Some(id);
         self.next += 1;
+    }
+}
+
+/// Makes sure, before they are read, that the keys of the right side ascend.
+pub struct Ascending(Side);
+
+impl Ascending {
+    /// Nothing seen yet.
+    #[expect(clippy::new_without_default, reason = "as its neighbours")]
+    pub fn new() -> Ascending {
+        Ascending(Side::new())
+    }
+
+    /// Begins with a vector. False if its runs are too short to pay.
+    pub fn enter(&mut self, ids: &[u32], selection: &Selection, rows: usize) -> bool {
+        self.0.enter_ids(ids, selection, rows)
+    }
+
+    /// Whether the keys ascend as far as they were seen. `order` is that of the keys by their ids.
+    pub fn holds(&mut self, order: impl Fn(u32, u32) -> Ordering) -> bool {
+        while let Some((id, _)) = self.0.run() {
+            if !self.0.follows(id, &order) {
+                return false;
+            }
+            self.0.pass(id);
+        }
+        true
     }
 }
 
@@ -271,7 +310,7 @@ impl ByKey {
 
     /// Which of the left vector's rows found something; all have to be done.
     pub fn found(&self) -> Selection {
-        self.found.and(&self.matching)
+        self.found
     }
 
     /// Bytes of memory.
@@ -387,7 +426,8 @@ impl ByKey {
             passed.partition_point(|passed| *passed == 0)
         };
         let (from, passed) = (rows.start + nothing, &passed[nothing..]);
-        self.found.insert(from, rows.end);
+        let found = self.matching.within(from, rows.end);
+        self.found = self.found.or(&found);
         let first = (self.at + passed.first().map_or(0, |passed| *passed as usize)).max(1) - 1;
         let offset = self.at.wrapping_sub(1);
         for (column, given) in self.columns.iter().zip(given) {
@@ -397,9 +437,8 @@ impl ByKey {
                     let place = offset.wrapping_add(*passed as usize);
                     *value = T::of_scalar(Scalar(column.values[place]));
                 }
-                let mut whole = Selection { words: *validity };
-                whole.insert(from, rows.end);
-                *validity = whole.words;
+                let words = validity.iter_mut().zip(&found.words);
+                words.for_each(|(valid, found)| *valid |= found);
                 // What is gathered may be longer than what NULLs were seen in.
                 let nulls = column.valid.as_ref().filter(|valid| valid[first..].contains(&false));
                 if let Some(valid) = nulls {

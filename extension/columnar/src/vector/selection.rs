@@ -156,7 +156,11 @@ impl Selection {
         }
         let inner = &self.words[first + 1..last];
         let ends = (self.words[first] & head).count_ones() + (self.words[last] & tail).count_ones();
-        ends as usize + inner.iter().map(|word| word.count_ones() as usize).sum::<usize>()
+        ends as usize
+            + inner
+                .iter()
+                .map(|word| word.count_ones() as usize)
+                .sum::<usize>()
     }
 
     /// Whether the first `rows` rows are all selected.
