@@ -55,7 +55,7 @@ enum Find {
         calls: Option<Vec<WindowCall>>,
     },
     /// While both sides come by key and time.
-    ByKey(ByKey),
+    ByKey(Box<ByKey>),
     /// The nearest rows, in a series.
     Nearest {
         series: Series,
@@ -149,7 +149,7 @@ impl JoinStage {
             };
             let find = match (reading, has_upper) {
                 (None, Some(inclusive)) if is_nearest && is_by_key() => {
-                    Find::ByKey(ByKey::new(inclusive, &numbers))
+                    Find::ByKey(Box::new(ByKey::new(inclusive, &numbers)))
                 }
                 (Some(reading), _) => {
                     let latest = Latest {

@@ -169,7 +169,7 @@ impl RightSide {
         // SAFETY: the caller's promise.
         unsafe {
             let relation = pg_sys::relation_open(self.table, pg_sys::NoLock as i32);
-            let source = VectorSource::begin(relation, snapshot, Vec::new());
+            let source = VectorSource::begin(relation, snapshot, self.filter.zones_wanted());
             self.scan = Some(RightScan { relation, source });
         }
     }

@@ -152,7 +152,11 @@ impl WindowInput {
             }
             let time = translator.value(plan.time)?;
             let input = WindowInput {
-                source: VectorSource::begin(table, (*(*state).state).es_snapshot, Vec::new()),
+                source: VectorSource::begin(
+                    table,
+                    (*(*state).state).es_snapshot,
+                    filter.zones_wanted(),
+                ),
                 translator,
                 filter,
                 groups: Aggregation::new(keys, Vec::new()),

@@ -8,7 +8,7 @@ use crate::limits::VECTOR_ROWS;
 use crate::vector::frame::Frame;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
-use crate::zone_map::{self, Zone};
+use crate::zone_map::{self, CodeZone, Zone};
 
 /// All types, in the order in which a random window has columns of them.
 pub(crate) const TYPES: [NumberType; 5] = [
@@ -455,6 +455,14 @@ impl Window {
         let rows = self.place..self.place + self.rows;
         // SAFETY: the column is of that kind and has these rows.
         unsafe { zone_map::compute(&column.lane(), column.kind, rows) }
+    }
+
+    /// Which codes a column has in the vector, if it has codes.
+    pub(crate) fn codes(&self, attribute: usize) -> Option<CodeZone> {
+        let codes = self.columns[attribute].codes.get(self.place..);
+        codes
+            .filter(|codes| !codes.is_empty())
+            .map(|codes| CodeZone::of(&codes[..self.rows]))
     }
 
     /// What a row of the vector has in a column.
