@@ -6,17 +6,20 @@ use std::rc::Rc;
 use lanes_columnar::arena::{RelationKey, RunEntry, Segment};
 use lanes_columnar::column::Column;
 use lanes_columnar::lane::{DictionaryView, Lane};
-use lanes_columnar::limits::segment_of;
+use lanes_columnar::limits::{VECTOR_ROWS, segment_first_row, segment_of};
+use lanes_columnar::streamed::{StreamMemory, Streamed};
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
 use super::insert_buffer;
+use crate::error;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
 use crate::storage::load::{self, DecodedRows, Remote, Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
+use crate::storage::stream;
 use crate::storage::tombstone::Tombstones;
 
 /// An open table. Holds no lock but pins in the arena, which dropping it releases.
@@ -117,6 +120,7 @@ pub struct Window {
 enum Source {
     Arena(Segment<ArenaLocks>),
     Private(#[expect(dead_code, reason = "held for what dropping it frees")] Rc<DecodedRows>),
+    Streamed(Box<Streamed>),
 }
 
 /// What [`Window::open`] decoded last in this backend.
@@ -149,7 +153,8 @@ impl Window {
         }
     }
 
-    /// The same without making them resident, of these attributes alone, if they are not resident already. `None`: all.
+    /// The same without making them resident, of these attributes alone, if they are not resident already. `None`: all. Sealed
+    /// ones can be read once they are [filled](Window::fill).
     ///
     /// # Safety
     /// As for [`Window::open`].
@@ -159,6 +164,7 @@ impl Window {
         from: u64,
         to: u64,
         wanted: Option<&[usize]>,
+        memory: &mut StreamMemory,
     ) -> Window {
         if let Some(window) = Self::in_arena(reader, content, segment_of(from), to) {
             return window;
@@ -168,6 +174,9 @@ impl Window {
         // SAFETY: the caller's promise.
         unsafe {
             let runs = &content.runs;
+            if let Some(streamed) = stream::open(reader.relation, shape, runs, from, to, memory) {
+                return Self::of_streamed(reader, segment_of(from), streamed);
+            }
             let decoded = load::decode_rows(reader.relation, shape, runs, from, to, Remote::Recall);
             Self::of_decoded(reader, Rc::new(decoded))
         }
@@ -201,6 +210,22 @@ impl Window {
             outlet: Box::new(outlet),
             dictionaries,
             source: Source::Private(decoded),
+        }
+    }
+
+    /// A window on sealed rows of this reader's shape, or of some of its attributes.
+    fn of_streamed(reader: &Reader, segment: u32, streamed: Streamed) -> Window {
+        let attributes = 0..reader.shape.kinds.len();
+        let dictionaries = attributes.clone();
+        let dictionaries = dictionaries.map(|index| streamed.dictionary(index).unwrap_or_default());
+        let dictionaries = dictionaries.collect();
+        let lanes = attributes.map(|index| streamed.lane(index));
+        let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
+        Window {
+            first_row: segment_first_row(segment),
+            outlet: Box::new(outlet),
+            dictionaries,
+            source: Source::Streamed(Box::new(streamed)),
         }
     }
 
@@ -243,7 +268,7 @@ impl Window {
 
     /// The segment as it lies in the arena, if it is still there: it may have been evicted since it was loaded.
     fn in_arena(reader: &Reader, content: &Content, segment: u32, to: u64) -> Option<Window> {
-        let first_row = lanes_columnar::limits::segment_first_row(segment);
+        let first_row = segment_first_row(segment);
         let pinned = content.runs.cached()?.pin_segment(segment)?;
         if pinned.columns() != reader.shape.kinds.len()
             || first_row + (pinned.rows_resident() as u64) < to
@@ -266,7 +291,27 @@ impl Window {
 
     /// Whether its rows were decoded for this backend alone.
     pub fn is_private(&self) -> bool {
-        matches!(self.source, Source::Private(_))
+        !matches!(self.source, Source::Arena(_))
+    }
+
+    /// Makes the rows at some places of the lanes ready to be read, which only those of streamed windows need.
+    pub fn fill(&mut self, places: std::ops::Range<usize>) {
+        if let Source::Streamed(streamed) = &mut self.source
+            && let Err(failure) = streamed.fill(places)
+        {
+            error::corrupt(&format!(
+                "the sealed rows from {} on: {failure}",
+                self.first_row
+            ));
+        }
+    }
+
+    /// What memory of a streamed window can be used again.
+    pub fn into_memory(self) -> Option<StreamMemory> {
+        match self.source {
+            Source::Streamed(streamed) => Some(streamed.into_memory()),
+            Source::Arena(_) | Source::Private(_) => None,
+        }
     }
 
     /// The lanes of all attributes.
@@ -284,6 +329,10 @@ impl Window {
         match &self.source {
             Source::Arena(segment) => segment.zone(attribute, vector),
             Source::Private(_) => None,
+            Source::Streamed(streamed) => {
+                let first = vector * VECTOR_ROWS;
+                streamed.zone(attribute, first..first + VECTOR_ROWS)
+            }
         }
     }
 

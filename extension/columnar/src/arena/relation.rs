@@ -240,6 +240,26 @@ impl<L: Locks> Relation<L> {
         }
     }
 
+    /// Whether a segment is resident, or this was asked before since it last was. False too where there is no room to note it.
+    pub fn note_look(&self, segment: u32) -> bool {
+        if segment > segment_of(ROWS_MAX - 1) {
+            return false;
+        }
+        let core = self.arena.core;
+        let locks = &self.arena.locks;
+        let table = &self.slot().segments;
+        let find = || table.get(core.memory, segment_head::SHAPE, segment.into());
+        let entry = find().or_else(|| {
+            locks.with_relation(self.key().hash(), || {
+                table.ensure(core.memory, segment_head::SHAPE, segment.into(), |bytes| {
+                    locks.with_allocator(|| core.allocate(bytes))
+                })
+            })
+        });
+        // SAFETY: the table's elements are such words, and the relation is pinned.
+        entry.is_some_and(|entry| segment_head::note_look(unsafe { core.head(entry) }))
+    }
+
     /// Pins a segment for reading, if it is resident.
     pub fn pin_segment(&self, segment: u32) -> Option<Segment<L>> {
         let core = self.arena.core;
