@@ -109,16 +109,29 @@ impl<'a> Image<'a> {
     /// # Errors
     /// If the bytes are not an image, are damaged, or are of another version.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        if let Some((head, checked)) = bytes.split_first_chunk::<CHECKED_OFFSET>()
+            && head[0] == VERSION
+        {
+            let [_, found @ ..] = *head;
+            let (found, computed) = (u32::from_le_bytes(found), checksum(checked));
+            if found != computed {
+                return Err(Error::Checksum { found, computed });
+            }
+        }
+        Image::reparse(bytes)
+    }
+
+    /// As [`parse`](Self::parse), of bytes whose checksum was verified before.
+    ///
+    /// # Errors
+    /// If the bytes are not an image, or are of another version.
+    pub fn reparse(bytes: &'a [u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let [version] = reader.array()?;
         if version != VERSION {
             return Err(Error::Version { version });
         }
-        let found = u32::from_le_bytes(reader.array()?);
-        let computed = checksum(&bytes[CHECKED_OFFSET..]);
-        if found != computed {
-            return Err(Error::Checksum { found, computed });
-        }
+        reader.array::<{ CHECKED_OFFSET - 1 }>()?;
         let rows = reader.varint()?;
         if rows as usize > IMAGE_ROWS_MAX {
             return Err(Error::TooManyRows { rows: rows.into() });

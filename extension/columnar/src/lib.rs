@@ -44,7 +44,9 @@ pub mod vector;
 pub mod window;
 pub mod zone_map;
 
-pub use arena::{Arena, ArenaStats, Locks, Position, Relation, RelationKey, RunEntry, Segment};
+pub use arena::{
+    Arena, ArenaStats, Images, Locks, Position, Relation, RelationKey, RunEntry, Segment,
+};
 pub use column::Column;
 pub use error::{Error, Result};
 pub use image::{Image, encode};

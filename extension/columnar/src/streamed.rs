@@ -22,7 +22,7 @@
 //! number of items, whatever the bytes say: places begin as 0, and a vector with a code beyond is refused. A vector is decoded
 //! once.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use crate::bits;
 use crate::buffer::Buffer;
@@ -39,11 +39,51 @@ use crate::zone_map::Zone;
 /// A sealed run some rows of which are wanted.
 pub struct SealedRun {
     /// Its image.
-    pub image: Vec<u8>,
+    pub image: ImageBytes,
     /// The rows of the image that have places.
     pub rows: Range<usize>,
     /// The place of the first of them.
     pub place: usize,
+}
+
+/// The bytes of an image.
+pub enum ImageBytes {
+    /// Read for this alone.
+    Own(Vec<u8>),
+    /// Kept by somebody else, and verified.
+    Kept(KeptBytes),
+}
+
+/// Bytes that somebody else keeps.
+pub struct KeptBytes(*const [u8]);
+
+impl ImageBytes {
+    /// Bytes that somebody else keeps, the checksum of which was verified.
+    ///
+    /// # Safety
+    /// They are neither changed nor freed before this value is dropped.
+    pub unsafe fn kept(bytes: &[u8]) -> ImageBytes {
+        ImageBytes::Kept(KeptBytes(bytes))
+    }
+
+    fn parse(&self) -> Result<Image<'_>> {
+        match self {
+            ImageBytes::Own(_) => Image::parse(self),
+            ImageBytes::Kept(_) => Image::reparse(self),
+        }
+    }
+}
+
+impl Deref for ImageBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            ImageBytes::Own(bytes) => bytes,
+            // SAFETY: whoever made this promised that they are there.
+            ImageBytes::Kept(KeptBytes(bytes)) => unsafe { &**bytes },
+        }
+    }
 }
 
 /// Memory of rows that were read, for the next ones.
@@ -68,6 +108,9 @@ pub struct Streamed {
     memory: StreamMemory,
     columns: Vec<Kept>,
     runs: Vec<OpenRun>,
+    /// Vectors of all runs, and how many of them were decoded.
+    vectors: usize,
+    vectors_filled: usize,
 }
 
 struct OpenRun {
@@ -151,7 +194,7 @@ impl Streamed {
         let mut open = Vec::with_capacity(runs.len());
         let mut lanes = Vec::new();
         for run in &runs {
-            let image = Image::parse(&run.image)?;
+            let image = run.image.parse()?;
             if run.rows.start > run.rows.end
                 || run.rows.end > image.rows()
                 || run.place + run.rows.len() > places
@@ -202,6 +245,8 @@ impl Streamed {
         Ok(Ok(Streamed {
             memory,
             columns,
+            vectors: open.iter().map(OpenRun::vectors).sum(),
+            vectors_filled: 0,
             runs: open,
         }))
     }
@@ -274,9 +319,15 @@ impl Streamed {
                     fill(&open.run, lane, vector, kept, room, &mut self.memory.vector)?;
                 }
                 open.filled[vector / 64] |= 1 << (vector % 64);
+                self.vectors_filled += 1;
             }
         }
         Ok(())
+    }
+
+    /// Whether half of the vectors or more were decoded.
+    pub fn is_mostly_filled(&self) -> bool {
+        2 * self.vectors_filled >= self.vectors
     }
 
     /// What is known of the rows at these places before they are decoded: a zone that is not exact. `None`: nothing.
@@ -302,12 +353,21 @@ impl Streamed {
 
 impl StreamMemory {
     fn with_images(mut self, runs: impl IntoIterator<Item = SealedRun>) -> StreamMemory {
-        self.images.extend(runs.into_iter().map(|run| run.image));
+        for run in runs {
+            if let ImageBytes::Own(image) = run.image {
+                self.images.push(image);
+            }
+        }
         self
     }
 }
 
 impl OpenRun {
+    /// Vectors that have some of the run's rows.
+    fn vectors(&self) -> usize {
+        self.run.rows.end.div_ceil(VECTOR_ROWS) - self.run.rows.start / VECTOR_ROWS
+    }
+
     /// The rows of the image at these places.
     fn rows_at(&self, places: &Range<usize>) -> Range<usize> {
         let (rows, first) = (&self.run.rows, self.run.place);

@@ -491,9 +491,16 @@ impl Scan {
 }
 
 impl Scan {
-    /// Opens the window on rows of one segment. What the arena does not have, the scan reads for itself if it is sealed and was
-    /// not looked at before, or once the arena is full and the scan has displaced its share of it: what others read again and
-    /// again stays, and what is looked at once takes no more memory than its encoded bytes.
+    /// Opens the window on rows of one segment.
+    ///
+    /// | the rows are | they are read |
+    /// |---|---|
+    /// | in the arena, decoded | there |
+    /// | all sealed | from their images, which the arena keeps if it can; decoded to the arena once most of them were looked at `lanes.decode_after` times |
+    /// | others | from the arena, to which they are decoded |
+    ///
+    /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
+    /// again and again stays.
     ///
     /// # Safety
     /// `content` is the reader's and holds these rows.
@@ -505,21 +512,37 @@ impl Scan {
         memory: &mut StreamMemory,
     ) -> Window {
         let segment = segment_of(from);
-        let streams = !is_resident(content, segment, to)
-            && (is_first_look(content, from, to) || !self.may_load(segment, to));
+        let decoded_bytes = || (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
+        let kept_looks = || {
+            let images = content.runs.cached()?.pin_images(segment)?;
+            Some(images.looks())
+        };
+        // Whether it is streamed, and whether its images are to be kept then.
+        let (streams, keep) = if is_resident(content, segment, to) {
+            (false, false)
+        } else if let Some(bytes) = stream::bytes_to_stream(&content.runs, from, to)
+            && gucs::decode_after() > 0
+        {
+            match kept_looks() {
+                Some(looks) if looks < gucs::decode_after() => (true, false),
+                Some(_) => (!self.may_load(decoded_bytes()), false),
+                None => (true, self.may_load(bytes)),
+            }
+        } else {
+            (!self.may_load(decoded_bytes()), false)
+        };
         // SAFETY: the caller's promise.
         unsafe {
             if streams {
                 let wanted = self.wanted.as_deref();
-                return Window::stream(&self.reader, content, from, to, wanted, memory);
+                return Window::stream(&self.reader, content, (from, to), wanted, memory, keep);
             }
             Window::open(&self.reader, content, from, to)
         }
     }
 
-    /// Whether the arena has room for the rows of a segment up to `to`, or what this scan may displace makes some.
-    fn may_load(&self, segment: u32, to: u64) -> bool {
-        let bytes = (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
+    /// Whether the arena has room for so many bytes, or what this scan may displace makes some.
+    fn may_load(&self, bytes: u64) -> bool {
         if has_room(bytes) {
             return true;
         }
@@ -557,15 +580,6 @@ impl Scan {
             self.rules_out_run(content, &run, rules_out)
         })
     }
-}
-
-/// Whether these rows, all of one segment, are sealed and nobody has looked at the segment since it was last resident.
-fn is_first_look(content: &Content, from: u64, to: u64) -> bool {
-    stream::is_sealed(&content.runs, from, to)
-        && content
-            .runs
-            .cached()
-            .is_none_or(|cached| !cached.note_look(segment_of(from)))
 }
 
 /// Whether the arena takes so many bytes of lanes, and what goes with them, without anything having to go.

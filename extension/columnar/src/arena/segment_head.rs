@@ -7,7 +7,6 @@
 //! | 0-39 | offset of the segment in lines of 64 bytes; 0 = not resident |
 //! | 40-61 | pins |
 //! | 62 | pinned since the clock's hand last came by |
-//! | 63 | looked for since it was last resident |
 //!
 //! Offset and pins share a word so that one compare-and-swap finds a segment and keeps it: nobody
 //! can evict in between. Eviction needs a word without pins. A segment that must go while others
@@ -34,7 +33,6 @@ pub(super) const SHAPE: Shape = Shape {
 const PIN: u64 = 1 << 40;
 const LINES_MASK: u64 = PIN - 1;
 const TOUCHED: u64 = 1 << 62;
-const LOOKED_FOR: u64 = 1 << 63;
 const PINS_MASK: u64 = (TOUCHED - 1) & !LINES_MASK;
 
 /// What a segment begins with; its [`ColumnHead`]s follow, and then the zones.
@@ -121,14 +119,6 @@ pub(super) fn pin(entry: &AtomicU64) -> Option<u64> {
         })
         .ok()?;
     Some(segment_of(word))
-}
-
-/// Notes in an entry without a segment that it was looked for. Whether there is a segment, or that was noted before.
-pub(super) fn note_look(entry: &AtomicU64) -> bool {
-    let noted = entry.fetch_update(Relaxed, Relaxed, |word| {
-        (segment_of(word) == 0).then_some(word | LOOKED_FOR)
-    });
-    noted.is_ok_and(|word| word & LOOKED_FOR != 0) || noted.is_err()
 }
 
 /// Lets go of a pinned segment.

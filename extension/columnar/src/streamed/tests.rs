@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{SealedRun, StreamMemory, Streamed};
+use super::{ImageBytes, SealedRun, StreamMemory, Streamed};
 use crate::column::Column;
 use crate::image::{self, encode_sealed};
 use crate::kind::{LaneKind, Number};
@@ -79,7 +79,8 @@ fn runs(kinds: &[LaneKind], models: &[Model]) -> (Vec<SealedRun>, usize) {
     for model in models {
         places += model.gap;
         let rows = model.before..model.columns[0].len();
-        let (place, image) = (places, seal(kinds, &model.columns, model.series));
+        let image = ImageBytes::Own(seal(kinds, &model.columns, model.series));
+        let place = places;
         places += rows.len();
         runs.push(SealedRun { image, rows, place });
     }
@@ -154,11 +155,14 @@ proptest! {
     ) {
         let (mut runs, places) = runs(&kinds, &models);
         for run in &mut runs {
+            let ImageBytes::Own(image) = &mut run.image else {
+                panic!("it is the run's own");
+            };
             for (place, byte) in &damage {
-                let place = place.index(run.image.len());
-                run.image[place] = *byte;
+                let place = place.index(image.len());
+                image[place] = *byte;
             }
-            image::tests::vouch_for(&mut run.image);
+            image::tests::vouch_for(image);
         }
         let Ok(Ok(mut streamed)) = Streamed::open(StreamMemory::default(), &kinds, places, runs) else {
             return Ok(());
@@ -275,7 +279,7 @@ fn runs_that_are_not_sealed_are_given_back_with_the_memory() {
     let mut image = Vec::new();
     image::encode(&[column], 1, &mut image).unwrap();
     let runs = vec![SealedRun {
-        image,
+        image: ImageBytes::Own(image),
         rows: 0..1,
         place: 0,
     }];
