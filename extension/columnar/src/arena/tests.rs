@@ -17,6 +17,7 @@ use crate::zone_map::tests::{assert_covers, assert_zone, naive};
 
 mod budgets;
 mod dictionaries;
+mod images;
 mod model;
 mod segments;
 mod threads;
