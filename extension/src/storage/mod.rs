@@ -19,7 +19,7 @@
 //! *Freeing*: VACUUM finds what nothing names any more ([`reclaim`]), moves the parts at the file's end to free blocks before them
 //! ([`relocate`]), and cuts off a free end ([`shorten`]).
 //!
-//! [`arena_budget`] bounds what a table takes of the arena.
+//! [`arena_budget`] bounds what a table takes of the arena. [`stream`] reads sealed rows past it, a vector at a time.
 //!
 //! Invariants.
 //! 1. A run's rows exist if and only if its directory entry does; the entry is written by one atomic WAL record, after
@@ -54,5 +54,6 @@ pub mod relocate;
 pub mod seal;
 pub mod seal_plan;
 pub mod shorten;
+pub mod stream;
 pub mod tombstone;
 pub mod unlink;
