@@ -315,11 +315,10 @@ mod tests {
         let free = extents(&[(5, 2), (10, 40), (51, 49)]);
         assert_eq!(lowest_cut(100, &free, &[], &[50]), 10);
         assert_eq!(lowest_cut(100, &free, &[50], &[]), 10);
-        // Two fit below block 10; a third one has to stay.
+        // Two fit below block 10; a third one takes the block after.
         let free = extents(&[(5, 2), (10, 40)]);
         assert_eq!(lowest_cut(52, &free, &[], &[50, 51]), 10);
-        assert_eq!(lowest_cut(53, &free, &[], &[50, 51, 52]), 50);
-        // One has to take a block that would be free otherwise.
+        assert_eq!(lowest_cut(53, &free, &[], &[50, 51, 52]), 11);
         let free = extents(&[(10, 89)]);
         assert_eq!(lowest_cut(100, &free, &[], &[99]), 11);
         assert_eq!(lowest_cut(100, &free, &[9], &[99]), 11);
