@@ -114,8 +114,11 @@ pub fn run(run: &Run) -> Result<Findings> {
     })?;
     let mut client = cluster.connect("postgres")?;
     client.batch_execute("CREATE EXTENSION lanes")?;
-    let mut findings = Findings::default();
-    findings.systems = vec![cluster.scalar("postgres", "SELECT split_part(version(), ' on ', 1)")?];
+    let version = cluster.scalar("postgres", "SELECT split_part(version(), ' on ', 1)")?;
+    let mut findings = Findings {
+        systems: vec![version],
+        ..Findings::default()
+    };
     let wanted: Vec<Load> = LOADS
         .into_iter()
         .filter(|load| run.options.wants(&load.row()))

@@ -53,7 +53,7 @@ impl Rests {
             body,
             bytes_left: self.bytes_max,
         };
-        while let Some(turn) = self.turns.acquire().await.ok() {
+        while let Ok(turn) = self.turns.acquire().await {
             let reading = async {
                 while timeout(QUIET_TIME, rest.discard()).await? {}
                 Ok(())
