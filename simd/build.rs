@@ -1,13 +1,14 @@
 //! Compiles the kernels and links Highway.
 
 /// One file of kernels each: `kernels/<name>.cc`.
-const KERNELS: [&str; 8] = [
+const KERNELS: [&str; 9] = [
     "aggregate",
     "combine",
     "decode",
     "distance",
     "extremes",
     "group",
+    "runs",
     "search",
     "select",
 ];

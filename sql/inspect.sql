@@ -22,7 +22,7 @@ COMMENT ON COLUMN lanes.segments.state IS 'open: not sealed yet; sealed: in the 
 COMMENT ON COLUMN lanes.segments.part IS 'the sealing that made it';
 COMMENT ON COLUMN lanes.segments.rows IS 'rows, deleted ones included';
 COMMENT ON COLUMN lanes.segments.rows_live IS 'rows that nobody has deleted';
-COMMENT ON COLUMN lanes.segments.rows_resident IS 'rows of it that are in the arena';
+COMMENT ON COLUMN lanes.segments.rows_resident IS 'rows of it that are in the arena, decoded';
 COMMENT ON COLUMN lanes.segments.bytes_raw IS 'bytes of its values, each of them on its own';
 COMMENT ON COLUMN lanes.segments.bytes_encoded IS 'bytes that it takes in the file or in object storage';
 COMMENT ON COLUMN lanes.segments.encodings IS 'what most of each column is encoded as';

@@ -55,6 +55,21 @@ struct Stripes {
     }
   }
 
+  // Adds the 16 rows from `at`, which is a multiple of 16.
+  template <class Reader>
+  HWY_INLINE void Block(const Reader& reader, size_t at) {
+    for (size_t k = 0; k < kVectors; ++k) sums[k] = hn::Add(sums[k], reader.Load(D(), at + k * kLanes));
+  }
+
+  // Adds those of the 16 rows from `at`, a multiple of 16, whose bit in `word` is one.
+  template <class Reader>
+  HWY_INLINE void SomeOfBlock(const Reader& reader, size_t at, uint64_t word) {
+    for (size_t k = 0; k < kVectors; ++k) {
+      const auto value = reader.Load(D(), at + k * kLanes);
+      sums[k] = hn::Add(sums[k], hn::IfThenElse(MaskAt(D(), word, k * kLanes), value, Nothing()));
+    }
+  }
+
   HWY_INLINE T Total() const {
     alignas(64) T stripes[kStripes];
     for (size_t k = 0; k < kVectors; ++k) hn::Store(sums[k], D(), stripes + k * kLanes);

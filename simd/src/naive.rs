@@ -100,6 +100,26 @@ pub fn sum_floats<T: Addend>(values: &[T], selection: Option<&[u64]>) -> T {
     stripes[0]
 }
 
+/// [`crate::runs::sums`]
+pub fn run_sums<T: Addend>(values: &[T], selection: Option<&[u64]>, starts: &[u32]) -> Vec<T> {
+    let of_run = |run: &[u32]| {
+        let in_run = |row: usize| run[0] as usize <= row && row < run[1] as usize;
+        let chosen = bitmap(values.len(), |row| {
+            in_run(row) && is_selected(selection, row)
+        });
+        sum_floats(values, Some(&chosen))
+    };
+    starts.windows(2).map(of_run).collect()
+}
+
+/// [`crate::runs::cut`]
+pub fn cut<T: PartialEq>(values: &[T]) -> Vec<u32> {
+    (0..values.len())
+        .filter(|&row| row == 0 || values[row] != values[row - 1])
+        .map(|row| row as u32)
+        .collect()
+}
+
 /// The less (`wanted` = `Less`) or the greater of the two, `value` if they are equal.
 pub fn better<T: Number>(best: T, value: T, wanted: Ordering) -> T {
     if order(best, value) == wanted {

@@ -74,6 +74,13 @@ pub trait Float: Number {
         selection: *const u64,
         bound: Self,
     ) -> Option<Self>;
+    unsafe fn run_sums(
+        values: *const Self,
+        selection: *const u64,
+        starts: *const u32,
+        runs: usize,
+        sums: *mut Self,
+    );
 }
 
 macro_rules! number {
@@ -290,7 +297,7 @@ unsafe fn group_sum_long(
 const _: () = assert!(cfg!(target_endian = "little") && align_of::<i128>() == 16);
 
 macro_rules! float {
-    ($type:ident, $magnitude_within:ident, $sum_within:ident) => {
+    ($type:ident, $magnitude_within:ident, $sum_within:ident, $run_sums:ident) => {
         impl Float for $type {
             unsafe fn magnitude_within(values: *const $type, rows: usize, bound: $type) -> bool {
                 // SAFETY: the caller's promise.
@@ -307,9 +314,19 @@ macro_rules! float {
                 unsafe { bridge::$sum_within(values, rows, selection, bound, &mut sum) }
                     .then_some(sum)
             }
+            unsafe fn run_sums(
+                values: *const $type,
+                selection: *const u64,
+                starts: *const u32,
+                runs: usize,
+                sums: *mut $type,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$run_sums(values, selection, starts, runs, sums) }
+            }
         }
     };
 }
 
-float!(f32, magnitude_within_f32, sum_within_f32);
-float!(f64, magnitude_within_f64, sum_within_f64);
+float!(f32, magnitude_within_f32, sum_within_f32, run_sums_f32);
+float!(f64, magnitude_within_f64, sum_within_f64, run_sums_f64);

@@ -25,7 +25,7 @@ pub(crate) const ROWS_PER_ITEM_MIN: usize = 2;
 const TABLE_ENTRIES_MIN: usize = 16;
 
 /// A number that no other dictionary of a column in this process has had, and none of an arena has.
-fn next_instance() -> u64 {
+pub(crate) fn next_instance() -> u64 {
     static INSTANCES: AtomicU64 = AtomicU64::new(1 << 63);
     INSTANCES.fetch_add(1, Ordering::Relaxed)
 }

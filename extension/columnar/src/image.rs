@@ -98,6 +98,8 @@ pub struct Image<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Part<'a> {
     encoding: u8,
+    /// Where in the image the body begins.
+    start: usize,
     body: &'a [u8],
 }
 
@@ -107,16 +109,29 @@ impl<'a> Image<'a> {
     /// # Errors
     /// If the bytes are not an image, are damaged, or are of another version.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        if let Some((head, checked)) = bytes.split_first_chunk::<CHECKED_OFFSET>()
+            && head[0] == VERSION
+        {
+            let [_, found @ ..] = *head;
+            let (found, computed) = (u32::from_le_bytes(found), checksum(checked));
+            if found != computed {
+                return Err(Error::Checksum { found, computed });
+            }
+        }
+        Image::reparse(bytes)
+    }
+
+    /// As [`parse`](Self::parse), of bytes whose checksum was verified before.
+    ///
+    /// # Errors
+    /// If the bytes are not an image, or are of another version.
+    pub fn reparse(bytes: &'a [u8]) -> Result<Self> {
         let mut reader = Reader::new(bytes);
         let [version] = reader.array()?;
         if version != VERSION {
             return Err(Error::Version { version });
         }
-        let found = u32::from_le_bytes(reader.array()?);
-        let computed = checksum(&bytes[CHECKED_OFFSET..]);
-        if found != computed {
-            return Err(Error::Checksum { found, computed });
-        }
+        reader.array::<{ CHECKED_OFFSET - 1 }>()?;
         let rows = reader.varint()?;
         if rows as usize > IMAGE_ROWS_MAX {
             return Err(Error::TooManyRows { rows: rows.into() });
@@ -135,8 +150,13 @@ impl<'a> Image<'a> {
         let mut parts = Vec::with_capacity(columns as usize);
         for _ in 0..columns {
             let [encoding] = outline.array()?;
+            let start = bytes.len() - reader.len();
             let body = reader.bytes(outline.varint()? as usize)?;
-            parts.push(Part { encoding, body });
+            parts.push(Part {
+                encoding,
+                start,
+                body,
+            });
         }
         if !reader.is_empty() {
             return Err(Error::Malformed("bytes after the last column"));
@@ -188,6 +208,12 @@ impl<'a> Image<'a> {
             return self.decode_range(column, kind, missing, 0..self.rows, into);
         }
         self.decode_part(part, kind, into)
+    }
+
+    /// Where in the image the lane of a sealed column lies; `None` if the column is not sealed, or the image does not have it.
+    pub fn sealed_lane(&self, column: usize) -> Option<Range<usize>> {
+        let part = self.columns.get(column)?;
+        (part.encoding == SEALED).then(|| part.start..part.start + part.body.len())
     }
 
     /// As [`decode`](Self::decode), only some rows of a column of a sealed image.
@@ -318,7 +344,7 @@ impl<'a> Image<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 fn unknown(part: &Part<'_>) -> Error {
     Error::Encoding {

@@ -9,6 +9,7 @@
 //!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
 //! - [`encoding`]: the bytes of one column of a sealed segment, of which any vector can be decoded alone.
+//! - [`streamed`]: sealed rows decoded a vector at a time, when they are looked at.
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
 //! - [`zone_map`]: what a few words tell of the values of some rows, so that a scan may skip them.
 //! - [`sort`]: the order of the rows of a sealed part. [`part`]: what a part's segments are and where they lie.
@@ -36,13 +37,16 @@ pub mod limits;
 pub mod order;
 pub mod part;
 pub mod sort;
+pub mod streamed;
 #[cfg(test)]
 mod test_support;
 pub mod vector;
 pub mod window;
 pub mod zone_map;
 
-pub use arena::{Arena, ArenaStats, Locks, Position, Relation, RelationKey, RunEntry, Segment};
+pub use arena::{
+    Arena, ArenaStats, Images, Locks, Position, Relation, RelationKey, RunEntry, Segment,
+};
 pub use column::Column;
 pub use error::{Error, Result};
 pub use image::{Image, encode};

@@ -219,6 +219,7 @@ fn read_zone(left: &mut &[u8]) -> Result<Zone> {
         _ => return Err(Error::Malformed("a zone of an unknown sort")),
     };
     Ok(Zone {
+        codes: None,
         minimum,
         maximum,
         non_null,
@@ -253,6 +254,7 @@ mod tests {
 
     fn zone(minimum: Bound, maximum: Bound) -> Zone {
         Zone {
+            codes: None,
             minimum,
             maximum,
             non_null: 7,

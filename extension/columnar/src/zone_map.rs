@@ -5,6 +5,7 @@
 //! | signed numbers | `Bound::Signed`, widened to 64 bits | of all values, exact | `sorted` |
 //! | floats | `Bound::Float`, widened to 64 bits | 0 | `sorted`, `has_nan`, `has_infinite` |
 //! | bools | unknown | how many are true | |
+//! | items of an arena's dictionary | unknown | 0 | `codes` |
 //! | all others | unknown | 0 | |
 //!
 //! All have the number of rows that are not NULL. Order is PostgreSQL's: NaN is greater than all
@@ -26,9 +27,12 @@ use crate::kind::{LaneKind, Number};
 use crate::lane::{Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
 
+mod codes;
 mod measure;
 #[cfg(test)]
 pub(crate) mod tests;
+
+pub use codes::CodeZone;
 
 /// Words of a bitmap over one vector.
 const VECTOR_WORDS: usize = bits::words(VECTOR_ROWS);
@@ -117,6 +121,8 @@ pub struct Zone {
     pub has_nan: bool,
     /// Whether there is a positive or negative infinity.
     pub has_infinite: bool,
+    /// Which codes the rows that are not NULL have, of the lane's own dictionary, where that is known.
+    pub codes: Option<CodeZone>,
     /// Whether all of this is true of exactly the rows asked for. If not, more rows may be included,
     /// and some of those in part: the bounds, `sorted` and the flags hold for the rows asked for but
     /// need not be tight, `non_null` is no less than theirs, and `sum` says nothing.
@@ -139,6 +145,7 @@ impl Zone {
             sorted: minimum.is_known(),
             has_nan: false,
             has_infinite: false,
+            codes: None,
             exact: true,
         }
     }
@@ -166,6 +173,11 @@ impl Zone {
             sorted: self.sorted && later.sorted && is_ascending,
             has_nan: self.has_nan || later.has_nan,
             has_infinite: self.has_infinite || later.has_infinite,
+            codes: match (self.non_null, later.non_null) {
+                (0, _) => later.codes,
+                (_, 0) => self.codes,
+                _ => self.codes.zip(later.codes).map(|(a, b)| a.union(b)),
+            },
             exact: self.exact && later.exact,
         }
     }

@@ -273,6 +273,7 @@ impl AggregateState {
             let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
             let mut program = Program::of(&plan, node, arrival)?;
             let mut zones_wanted = std::mem::take(&mut program.zones_wanted);
+            zones_wanted.extend(program.filter.zones_wanted());
             zones_wanted.sort_unstable();
             zones_wanted.dedup();
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);

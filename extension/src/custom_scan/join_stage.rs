@@ -2,11 +2,13 @@
 //!
 //! The latest rows are found, and windows between two bounds aggregated, by reading both sides side by side, while they come in
 //! the order of their times. A row of the right side that comes late would be missed by left rows that are done, so its order
-//! is made sure of before. From the first vector of the left side that is not in order, the right side is read into a series,
+//! is made sure of before. Where both sides come by key, and then by time, as tables do that were sealed so, the latest rows are
+//! found key by key, on the same terms. From the first vector of the left side that is not in order, the right side is read into a series,
 //! which is searched: each left row finds the same, however it is found. Everything else is looked up in a series from the
 //! beginning.
 
 use lanes_columnar::join::asof::Asof;
+use lanes_columnar::join::by_key::{ByKey, Step};
 use lanes_columnar::join::cursor::Bound;
 use lanes_columnar::join::given::Given;
 use lanes_columnar::join::keys::{JoinKey, JoinKeys, Side};
@@ -52,6 +54,8 @@ enum Find {
         /// What to look up in a series from then on.
         calls: Option<Vec<WindowCall>>,
     },
+    /// While both sides come by key and time.
+    ByKey(Box<ByKey>),
     /// The nearest rows, in a series.
     Nearest {
         series: Series,
@@ -127,7 +131,8 @@ impl JoinStage {
                 (_, Some(calls)) if plain && numbers.len() <= sliding::COLUMNS_MAX => {
                     has_lower.zip(has_upper).map(|(lower, upper)| {
                         let calls = calls.clone();
-                        Box::new(Sliding::new(lower, upper, calls, numbers)) as Box<dyn SideBySide>
+                        Box::new(Sliding::new(lower, upper, calls, numbers.clone()))
+                            as Box<dyn SideBySide>
                     })
                 }
                 _ => None,
@@ -136,8 +141,17 @@ impl JoinStage {
             if reading.is_some() {
                 right.open(snapshot);
             }
-            let find = match reading.filter(|_| right.is_in_order()) {
-                Some(reading) => {
+            let is_nearest = reading.is_some() && matches!(plan.wanted, Wanted::Nearest { .. });
+            let reading = reading.filter(|_| right.is_in_order());
+            let mut is_by_key = || {
+                let found = right.is_by_key(&mut keys);
+                found.unwrap_or_else(|failure| error::evaluation(failure))
+            };
+            let find = match (reading, has_upper) {
+                (None, Some(inclusive)) if is_nearest && is_by_key() => {
+                    Find::ByKey(Box::new(ByKey::new(inclusive, &numbers)))
+                }
+                (Some(reading), _) => {
                     let latest = Latest {
                         lower: i64::MIN,
                         upper: i64::MIN,
@@ -149,7 +163,7 @@ impl JoinStage {
                         calls,
                     }
                 }
-                None => in_series(&mut right, snapshot, &mut keys, calls, backward)
+                _ => in_series(&mut right, snapshot, &mut keys, calls, backward)
                     .unwrap_or_else(|failure| error::evaluation(failure)),
             };
             Ok(JoinStage {
@@ -171,6 +185,7 @@ impl JoinStage {
     pub fn bytes(&self) -> usize {
         let find = match &self.find {
             Find::SideBySide { reading, .. } => reading.bytes(),
+            Find::ByKey(reading) => reading.bytes(),
             Find::Nearest { series, asof, .. } => series.bytes() + asof.bytes(),
             Find::Window { series, window } => series.bytes() + window.bytes(),
         };
@@ -181,6 +196,7 @@ impl JoinStage {
     pub fn algorithm(&self) -> &'static str {
         match &self.find {
             Find::SideBySide { .. } => "side by side",
+            Find::ByKey(_) => "key by key",
             _ => "search by key and time",
         }
     }
@@ -238,6 +254,12 @@ impl JoinStage {
                     && let Some(found) = reading.found()
                 {
                     *selection = selection.and(&found);
+                }
+                Ok(())
+            }
+            Find::ByKey(reading) => {
+                if self.inner {
+                    *selection = selection.and(&reading.found());
                 }
                 Ok(())
             }
@@ -310,11 +332,12 @@ impl JoinStage {
         selection: Selection,
         mut matching: Selection,
     ) -> Evaluation<bool> {
-        let Find::SideBySide {
-            reading, latest, ..
-        } = &mut self.find
-        else {
-            return Ok(true);
+        let (reading, latest) = match &mut self.find {
+            Find::SideBySide {
+                reading, latest, ..
+            } => (reading, latest),
+            Find::ByKey(_) => return self.read_by_key(frame, upper, matching),
+            _ => return Ok(true),
         };
         let times = |bound: Option<&Bound>| match bound.map(|bound| bound.times) {
             None => Some(std::ptr::null()),
@@ -362,6 +385,49 @@ impl JoinStage {
                 }
                 reading.enter_right(values.cast(), ids, &vector.selection, *rows, place);
                 reading.make_room(self.keys.len());
+            }
+        }
+    }
+
+    /// Reads on key by key, up to the end of a vector of the left side; false if one of the sides is not in order.
+    fn read_by_key(
+        &mut self,
+        frame: &Frame<'_>,
+        upper: Option<&Bound>,
+        mut matching: Selection,
+    ) -> Evaluation<bool> {
+        let Find::ByKey(reading) = &mut self.find else {
+            return Ok(true);
+        };
+        let Some(Operand::Each { values, .. }) = upper.map(|bound| bound.times) else {
+            return Ok(false);
+        };
+        let (rows, given) = (frame.rows, &mut self.given[..]);
+        let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
+        // SAFETY: operands and columns have what they have for each row of their vectors, which are read before either side
+        // goes on.
+        unsafe {
+            if !reading.enter_left(values.cast(), ids, &matching, rows, given) {
+                return Ok(false);
+            }
+            loop {
+                match reading.advance(given, |a, b| self.keys.order(a, b)) {
+                    Step::LeftDone => return Ok(true),
+                    Step::OutOfOrder => return Ok(false),
+                    Step::RightDone => {}
+                }
+                let Some(vector) = self.right.next(&mut self.keys, || ())? else {
+                    reading.end_right();
+                    continue;
+                };
+                let RightVector { ids, rows, .. } = vector;
+                let Operand::Each { values, .. } = vector.times else {
+                    return Ok(false);
+                };
+                let window = (vector.place, self.right.window_columns());
+                if !reading.enter_right(values.cast(), ids, &vector.selection, rows, window) {
+                    return Ok(false);
+                }
             }
         }
     }

@@ -81,7 +81,8 @@ impl Node for LatestState {
             }
             let mut groups = Aggregation::new(keys, Vec::new());
             let mut best = BestOfGroup::new(sort_key::keys(&mut translator, &plan.keys)?);
-            let mut source = VectorSource::begin(relation, (*estate).es_snapshot, Vec::new());
+            let mut source =
+                VectorSource::begin(relation, (*estate).es_snapshot, filter.zones_wanted());
             source.rewind(best.is_backward());
             let (scalars, attributes, kept) = (&translator.scalars, &self.attributes, self.kept);
             while let Some(mut selection) = source.next(&filter.prunes, scalars) {

@@ -38,6 +38,19 @@ impl Filter {
     }
 }
 
+impl Filter {
+    /// The attributes whose zones spare the quals a look at rows, beyond whole vectors that they contradict.
+    pub fn zones_wanted(&self) -> Vec<usize> {
+        let mut attributes = Vec::new();
+        self.quals
+            .iter()
+            .for_each(|qual| qual.zones_wanted(&mut attributes));
+        attributes.sort_unstable();
+        attributes.dedup();
+        attributes
+    }
+}
+
 /// Quals as the engine's.
 ///
 /// # Errors

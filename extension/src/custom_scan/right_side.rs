@@ -2,6 +2,7 @@
 
 use lanes_columnar::aggregate::Key;
 use lanes_columnar::aggregate::extreme::End;
+use lanes_columnar::join::by_key::Ascending;
 use lanes_columnar::join::keys::{JoinKeys, Side};
 use lanes_columnar::join::series::{Series, SeriesBuilder};
 use lanes_columnar::join::window::WindowCall;
@@ -168,7 +169,7 @@ impl RightSide {
         // SAFETY: the caller's promise.
         unsafe {
             let relation = pg_sys::relation_open(self.table, pg_sys::NoLock as i32);
-            let source = VectorSource::begin(relation, snapshot, Vec::new());
+            let source = VectorSource::begin(relation, snapshot, self.filter.zones_wanted());
             self.scan = Some(RightScan { relation, source });
         }
     }
@@ -221,6 +222,30 @@ impl RightSide {
         scan.source.rewind(false);
         scan.source.counters = Counters::default();
         in_order && !is_empty
+    }
+
+    /// Whether it has rows, and they come in the order of their keys, before the first of them is read.
+    ///
+    /// # Errors
+    /// Those of keys.
+    pub fn is_by_key(&mut self, keys: &mut JoinKeys) -> Evaluation<bool> {
+        let Some(scan) = self.scan.as_mut().filter(|_| keys.have_order()) else {
+            return Ok(false);
+        };
+        scan.source.rewind(false);
+        let mut ascending = Ascending::new();
+        let (mut is_empty, mut by_key) = (true, true);
+        while by_key && scan.source.advance(&self.filter.prunes, &self.scalars) {
+            is_empty = false;
+            let frame = scan.source.frame(&self.scalars);
+            let mut selection = *scan.source.visible().0;
+            let ids = keys.assign(Side::Right, &frame, &mut selection)?;
+            by_key = ascending.enter(ids, &selection, frame.rows)
+                && ascending.holds(|a, b| keys.order(a, b));
+        }
+        scan.source.rewind(false);
+        scan.source.counters = Counters::default();
+        Ok(by_key && !is_empty)
     }
 
     /// How many windows were begun.

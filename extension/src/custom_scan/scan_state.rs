@@ -81,7 +81,7 @@ impl Node for ScanState {
             let filter = Filter::of(&mut translator, nodes::list((*scan).custom_exprs))?;
             let snapshot = (*(*node).ss.ps.state).es_snapshot;
             let relation = (*node).ss.ss_currentRelation;
-            let mut source = VectorSource::begin(relation, snapshot, Vec::new());
+            let mut source = VectorSource::begin(relation, snapshot, filter.zones_wanted());
             source.want_only([self.attributes.clone(), translator.attributes()].concat());
             if let Some(shared) = self.shared {
                 source.share(&raw const (*shared.as_ptr()).taken);

@@ -101,7 +101,7 @@ impl Node for JoinState {
             let join = JoinStage::begin(join, state, &mut translator)?;
             let attributes = (*(*table).rd_att).natts as usize;
             Ok(Running {
-                source: VectorSource::begin(table, (*estate).es_snapshot, Vec::new()),
+                source: VectorSource::begin(table, (*estate).es_snapshot, filter.zones_wanted()),
                 translator,
                 filter,
                 join,

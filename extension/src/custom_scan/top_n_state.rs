@@ -93,7 +93,7 @@ impl Node for TopNState {
             let row_bytes = BestRows::ROW_BYTES + rows.row_bytes() + width;
             let pass_rows_max = (pg_sys::work_mem as usize * 1024 / row_bytes).max(1);
             Ok(Running {
-                source: VectorSource::begin(relation, (*estate).es_snapshot, Vec::new()),
+                source: VectorSource::begin(relation, (*estate).es_snapshot, filter.zones_wanted()),
                 translator,
                 filter,
                 best,

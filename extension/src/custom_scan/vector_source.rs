@@ -170,6 +170,7 @@ impl VectorSource {
                 continue;
             }
             self.counters.rows += self.visible_rows as u64;
+            self.scan.fill(self.place..self.place + self.rows);
             for index in 0..self.zones_wanted.len() {
                 let attribute = self.zones_wanted[index];
                 self.zones[attribute] = self.zone(attribute);

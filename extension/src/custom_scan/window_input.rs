@@ -152,7 +152,11 @@ impl WindowInput {
             }
             let time = translator.value(plan.time)?;
             let input = WindowInput {
-                source: VectorSource::begin(table, (*(*state).state).es_snapshot, Vec::new()),
+                source: VectorSource::begin(
+                    table,
+                    (*(*state).state).es_snapshot,
+                    filter.zones_wanted(),
+                ),
                 translator,
                 filter,
                 groups: Aggregation::new(keys, Vec::new()),
@@ -219,9 +223,7 @@ impl WindowInput {
         let (grouping, partitions) = self.groups.grouping(&frame, &vector.rows)?;
         match grouping {
             Grouping::One(one) => vector.partitions[..frame.rows].fill(one),
-            Grouping::Runs(runs) => runs
-                .iter()
-                .for_each(|run| vector.partitions[run.from..run.to].fill(run.group)),
+            Grouping::Runs(runs) => runs.spread(&mut vector.partitions[..]),
             Grouping::Each(ids) => {
                 vector.partitions[..frame.rows].copy_from_slice(&ids[..frame.rows])
             }

@@ -344,7 +344,7 @@ fn deleted(content: &Content, from: u64, to: u64) -> u64 {
     rows.count() as u64
 }
 
-/// Rows of a range, all of one segment, that are in the arena.
+/// Rows of a range, all of one segment, that are in the arena, decoded.
 fn resident(content: &Content, from: u64, to: u64) -> u64 {
     let segment = segment_of(from);
     let pinned = content

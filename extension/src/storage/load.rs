@@ -396,6 +396,32 @@ unsafe fn decode_run(
     }
 }
 
+/// Appends a run's image to an empty `bytes`. That of a run in object storage is waited for.
+///
+/// # Safety
+/// `relation` is the open lanes table that the run belongs to.
+pub(super) unsafe fn read_image(
+    relation: pg_sys::Relation,
+    run: &RunEntry,
+    bytes: &mut Vec<u8>,
+) -> Result<(), String> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if run.flags & FLAG_REMOTE != 0 {
+            *bytes = recall::image(relation, run);
+        } else if run.flags & FLAG_INLINE != 0 {
+            let page = LockedPage::share(relation, run.block);
+            let view = DirectoryPage::try_parse(page.bytes())
+                .ok_or("its directory page is another by now")?;
+            bytes.extend_from_slice(view.inline_image(run));
+        } else {
+            let length = run.bytes as usize;
+            data_page::read(relation, run.block, length, std::ptr::null_mut(), bytes)?;
+        }
+    }
+    Ok(())
+}
+
 unsafe fn try_decode_run(
     relation: pg_sys::Relation,
     shape: &Shape,
@@ -405,24 +431,7 @@ unsafe fn try_decode_run(
 ) -> Result<(), String> {
     let mut bytes = Vec::with_capacity(run.bytes as usize);
     // SAFETY: the caller's promise.
-    unsafe {
-        if run.flags & FLAG_REMOTE != 0 {
-            bytes = recall::image(relation, run);
-        } else if run.flags & FLAG_INLINE != 0 {
-            let page = LockedPage::share(relation, run.block);
-            let view = DirectoryPage::try_parse(page.bytes())
-                .ok_or("its directory page is another by now")?;
-            bytes.extend_from_slice(view.inline_image(run));
-        } else {
-            data_page::read(
-                relation,
-                run.block,
-                run.bytes as usize,
-                std::ptr::null_mut(),
-                &mut bytes,
-            )?;
-        }
-    }
+    unsafe { read_image(relation, run, &mut bytes)? };
     let image = Image::parse(&bytes).map_err(|e| e.to_string())?;
     if image.rows() != run.rows as usize {
         return Err(format!(

@@ -16,7 +16,7 @@
 //! index of them. A part's entry takes the place of all runs and parts within its range at once, by one WAL record.
 //! [`offload`] does the same for a part whose images have gone to object storage, and leaves row numbers as they are.
 //!
-//! [`arena_budget`] bounds what a table takes of the arena.
+//! [`arena_budget`] bounds what a table takes of the arena. [`stream`] reads sealed rows past it, a vector at a time.
 //!
 //! Invariants.
 //! 1. A run's rows exist if and only if its directory entry does; the entry is written by one atomic WAL record, after
@@ -46,5 +46,6 @@ pub mod part;
 pub mod reclaim;
 pub mod seal;
 pub mod seal_plan;
+pub mod stream;
 pub mod tombstone;
 pub mod unlink;

@@ -6,17 +6,20 @@ use std::rc::Rc;
 use lanes_columnar::arena::{RelationKey, RunEntry, Segment};
 use lanes_columnar::column::Column;
 use lanes_columnar::lane::{DictionaryView, Lane};
-use lanes_columnar::limits::segment_of;
+use lanes_columnar::limits::{VECTOR_ROWS, segment_first_row, segment_of};
+use lanes_columnar::streamed::StreamMemory;
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
 use super::insert_buffer;
+use crate::error;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
 use crate::storage::load::{self, DecodedRows, Remote, Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
+use crate::storage::stream::{self, Stream};
 use crate::storage::tombstone::Tombstones;
 
 /// An open table. Holds no lock but pins in the arena, which dropping it releases.
@@ -117,6 +120,7 @@ pub struct Window {
 enum Source {
     Arena(Segment<ArenaLocks>),
     Private(#[expect(dead_code, reason = "held for what dropping it frees")] Rc<DecodedRows>),
+    Streamed(Box<Stream>),
 }
 
 /// What [`Window::open`] decoded last in this backend.
@@ -149,16 +153,18 @@ impl Window {
         }
     }
 
-    /// The same without making them resident, of these attributes alone, if they are not resident already. `None`: all.
+    /// The same without making them resident, of these attributes alone, if they are not resident already. `None`: all. Sealed
+    /// ones can be read once they are [filled](Window::fill); if `keep`, the arena is given their images.
     ///
     /// # Safety
     /// As for [`Window::open`].
     pub unsafe fn stream(
         reader: &Reader,
         content: &Content,
-        from: u64,
-        to: u64,
+        (from, to): (u64, u64),
         wanted: Option<&[usize]>,
+        memory: &mut StreamMemory,
+        keep: bool,
     ) -> Window {
         if let Some(window) = Self::in_arena(reader, content, segment_of(from), to) {
             return window;
@@ -168,7 +174,11 @@ impl Window {
         // SAFETY: the caller's promise.
         unsafe {
             let runs = &content.runs;
-            let decoded = load::decode_rows(reader.relation, shape, runs, from, to, Remote::Recall);
+            let relation = reader.relation;
+            if let Some(stream) = stream::open(relation, shape, runs, (from, to), memory, keep) {
+                return Self::of_stream(reader, segment_of(from), stream);
+            }
+            let decoded = load::decode_rows(relation, shape, runs, from, to, Remote::Recall);
             Self::of_decoded(reader, Rc::new(decoded))
         }
     }
@@ -201,6 +211,23 @@ impl Window {
             outlet: Box::new(outlet),
             dictionaries,
             source: Source::Private(decoded),
+        }
+    }
+
+    /// A window on sealed rows of this reader's shape, or of some of its attributes.
+    fn of_stream(reader: &Reader, segment: u32, stream: Stream) -> Window {
+        let attributes = 0..reader.shape.kinds.len();
+        let dictionaries = attributes.clone();
+        let dictionaries =
+            dictionaries.map(|index| stream.rows.dictionary(index).unwrap_or_default());
+        let dictionaries = dictionaries.collect();
+        let lanes = attributes.map(|index| stream.rows.lane(index));
+        let outlet = RowOutlet::new(&reader.shape.outlets, lanes);
+        Window {
+            first_row: segment_first_row(segment),
+            outlet: Box::new(outlet),
+            dictionaries,
+            source: Source::Streamed(Box::new(stream)),
         }
     }
 
@@ -243,7 +270,7 @@ impl Window {
 
     /// The segment as it lies in the arena, if it is still there: it may have been evicted since it was loaded.
     fn in_arena(reader: &Reader, content: &Content, segment: u32, to: u64) -> Option<Window> {
-        let first_row = lanes_columnar::limits::segment_first_row(segment);
+        let first_row = segment_first_row(segment);
         let pinned = content.runs.cached()?.pin_segment(segment)?;
         if pinned.columns() != reader.shape.kinds.len()
             || first_row + (pinned.rows_resident() as u64) < to
@@ -266,7 +293,28 @@ impl Window {
 
     /// Whether its rows were decoded for this backend alone.
     pub fn is_private(&self) -> bool {
-        matches!(self.source, Source::Private(_))
+        !matches!(self.source, Source::Arena(_))
+    }
+
+    /// Makes the rows at some places of the lanes ready to be read, which only those of streamed windows need.
+    pub fn fill(&mut self, places: std::ops::Range<usize>) {
+        if let Source::Streamed(stream) = &mut self.source {
+            if let Err(failure) = stream.rows.fill(places) {
+                error::corrupt(&format!(
+                    "the sealed rows from {} on: {failure}",
+                    self.first_row
+                ));
+            }
+            stream.note_look();
+        }
+    }
+
+    /// What memory of a streamed window can be used again.
+    pub fn into_memory(self) -> Option<StreamMemory> {
+        match self.source {
+            Source::Streamed(stream) => Some(stream.rows.into_memory()),
+            Source::Arena(_) | Source::Private(_) => None,
+        }
     }
 
     /// The lanes of all attributes.
@@ -284,6 +332,10 @@ impl Window {
         match &self.source {
             Source::Arena(segment) => segment.zone(attribute, vector),
             Source::Private(_) => None,
+            Source::Streamed(stream) => {
+                let first = vector * VECTOR_ROWS;
+                stream.rows.zone(attribute, first..first + VECTOR_ROWS)
+            }
         }
     }
 

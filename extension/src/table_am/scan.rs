@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::streamed::StreamMemory;
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
@@ -24,6 +25,7 @@ use crate::pg::snapshot::Snapshot;
 use crate::remote::recall::Recalled;
 use crate::storage::directory::FLAG_SEALED;
 use crate::storage::load::Shape;
+use crate::storage::stream;
 
 mod ranges;
 mod remote_rows;
@@ -118,6 +120,8 @@ pub struct Scan {
     may_displace: Cell<u64>,
     /// Segments that were decoded for this scan alone.
     pub segments_streamed: u64,
+    /// Of the last of them.
+    stream_memory: StreamMemory,
 }
 
 impl Scan {
@@ -144,6 +148,7 @@ impl Scan {
                 wanted: None,
                 may_displace: Cell::new(gucs::arena_bytes() as u64 / DISPLACED_SHARE),
                 segments_streamed: 0,
+                stream_memory: StreamMemory::default(),
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 shared: if parallel.is_null() {
@@ -250,7 +255,8 @@ impl Scan {
     }
 
     /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end. Sealed ones
-    /// that are ruled out by what their parts' indexes say are left without being read.
+    /// that are ruled out by what their parts' indexes say are left without being read. What is to be read of the window has to
+    /// be [filled](Scan::fill) first.
     pub fn next_window(
         &mut self,
         forward: bool,
@@ -275,6 +281,13 @@ impl Scan {
         match &self.place {
             Place::In(open) => Some(&open.window),
             Place::BeforeFirst | Place::AfterLast => None,
+        }
+    }
+
+    /// Makes the rows at some places of the window that is open ready to be read.
+    pub fn fill(&mut self, places: std::ops::Range<usize>) {
+        if let Place::In(open) = &mut self.place {
+            open.window.fill(places);
         }
     }
 
@@ -425,7 +438,11 @@ impl Scan {
             .min(self.bounds.1)
             .min(self.reader.end_row());
         // The old window goes first: it may be what has to be evicted.
-        self.place = Place::BeforeFirst;
+        if let Place::In(open) = std::mem::replace(&mut self.place, Place::BeforeFirst)
+            && let Some(memory) = open.window.into_memory()
+        {
+            self.stream_memory = memory;
+        }
         let (relation, serializable) = (self.reader.relation, self.serializable);
         let content = self.reader.content.as_mut()?;
         let mut ranges = visible_ranges(
@@ -445,14 +462,20 @@ impl Scan {
         }
         let content = self.reader.content.as_ref()?;
         let before = Recalled::so_far();
+        let mut memory = std::mem::take(&mut self.stream_memory);
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
-        let window = unsafe {
+        let mut window = unsafe {
             if holds_remote(content, segment_first_row(segment), to) {
-                self.open_partly_remote(content, segment, &mut ranges, rules_out)?
+                self.open_partly_remote(content, segment, &mut ranges, rules_out, &mut memory)?
             } else {
-                self.open_within_share(content, from, to)
+                self.open_within_share(content, from, to, &mut memory)
             }
         };
+        self.stream_memory = memory;
+        if rules_out.is_none() {
+            // Read row by row.
+            window.fill(window.place(from)..window.place(to));
+        }
         if window.is_private() {
             self.segments_streamed += 1;
         }
@@ -468,27 +491,65 @@ impl Scan {
 }
 
 impl Scan {
-    /// Opens the window on rows of one segment. Once the arena is full and a scan has displaced its share of it, the scan
-    /// reads what is not there for itself: what others read again and again stays.
+    /// Opens the window on rows of one segment.
+    ///
+    /// | the rows are | they are read |
+    /// |---|---|
+    /// | in the arena, decoded | there |
+    /// | all sealed | from their images, which the arena keeps if it can; decoded to the arena once most of them were looked at `lanes.decode_after` times |
+    /// | others | from the arena, to which they are decoded |
+    ///
+    /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
+    /// again and again stays.
     ///
     /// # Safety
     /// `content` is the reader's and holds these rows.
-    unsafe fn open_within_share(&self, content: &Content, from: u64, to: u64) -> Window {
+    unsafe fn open_within_share(
+        &self,
+        content: &Content,
+        from: u64,
+        to: u64,
+        memory: &mut StreamMemory,
+    ) -> Window {
         let segment = segment_of(from);
+        let decoded_bytes = || (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
+        let kept_looks = || {
+            let images = content.runs.cached()?.pin_images(segment)?;
+            Some(images.looks())
+        };
+        // Whether it is streamed, and whether its images are to be kept then.
+        let (streams, keep) = if is_resident(content, segment, to) {
+            (false, false)
+        } else if let Some(bytes) = stream::bytes_to_stream(&content.runs, from, to)
+            && gucs::decode_after() > 0
+        {
+            match kept_looks() {
+                Some(looks) if looks < gucs::decode_after() => (true, false),
+                Some(_) => (!self.may_load(decoded_bytes()), false),
+                None => (true, self.may_load(bytes)),
+            }
+        } else {
+            (!self.may_load(decoded_bytes()), false)
+        };
         // SAFETY: the caller's promise.
         unsafe {
-            if !is_resident(content, segment, to) {
-                let bytes = (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
-                if !has_room(bytes) {
-                    let Some(left) = self.may_displace.get().checked_sub(bytes) else {
-                        let wanted = self.wanted.as_deref();
-                        return Window::stream(&self.reader, content, from, to, wanted);
-                    };
-                    self.may_displace.set(left);
-                }
+            if streams {
+                let wanted = self.wanted.as_deref();
+                return Window::stream(&self.reader, content, (from, to), wanted, memory, keep);
             }
             Window::open(&self.reader, content, from, to)
         }
+    }
+
+    /// Whether the arena has room for so many bytes, or what this scan may displace makes some.
+    fn may_load(&self, bytes: u64) -> bool {
+        if has_room(bytes) {
+            return true;
+        }
+        let left = self.may_displace.get().checked_sub(bytes);
+        self.may_displace
+            .set(left.unwrap_or(self.may_displace.get()));
+        left.is_some()
     }
 
     /// Whether the zones of a sealed run rule it out.

@@ -1,4 +1,6 @@
 -- The storage parameter arena_budget: what a table may take of the arena. Too few rows for the background worker to seal.
+-- What is sealed is decoded at once, and so takes as much as before.
+SET lanes.decode_after = 0;
 CREATE TABLE bounded (i int8, v float8) USING lanes WITH (autovacuum_enabled = off);
 SELECT * FROM lanes.arena('bounded');
 INSERT INTO bounded SELECT g, g / 2.0 FROM generate_series(1, 200000) g;

@@ -134,5 +134,29 @@ SELECT lanes.seal('pg_temp.passing');
 SELECT min(k), max(k), count(DISTINCT v) FROM passing;
 SELECT k FROM passing LIMIT 2;
 
-DROP TABLE sealed, once, recent, heap_table, passing;
+-- What is sealed is read from its images, of which the arena takes lanes only once it was looked at often; a look at a few
+-- rows is none.
+CREATE TABLE looked_at (k int8, v float8, note text, flag bool) USING lanes WITH (order_by = 'k', autovacuum_enabled = off);
+INSERT INTO looked_at SELECT g % 500, nullif(g % 97, 3) / 4.0, 'n' || g % 11, g % 5 = 0 FROM generate_series(1, 200000) g;
+SELECT lanes.seal('looked_at');
+CREATE TEMP VIEW lanes_of AS
+    SELECT rows_resident > 0 AS decoded, count(*) FROM lanes.segments('looked_at') WHERE segment >= 32 GROUP BY 1;
+SET lanes.decode_after = 2;
+SET max_parallel_workers_per_gather = 0;
+SELECT scanned('SELECT count(*), sum(v) FROM looked_at');
+SELECT count(*), sum(v), min(note), max(note), count(*) FILTER (WHERE flag) FROM looked_at;
+SELECT sum(v) FROM looked_at WHERE k = 321;
+SELECT sum(v) FROM looked_at WHERE k = 321;
+SELECT * FROM lanes_of;
+SELECT k, flag, count(*), sum(v) FROM looked_at WHERE k % 100 = 7 AND note > 'n8' GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT scanned('SELECT count(*), sum(v) FROM looked_at');
+SELECT * FROM lanes_of;
+SELECT count(*), sum(v), min(note), max(note), count(*) FILTER (WHERE flag) FROM looked_at;
+UPDATE looked_at SET note = 'new' WHERE k = 321 AND v > 20;
+SELECT note, count(*), sum(v) FROM looked_at WHERE k = 321 GROUP BY 1 ORDER BY 1;
+RESET lanes.decode_after;
+RESET max_parallel_workers_per_gather;
+
+DROP VIEW lanes_of;
+DROP TABLE sealed, once, recent, heap_table, passing, looked_at;
 DROP FUNCTION differences(), scanned(text);

@@ -1,29 +1,20 @@
 //! The states of one aggregate, one a group.
 
+use super::runs::Runs;
 use crate::vector::Evaluation;
 use crate::vector::number::Scalar;
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
 use crate::zone_map::Zone;
 
-/// Rows `from..to` of a vector, all of one group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupRun {
-    /// The group.
-    pub group: u32,
-    /// The first row.
-    pub from: usize,
-    /// The row after the last.
-    pub to: usize,
-}
-
 /// To which groups the selected rows of a vector belong.
 #[derive(Clone, Copy, Debug)]
 pub enum Grouping<'a> {
     /// All to one.
     One(u32),
-    /// Few stretches of rows. Accumulators never see it: each run reaches them as `One`.
-    Runs(&'a [GroupRun]),
+    /// Runs of rows, a group each. Accumulators that do not take runs never see it: few runs reach them as `One` each, many as
+    /// `Each`.
+    Runs(Runs<'a>),
     /// Each row has its own id; those of rows that are not selected mean nothing.
     Each(&'a [u32]),
 }
@@ -103,6 +94,20 @@ pub trait Accumulator {
         rows: usize,
     ) -> Evaluation<()>;
 
+    /// Adds the selected rows of runs, of some of which perhaps none is selected. False, and nothing is added, if it had better
+    /// be done otherwise.
+    ///
+    /// # Errors
+    /// Those of the aggregate.
+    fn add_runs(
+        &mut self,
+        _runs: Runs<'_>,
+        _input: &Input,
+        _selection: &Selection,
+    ) -> Evaluation<bool> {
+        Ok(false)
+    }
+
     /// The states, if they are nothing but the numbers of rows: then [`Input::Nothing`] need not be added row by row.
     fn counts(&mut self) -> Option<&mut [u64]> {
         None
@@ -172,6 +177,18 @@ impl Accumulator for Count {
     ) -> Evaluation<()> {
         add_counts(&mut self.counts, grouping, selection, rows);
         Ok(())
+    }
+
+    fn add_runs(
+        &mut self,
+        runs: Runs<'_>,
+        _input: &Input,
+        selection: &Selection,
+    ) -> Evaluation<bool> {
+        for (group, count) in runs.counts(selection) {
+            self.counts[group] += count as u64;
+        }
+        Ok(true)
     }
 
     fn counts(&mut self) -> Option<&mut [u64]> {

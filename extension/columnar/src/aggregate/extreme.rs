@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::runs::Runs;
 use super::zone_answer;
 use crate::vector::Evaluation;
 use crate::vector::number::Number;
@@ -59,6 +60,23 @@ impl<T: Number> Extreme<T> {
         }
     }
 
+    /// Offers the best of the selected numbers to a group; a null pointer selects all.
+    ///
+    /// # Safety
+    /// There are so many numbers, and a bit for each unless the pointer is null.
+    unsafe fn offer_best(&mut self, group: u32, values: *const T, rows: usize, chosen: *const u64) {
+        // SAFETY: the caller's promise.
+        let best = unsafe {
+            match self.end {
+                End::Minimum => lanes_simd::aggregate::minimum::<T>(values, rows, chosen),
+                End::Maximum => lanes_simd::aggregate::maximum::<T>(values, rows, chosen),
+            }
+        };
+        if let Some(best) = best {
+            self.offer(group as usize, best);
+        }
+    }
+
     #[inline]
     fn offer(&mut self, group: usize, value: T) {
         let worse = match self.end {
@@ -95,22 +113,8 @@ impl<T: Number> Accumulator for Extreme<T> {
             return Ok(());
         };
         if let (Grouping::One(group), Operand::Each { values, .. }) = (grouping, operand) {
-            let values = values.cast::<T>();
             // SAFETY: the operand has a `T` for each row of the vector.
-            let best = unsafe {
-                match self.end {
-                    End::Minimum => {
-                        lanes_simd::aggregate::minimum::<T>(values, rows, selection.as_ptr())
-                    }
-                    End::Maximum => {
-                        lanes_simd::aggregate::maximum::<T>(values, rows, selection.as_ptr())
-                    }
-                }
-            };
-            let Some(best) = best else {
-                return Ok(());
-            };
-            self.offer(*group as usize, best);
+            unsafe { self.offer_best(*group, values.cast(), rows, selection.as_ptr()) }
             return Ok(());
         }
         if let (Grouping::Each(ids), Operand::Each { values, .. }) = (grouping, operand) {
@@ -122,6 +126,27 @@ impl<T: Number> Accumulator for Extreme<T> {
             self.offer(group, unsafe { operand.get::<T>(row) });
             Ok(())
         })
+    }
+
+    fn add_runs(
+        &mut self,
+        runs: Runs<'_>,
+        input: &Input,
+        selection: &Selection,
+    ) -> Evaluation<bool> {
+        let (Input::Number(Operand::Each { values, .. }), true) =
+            (input, selection.is_full(runs.rows()))
+        else {
+            return Ok(false);
+        };
+        for (group, rows) in runs.iter() {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            unsafe {
+                let values = values.cast::<T>().add(rows.start);
+                self.offer_best(group, values, rows.len(), std::ptr::null());
+            }
+        }
+        Ok(true)
     }
 
     fn takes_zones(&self) -> bool {

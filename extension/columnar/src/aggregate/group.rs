@@ -5,12 +5,13 @@
 //! ids of key 2 ─┴─ pair ─┐
 //! ids of key 3 ──────────┴─ pair ── … ── group ids
 //! ```
-//! A pair of ids is looked up in a table of its own for each step, which is small: it has an entry for each
+//! Where all keys have runs of rows, pairs do too, and each run is looked up once. A pair of ids is looked up in a table of its own for each step, which is small: it has an entry for each
 //! combination that occurs.
 
 use super::accumulator::Grouping;
-use super::key::{Ids, Key, KeyReader, each_of_runs, spread};
+use super::key::{Ids, Key, KeyReader, spread};
 use super::key_values::{KeyValue, KeyValues, MixMap};
+use super::runs::{RunList, Runs};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
@@ -22,6 +23,10 @@ pub(super) struct Groups {
     /// Of each step after the first: the id of each pair, and the pair of each id.
     pairs: Vec<Pairs>,
     ids: Box<[u32; VECTOR_ROWS]>,
+    /// Those of a key after the first.
+    others: Box<[u32; VECTOR_ROWS]>,
+    runs: RunList,
+    combined: RunList,
 }
 
 struct GroupKey {
@@ -59,6 +64,11 @@ impl Pairs {
         })
     }
 
+    /// The pair of an id.
+    pub(crate) fn pair(&self, id: u32) -> (u32, u32) {
+        self.pairs[id as usize]
+    }
+
     /// How many pairs were met.
     pub(crate) fn len(&self) -> usize {
         self.pairs.len()
@@ -77,12 +87,15 @@ impl Groups {
             keys: keys
                 .into_iter()
                 .map(|key| GroupKey {
-                    reader: KeyReader::new(key),
+                    reader: KeyReader::new(key).cutting(),
                     values: KeyValues::default(),
                 })
                 .collect(),
             pairs: (0..steps).map(|_| Pairs::default()).collect(),
             ids: Box::new([0; VECTOR_ROWS]),
+            others: Box::new([0; VECTOR_ROWS]),
+            runs: RunList::default(),
+            combined: RunList::default(),
         }
     }
 
@@ -98,7 +111,7 @@ impl Groups {
     pub(super) fn bytes(&self) -> usize {
         let keys = self.keys.iter();
         let keys = keys.map(|key| key.reader.bytes() + key.values.bytes());
-        keys.sum::<usize>() + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
+        keys.sum::<usize>() + self.runs.bytes() + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
     }
 
     /// A key of a group.
@@ -131,7 +144,10 @@ impl Groups {
             let grouping = match first.assign(frame, selection)? {
                 Ids::One(id) => Grouping::One(id),
                 // The borrow of the ids must not keep us from asking how many there are.
-                Ids::Runs(runs) => Grouping::Runs(unbound(runs)),
+                Ids::Runs(runs) => Grouping::Runs(Runs {
+                    starts: unbound(runs.starts),
+                    groups: unbound(runs.groups),
+                }),
                 Ids::Each(ids) => Grouping::Each(unbound(ids)),
             };
             return Ok(Assigned {
@@ -139,32 +155,59 @@ impl Groups {
                 groups: first.values.len(),
             });
         }
-        let ids = &mut self.ids;
-        spread(&first.assign(frame, selection)?, selection, ids);
+        let (ids, others) = (&mut self.ids, &mut self.others);
+        let (list, combined) = (&mut self.runs, &mut self.combined);
+        let whole = [0, frame.rows as u32];
+        let mut has_runs = true;
+        match first.assign(frame, selection)? {
+            Ids::One(id) => list.copy(Runs::one(&whole, &[id])),
+            Ids::Runs(runs) => list.copy(runs),
+            each => {
+                has_runs = false;
+                spread(&each, selection, ids);
+            }
+        }
         let mut groups = 0;
         for (key, pairs) in rest.iter_mut().zip(&mut self.pairs) {
             let right = key.assign(frame, selection)?;
-            let mut last: Option<((u32, u32), u32)> = None;
-            let mut pair = |row: usize, right: u32| {
-                let wanted = (ids[row], right);
-                let id = match last {
-                    Some((before, id)) if before == wanted => id,
-                    _ => pairs.id(wanted.0, wanted.1),
-                };
-                last = Some((wanted, id));
-                ids[row] = id;
-            };
-            match right {
-                Ids::One(id) => selection.for_each(|row| pair(row, id)),
-                Ids::Runs(runs) => each_of_runs(runs, selection, pair),
-                Ids::Each(right) => selection.for_each(|row| pair(row, right[row])),
+            match (&right, has_runs) {
+                (Ids::One(id), true) => {
+                    let right = Runs::one(&whole, std::slice::from_ref(id));
+                    let pair = |left, right| pairs.id(left, right);
+                    combined.combine(list.runs(), right, selection, pair);
+                    std::mem::swap(list, combined);
+                }
+                (Ids::Runs(right), true) => {
+                    let pair = |left, right| pairs.id(left, right);
+                    combined.combine(list.runs(), *right, selection, pair);
+                    std::mem::swap(list, combined);
+                }
+                _ => {
+                    if has_runs {
+                        list.runs().spread(&mut ids[..]);
+                        has_runs = false;
+                    }
+                    spread(&right, selection, others);
+                    let mut last: Option<((u32, u32), u32)> = None;
+                    selection.for_each(|row| {
+                        let wanted = (ids[row], others[row]);
+                        let id = match last {
+                            Some((before, id)) if before == wanted => id,
+                            _ => pairs.id(wanted.0, wanted.1),
+                        };
+                        last = Some((wanted, id));
+                        ids[row] = id;
+                    });
+                }
             }
             groups = pairs.len();
         }
-        Ok(Assigned {
-            grouping: Grouping::Each(&**ids),
-            groups,
-        })
+        let grouping = if has_runs {
+            list.runs().grouping()
+        } else {
+            Grouping::Each(&**ids)
+        };
+        Ok(Assigned { grouping, groups })
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is grouped or joined by, as it is read from vectors: each key gives its values dense ids ([`KeyValues`]);
 //! [`super::group`] combines them.
 
-use super::accumulator::GroupRun;
+use lanes_simd::runs;
+
 use super::bucket_memo::BucketMemo;
 use super::key_values::KeyValues;
+use super::runs::{RunList, Runs};
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -47,7 +49,7 @@ pub trait Buckets {
 /// The ids of a vector's rows.
 pub(crate) enum Ids<'a> {
     One(u32),
-    Runs(&'a [GroupRun]),
+    Runs(Runs<'a>),
     Each(&'a [u32]),
 }
 
@@ -64,13 +66,12 @@ pub(crate) struct KeyReader {
     /// Those met before it.
     buckets: BucketMemo,
     ids: Box<[u32; VECTOR_ROWS]>,
-    runs: Vec<GroupRun>,
+    /// Whether columns are cut into runs. Buckets always are.
+    cuts: bool,
+    runs: RunList,
     /// How long the run before was, which those after it mostly resemble.
     run_rows: usize,
 }
-
-/// More runs than this in a vector are handed over as an id a row.
-const RUNS_MAX: usize = 16;
 
 impl KeyReader {
     pub(crate) fn new(key: Key) -> KeyReader {
@@ -82,9 +83,15 @@ impl KeyReader {
             asked: 0,
             buckets: BucketMemo::default(),
             ids: Box::new([0; VECTOR_ROWS]),
-            runs: Vec::new(),
+            cuts: false,
+            runs: RunList::default(),
             run_rows: 0,
         }
+    }
+
+    /// Cuts columns into runs, for whoever has something to do for each group.
+    pub(crate) fn cutting(self) -> KeyReader {
+        KeyReader { cuts: true, ..self }
     }
 
     /// Gives all values of a small dictionary their ids at once, in its order: so the codes of a first dictionary are ids as
@@ -96,8 +103,18 @@ impl KeyReader {
         }
     }
 
+    /// Whether [`KeyValues::order`] is about its values: not about floats, whose bits are not in order.
+    pub(crate) fn is_ordered(&self) -> bool {
+        match &self.key {
+            Key::Text(_) | Key::Truth(_) => true,
+            Key::Number(value) => !value.number().is_float(),
+            Key::Bucket(..) => false,
+        }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<[u32; VECTOR_ROWS]>() + self.codes.bytes() + self.buckets.bytes()
+        let memos = self.codes.bytes() + self.buckets.bytes();
+        size_of::<[u32; VECTOR_ROWS]>() + memos + self.runs.bytes()
     }
 
     /// The ids of the selected rows.
@@ -115,7 +132,9 @@ impl KeyReader {
             Key::Number(value) => {
                 let number = value.number();
                 let operand = value.evaluate(frame, selection)?;
-                Ok(with_number!(number, T => self.assign_number::<T>(values, operand, selection)))
+                Ok(
+                    with_number!(number, T => self.assign_number::<T>(values, operand, selection, frame.rows)),
+                )
             }
             Key::Truth(predicate) => {
                 let truth = predicate.evaluate(frame, selection)?;
@@ -168,6 +187,22 @@ impl KeyReader {
                 }
                 // SAFETY: the lane has a code for each row of the vector.
                 let codes = unsafe { codes.add(frame.place) };
+                if self.cuts && valid == *selection {
+                    let group_of = |row: usize| {
+                        // SAFETY: as above, and a slot for each code.
+                        unsafe {
+                            let code = *codes.add(row);
+                            memo.get(code, || {
+                                let item = heap.add(*slots.add(code as usize) as usize);
+                                values.text(item_bytes(item))
+                            })
+                        }
+                    };
+                    // SAFETY: as above.
+                    if unsafe { self.runs.cut(codes, frame.rows, selection, group_of) } {
+                        return self.runs.ids();
+                    }
+                }
                 if memo.complete().is_some() && valid == *selection && memo.is_identity() {
                     // SAFETY: as above.
                     return Ids::Each(unsafe { std::slice::from_raw_parts(codes, frame.rows) });
@@ -232,11 +267,40 @@ impl KeyReader {
         values: &mut KeyValues,
         operand: Operand,
         selection: &Selection,
+        rows: usize,
     ) -> Ids<'_> {
         let valid = operand.valid(selection);
         if valid != *selection {
             let id = values.null();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
+        }
+        if self.cuts
+            && valid == *selection
+            && let Operand::Each { values: all, .. } = operand
+        {
+            let mut id_of = |row: usize| {
+                // SAFETY: the operand has a `T` for each row of the vector.
+                let value = unsafe { operand.get::<T>(row) };
+                values.number(canonical(value), value.to_scalar())
+            };
+            // Numbers that are equal but differ in their bits, as zeros do, have the same id.
+            // SAFETY: as above.
+            let is_cut = unsafe {
+                match T::TYPE.width() {
+                    2 => self
+                        .runs
+                        .cut(all.cast::<u16>(), rows, selection, &mut id_of),
+                    4 => self
+                        .runs
+                        .cut(all.cast::<u32>(), rows, selection, &mut id_of),
+                    _ => self
+                        .runs
+                        .cut(all.cast::<u64>(), rows, selection, &mut id_of),
+                }
+            };
+            if is_cut {
+                return self.runs.ids();
+            }
         }
         let ids = &mut self.ids;
         let mut last: Option<(u64, u32)> = None;
@@ -275,13 +339,13 @@ impl KeyReader {
             if bucket.first <= bounds.minimum && bounds.maximum <= bucket.last {
                 return Ids::One(self.bucket_id(values, bucket));
             }
-            if let Operand::Each { values: times, .. } = operand
-                && bounds.sorted
-                && T::TYPE == NumberType::I64
-                && self.assign_sorted(values, times.cast(), frame.rows, selection)
-            {
-                return Ids::Runs(&self.runs);
-            }
+        }
+        if let Operand::Each { values: times, .. } = operand
+            && valid == *selection
+            && T::TYPE == NumberType::I64
+            && self.cut_buckets(values, times.cast(), frame.rows, selection, bounds.sorted)
+        {
+            return self.runs.ids();
         }
         if valid != *selection {
             let id = values.null();
@@ -296,36 +360,41 @@ impl KeyReader {
         Ids::Each(&*self.ids)
     }
 
-    /// Cuts a sorted vector into runs of one bucket each; false if they are too many to pay.
-    fn assign_sorted(
+    /// Cuts a vector into runs of one bucket each; false if they are too short to pay. If the times are sorted, few of them are
+    /// read.
+    fn cut_buckets(
         &mut self,
         values: &mut KeyValues,
         times: *const i64,
         rows: usize,
         selection: &Selection,
+        sorted: bool,
     ) -> bool {
         self.runs.clear();
         let mut from = 0;
         while let Some(row) = selection.next(from) {
-            if self.runs.len() == RUNS_MAX {
+            if self.runs.are_short(row) {
                 return false;
             }
-            // SAFETY: the caller has `rows` times, sorted, and selected rows are among them.
+            // SAFETY: the caller has `rows` times, and selected rows are among them.
             let (bucket, to) = unsafe {
-                let bucket = self.bucket_of(*times.add(row));
-                let rest = std::slice::from_raw_parts(times.add(row), rows - row);
-                (bucket, row + count_within(rest, bucket.last, self.run_rows))
+                let (first, rest) = (times.add(row), rows - row);
+                let bucket = self.bucket_of(*first);
+                let count = if sorted {
+                    let rest = std::slice::from_raw_parts(first, rest);
+                    count_within(rest, bucket.last, self.run_rows)
+                } else {
+                    runs::count_within(first, rest, bucket.first, bucket.last)
+                };
+                (bucket, row + count)
             };
             debug_assert!(to > row && bucket.first <= bucket.last);
             let group = self.bucket_id(values, bucket);
-            self.runs.push(GroupRun {
-                group,
-                from: row,
-                to,
-            });
+            self.runs.push(row, group);
             self.run_rows = to - row;
             from = to;
         }
+        self.runs.end(rows);
         true
     }
 
@@ -399,23 +468,11 @@ fn canonical<T: Number>(value: T) -> u64 {
     value.to_scalar().0
 }
 
-pub(super) fn each_of_runs(
-    runs: &[GroupRun],
-    selection: &Selection,
-    mut take: impl FnMut(usize, u32),
-) {
-    for run in runs {
-        selection
-            .within(run.from, run.to)
-            .for_each(|row| take(row, run.group));
-    }
-}
-
 /// Writes an id for each selected row.
 pub(crate) fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTOR_ROWS]) {
     match ids {
         Ids::One(id) => selection.for_each(|row| out[row] = *id),
-        Ids::Runs(runs) => each_of_runs(runs, selection, |row, id| out[row] = id),
+        Ids::Runs(runs) => runs.spread(out),
         Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
     }
 }

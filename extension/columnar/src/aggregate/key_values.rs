@@ -1,6 +1,7 @@
 //! The values of a key and their ids, which are dense and count from 0 in order of appearance. Readers of several tables
 //! may share them: then equal values have one id in all.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -102,6 +103,17 @@ impl KeyValues {
         self.values.push(OwnedValue::Text(item.into()));
         self.item_bytes += item.len();
         id
+    }
+
+    /// How two values lie in a table that is sealed by them (see [`crate::sort`]): items by their bytes, integers, NULL last.
+    pub(crate) fn order(&self, a: u32, b: u32) -> Ordering {
+        use OwnedValue::{Null, Number, Text, Truth};
+        match (&self.values[a as usize], &self.values[b as usize]) {
+            (Text(a), Text(b)) => a.cmp(b),
+            (Number(a), Number(b)) => (a.0 as i64).cmp(&(b.0 as i64)),
+            (Truth(a), Truth(b)) => a.cmp(b),
+            (a, b) => matches!(a, Null).cmp(&matches!(b, Null)),
+        }
     }
 
     /// The value of an id.

@@ -8,6 +8,7 @@
 //! The cast, in the order in which data flow:
 //! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, time buckets.
 //! - `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met before.
+//! - [`runs`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
@@ -15,12 +16,12 @@
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
 //! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
-//! keys, or the vector or a run of it lies in one time bucket) go into sixteen interleaved stripes (row i of the vector to
-//! stripe i mod 16), which are added up as [`lanes_simd::aggregate`] says; vectors follow in row order. Rows that have
-//! an id each are added one by one in row order, as PostgreSQL does, but for `sum(double precision)`, where 64 rows
-//! (a whole word of the vector), all selected and of one group, are summed in stripes first. So the order depends on the
-//! rows' places, on the zone maps of time buckets and on the magnitude of the numbers (see below), never on the
-//! machine.
+//! keys, or the vector or a run of it has one value of them or lies in one time bucket) go into sixteen interleaved stripes
+//! (row i of the vector to stripe i mod 16), which are added up as [`lanes_simd::aggregate`] says; runs and vectors follow in
+//! row order. Rows that have an id each are added one by one in row order, as PostgreSQL does, but for
+//! `sum(double precision)`, where 64 rows (a whole word of the vector), all selected and of one group, are summed in stripes
+//! first. So the order depends on the rows' places, on the keys of their neighbours, on the zone maps of time buckets and on
+//! the magnitude of the numbers (see below), never on the machine.
 //!
 //! *Overflow of floats.* Stripes cannot overflow where PostgreSQL's order does not, nor the reverse, while all numbers
 //! are of moderate magnitude, so that is checked first, a vector at a time ([`moments::MAGNITUDE_MAX`]). A vector that
@@ -36,6 +37,7 @@ pub mod key;
 pub(crate) mod key_values;
 pub mod logic;
 pub mod moments;
+pub mod runs;
 pub mod sum;
 pub mod weighted;
 mod zone_answer;
@@ -43,6 +45,7 @@ mod zone_answer;
 #[cfg(test)]
 mod tests;
 
+use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::predicate::Predicate;
@@ -86,8 +89,19 @@ pub struct Aggregation {
     aggregates: Vec<Aggregate>,
     /// Whether there are no keys, so that all rows are of group 0.
     single: bool,
+    spread: Spread,
     vectors_told: u64,
 }
+
+/// The groups of a vector's rows where an accumulator had rather have one each than runs of them.
+struct Spread {
+    ids: Box<[u32; VECTOR_ROWS]>,
+    /// Whether they are those of the vector under way.
+    is_done: bool,
+}
+
+/// Runs up to here reach accumulators that do not take runs one by one.
+const RUNS_ALONE_MAX: usize = 16;
 
 impl Aggregation {
     /// Nothing read yet. Without keys there is one group from the start, as in SQL.
@@ -96,6 +110,10 @@ impl Aggregation {
             single: keys.is_empty(),
             groups: Groups::new(keys),
             aggregates,
+            spread: Spread {
+                ids: Box::new([0; VECTOR_ROWS]),
+                is_done: false,
+            },
             vectors_told: 0,
         };
         let groups = aggregation.groups.len();
@@ -137,12 +155,13 @@ impl Aggregation {
                 }
                 told = false;
                 if !aggregate.add_count(frame, selection, count)? {
-                    aggregate.add(frame, selection, &Grouping::One(0))?;
+                    aggregate.add(frame, selection, &Grouping::One(0), &mut self.spread)?;
                 }
             }
             self.vectors_told += u64::from(told);
             return Ok(());
         }
+        self.spread.is_done = false;
         let known = self.groups.len();
         let grouping = self.groups.assign(frame, selection)?;
         let groups = grouping.groups;
@@ -156,7 +175,7 @@ impl Aggregation {
             }
             if !whole.is_some_and(|group| aggregate.add_zone(frame, group)) {
                 told = false;
-                aggregate.add(frame, selection, &grouping.grouping)?;
+                aggregate.add(frame, selection, &grouping.grouping, &mut self.spread)?;
             }
         }
         self.vectors_told += u64::from(told);
@@ -234,6 +253,7 @@ impl Aggregate {
         frame: &Frame<'_>,
         selection: &Selection,
         grouping: &Grouping<'_>,
+        spread: &mut Spread,
     ) -> Evaluation<()> {
         let (mut filtered, mut valid) = (None, None);
         let mut chosen = selection;
@@ -286,10 +306,20 @@ impl Aggregate {
         }
         match grouping {
             Grouping::Runs(runs) => {
-                for run in *runs {
-                    let rows = chosen.within(run.from, run.to);
+                if self.accumulator.add_runs(*runs, &input, chosen)? {
+                    return Ok(());
+                }
+                if runs.len() > RUNS_ALONE_MAX {
+                    if !std::mem::replace(&mut spread.is_done, true) {
+                        runs.spread(&mut spread.ids[..]);
+                    }
+                    let each = Grouping::Each(&spread.ids[..]);
+                    return self.accumulator.add(&each, &input, chosen, frame.rows);
+                }
+                for (group, rows) in runs.iter() {
+                    let rows = chosen.within(rows.start, rows.end);
                     if !rows.is_empty() {
-                        let one = Grouping::One(run.group);
+                        let one = Grouping::One(group);
                         self.accumulator.add(&one, &input, &rows, frame.rows)?;
                     }
                 }

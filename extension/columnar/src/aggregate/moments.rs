@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::runs::Runs;
 use crate::vector::number::{Number, NumberType};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -82,6 +83,8 @@ pub struct Moments<T> {
     /// Whether the numbers that come next are known to be moderate.
     moderate: bool,
     states: Vec<FloatState>,
+    /// The sums of the runs under way.
+    run_sums: Vec<f64>,
     number: PhantomData<T>,
 }
 
@@ -130,6 +133,7 @@ impl<T> Moments<T> {
             great: false,
             moderate: false,
             states: Vec::new(),
+            run_sums: Vec::new(),
             number: PhantomData,
         }
     }
@@ -194,6 +198,42 @@ impl<T: Number> Accumulator for Moments<T> {
             self.great |= state.sum.is_finite() && state.sum.abs() > SUM_MAX;
             Ok(())
         })
+    }
+
+    fn add_runs(
+        &mut self,
+        runs: Runs<'_>,
+        input: &Input,
+        selection: &Selection,
+    ) -> Evaluation<bool> {
+        let Input::Number(Operand::Each { values, .. }) = *input else {
+            return Ok(false);
+        };
+        // SAFETY: the operand has a `T` for each row of the vector.
+        let is_simple = !self.squares_wanted
+            && !self.great
+            && T::TYPE.is_float()
+            && (self.moderate || unsafe { is_moderate::<T>(values, runs.rows()) });
+        if !is_simple {
+            return Ok(false);
+        }
+        self.run_sums.resize(runs.len(), 0.0);
+        let (chosen, starts) = (selection.as_ptr(), runs.starts.as_ptr());
+        let sums = self.run_sums.as_mut_ptr();
+        // SAFETY: as above; there is a start more than there are runs, and a sum for each.
+        unsafe {
+            if T::TYPE == NumberType::F32 {
+                lanes_simd::runs::sums_wide(values.cast(), chosen, starts, runs.len(), sums);
+            } else {
+                lanes_simd::runs::sums::<f64>(values.cast(), chosen, starts, runs.len(), sums);
+            }
+        }
+        for ((group, count), sum) in runs.counts(selection).zip(&self.run_sums) {
+            let state = &mut self.states[group];
+            state.count += count as f64;
+            state.sum += sum;
+        }
+        Ok(true)
     }
 
     fn looks_at_zones(&self) -> bool {

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, add_counts, each_row};
 use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
+use super::runs::Runs;
 use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -113,6 +114,33 @@ where
         }
     }
 
+    fn add_runs(
+        &mut self,
+        runs: Runs<'_>,
+        input: &Input,
+        selection: &Selection,
+    ) -> Evaluation<bool> {
+        let (Input::Number(Operand::Each { values, .. }), true) =
+            (input, selection.is_full(runs.rows()))
+        else {
+            return Ok(false);
+        };
+        if self.shape == IntegerShape::Moments {
+            return Ok(false);
+        }
+        for (group, rows) in runs.iter() {
+            let group = group as usize;
+            self.counts[group] += rows.len() as u64;
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let sum = unsafe {
+                let values = values.cast::<T>().add(rows.start);
+                lanes_simd::aggregate::sum::<T>(values, rows.len(), std::ptr::null())
+            };
+            self.sums[group] += sum.into();
+        }
+        Ok(true)
+    }
+
     fn takes_zones(&self) -> bool {
         self.shape != IntegerShape::Moments
     }
@@ -149,6 +177,8 @@ where
 pub struct FloatSum<T> {
     counts: Vec<u64>,
     sums: Vec<T>,
+    /// The sums of the runs under way.
+    run_sums: Vec<T>,
     /// Whether the numbers that come next are known to be moderate.
     moderate: bool,
 }
@@ -174,6 +204,7 @@ impl<T> Default for FloatSum<T> {
         FloatSum {
             counts: Vec::new(),
             sums: Vec::new(),
+            run_sums: Vec::new(),
             moderate: false,
         }
     }
@@ -243,6 +274,37 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
             };
             Ok(())
         })
+    }
+
+    fn add_runs(
+        &mut self,
+        runs: Runs<'_>,
+        input: &Input,
+        selection: &Selection,
+    ) -> Evaluation<bool> {
+        let Input::Number(Operand::Each { values, .. }) = *input else {
+            return Ok(false);
+        };
+        // SAFETY: the operand has a `T` for each row of the vector.
+        if !self.moderate && !unsafe { is_moderate::<T>(values, runs.rows()) } {
+            return Ok(false);
+        }
+        self.run_sums.resize(runs.len(), T::ZERO);
+        // SAFETY: as above; there is a start more than there are runs, and a sum for each.
+        unsafe {
+            lanes_simd::runs::sums::<T>(
+                values.cast(),
+                selection.as_ptr(),
+                runs.starts.as_ptr(),
+                runs.len(),
+                self.run_sums.as_mut_ptr(),
+            );
+        }
+        for ((group, count), sum) in runs.counts(selection).zip(&self.run_sums) {
+            self.counts[group] += count as u64;
+            self.sums[group] = self.sums[group] + *sum;
+        }
+        Ok(true)
     }
 
     fn looks_at_zones(&self) -> bool {

@@ -115,7 +115,7 @@ pub(super) fn extend<L: Locks>(
     let Some(pin) = find_or_make(core, locks, slot, segment, batch) else {
         return false;
     };
-    if !has_kinds(&pin, batch.kinds) {
+    if pin.is_images() || !has_kinds(&pin, batch.kinds) {
         locks.with_allocator(|| segment_head::retire(&core, pin.entry(), pin.segment()));
         return false;
     }
@@ -202,7 +202,8 @@ fn find_or_make<L: Locks>(
         .checked_sub(1)
         .filter(|_| !segment.is_multiple_of(TRIAL_SEGMENTS))
         .and_then(find)
-        .and_then(|entry| SegmentPin::new(core, entry));
+        .and_then(|entry| SegmentPin::new(core, entry))
+        .filter(|before| !before.is_images());
     let (layouts, inherits) = batch
         .columns
         .iter()

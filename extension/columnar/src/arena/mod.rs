@@ -6,6 +6,7 @@
 //! ```text
 //! header ─ slots ─ relation ─┬─ runs: list of (rows, xid, place in the pages)
 //!    │                       └─ entries ─ segment ─┬─ column ─ lane, validity, dictionary, items
+//!    │                                    │        └─ or: images of sealed runs
 //!    └─ region: allocator         └───── ring ─────┘         (payloads that hang off the segment)
 //! ```
 //!
@@ -14,6 +15,7 @@
 //! - `table`: arrays that grow without moving.
 //! - `slot`, `runs`: a relation and its list of runs. `relation`: the handle on them.
 //! - `layout`, `segment_head`: a segment in shared memory and its pins. `segment`: the handle.
+//! - `images`: a segment that is kept as it is stored.
 //! - `extend`, `lane_write`, `items_write`, `dictionary`: how rows get into a segment. `zones`: what is kept of
 //!   each vector for scans to skip by.
 //! - `core`: allocation with eviction, and the search for relations.
@@ -36,6 +38,7 @@ mod core;
 mod dictionary;
 mod extend;
 mod header;
+mod images;
 mod items_write;
 mod lane_write;
 mod layout;
@@ -57,6 +60,7 @@ use self::core::{BYTES_MIN, Core};
 use memory::Memory;
 use region::LINE_BYTES;
 
+pub use images::Images;
 pub use relation::Relation;
 pub use runs::{Position, RunEntry};
 pub use segment::Segment;

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::core::Core;
 use super::extend::{Batch, extend};
 use super::runs::{Position, RunEntry};
 use super::segment::{Segment, SegmentPin};
@@ -240,14 +241,37 @@ impl<L: Locks> Relation<L> {
         }
     }
 
-    /// Pins a segment for reading, if it is resident.
+    /// Pins a segment for reading, if it is resident. One that is kept as [images](super::Images) has no columns and no rows.
     pub fn pin_segment(&self, segment: u32) -> Option<Segment<L>> {
+        Some(Segment::new(self.pin(segment)?, self.clone()))
+    }
+
+    /// Pins what is in the entry of a segment.
+    pub(super) fn pin(&self, segment: u32) -> Option<SegmentPin> {
         let core = self.arena.core;
-        let entry = self
-            .slot()
-            .segments
-            .get(core.memory, segment_head::SHAPE, segment.into())?;
-        let pin = SegmentPin::new(core, entry)?;
-        Some(Segment::new(pin, self.clone()))
+        let table = &self.slot().segments;
+        let entry = table.get(core.memory, segment_head::SHAPE, segment.into())?;
+        SegmentPin::new(core, entry)
+    }
+
+    /// Runs `f` with the offset of the entry of a segment under the relation's lock. False if there is no such segment, or no
+    /// room for the entry.
+    pub(super) fn in_entry(
+        &self,
+        segment: u32,
+        f: impl FnOnce(Core, &L, u32, u64) -> bool,
+    ) -> bool {
+        if segment > segment_of(ROWS_MAX - 1) {
+            return false;
+        }
+        let core = self.arena.core;
+        let locks = &*self.arena.locks;
+        locks.with_relation(self.key().hash(), || {
+            let table = &self.slot().segments;
+            let entry = table.ensure(core.memory, segment_head::SHAPE, segment.into(), |bytes| {
+                locks.with_allocator(|| core.allocate(bytes))
+            });
+            entry.is_some_and(|entry| f(core, locks, self.slot, entry))
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! A resident segment, pinned for reading.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::dictionary;
 use super::layout::Layout;
@@ -83,6 +83,11 @@ impl SegmentPin {
     #[inline]
     pub(super) fn rows(&self) -> u32 {
         self.head().rows.load(Acquire)
+    }
+
+    /// Whether images are kept here, and no lanes.
+    pub(super) fn is_images(&self) -> bool {
+        self.head().rows_max.load(Relaxed) == 0
     }
 
     #[inline]

@@ -9,12 +9,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::*;
 use crate::column::Column;
 use crate::kind::{LaneKind, Number};
+use crate::lane::LaneData;
 use crate::limits::{VECTOR_ROWS, segment_first_row};
 use crate::test_support::{Value, assert_lane, build, value};
+use crate::zone_map::CodeZone;
 use crate::zone_map::tests::{assert_covers, assert_zone, naive};
 
 mod budgets;
 mod dictionaries;
+mod images;
 mod model;
 mod segments;
 mod threads;
@@ -170,5 +173,34 @@ fn assert_zones(segment: &Segment<MutexLocks>, column: usize, kind: LaneKind, va
         } else {
             assert_covers(&zone, &expected);
         }
+        assert_codes(segment, column, vector * VECTOR_ROWS, values, zone.codes);
+    }
+}
+
+/// Checks the codes of a zone, which only columns with a dictionary have.
+fn assert_codes(
+    segment: &Segment<MutexLocks>,
+    column: usize,
+    first: usize,
+    values: &[Value],
+    found: Option<CodeZone>,
+) {
+    let lane = segment.lane(column);
+    let LaneData::Codes { codes, .. } = lane.data else {
+        return assert_eq!(found, None);
+    };
+    // SAFETY: the segment is pinned and has these rows.
+    let codes = unsafe { std::slice::from_raw_parts(codes.add(first), values.len()) };
+    let pairs = codes.iter().zip(values);
+    let present: Vec<u32> = pairs
+        .filter_map(|(code, value)| value.is_some().then_some(*code))
+        .collect();
+    let zone = found.unwrap_or(CodeZone::EMPTY);
+    assert!(found.is_some() || present.is_empty());
+    assert!(present.iter().all(|code| zone.may_have(*code)));
+    if values.len() == VECTOR_ROWS {
+        // The codes under NULLs may be included, no others.
+        let all = CodeZone::of(codes);
+        assert_eq!(zone.union(all), all);
     }
 }

@@ -18,7 +18,7 @@ use super::segment_head::SegmentHead;
 use crate::column::Column;
 use crate::kind::LaneKind;
 use crate::limits::{SEGMENT_ROWS, VECTOR_ROWS};
-use crate::zone_map::{self, Bound, Zone};
+use crate::zone_map::{self, Bound, CodeZone, Zone};
 
 const _: () = assert!((SEGMENT_ROWS as usize).is_multiple_of(VECTOR_ROWS));
 
@@ -27,6 +27,8 @@ const _: () = assert!((SEGMENT_ROWS as usize).is_multiple_of(VECTOR_ROWS));
 const UNSORTED: u64 = 1 << 32;
 const HAS_NAN: u64 = 1 << 33;
 const HAS_INFINITE: u64 = 1 << 34;
+/// The other words say which codes of the column's dictionary the rows have.
+const HAS_CODES: u64 = 1 << 35;
 
 /// A zone in shared memory. While no row counts, `minimum` and `maximum` mean nothing.
 #[repr(C)]
@@ -61,9 +63,15 @@ impl ZoneHead {
         let tally = self.tally.load(Relaxed);
         let empty = Zone::empty(kind);
         let sum = u128::from(self.sum_high.load(Relaxed)) << 64;
+        let sum = (sum | u128::from(self.sum_low.load(Relaxed))) as i128;
+        let has_codes = tally & HAS_CODES != 0;
         let mut zone = Zone {
             non_null: tally as u32,
-            sum: (sum | u128::from(self.sum_low.load(Relaxed))) as i128,
+            sum: if has_codes { 0 } else { sum },
+            codes: has_codes.then(|| {
+                let words = [&self.minimum, &self.maximum, &self.sum_low, &self.sum_high];
+                CodeZone::of_words(words.map(|word| word.load(Relaxed)))
+            }),
             sorted: empty.sorted && tally & UNSORTED == 0,
             has_nan: tally & HAS_NAN != 0,
             has_infinite: tally & HAS_INFINITE != 0,
@@ -79,14 +87,24 @@ impl ZoneHead {
 
     fn store(&self, zone: Zone) {
         let flag = |holds, flag| if holds { flag } else { 0 };
-        self.minimum.store(zone.minimum.word(), Relaxed);
-        self.maximum.store(zone.maximum.word(), Relaxed);
-        self.sum_low.store(zone.sum as u64, Relaxed);
-        self.sum_high.store((zone.sum >> 64) as u64, Relaxed);
+        let words = match zone.codes {
+            Some(codes) => codes.words(),
+            None => [
+                zone.minimum.word(),
+                zone.maximum.word(),
+                zone.sum as u64,
+                (zone.sum >> 64) as u64,
+            ],
+        };
+        let places = [&self.minimum, &self.maximum, &self.sum_low, &self.sum_high];
+        for (place, word) in places.into_iter().zip(words) {
+            place.store(word, Relaxed);
+        }
         let tally = u64::from(zone.non_null)
             | flag(!zone.sorted, UNSORTED)
             | flag(zone.has_nan, HAS_NAN)
-            | flag(zone.has_infinite, HAS_INFINITE);
+            | flag(zone.has_infinite, HAS_INFINITE)
+            | flag(zone.codes.is_some(), HAS_CODES);
         self.tally.store(tally, Relaxed);
     }
 }
@@ -112,8 +130,8 @@ impl SegmentPin {
         Some(self.zone_head(column, vector).load(kind, is_full))
     }
 
-    /// Widens a column's zones by a batch that has been checked, after a gap if `batch.from` is
-    /// above `resident`.
+    /// Widens a column's zones by a batch that has been checked and written, after a gap if
+    /// `batch.from` is above `resident`.
     pub(super) fn widen_zones(
         &self,
         column_index: usize,
@@ -130,10 +148,24 @@ impl SegmentPin {
         for (vector, rows) in by_vector(from..from + batch.rows) {
             let start = batch.first + (rows.start - from);
             // SAFETY: the column is borrowed and has the batch's rows.
-            let added =
+            let mut added =
                 unsafe { zone_map::compute(&lane, column.kind(), start..start + rows.len()) };
+            if self.layout(column_index).coded && added.non_null > 0 {
+                added.codes = Some(self.codes(column_index, rows));
+            }
             self.widen(column_index, vector, |zone| zone.union(added));
         }
+    }
+
+    /// The codes that have been written for some rows of a coded column.
+    fn codes(&self, column: usize, rows: Range<usize>) -> CodeZone {
+        let lane = self.column(column).lane.load(Relaxed);
+        // SAFETY: a coded lane has a code for each row that was written, and only the writer changes it.
+        let codes = unsafe {
+            let first = self.core().memory.bytes(lane).cast::<u32>().add(rows.start);
+            std::slice::from_raw_parts(first, rows.len())
+        };
+        CodeZone::of(codes)
     }
 
     fn widen(&self, column: usize, vector: usize, wider: impl FnOnce(Zone) -> Zone) {

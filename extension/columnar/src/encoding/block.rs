@@ -358,6 +358,17 @@ impl<'a> Packed<'a> {
         Ok(())
     }
 
+    /// No residual times the factor and with the base added is less or greater; `None` if that takes decoding.
+    pub(super) fn bounds(&self) -> Option<(i128, i128)> {
+        if self.patches > 0 || self.outliers > 0 {
+            return None;
+        }
+        let base = i128::from(self.base as i64);
+        let residual_max = (1_u128 << self.width) - 1;
+        let span = residual_max.checked_mul(u128::from(self.factor))?;
+        Some((base, base.checked_add_unsigned(span)?))
+    }
+
     /// Whether the packed bits and the base are all there is.
     fn is_plain(&self) -> bool {
         self.factor == 1 && self.patches == 0

@@ -57,7 +57,7 @@ impl BlockWriter {
             return self.write_runs(vector, out);
         }
         let pieces = chunks.len();
-        if pieces * TINY_ROWS > vector.len() && pieces > 1 {
+        if vector.len() == 1 || (pieces * TINY_ROWS > vector.len() && pieces > 1) {
             return self.write(vector, true, out);
         }
         let bytes_min = match pieces * SHORT_ROWS > vector.len() {

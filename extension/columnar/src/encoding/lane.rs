@@ -90,6 +90,12 @@ impl<'a> EncodedLane<'a> {
         self.header.class == Class::Null || self.kind == LaneKind::Absent
     }
 
+    /// Whether some row may be NULL.
+    #[inline]
+    pub fn may_have_nulls(&self) -> bool {
+        self.header.has_nulls || self.is_null()
+    }
+
     /// The items that the codes of this lane mean, if it has codes.
     pub fn dictionary(&self) -> Option<ItemList> {
         let LaneKind::Varlena { packed, .. } = self.kind else {

@@ -14,7 +14,7 @@
 //! | [`EncodedLane::open`] | verifies bytes of any origin |
 //! | [`EncodedLane::reopen`] | the same for bytes verified before: constant time |
 //! | [`EncodedLane::decode_vector`] | one vector into memory that is used again; [`DecodedVector::lane`] is what scans read |
-//! | [`EncodedLane::constant`], [`EncodedLane::runs`] | what a vector holds when that takes no decoding |
+//! | [`EncodedLane::constant`], [`EncodedLane::runs`], [`EncodedLane::zone`] | what a vector holds as far as that takes no decoding |
 //! | [`EncodedLane::dictionary`] | the items; predicates on text are answered for them once and then for [codes](DecodedVector::codes) |
 //! | [`EncodedLane::decode`] | any range of rows, appended to a column |
 //!
@@ -23,7 +23,7 @@
 //! - `starts`: where keys start. `pattern`: which sequences of numbers come again.
 //! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to the smallest block.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
-//! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`: what is known without decoding.
+//! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`, `bounds`: what is known without decoding.
 //!   `main_encoding`: a name for what most of it is.
 //! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
 //! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `vector`: what a vector is decoded into.
@@ -36,6 +36,7 @@
 mod block;
 mod block_write;
 mod blocks;
+mod bounds;
 mod bytes;
 mod decimal;
 mod encode;

@@ -267,6 +267,15 @@ impl DecodedVector {
         }
     }
 
+    /// Which of at most 64 rows from `first` on are not NULL, a bit each, lowest first.
+    pub(crate) fn validity_bits(&self, first: usize, count: usize) -> u64 {
+        match (self.class, self.has_nulls) {
+            (Class::Null, _) => 0,
+            (_, false) => bits::low_bits(count),
+            (_, true) => bits::read(&self.validity, first, count),
+        }
+    }
+
     /// Appends which of these rows are not NULL.
     pub(super) fn append_validity(&self, rows: Range<usize>, into: &mut Bitmap) {
         match (self.class, self.has_nulls) {

@@ -18,6 +18,10 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Everything that is left.
     pub(super) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.bytes)

@@ -45,7 +45,7 @@ fn sealed_image_of(columns: &[Column]) -> Vec<u8> {
 }
 
 /// Makes bytes pass the checksum, so that tests reach what lies behind it.
-fn vouch_for(bytes: &mut [u8]) {
+pub(crate) fn vouch_for(bytes: &mut [u8]) {
     if bytes.len() >= CHECKED_OFFSET {
         let sum = checksum(&bytes[CHECKED_OFFSET..]);
         bytes[CHECKSUM_OFFSET..CHECKED_OFFSET].copy_from_slice(&sum.to_le_bytes());

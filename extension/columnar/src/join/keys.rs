@@ -1,5 +1,7 @@
 //! The keys of two sides: equal keys get one id.
 
+use std::cmp::Ordering;
+
 use crate::aggregate::group::Pairs;
 use crate::aggregate::key::{Ids, Key, KeyReader, spread};
 use crate::aggregate::key_values::KeyValues;
@@ -73,6 +75,28 @@ impl JoinKeys {
     /// Whether no row had a key yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Whether [`Self::order`] says how tables are sealed by these keys.
+    pub fn have_order(&self) -> bool {
+        let is_ordered = |key: &JoinKeyState| key.left.is_ordered() && key.right.is_ordered();
+        !self.keys.is_empty() && self.keys.iter().all(is_ordered)
+    }
+
+    /// The order in which rows of two ids come in a table that is sealed by the keys.
+    pub fn order(&self, a: u32, b: u32) -> Ordering {
+        let Some((first, rest)) = self.keys.split_first() else {
+            return Ordering::Equal;
+        };
+        let (mut a, mut b) = (a, b);
+        // From the last key backwards, of which the first that differs counts most.
+        let mut order = Ordering::Equal;
+        for (key, pairs) in rest.iter().zip(&self.pairs).rev() {
+            let ((a_before, a_own), (b_before, b_own)) = (pairs.pair(a), pairs.pair(b));
+            order = key.values.order(a_own, b_own).then(order);
+            (a, b) = (a_before, b_before);
+        }
+        first.values.order(a, b).then(order)
     }
 
     /// Bytes of memory.

@@ -6,6 +6,7 @@
 //!                     ├── asof:   the nearest row within the bounds ──► its columns
 //!                     └── window: all rows within the bounds ──► aggregates of them
 //!                                                        └──► operands that a frame is given beside its lanes
+//! both sides by key, then by time: left and right runs of a key ──► by_key ──► the same operands
 //! both sides in the order of their times: left and right vectors ──► merge │ sliding ──► the same operands
 //! ```
 //!
@@ -16,6 +17,7 @@
 //! - [`asof`], [`window`]: what is found for each left row.
 //! - [`side_by_side`]: without a series, while both sides are in the order of their times: [`merge`] for the nearest rows,
 //!   [`sliding`] for aggregates.
+//! - [`by_key`]: without a series, while both sides come by key and time: the nearest rows.
 //! - [`given`]: the columns of what was found.
 //!
 //! Invariants: a place is an index into the series; ids of left rows may be unknown to the series, which then has no rows for
@@ -25,6 +27,7 @@
 //! one key and one time, which keep the order of their arrival.
 
 pub mod asof;
+pub mod by_key;
 pub mod cursor;
 pub mod given;
 pub mod keys;

@@ -89,9 +89,9 @@ impl BestOfGroup {
         match grouping {
             Grouping::One(group) => selection.for_each(|row| offer(row, *group)),
             Grouping::Runs(runs) => {
-                for run in *runs {
-                    let rows = selection.within(run.from, run.to);
-                    rows.for_each(|row| offer(row, run.group));
+                for (group, rows) in runs.iter() {
+                    let rows = selection.within(rows.start, rows.end);
+                    rows.for_each(|row| offer(row, group));
                 }
             }
             Grouping::Each(ids) => selection.for_each(|row| offer(row, ids[row])),

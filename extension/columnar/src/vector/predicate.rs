@@ -58,7 +58,12 @@ pub struct TextPredicate {
     /// The codes for which the test holds, as a bitmap, once all of a dictionary are known.
     set: Vec<u64>,
     set_of: Option<DictionaryView>,
+    /// The same codes, if they are few.
+    few: Option<Vec<u32>>,
 }
+
+/// So many codes are looked for in the zone of a vector.
+const FEW_CODES_MAX: usize = 8;
 
 impl TextPredicate {
     /// A test on an attribute.
@@ -69,6 +74,7 @@ impl TextPredicate {
             codes: CodeMemo::default(),
             set: Vec::new(),
             set_of: None,
+            few: None,
         })
     }
 }
@@ -83,6 +89,27 @@ pub struct Truth {
 }
 
 impl Predicate {
+    /// Adds the attributes whose zones may spare the predicate a look at rows.
+    pub fn zones_wanted(&self, attributes: &mut Vec<usize>) {
+        match self {
+            Predicate::Text(text) => attributes.push(text.attribute),
+            Predicate::IsTrue(inner)
+            | Predicate::IsFalse(inner)
+            | Predicate::IsUnknown(inner)
+            | Predicate::Not(inner) => inner.zones_wanted(attributes),
+            Predicate::And(parts) | Predicate::Or(parts) => {
+                parts.iter().for_each(|part| part.zones_wanted(attributes));
+            }
+            Predicate::Bool(_)
+            | Predicate::Scalar(_)
+            | Predicate::Compare(..)
+            | Predicate::Member(..)
+            | Predicate::NotMember(..)
+            | Predicate::ColumnIsNull(_)
+            | Predicate::IsNull(_) => {}
+        }
+    }
+
     /// Leaves of the selected rows those for which the predicate holds: cheaper than [`Self::evaluate`] where it need not
     /// be known why the others go.
     ///
@@ -426,13 +453,15 @@ impl TextPredicate {
             LaneData::Codes { codes, slots, heap } => {
                 let dictionary = frame.dictionaries[self.attribute];
                 self.build_set(dictionary, slots, heap);
-                // SAFETY: the lane has a code for each row of the vector, and the set a bit for each code.
-                unsafe {
-                    let codes = codes.add(frame.place);
-                    let words = yes.words.as_mut_ptr();
-                    lanes_simd::select::member(codes, frame.rows, self.set.as_ptr(), words);
+                if !self.is_ruled_out(frame) {
+                    // SAFETY: the lane has a code for each row of the vector, and the set a bit for each code.
+                    unsafe {
+                        let codes = codes.add(frame.place);
+                        let words = yes.words.as_mut_ptr();
+                        lanes_simd::select::member(codes, frame.rows, self.set.as_ptr(), words);
+                    }
+                    yes = yes.and(known);
                 }
-                yes = yes.and(known);
             }
             LaneData::Offsets { .. } => known.for_each(|row| {
                 // SAFETY: a row of the vector that is not NULL.
@@ -446,6 +475,15 @@ impl TextPredicate {
             yes,
             no: known.and_not(&yes),
         }
+    }
+
+    /// Whether the zone of the vector tells that no row has one of the codes.
+    fn is_ruled_out(&self, frame: &Frame<'_>) -> bool {
+        self.few.as_ref().is_some_and(|few| {
+            let codes = frame.zone(self.attribute).and_then(|zone| zone.codes);
+            few.is_empty()
+                || codes.is_some_and(|codes| !few.iter().any(|code| codes.may_have(*code)))
+        })
     }
 
     /// Makes the set of codes for which the test holds.
@@ -468,5 +506,11 @@ impl TextPredicate {
                 self.set[code as usize / 64] |= 1 << (code % 64);
             }
         }
+        let count = self.set.iter().map(|word| word.count_ones() as usize);
+        let is_few = count.sum::<usize>() <= FEW_CODES_MAX;
+        self.few = is_few.then(|| {
+            let holds = |code: &u32| self.set[*code as usize / 64] >> (code % 64) & 1 == 1;
+            (0..dictionary.items).filter(holds).collect()
+        });
     }
 }

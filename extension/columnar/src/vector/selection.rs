@@ -143,6 +143,26 @@ impl Selection {
         unsafe { lanes_simd::combine::count_ones(self.words.as_ptr(), VECTOR_ROWS) as usize }
     }
 
+    /// How many rows of a range.
+    pub fn count_within(&self, rows: std::ops::Range<usize>) -> usize {
+        if rows.is_empty() {
+            return 0;
+        }
+        let (first, last) = (rows.start / 64, (rows.end - 1) / 64);
+        let head = u64::MAX << (rows.start % 64);
+        let tail = u64::MAX >> (63 - (rows.end - 1) % 64);
+        if first == last {
+            return (self.words[first] & head & tail).count_ones() as usize;
+        }
+        let inner = &self.words[first + 1..last];
+        let ends = (self.words[first] & head).count_ones() + (self.words[last] & tail).count_ones();
+        ends as usize
+            + inner
+                .iter()
+                .map(|word| word.count_ones() as usize)
+                .sum::<usize>()
+    }
+
     /// Whether the first `rows` rows are all selected.
     #[inline]
     pub fn is_full(&self, rows: usize) -> bool {

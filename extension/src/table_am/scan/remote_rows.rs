@@ -5,6 +5,7 @@
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::{segment_first_row, segment_of};
+use lanes_columnar::streamed::StreamMemory;
 use pgrx::pg_sys;
 
 use super::{Range, RulesOut, Scan};
@@ -25,6 +26,7 @@ impl Scan {
         segment: u32,
         ranges: &mut Vec<Range>,
         rules_out: Option<RulesOut<'_>>,
+        memory: &mut StreamMemory,
     ) -> Option<Window> {
         if let Some(rules_out) = rules_out {
             ranges.retain(|range| {
@@ -51,7 +53,7 @@ impl Scan {
                 return Some(Window::open_local(&self.reader, content, from, to));
             }
             self.ask_ahead(content, segment, rules_out);
-            Some(self.open_within_share(content, from, to))
+            Some(self.open_within_share(content, from, to, memory))
         }
     }
 

@@ -4,12 +4,13 @@ use proptest::prelude::*;
 
 use crate::aggregate::accumulator::{Accumulator, Answer, Grouping, Input};
 use crate::aggregate::moments::Moments;
+use crate::aggregate::runs::Runs;
 use crate::aggregate::sum::FloatSum;
 use crate::test_support::cases;
 use crate::vector::number::Number;
 use crate::vector::selection::Selection;
 use crate::vector::tests::window::{Column, Source, Window, any_rows};
-use crate::vector::value::Value;
+use crate::vector::value::{Operand, Value};
 
 /// Sixteen stripes, halved until one is left.
 fn striped<T>(values: &[T], selected: impl Fn(usize) -> bool) -> T
@@ -39,6 +40,19 @@ fn values<T>(source: &mut Source, rows: usize, of: fn(f64) -> T) -> Vec<T> {
     (0..rows).map(|_| value()).collect()
 }
 
+/// Adds runs to an accumulator; whether it took them.
+fn add_runs<T: Number>(
+    accumulator: &mut dyn Accumulator,
+    runs: Runs<'_>,
+    values: &[T],
+    selection: &Selection,
+) -> bool {
+    with_operand(values, selection, |operand| {
+        let input = Input::Number(operand);
+        accumulator.add_runs(runs, &input, selection).unwrap()
+    })
+}
+
 /// Adds a vector to an accumulator.
 fn add<T: Number>(
     accumulator: &mut dyn Accumulator,
@@ -46,18 +60,30 @@ fn add<T: Number>(
     values: &[T],
     selection: &Selection,
 ) {
+    if !selection.is_empty() {
+        with_operand(values, selection, |operand| {
+            let input = Input::Number(operand);
+            accumulator
+                .add(grouping, &input, selection, values.len())
+                .unwrap();
+        });
+    }
+}
+
+/// Calls `take` with the values of a vector.
+fn with_operand<T: Number, R>(
+    values: &[T],
+    selection: &Selection,
+    take: impl FnOnce(Operand) -> R,
+) -> R {
     let scalars: Vec<_> = values.iter().map(|v| Some(v.to_scalar())).collect();
     let window = Window::of(vec![Column::numbers(T::TYPE, &scalars, &mut Source(5))]);
     window.with_frame(|frame| {
         let operand = Value::Column(T::TYPE, 0)
             .evaluate(frame, selection)
             .unwrap();
-        if !selection.is_empty() {
-            accumulator
-                .add(grouping, &Input::Number(operand), selection, values.len())
-                .unwrap();
-        }
-    });
+        take(operand)
+    })
 }
 
 fn sum(answer: Answer) -> f64 {
@@ -107,6 +133,57 @@ proptest! {
         prop_assert_eq!(reals.answer(0), Answer::Number(real.to_scalar()));
         prop_assert_eq!(sum(double_average.answer(0)).to_bits(), wide.to_bits());
         prop_assert_eq!(sum(real_average.answer(0)).to_bits(), wide_real.to_bits());
+    }
+
+    #[test]
+    fn runs_are_added_in_stripes_of_the_vector(
+        seed in any::<u64>(), rows in any_rows(), lengths in prop::collection::vec(1..200_usize, 1..100),
+    ) {
+        let mut source = Source(seed);
+        let (d, r) = (values(&mut source, rows, |v| v), values(&mut source, rows, |v| v as f32));
+        let mut starts = vec![0];
+        let mut groups = Vec::new();
+        for length in lengths {
+            let last = *starts.last().unwrap();
+            if last < rows as u32 {
+                starts.push((last + length as u32).min(rows as u32));
+                groups.push(source.below(4) as u32);
+            }
+        }
+        starts[groups.len()] = rows as u32;
+        let runs = Runs { starts: &starts, groups: &groups };
+        let selection = source.selection(rows);
+        let (mut doubles, mut reals) = (FloatSum::<f64>::default(), FloatSum::<f32>::default());
+        let (mut average, mut real_average) = (Moments::<f64>::new(false), Moments::<f32>::new(false));
+        for accumulator in [&mut doubles as &mut dyn Accumulator, &mut reals, &mut average, &mut real_average] {
+            accumulator.resize(4);
+        }
+        prop_assert!(add_runs(&mut doubles, runs, &d, &selection));
+        prop_assert!(add_runs(&mut average, runs, &d, &selection));
+        prop_assert!(add_runs(&mut reals, runs, &r, &selection));
+        prop_assert!(add_runs(&mut real_average, runs, &r, &selection));
+        for group in 0..4 {
+            let (mut double, mut real, mut total, mut wide, mut count) = (-0_f64, -0_f32, 0_f64, 0_f64, 0);
+            for (_, rows) in runs.iter().filter(|(own, _)| *own == group) {
+                let chosen = |row: usize| rows.contains(&row) && selection.contains(row);
+                let widened: Vec<f64> = r.iter().map(|v| f64::from(*v)).collect();
+                double += striped(&d, chosen);
+                total += striped(&d, chosen);
+                real += striped(&r, chosen);
+                wide += striped(&widened, chosen);
+                count += rows.clone().filter(|row| chosen(*row)).count();
+            }
+            let index = group as usize;
+            if count == 0 {
+                prop_assert_eq!(doubles.answer(index), Answer::Null);
+                prop_assert_eq!(average.answer(index), Answer::Null);
+                continue;
+            }
+            prop_assert_eq!(doubles.answer(index), Answer::Number(double.to_scalar()));
+            prop_assert_eq!(reals.answer(index), Answer::Number(real.to_scalar()));
+            prop_assert_eq!(sum(average.answer(index)).to_bits(), total.to_bits());
+            prop_assert_eq!(sum(real_average.answer(index)).to_bits(), wide.to_bits());
+        }
     }
 
     #[test]

@@ -66,13 +66,16 @@ impl Counts {
     }
 }
 
-/// Times that grow, with stretches of equal ones.
-fn sorted_times(source: &mut Source, start: i64, rows: usize) -> Vec<Option<Scalar>> {
+/// Times that grow, with stretches of equal ones; from series to series they begin anew.
+fn times(source: &mut Source, start: i64, rows: usize, series_rows: u64) -> Vec<Option<Scalar>> {
     let step = [1, 3, 40][source.below(3) as usize];
     let mut time = start;
     (0..rows)
         .map(|_| {
             time += source.below(step) as i64;
+            if source.one_in(series_rows) {
+                time = start;
+            }
             Some(time.to_scalar())
         })
         .collect()
@@ -98,7 +101,8 @@ proptest! {
     }
 
     #[test]
-    fn sorted_times_fall_into_their_buckets(
+    fn times_fall_into_their_buckets(
+        series_rows in prop_oneof![Just(u64::MAX), 2..500_u64],
         seed in any::<u64>(), vectors in prop::collection::vec(1..600_usize, 1..5),
         start in prop_oneof![-500..500_i64, Just(i64::MIN), Just(i64::MAX - 100_000)],
         width in prop_oneof![1..50_i64, Just(10_000)], names in prop_oneof![Just(1_i64 << 40), Just(3)], knows_ends in any::<bool>(),
@@ -115,18 +119,19 @@ proptest! {
             Counts::new(vec![other(), bucket(), bucket()]),
         ];
         for rows in vectors {
-            let times = sorted_times(&mut source, start, rows);
+            let times = times(&mut source, start, rows, series_rows);
             let few: Vec<_> = (0..rows).map(|_| Some(Scalar(source.below(3)))).collect();
             let mut window = Window::of(vec![
                 Column::numbers(NumberType::I64, &times, &mut source),
                 Column::numbers(NumberType::I16, &few, &mut source),
             ]);
-            let time = |row: usize| times[row].map_or(0, |scalar| scalar.0 as i64);
+            let all = || times.iter().map(|time| time.map_or(0, |scalar| scalar.0 as i64));
+            let ends = all().min().zip(all().max()).unwrap_or_default();
             window.zones = vec![(!source.one_in(4)).then(|| Zone {
                 // Bounds may be wider than the numbers.
-                minimum: Bound::Signed(time(0).saturating_sub(source.below(2) as i64)),
-                maximum: Bound::Signed(time(rows - 1).saturating_add(source.below(2) as i64)),
-                sorted: !source.one_in(4),
+                minimum: Bound::Signed(ends.0.saturating_sub(source.below(2) as i64)),
+                maximum: Bound::Signed(ends.1.saturating_add(source.below(2) as i64)),
+                sorted: all().is_sorted() && !source.one_in(4),
                 exact: false,
                 ..window.zone(0)
             })];

@@ -92,3 +92,17 @@ fn starts_that_make_no_sense_are_ignored() {
         assert_reads(&bytes, DOUBLE, &samples.values);
     }
 }
+
+#[test]
+fn a_vector_of_one_row_may_be_the_end_of_a_pattern() {
+    let samples = if cfg!(miri) { 1 } else { 683 };
+    let rows = 3 * samples;
+    assert!(rows % VECTOR_ROWS == 1 || cfg!(miri));
+    let time = |sample: usize| 1_000 * sample + sample * 7919 % 11;
+    let times: Vec<Value> = (0..rows)
+        .map(|row| Some(time(row % samples).to_ne_bytes().to_vec()))
+        .collect();
+    let starts: Vec<u32> = (0..rows as u32).step_by(samples).skip(1).collect();
+    let bytes = encode_lane(&build(LONG, &times), &starts).unwrap();
+    assert_reads(&bytes, LONG, &times);
+}

@@ -5,8 +5,10 @@
 //! - [`series`]: rows by key, time and arrival.
 //! - [`nearest`]: the nearest row within bounds, by search.
 //! - [`side_by_side`]: the latest row, and aggregates, while both sides come in the order of their times.
+//! - [`by_key`]: the latest row, while both sides come by key and time.
 //! - [`window`]: aggregates of the rows within bounds, by search.
 
+mod by_key;
 mod keys;
 mod nearest;
 mod rows;

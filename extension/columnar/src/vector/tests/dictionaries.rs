@@ -7,6 +7,7 @@ use crate::lane::DictionaryView;
 use crate::test_support::cases;
 use crate::vector::predicate::{Predicate, TextPredicate};
 use crate::vector::text::{CodeMemo, OneOf};
+use crate::zone_map::Zone;
 
 /// How the lane of text of the next segment comes to be.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +105,9 @@ proptest! {
         let mut predicate = Predicate::Text(TextPredicate::new(0, Box::new(OneOf::new(payloads))));
         let mut walk = Walk::new();
         for step in steps {
-            let window = Window::of(vec![walk.column(step, rows, &mut source)]);
+            let mut window = Window::of(vec![walk.column(step, rows, &mut source)]);
+            let codes = source.one_in(2).then(|| window.codes(0)).flatten();
+            window.zones = vec![Some(Zone { codes, ..window.zone(0) })];
             let selection = source.selection(rows);
             let truth = window.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
             for row in 0..rows {

@@ -8,7 +8,7 @@ use crate::limits::VECTOR_ROWS;
 use crate::vector::frame::Frame;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
-use crate::zone_map::{self, Zone};
+use crate::zone_map::{self, CodeZone, Zone};
 
 /// All types, in the order in which a random window has columns of them.
 pub(crate) const TYPES: [NumberType; 5] = [
@@ -95,6 +95,28 @@ impl Source {
                 Scalar(if wild { extremes[pick % 5] } else { small } as u64)
             }
         }
+    }
+
+    /// For each row the first one of its run: mostly itself.
+    fn run_starts(&mut self, rows: usize) -> Vec<usize> {
+        let length = [1, 1, 4, 20, 100, 700][self.below(6) as usize];
+        let mut start = 0;
+        (0..rows)
+            .map(|row| {
+                if self.one_in(length) {
+                    start = row;
+                }
+                start
+            })
+            .collect()
+    }
+
+    /// The values, or what the first row of each run has for all of it.
+    fn in_runs<T: Clone>(&mut self, values: Vec<T>, starts: &[usize]) -> Vec<T> {
+        if self.one_in(3) {
+            return values;
+        }
+        starts.iter().map(|start| values[*start].clone()).collect()
     }
 
     /// Rows of a vector: none, all, or some.
@@ -344,6 +366,7 @@ impl Window {
         let mut source = Source(seed);
         let place = if source.one_in(6) { VECTOR_ROWS } else { 0 };
         let all = place + rows;
+        let starts = source.run_starts(all);
         let mut columns = Vec::new();
         for number in TYPES {
             for with_nulls in [false, true] {
@@ -353,6 +376,7 @@ impl Window {
                         (!(with_nulls && source.one_in(3))).then_some(value)
                     })
                     .collect();
+                let values = source.in_runs(values, &starts);
                 columns.push(Column::numbers(number, &values, &mut source));
             }
         }
@@ -372,9 +396,14 @@ impl Window {
             },
             payloads: (0..70).map(text).collect(),
         };
+        let nulls = [3, u64::MAX][source.below(2) as usize];
         let codes: Vec<_> = (0..all)
-            .map(|_| (!source.one_in(3)).then(|| (source.below(70) * source.below(70) / 70) as u32))
+            .map(|_| {
+                let code = (source.below(70) * source.below(70) / 70) as u32;
+                (!source.one_in(nulls)).then_some(code)
+            })
             .collect();
+        let codes = source.in_runs(codes, &starts);
         columns.push(Column::coded(&dictionary, &codes, &mut source));
         let texts: Vec<_> = codes.iter().rev().map(|code| code.map(text)).collect();
         columns.push(Column::plain(&texts, &mut source));
@@ -426,6 +455,14 @@ impl Window {
         let rows = self.place..self.place + self.rows;
         // SAFETY: the column is of that kind and has these rows.
         unsafe { zone_map::compute(&column.lane(), column.kind, rows) }
+    }
+
+    /// Which codes a column has in the vector, if it has codes.
+    pub(crate) fn codes(&self, attribute: usize) -> Option<CodeZone> {
+        let codes = self.columns[attribute].codes.get(self.place..);
+        codes
+            .filter(|codes| !codes.is_empty())
+            .map(|codes| CodeZone::of(&codes[..self.rows]))
     }
 
     /// What a row of the vector has in a column.

@@ -1,0 +1,161 @@
+//! A segment that is kept as it is stored: the images of sealed runs, a few bytes a row, from which a scan decodes what it needs.
+//!
+//! It lies in an entry as other segments do, and is pinned, evicted and adopted like them. To those who look for lanes it has
+//! no columns and no rows; `rows_max` is 0, by which it is known. After its head:
+//!
+//! | bytes | |
+//! |---|---|
+//! | 4 | how many images |
+//! | 4 | how often most of its rows were looked at |
+//! | 24 each | first row of the run, offset of its image, bytes of it |
+//!
+//! Nothing of it changes once it is published, but for the second number.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::Locks;
+use super::core::Core;
+use super::memory::Shared;
+use super::relation::Relation;
+use super::segment::SegmentPin;
+use super::segment_head::{self, SegmentHead};
+
+/// What follows the segment's head.
+#[repr(C)]
+struct ListHead {
+    images: AtomicU32,
+    looks: AtomicU32,
+}
+
+#[repr(C)]
+struct ImageHead {
+    first_row: AtomicU64,
+    offset: AtomicU64,
+    bytes: AtomicU64,
+}
+
+// SAFETY: atomics only.
+unsafe impl Shared for ListHead {}
+// SAFETY: atomics only.
+unsafe impl Shared for ImageHead {}
+
+const LIST_OFFSET: u64 = size_of::<SegmentHead>() as u64;
+const IMAGES_OFFSET: u64 = LIST_OFFSET + size_of::<ListHead>() as u64;
+
+fn image_head(core: &Core, segment: u64, index: u32) -> &ImageHead {
+    let offset = IMAGES_OFFSET + u64::from(index) * size_of::<ImageHead>() as u64;
+    // SAFETY: the caller has a segment of images with that one.
+    unsafe { core.head(segment + offset) }
+}
+
+/// Pinned images of sealed runs: they do not move and are not freed while this value lives. Dropping it takes no lock.
+pub struct Images<L: Locks> {
+    pin: SegmentPin,
+    // After the pin: see `Segment`.
+    _relation: Relation<L>,
+}
+
+impl<L: Locks> Images<L> {
+    /// The images of a pinned segment, if that is what it has.
+    pub(super) fn new(pin: SegmentPin, relation: Relation<L>) -> Option<Self> {
+        pin.is_images().then(|| Images {
+            pin,
+            _relation: relation,
+        })
+    }
+
+    fn list(&self) -> &ListHead {
+        // SAFETY: a pinned segment is not freed, and one of images has a list.
+        unsafe { self.pin.core().head(self.pin.segment() + LIST_OFFSET) }
+    }
+
+    /// The image of the run that begins at this row.
+    pub fn of_run(&self, first_row: u64) -> Option<&[u8]> {
+        let core = self.pin.core();
+        let images = 0..self.list().images.load(Acquire);
+        let mut heads = images.map(|index| image_head(core, self.pin.segment(), index));
+        let head = heads.find(|head| head.first_row.load(Relaxed) == first_row)?;
+        let (offset, bytes) = (head.offset.load(Relaxed), head.bytes.load(Relaxed));
+        // SAFETY: the image was written before the segment was published, and does not change until it is freed.
+        Some(unsafe { std::slice::from_raw_parts(core.memory.bytes(offset), bytes as usize) })
+    }
+
+    /// How often most of the rows were looked at, as far as [`note_look`](Self::note_look) was told.
+    pub fn looks(&self) -> u32 {
+        self.list().looks.load(Relaxed)
+    }
+
+    /// Says that most of the rows were looked at.
+    pub fn note_look(&self) {
+        self.list().looks.fetch_add(1, Relaxed);
+    }
+}
+
+impl<L: Locks> Relation<L> {
+    /// Keeps the images of sealed runs, by the first row of each, as a segment that is not resident yet. False, with nothing
+    /// kept, if there is a segment, or no room even after eviction.
+    pub fn put_images(&self, segment: u32, images: &[(u64, &[u8])]) -> bool {
+        self.in_entry(segment, |core, locks, slot, entry| {
+            // SAFETY: the table's elements are such words, and the relation is pinned.
+            let word = unsafe { core.head::<AtomicU64>(entry) };
+            if segment_head::segment_of(word.load(Relaxed)) != 0 {
+                return false;
+            }
+            let made = locks.with_allocator(|| make(&core, slot, entry, images));
+            let Some(made) = made else {
+                return false;
+            };
+            for (index, (_, image)) in (0..).zip(images) {
+                let offset = image_head(&core, made, index).offset.load(Relaxed);
+                // SAFETY: a payload of that many bytes that nobody else knows yet.
+                unsafe {
+                    let into = core.memory.bytes(offset);
+                    into.copy_from_nonoverlapping(image.as_ptr(), image.len());
+                }
+            }
+            locks.with_allocator(|| {
+                segment_head::publish(word, made);
+                segment_head::join_ring(&core, made, slot);
+            });
+            drop(SegmentPin::adopt(core, entry, made));
+            true
+        })
+    }
+
+    /// Pins the images of a segment, if that is how it is kept.
+    pub fn pin_images(&self, segment: u32) -> Option<Images<L>> {
+        Images::new(self.pin(segment)?, self.clone())
+    }
+}
+
+/// *Locked.* A segment with room for these images that nobody knows yet. Room is made by eviction.
+fn make(core: &Core, slot: u32, entry: u64, images: &[(u64, &[u8])]) -> Option<u64> {
+    let list = IMAGES_OFFSET + (images.len() * size_of::<ImageHead>()) as u64;
+    let bytes: u64 = images.iter().map(|(_, image)| image.len() as u64).sum();
+    if !core.keep_budget(slot, list + bytes) {
+        return None;
+    }
+    let segment = core.allocate(list)?;
+    // SAFETY: a fresh payload of that many bytes; zero is a valid state of all heads in it.
+    let head = unsafe {
+        core.memory.bytes(segment).write_bytes(0, list as usize);
+        core.memory.head::<SegmentHead>(segment)
+    };
+    head.bytes.store(core.block_bytes(segment), Relaxed);
+    head.entry.store(entry, Relaxed);
+    // SAFETY: as above.
+    let list: &ListHead = unsafe { core.head(segment + LIST_OFFSET) };
+    list.images.store(images.len() as u32, Relaxed);
+    for (index, (first_row, image)) in (0..).zip(images) {
+        let Some(offset) = core.allocate_for(head, image.len() as u64) else {
+            core.free_segment(segment);
+            return None;
+        };
+        let of_image = image_head(core, segment, index);
+        of_image.first_row.store(*first_row, Relaxed);
+        of_image.offset.store(offset, Relaxed);
+        of_image.bytes.store(image.len() as u64, Relaxed);
+    }
+    Some(segment)
+}

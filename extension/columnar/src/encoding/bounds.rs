@@ -1,0 +1,121 @@
+//! What no value of a vector is below or above, as far as the bytes tell without being decoded.
+//!
+//! | form | bounds of the numbers |
+//! |---|---|
+//! | constant | the number |
+//! | level | base; base + the greatest residual of that width × factor |
+//! | delta | as if every difference were the least, or the greatest, that its width allows; no less than none |
+//! | delta of delta | as above, with the differences bounded in the same way |
+//! | few | of its distinct numbers |
+//! | pattern | of the whole pattern |
+//!
+//! Patches may be of any size, so a block that has some has no bounds here. Numbers count modulo 2^64: bounds that leave that
+//! range hold of nothing, and are not given.
+
+use super::block::{Block, Form};
+use super::blocks::Blocks;
+use super::format::Class;
+use super::lane::{EncodedLane, WORDS};
+use crate::kind::{LaneKind, Number};
+use crate::zone_map::{Bound, Zone};
+
+type Bounds = (i128, i128);
+
+impl EncodedLane<'_> {
+    /// A zone of a vector of signed numbers that is not exact: its bounds hold but need not be met, and nothing is said of order
+    /// or sum. `None` if that takes decoding, and of other kinds.
+    pub fn zone(&self, vector: usize) -> Option<Zone> {
+        let LaneKind::Fixed {
+            width,
+            number: Number::Signed,
+            ..
+        } = self.kind
+        else {
+            return None;
+        };
+        let empty = Zone {
+            sorted: false,
+            exact: false,
+            ..Zone::empty(self.kind)
+        };
+        let rows = self.vector_rows(vector);
+        if rows == 0 || self.is_null() {
+            return Some(empty);
+        }
+        if self.header.class != Class::Integers {
+            return None;
+        }
+        let (reader, some) = self.vector_body(vector, &mut [0; WORDS]).ok()?;
+        if some.is_none() {
+            return Some(empty);
+        }
+        let mut all: Option<Bounds> = None;
+        for block in Blocks::new(reader, rows, self.shape()) {
+            let (low, high) = self.bounds(&block.ok()?)?;
+            let (least, greatest) = all.unwrap_or((low, high));
+            all = Some((least.min(low), greatest.max(high)));
+        }
+        let (least, greatest) = all?;
+        // The low bits of numbers beyond the column's width may be any value.
+        let unused_bits = 64 - 8 * u32::from(width);
+        let range = i128::from(i64::MIN >> unused_bits)..=i128::from(i64::MAX >> unused_bits);
+        if !range.contains(&least) || !range.contains(&greatest) {
+            return None;
+        }
+        Some(Zone {
+            minimum: Bound::Signed(least as i64),
+            maximum: Bound::Signed(greatest as i64),
+            non_null: rows as u32,
+            ..empty
+        })
+    }
+
+    fn bounds(&self, block: &Block<'_>) -> Option<Bounds> {
+        if let Form::Pattern { index, .. } = block.form {
+            let pattern = self.pattern(index).ok()?;
+            return own_bounds(&pattern);
+        }
+        own_bounds(block)
+    }
+}
+
+/// The bounds of a block that is not taken from a pattern.
+fn own_bounds(block: &Block<'_>) -> Option<Bounds> {
+    let signed = |number: u64| i128::from(number as i64);
+    let rows = block.rows as i128;
+    Some(match &block.form {
+        Form::Constant(number) => (signed(*number), signed(*number)),
+        Form::Level(packed) => packed.bounds()?,
+        Form::Delta { first, packed } => {
+            let (low, high) = packed.bounds()?;
+            after(signed(*first), rows - 1, (low, high))?
+        }
+        Form::DeltaOfDelta {
+            first,
+            step,
+            packed,
+        } => {
+            let steps = after(signed(*step), rows - 2, packed.bounds()?)?;
+            after(signed(*first), rows - 1, steps)?
+        }
+        Form::Few { table, count, .. } => {
+            let (mut table, mut number) = (*table, 0_u64);
+            let mut bounds: Option<Bounds> = None;
+            for _ in 0..*count {
+                number = number.wrapping_add(table.signed().ok()? as u64);
+                let next = signed(number);
+                let (low, high) = bounds.unwrap_or((next, next));
+                bounds = Some((low.min(next), high.max(next)));
+            }
+            bounds?
+        }
+        Form::Pattern { .. } => return None,
+    })
+}
+
+/// The bounds of what begins at `first` and changes so many times by something within `steps`.
+fn after(first: i128, times: i128, (low, high): Bounds) -> Option<Bounds> {
+    let low = low.min(0).checked_mul(times)?;
+    let high = high.max(0).checked_mul(times)?;
+    Some((first.checked_add(low)?, first.checked_add(high)?))
+}

@@ -1,0 +1,299 @@
+//! Streamed rows are those that were sealed, whatever is asked for and in whatever order.
+
+use proptest::prelude::*;
+
+use super::{ImageBytes, SealedRun, StreamMemory, Streamed};
+use crate::column::Column;
+use crate::image::{self, encode_sealed};
+use crate::kind::{LaneKind, Number};
+use crate::lane::{Lane, LaneData};
+use crate::limits::VECTOR_ROWS;
+use crate::test_support::{Value, any_kind, any_value, assert_lane, build, cases};
+use crate::zone_map::Bound;
+
+const LONG: LaneKind = LaneKind::Fixed {
+    width: 8,
+    stride: 8,
+    number: Number::Signed,
+};
+const TEXT: LaneKind = LaneKind::Varlena {
+    dictionary: true,
+    packed: true,
+};
+
+/// Rows of a property's run: over one vector and into the next, unless under Miri.
+const ROWS_MAX: usize = if cfg!(miri) { 80 } else { VECTOR_ROWS + 300 };
+
+/// A run of a model: the gap before it, how many of its rows lie before the places, how many a series has, and the values of
+/// each column.
+#[derive(Debug, Clone)]
+struct Model {
+    gap: usize,
+    before: usize,
+    series: usize,
+    columns: Vec<Vec<Value>>,
+}
+
+fn any_model(kinds: &[LaneKind]) -> impl Strategy<Value = Model> + use<> {
+    let kinds = kinds.to_vec();
+    (0..100_usize, 0..200_usize, 1..ROWS_MAX, 1..40_u32).prop_flat_map(
+        move |(gap, before, rows, variety)| {
+            let column =
+                |&kind: &LaneKind| prop::collection::vec(any_value(kind, variety), before + rows);
+            let columns: Vec<_> = kinds.iter().map(column).collect();
+            columns.prop_map(move |columns| Model {
+                gap,
+                before,
+                series: 37,
+                columns,
+            })
+        },
+    )
+}
+
+fn any_case() -> impl Strategy<Value = (Vec<LaneKind>, Vec<Model>)> {
+    prop::collection::vec(any_kind(), 1..4).prop_flat_map(|kinds| {
+        let models = prop::collection::vec(any_model(&kinds), 1..3);
+        (Just(kinds), models)
+    })
+}
+
+/// The image of columns, cut every `series` rows as if another series began there.
+fn seal(kinds: &[LaneKind], columns: &[Vec<Value>], series: usize) -> Vec<u8> {
+    let rows = columns[0].len();
+    let columns: Vec<Column> = kinds
+        .iter()
+        .zip(columns)
+        .map(|(&kind, values)| build(kind, values))
+        .collect();
+    let starts: Vec<u32> = (0..rows as u32).step_by(series).skip(1).collect();
+    let mut image = Vec::new();
+    encode_sealed(&columns, rows, &starts, &mut image).unwrap();
+    image
+}
+
+/// The runs of models, the place of each, and how many places there are.
+fn runs(kinds: &[LaneKind], models: &[Model]) -> (Vec<SealedRun>, usize) {
+    let mut places = 0;
+    let mut runs = Vec::new();
+    for model in models {
+        places += model.gap;
+        let rows = model.before..model.columns[0].len();
+        let image = ImageBytes::Own(seal(kinds, &model.columns, model.series));
+        let place = places;
+        places += rows.len();
+        runs.push(SealedRun { image, rows, place });
+    }
+    (runs, places)
+}
+
+fn open(memory: StreamMemory, kinds: &[LaneKind], models: &[Model]) -> Streamed {
+    let (runs, places) = runs(kinds, models);
+    match Streamed::open(memory, kinds, places + 7, runs).unwrap() {
+        Ok(streamed) => streamed,
+        Err(_) => panic!("all runs are sealed"),
+    }
+}
+
+/// Checks the values at some places of one column against the models.
+fn assert_places(lane: Lane, kind: LaneKind, column: usize, models: &[Model], places: &[usize]) {
+    let mut first = 0;
+    for model in models {
+        first += model.gap;
+        let values = &model.columns[column][model.before..];
+        for &place in places {
+            if let Some(value) = place.checked_sub(first).and_then(|row| values.get(row)) {
+                // SAFETY: the place was filled, and its owner is alive.
+                unsafe { assert_lane(lane, kind, place, std::slice::from_ref(value)) };
+            }
+        }
+        first += values.len();
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn what_was_filled_is_what_was_sealed(
+        (kinds, models) in any_case(),
+        (other_kinds, other) in any_case(),
+        wanted in prop::collection::vec((any::<prop::sample::Index>(), 1..300_usize), 1..4),
+    ) {
+        // Memory in which other rows lay.
+        let mut before = open(StreamMemory::default(), &other_kinds, &other);
+        before.fill(0..usize::MAX).unwrap();
+        let mut streamed = open(before.into_memory(), &kinds, &models);
+        let places = runs(&kinds, &models).1;
+        let lanes: Vec<Lane> = (0..kinds.len()).map(|column| streamed.lane(column)).collect();
+        for (start, count) in wanted {
+            let start = start.index(places);
+            let range = start..(start + count).min(places);
+            for (column, &kind) in kinds.iter().enumerate() {
+                if let Some(zone) = streamed.zone(column, range.clone()) {
+                    assert_bounds(&zone, kind, column, &models, range.clone());
+                }
+            }
+            streamed.fill(range.clone()).unwrap();
+            let filled: Vec<usize> = range.collect();
+            for (column, &kind) in kinds.iter().enumerate() {
+                assert_places(lanes[column], kind, column, &models, &filled);
+            }
+        }
+        streamed.fill(0..places).unwrap();
+        let all: Vec<usize> = (0..places).collect();
+        for (column, &kind) in kinds.iter().enumerate() {
+            assert_places(lanes[column], kind, column, &models, &all);
+            assert_codes(&streamed, column, places);
+        }
+    }
+
+    #[test]
+    fn damaged_images_do_no_harm(
+        (kinds, models) in any_case(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let (mut runs, places) = runs(&kinds, &models);
+        for run in &mut runs {
+            let ImageBytes::Own(image) = &mut run.image else {
+                panic!("it is the run's own");
+            };
+            for (place, byte) in &damage {
+                let place = place.index(image.len());
+                image[place] = *byte;
+            }
+            image::tests::vouch_for(image);
+        }
+        let Ok(Ok(mut streamed)) = Streamed::open(StreamMemory::default(), &kinds, places, runs) else {
+            return Ok(());
+        };
+        let _ = streamed.fill(0..places);
+        for column in 0..kinds.len() {
+            streamed.zone(column, 0..places);
+            assert_codes(&streamed, column, places);
+        }
+    }
+}
+
+/// Every code at every place names an item.
+fn assert_codes(streamed: &Streamed, column: usize, places: usize) {
+    let (LaneData::Codes { codes, .. }, Some(dictionary)) =
+        (streamed.lane(column).data, streamed.dictionary(column))
+    else {
+        return;
+    };
+    for place in 0..places {
+        // SAFETY: the lane has a code a place.
+        let code = unsafe { *codes.add(place) };
+        assert!(code < dictionary.items, "code {code} at place {place}");
+    }
+}
+
+/// No value of these places is outside the zone's bounds.
+fn assert_bounds(
+    zone: &crate::zone_map::Zone,
+    kind: LaneKind,
+    column: usize,
+    models: &[Model],
+    places: std::ops::Range<usize>,
+) {
+    let LaneKind::Fixed { width, .. } = kind else {
+        panic!("a zone of {kind:?}");
+    };
+    let mut first = 0;
+    for model in models {
+        first += model.gap;
+        let values = &model.columns[column][model.before..];
+        for (row, value) in values.iter().enumerate() {
+            let Some(value) = value.as_ref().filter(|_| places.contains(&(first + row))) else {
+                continue;
+            };
+            let mut bytes = [if value[usize::from(width) - 1] > 127 {
+                0xff
+            } else {
+                0
+            }; 8];
+            bytes[..value.len()].copy_from_slice(value);
+            let value = Bound::Signed(i64::from_le_bytes(bytes));
+            assert!(
+                zone.minimum
+                    .compare(value)
+                    .is_some_and(|order| order.is_le())
+            );
+            assert!(
+                zone.maximum
+                    .compare(value)
+                    .is_some_and(|order| order.is_ge())
+            );
+            assert!(zone.non_null > 0 && !zone.exact);
+        }
+        first += values.len();
+    }
+}
+
+/// The rows of a series each, as sealing by series lays them: the series, a time stamp every ten, and its name.
+fn series(count: u32, rows: u32) -> (Vec<LaneKind>, Model) {
+    let mut columns = vec![Vec::new(), Vec::new(), Vec::new()];
+    for series in 0..count {
+        for row in 0..rows {
+            let number = |number: u64| Some(number.to_ne_bytes().to_vec());
+            columns[0].push(number(series.into()));
+            columns[1].push(number(1_000_000 + u64::from(row) * 10));
+            columns[2].push(Some(format!("series {series}").into_bytes()));
+        }
+    }
+    let model = Model {
+        gap: 0,
+        before: 0,
+        series: rows as usize,
+        columns,
+    };
+    (vec![LONG, LONG, TEXT], model)
+}
+
+#[test]
+fn zones_tell_series_and_times_apart_without_decoding() {
+    let rows = if cfg!(miri) { 16 } else { 512 };
+    let (kinds, model) = series(16, rows);
+    let streamed = open(StreamMemory::default(), &kinds, &[model]);
+    let per_vector = VECTOR_ROWS as i64 / i64::from(rows);
+    for vector in 0..16 * rows as usize / VECTOR_ROWS {
+        let places = vector * VECTOR_ROWS..(vector + 1) * VECTOR_ROWS;
+        let zone = streamed.zone(0, places.clone()).expect("of constants");
+        let first = vector as i64 * per_vector;
+        assert_eq!(zone.minimum.signed(), Some(first));
+        assert_eq!(zone.maximum.signed(), Some(first + per_vector - 1));
+        let zone = streamed.zone(1, places.clone()).expect("of equal steps");
+        assert_eq!(zone.minimum.signed(), Some(1_000_000));
+        assert_eq!(
+            zone.maximum.signed(),
+            Some(1_000_000 + (i64::from(rows) - 1) * 10)
+        );
+        assert!(streamed.zone(2, places).is_none());
+    }
+}
+
+#[test]
+fn runs_that_are_not_sealed_are_given_back_with_the_memory() {
+    let column = build(LONG, &[Some(7_u64.to_ne_bytes().to_vec())]);
+    let mut image = Vec::new();
+    image::encode(&[column], 1, &mut image).unwrap();
+    let runs = vec![SealedRun {
+        image: ImageBytes::Own(image),
+        rows: 0..1,
+        place: 0,
+    }];
+    let opened = Streamed::open(StreamMemory::default(), &[LONG], 1, runs).unwrap();
+    let Err(mut memory) = opened else {
+        panic!("it is not sealed");
+    };
+    assert!(memory.image().capacity() > 0);
+}
+
+#[test]
+fn rows_that_an_image_does_not_have_are_refused() {
+    let (kinds, model) = series(2, 8);
+    let mut runs = runs(&kinds, &[model]).0;
+    runs[0].rows.end += 1;
+    assert!(Streamed::open(StreamMemory::default(), &kinds, 100, runs).is_err());
+}

@@ -1,0 +1,33 @@
+// Runs: rows that follow each other and have something in common. They are given by where each of them begins: run k is rows
+// starts[k] to starts[k + 1], so there is one more start than there are runs.
+
+#ifndef LANES_SIMD_RUNS_H_
+#define LANES_SIMD_RUNS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lanes {
+namespace simd {
+
+// Cuts rows wherever a value's bits differ from those of the one before. Gives the number of runs, and writes where they begin,
+// but not where the last one ends. Once there are more than `most` it gives up: then it gives some greater number and no
+// more than `most` starts are written.
+size_t cut_runs(const uint16_t* values, size_t rows, size_t most, uint32_t* starts) noexcept;
+size_t cut_runs(const uint32_t* values, size_t rows, size_t most, uint32_t* starts) noexcept;
+size_t cut_runs(const uint64_t* values, size_t rows, size_t most, uint32_t* starts) noexcept;
+
+// How many values there are before the first that is less than `low` or greater than `high`.
+size_t count_within(const int64_t* values, size_t rows, int64_t low, int64_t high) noexcept;
+
+// sums[k] = the sum of the selected rows of run k, row i of the lane in stripe i % 16: see stripes-inl.h.
+void run_sums(const float* values, const uint64_t* selection, const uint32_t* starts, size_t runs, float* sums) noexcept;
+void run_sums(const double* values, const uint64_t* selection, const uint32_t* starts, size_t runs, double* sums) noexcept;
+// Floats summed as doubles.
+void run_sums_wide(const float* values, const uint64_t* selection, const uint32_t* starts, size_t runs,
+                   double* sums) noexcept;
+
+}  // namespace simd
+}  // namespace lanes
+
+#endif  // LANES_SIMD_RUNS_H_

@@ -1,0 +1,91 @@
+//! Runs: rows that follow each other and have something in common, as the rows of one key have in a table that is sorted by it.
+//!
+//! Runs are given by where each of them begins: run `k` is rows `starts[k]..starts[k + 1]`, so there is one more start than
+//! there are runs, and the last of them is the number of rows.
+
+use crate::bridge;
+use crate::number::Float;
+
+/// Bits that values are compared by.
+pub trait Bits: Copy {
+    /// See [`cut`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn cut(values: *const Self, rows: usize, most: usize, starts: *mut u32) -> usize;
+}
+
+macro_rules! bits {
+    ($type:ty, $cut:ident) => {
+        impl Bits for $type {
+            unsafe fn cut(
+                values: *const Self,
+                rows: usize,
+                most: usize,
+                starts: *mut u32,
+            ) -> usize {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$cut(values, rows, most, starts) }
+            }
+        }
+    };
+}
+bits!(u16, cut_runs_u16);
+bits!(u32, cut_runs_u32);
+bits!(u64, cut_runs_u64);
+
+/// Cuts rows wherever a value differs from the one before. Gives the number of runs and writes where they begin, not where the
+/// last one ends; `None` if there are more than `most`.
+///
+/// # Safety
+/// As for the [crate](crate#safety); `starts` has `most` elements.
+pub unsafe fn cut<T: Bits>(
+    values: *const T,
+    rows: usize,
+    most: usize,
+    starts: *mut u32,
+) -> Option<usize> {
+    // SAFETY: the caller's promise.
+    let runs = unsafe { T::cut(values, rows, most, starts) };
+    (runs <= most).then_some(runs)
+}
+
+/// How many values there are before the first that is less than `low` or greater than `high`.
+///
+/// # Safety
+/// As for the [crate](crate#safety).
+pub unsafe fn count_within(values: *const i64, rows: usize, low: i64, high: i64) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { bridge::count_within(values, rows, low, high) }
+}
+
+/// The sum of the selected rows of each run. Row `i` of the lane, not of the run, is added to stripe `i % 16`, otherwise as in
+/// [`crate::aggregate`].
+///
+/// # Safety
+/// As for the [crate](crate#safety): there are `runs + 1` starts that do not decrease, `starts[runs]` values, and `runs` sums.
+pub unsafe fn sums<T: Float>(
+    values: *const T,
+    selection: *const u64,
+    starts: *const u32,
+    runs: usize,
+    sums: *mut T,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { T::run_sums(values, selection, starts, runs, sums) }
+}
+
+/// As [`sums`], floats summed as doubles.
+///
+/// # Safety
+/// As there.
+pub unsafe fn sums_wide(
+    values: *const f32,
+    selection: *const u64,
+    starts: *const u32,
+    runs: usize,
+    sums: *mut f64,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { bridge::run_sums_wide(values, selection, starts, runs, sums) }
+}

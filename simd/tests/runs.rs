@@ -1,0 +1,157 @@
+//! Runs of rows against their naive twins, to the bit, on every target.
+
+mod support;
+
+use lanes_simd::{Float, naive, runs};
+use support::{Fenced, Random, Sample, fenced_selection, on_every_target, pointer, row_counts};
+
+/// Where runs of random lengths begin, and where the last one ends; some are empty.
+fn starts(random: &mut Random, rows: usize) -> Vec<u32> {
+    let longest = 1 + random.below(3 * rows as u64 / 2 + 2);
+    let mut starts = vec![0];
+    let mut next = 0;
+    while next < rows as u64 {
+        next = (next + random.below(longest + 1)).min(rows as u64);
+        starts.push(next as u32);
+    }
+    starts
+}
+
+/// Values that change where a run begins, most of them at least.
+fn lane_of<T>(random: &mut Random, starts: &[u32], value: impl Fn(u64) -> T) -> Vec<T>
+where
+    T: Copy,
+{
+    let mut lane = Vec::new();
+    for pair in starts.windows(2) {
+        let own = value(random.below(3).wrapping_mul(0x8000_0000_0000_0001));
+        lane.extend((pair[0]..pair[1]).map(|_| own));
+    }
+    lane
+}
+
+fn cuts<T: runs::Bits + PartialEq + std::fmt::Debug>(value: impl Fn(u64) -> T) {
+    on_every_target(|target| {
+        let mut random = Random(21);
+        for rows in row_counts() {
+            for _ in 0..4 {
+                let starts = starts(&mut random, rows);
+                let lane = Fenced::new(&lane_of(&mut random, &starts, &value));
+                let expected = naive::cut(lane.values());
+                for most in [expected.len(), expected.len().saturating_sub(1), rows, 0] {
+                    let mut found = Fenced::filled(u32::MAX, most);
+                    // SAFETY: a lane of as many rows, and room for `most` starts.
+                    let count = unsafe { runs::cut(lane.ptr(), rows, most, found.mut_ptr()) };
+                    let message = format!("{target:?} {rows} {most} {expected:?}");
+                    let fits = expected.len() <= most;
+                    assert_eq!(count, fits.then_some(expected.len()), "{message}");
+                    if fits {
+                        assert_eq!(found.values()[..expected.len()], expected, "{message}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn rows_are_cut_where_values_change() {
+    cuts(|value| value as u16);
+    cuts(|value| value as u32);
+    cuts(|value| value);
+}
+
+#[test]
+fn values_are_counted_up_to_the_first_beyond() {
+    on_every_target(|target| {
+        let mut random = Random(22);
+        for rows in row_counts() {
+            for beyond in [0, rows / 2, rows.saturating_sub(1), rows] {
+                let (low, high) = match random.below(3) {
+                    0 => (i64::MIN, i64::MAX - 1),
+                    1 => (-5, -5),
+                    _ => (-3, 1_000_000),
+                };
+                let width = high.wrapping_sub(low) as u64;
+                let mut lane: Vec<i64> = (0..rows)
+                    .map(|_| low.wrapping_add((random.next() % (width + 1)) as i64))
+                    .collect();
+                if beyond < rows {
+                    let below = low.checked_sub(1).filter(|_| random.below(2) == 0);
+                    lane[beyond] = below.unwrap_or(high + 1);
+                }
+                let lane = Fenced::new(&lane);
+                // SAFETY: a lane of as many rows.
+                let found = unsafe { runs::count_within(lane.ptr(), rows, low, high) };
+                assert_eq!(found, beyond.min(rows), "{target:?} {rows} {low} {high}");
+            }
+        }
+    });
+}
+
+fn sums<T: Float + Sample + naive::Addend>() {
+    on_every_target(|target| {
+        let mut random = Random(23);
+        for rows in row_counts() {
+            let starts = Fenced::new(&starts(&mut random, rows));
+            let count = starts.values().len() - 1;
+            for selection in random.selections(rows) {
+                let values = Fenced::new(&random.lane::<T>(rows));
+                let words = fenced_selection(&selection);
+                let mut found = Fenced::filled(T::default(), count);
+                // SAFETY: values up to the last start, a selection of them, and a sum for each run.
+                unsafe {
+                    runs::sums(
+                        values.ptr(),
+                        pointer(&words),
+                        starts.ptr(),
+                        count,
+                        found.mut_ptr(),
+                    );
+                }
+                let expected =
+                    naive::run_sums(values.values(), selection.as_deref(), starts.values());
+                let shown = |sums: &[T]| sums.iter().map(|sum| sum.shown()).collect::<Vec<_>>();
+                assert_eq!(
+                    shown(found.values()),
+                    shown(&expected),
+                    "{target:?} {rows} {:?} {selection:?}",
+                    starts.values()
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn runs_are_summed_in_stripes_of_the_lane() {
+    sums::<f32>();
+    sums::<f64>();
+}
+
+#[test]
+fn reals_are_summed_as_doubles() {
+    on_every_target(|target| {
+        let mut random = Random(24);
+        for rows in row_counts() {
+            let starts = Fenced::new(&starts(&mut random, rows));
+            let count = starts.values().len() - 1;
+            let values = Fenced::new(&random.lane::<f32>(rows));
+            let mut found = Fenced::filled(0_f64, count);
+            // SAFETY: values up to the last start, and a sum for each run.
+            unsafe {
+                runs::sums_wide(
+                    values.ptr(),
+                    std::ptr::null(),
+                    starts.ptr(),
+                    count,
+                    found.mut_ptr(),
+                );
+            }
+            let wide: Vec<f64> = values.values().iter().map(|v| f64::from(*v)).collect();
+            let expected = naive::run_sums(&wide, None, starts.values());
+            let shown = |sums: &[f64]| sums.iter().map(|sum| sum.shown()).collect::<Vec<_>>();
+            assert_eq!(shown(found.values()), shown(&expected), "{target:?} {rows}");
+        }
+    });
+}
