@@ -124,6 +124,10 @@ pub fn run(run: &Run) -> Result<Findings> {
         .filter(|load| run.options.wants(&load.row()))
         .collect();
     let mut turns: Vec<Result<Vec<Turn>>> = wanted.iter().map(|_| Ok(Vec::new())).collect();
+    // So that there are files of the log to be used again. What fails here fails below too, and is told there.
+    for load in &wanted {
+        let _ = turn(&cluster, &mut client, load, &rows);
+    }
     let forth_and_back = (0..wanted.len()).chain((0..wanted.len()).rev());
     for place in std::iter::repeat_n(forth_and_back, definition.rounds).flatten() {
         if let Ok(of_load) = &mut turns[place] {
@@ -176,6 +180,7 @@ fn turn(cluster: &Cluster, client: &mut Client, load: &Load, rows: &Rows) -> Res
          CREATE TABLE appended (ts timestamptz NOT NULL, series int4 NOT NULL, value float8 NOT NULL) USING {}",
         load.access_method
     ))?;
+    client.batch_execute("CHECKPOINT")?;
     let postgres = Tree::new("PostgreSQL", cluster.postmaster());
     let sent = match (load.way, load.commits_each) {
         (Way::Copy, false) => Sent::Copy(rows.copied_at_once()),
