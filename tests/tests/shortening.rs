@@ -160,6 +160,49 @@ fn a_file_keeps_its_length_if_told_so() {
     assert_same(&mut client, "shortened");
 }
 
+/// Entries, small runs among them, and tombstones lie on pages behind a load that was undone: these pages move.
+#[test]
+fn what_lies_on_pages_of_chains_moves_with_them() {
+    let mut primary = cluster("shortening_chains");
+    let mut client = primary.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes; CREATE TABLE samples (k int, note text) USING lanes",
+        )
+        .unwrap();
+    let mut standby = primary.standby("shortening_chains_standby").unwrap();
+    for statement in [
+        "INSERT INTO samples SELECT g, 'at first' FROM generate_series(1, 1000) g",
+        "BEGIN; INSERT INTO samples SELECT g, 'undone' FROM generate_series(1, 200000) g; ROLLBACK",
+        "DO $$ BEGIN FOR i IN 1001 .. 1400 LOOP INSERT INTO samples VALUES (i, repeat('small', i % 9)); END LOOP; END $$",
+        "DELETE FROM samples WHERE k % 2 = 0",
+    ] {
+        client.batch_execute(statement).unwrap();
+    }
+    let rows = "SELECT string_agg(samples::text, ',' ORDER BY k) FROM samples";
+    let read = |client: &mut Client| -> String { client.query_one(rows, &[]).unwrap().get(0) };
+    let (before, expected) = (blocks(&mut client), read(&mut client));
+    client.batch_execute("VACUUM samples").unwrap();
+    let after = blocks(&mut client);
+    println!("{before} blocks, then {after}");
+    assert!(after * 4 < before, "{before} blocks, then {after}");
+    assert_eq!(read(&mut client), expected, "as the arena has it");
+    standby.wait_replayed(&primary).unwrap();
+    assert_eq!(read(&mut standby.connect("postgres").unwrap()), expected);
+    drop(client);
+    primary.kill9().unwrap();
+    primary.start().unwrap();
+    let mut client = primary.connect("postgres").unwrap();
+    assert_eq!(read(&mut client), expected, "as the pages have it");
+    client
+        .batch_execute(
+            "INSERT INTO samples VALUES (1, 'once more'); DELETE FROM samples WHERE k = 1",
+        )
+        .unwrap();
+    client.batch_execute("VACUUM samples").unwrap();
+    assert_eq!(number(&mut client, "SELECT count(*) FROM samples"), 699);
+}
+
 /// Ingest, sealing and shortening until the server goes; how often the file became shorter, and the next number to write.
 fn work(config: &postgres::Config, mut number: u64) -> (u32, u64) {
     let mut shortened = 0;
