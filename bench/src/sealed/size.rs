@@ -246,9 +246,11 @@ fn fill_ours(input: &Input, mut system: Lanes) -> Result<Filled> {
         sealing += cpu_of(&tree, &mut client, &["VACUUM lanes.samples"])?;
         Ok(())
     })?;
-    // VACUUM settles what was sealed, so that what it took the place of is given back; the second one of the two sweeps.
+    // One VACUUM settles what was sealed, frees what it took the place of and moves what lies at the file's end; the next one
+    // shortens the file. A third one, for a snapshot of the gateway's that held the first one up.
     let all = [
         "SELECT lanes.seal('lanes.samples')",
+        "VACUUM lanes.samples",
         "VACUUM lanes.samples",
         "VACUUM lanes.samples",
     ];
