@@ -49,6 +49,18 @@ impl Tree {
         self.look(|_| 0).cpu_seconds
     }
 
+    /// Seconds of CPU now, by what each process does: see [`Work`]. They add up to [`Tree::cpu_seconds`].
+    pub fn cpu_by_work(&self) -> BTreeMap<Work, f64> {
+        let processes = processes();
+        let mut seconds = BTreeMap::new();
+        for id in descendants(&processes, &self.roots) {
+            let command = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            let work = work(&String::from_utf8_lossy(&command));
+            *seconds.entry(work).or_default() += processes[&id].ticks as f64 / TICKS_PER_SECOND;
+        }
+        seconds
+    }
+
     /// What each process has used up to now, to the nanosecond: see [`Clock`].
     pub fn clock(&self) -> Clock {
         let ids = descendants(&processes(), &self.roots);
@@ -64,6 +76,53 @@ impl Tree {
             usage.processes += 1;
         }
         usage
+    }
+}
+
+/// What a process of a system does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Work {
+    /// It is no process of PostgreSQL.
+    Gateway,
+    /// It serves a session of PostgreSQL.
+    Sessions,
+    /// It seals, or is the postmaster, which inherits the time of workers that have ended: of sealing, nearly all.
+    Sealing,
+    /// It is another of PostgreSQL's own: WAL writer, checkpointer, autovacuum.
+    Server,
+}
+
+impl Work {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Work::Gateway => "gateway",
+            Work::Sessions => "sessions",
+            Work::Sealing => "sealing",
+            Work::Server => "PostgreSQL's own",
+        }
+    }
+}
+
+/// Of a process with this command line, which PostgreSQL's processes write their titles over.
+fn work(command: &str) -> Work {
+    const OWN: [&str; 8] = [
+        "archiver",
+        "autovacuum",
+        "background writer",
+        "checkpointer",
+        "logger",
+        "logical replication",
+        "startup",
+        "walwriter",
+    ];
+    let program = command.split('\0').next().unwrap_or_default();
+    match command.strip_prefix("postgres: ") {
+        Some(title) if title.starts_with("lanes seal") => Work::Sealing,
+        Some(title) if OWN.iter().any(|own| title.starts_with(own)) => Work::Server,
+        Some(_) => Work::Sessions,
+        None if program.ends_with("/postgres") => Work::Sealing,
+        None => Work::Gateway,
     }
 }
 
@@ -199,6 +258,34 @@ mod tests {
         ]);
         assert_eq!(descendants(&processes, &[5]), [5, 6, 7]);
         assert_eq!(descendants(&processes, &[9]), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn titles_tell_what_a_process_does() {
+        for (command, does) in [
+            (
+                "/usr/lib/postgresql/15/bin/postgres\0-D\0data",
+                Work::Sealing,
+            ),
+            ("postgres: lanes sealer lanes\0", Work::Sealing),
+            ("postgres: lanes sealing launcher ", Work::Sealing),
+            (
+                "postgres: lanes_gateway lanes 127.0.0.1(4242) idle",
+                Work::Sessions,
+            ),
+            ("postgres: checkpointer ", Work::Server),
+            (
+                "target/release/lanes-gateway\0--config\0postgres",
+                Work::Gateway,
+            ),
+        ] {
+            assert_eq!(work(command), does, "{command}");
+        }
+        let this = Tree::new("this", [std::process::id()]);
+        assert_eq!(
+            this.cpu_by_work().into_keys().collect::<Vec<_>>(),
+            [Work::Gateway]
+        );
     }
 
     #[test]

@@ -34,8 +34,9 @@ pub struct ServerLimits {
     pub shutdown_timeout: Duration,
 }
 
-/// What a connection reads into: a head, or a body's next part. Without a bound of ours it would be some hundred KiB.
-const READ_BYTES_MAX: usize = 24 << 10;
+/// What a connection reads into: a head, or a body's next part; the least that can be asked for. Connections keep it while they wait, so with
+/// thousands of them it is most of what the gateway holds; larger ones save little, as a long body is copied out of it either way.
+const READ_BYTES_MAX: usize = 8 << 10;
 
 /// What a connection may hold before the memory budget is asked: what it reads into, twice while one part waits to be taken, and a short
 /// body.

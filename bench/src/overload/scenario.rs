@@ -42,8 +42,9 @@ struct Definition {
     pending_mib: u64,
     /// The gateway's budget for known series, in MiB; as much again may go into the index of all series.
     series_cache_mib: u64,
-    /// What the gateway may hold beside these, in MiB: its program and threads, connections, batches on their way and what is kept of
-    /// them.
+    /// What the gateway may hold for each connection, in KiB.
+    connection_kib: u64,
+    /// What it may hold beside these, in MiB: its program and threads, batches on their way and what is kept of them.
     base_mib: u64,
     loads: Vec<LoadDefinition>,
     fleet: Fleet,
@@ -391,13 +392,16 @@ impl Overload {
             definition.series_cache_mib,
             definition.base_mib,
         );
+        let connections = self.plan.connections as u64 * definition.connection_kib / 1024;
         row(
             "the gateway's memory, peak",
             self.peak as f64 / MIB as f64,
             "MiB",
-            Some(Bar::Most((pending + 2 * series + base) as f64)),
+            Some(Bar::Most(
+                (pending + 2 * series + connections + base) as f64,
+            )),
             vec![format!(
-                "{pending} for requests, twice {series} for series, {base} for all else"
+                "{pending} for requests, twice {series} for series, {connections} for connections, {base} for all else"
             )],
         );
         self.add_recovery(findings, definition, name);

@@ -58,6 +58,7 @@ impl Rows {
             "client {:.2} CPU-s/1M",
             client * 1e6 / phase.samples.max(1) as f64
         ));
+        notes.extend(phase.shares());
         self.cpu.add(name, phase.cpu_per_million(), notes);
         self.rate.add(name, phase.rate(), labels);
         self.p99.add(name, phase.outcome.latency.p99, Vec::new());
@@ -91,9 +92,10 @@ pub fn run(run: &Run) -> Result<Findings> {
         match turn(run, &definition, name, &folder, (&new, &known), start) {
             Ok(turn) => {
                 println!(
-                    "    {name}: new {:.2}, known {:.2} {UNIT}",
+                    "    {name}: new {:.2}, known {:.2} {UNIT} ({})",
                     turn.new.cpu_per_million(),
-                    turn.known.cpu_per_million()
+                    turn.known.cpu_per_million(),
+                    turn.known.shares().unwrap_or_default()
                 );
                 of_new.add(name, &turn.new);
                 of_known.add(name, &turn.known);

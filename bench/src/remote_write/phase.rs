@@ -5,8 +5,9 @@ use crate::fleet::bodies::{Body, Held};
 use crate::load::{self, Outcome, Pace, Plan};
 use crate::peers::system::System;
 use crate::pinning::Processors;
-use crate::usage::Usage;
+use crate::usage::{Usage, Work};
 use lanes_tests::error::{Error, Result};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +48,8 @@ pub struct Phase {
     pub sent: Held,
     /// CPU of all processes of the system, with what they did until the settling ended.
     pub cpu_seconds: f64,
+    /// The same by what processes do.
+    pub cpu_by_work: BTreeMap<Work, f64>,
     /// All processes at the end.
     pub usage: Usage,
 }
@@ -54,7 +57,21 @@ pub struct Phase {
 impl Phase {
     /// CPU seconds of the system for a million samples.
     pub fn cpu_per_million(&self) -> f64 {
-        self.cpu_seconds * 1e6 / (self.samples as f64).max(1.0)
+        self.per_million(self.cpu_seconds)
+    }
+
+    fn per_million(&self, seconds: f64) -> f64 {
+        seconds * 1e6 / (self.samples as f64).max(1.0)
+    }
+
+    /// Of that, what each kind of work took, where there are several.
+    pub fn shares(&self) -> Option<String> {
+        let shares: Vec<String> = self
+            .cpu_by_work
+            .iter()
+            .map(|(work, seconds)| format!("{} {:.2}", work.name(), self.per_million(*seconds)))
+            .collect();
+        (shares.len() > 1).then(|| shares.join(", "))
     }
 
     /// Samples acknowledged a second.
@@ -83,17 +100,22 @@ pub fn send(system: &mut dyn System, bodies: &Arc<Vec<Body>>, way: &Way) -> Resu
         ..Plan::new(address, Arc::new(requests))
     };
     let tree = system.tree();
-    let before = tree.cpu_seconds();
+    let (before, mut cpu_by_work) = (tree.cpu_seconds(), tree.cpu_by_work());
     let outcome = load::run(&plan)?;
     std::thread::sleep(way.settle);
     system.check()?;
     let usage = tree.usage();
+    let earlier = std::mem::replace(&mut cpu_by_work, tree.cpu_by_work());
+    for (work, seconds) in &mut cpu_by_work {
+        *seconds -= earlier.get(work).copied().unwrap_or_default();
+    }
     let samples = outcome.tally.checksum;
     Ok(Phase {
         samples,
         dropped: sent.samples.saturating_sub(samples),
         sent,
         cpu_seconds: usage.cpu_seconds - before,
+        cpu_by_work,
         usage,
         outcome,
     })

@@ -3,7 +3,7 @@
 use super::definition::Run;
 use super::findings::Findings;
 use super::options::Options;
-use super::{ceiling, context, durability, events, page, shards};
+use super::{append, ceiling, context, durability, events, page, shards};
 use crate::machine::Machine;
 use crate::{overload, remote_write, sealed};
 use lanes_tests::error::{Error, Result};
@@ -31,6 +31,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "shards",
         help: "the gateway's workers and append sessions, one to many of each",
         run: shards::run,
+    },
+    Scenario {
+        name: "append",
+        help: "lanes.append of whole batches beside COPY into heap: rows a second of one session",
+        run: append::run,
     },
     Scenario {
         name: "durability",

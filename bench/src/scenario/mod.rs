@@ -16,6 +16,8 @@
 //! | [`event_table`] | the table that takes them, compared with what was acknowledged |
 //! | [`events`] | formats, batch sizes, levels of acknowledgement |
 //! | [`shards`] | the gateway's workers and sessions, one to many |
+//! | [`append`] | `lanes.append` beside COPY into heap |
+//! | [`append_rows`] | the same rows for both |
 //! | [`durability`] | small commits by level of acknowledgement; point reads |
 //! | [`sql_loop`] | closed loops of one prepared statement |
 //! | [`ceiling`] | trivial GETs: what the HTTP server alone does |
@@ -39,6 +41,9 @@ pub mod event_table;
 
 pub mod events;
 pub mod shards;
+
+pub mod append;
+pub mod append_rows;
 
 pub mod durability;
 pub mod sql_loop;

@@ -1,4 +1,5 @@
-//! The same rows open, sealed as they came, and sealed by key and time: each query on all of them in turns, forth and back.
+//! The same rows open, sealed as they came, and sealed by key and time, these two also as the arena keeps them before they were
+//! looked at often: each query on all of them in turns, forth and back.
 //!
 //! What is compared are medians of times until the last row has come, or of the executor's own time where a row's bar is for that: there
 //! a round trip is longer than the query.
@@ -18,23 +19,39 @@ use std::time::Duration;
 
 const DATABASE: &str = "postgres";
 /// Each has the tables, and the storage parameter `order_by` of trades and quotes, and of events.
-const FORMS: [Form; 3] = [
+const FORMS: [Form; 5] = [
     Form {
         schema: "on_open",
         name: "open",
         order: None,
+        as_stored: false,
     },
     Form {
         schema: "on_sealed",
         name: "sealed as they came",
         order: Some(None),
+        as_stored: false,
     },
     Form {
         schema: "on_sorted",
         name: "sealed by key and time",
-        order: Some(Some(("sym, ts", "service, ts"))),
+        order: Some(BY_KEY),
+        as_stored: false,
+    },
+    Form {
+        schema: "on_sealed_stored",
+        name: "sealed as they came, in memory as stored",
+        order: Some(None),
+        as_stored: true,
+    },
+    Form {
+        schema: "on_sorted_stored",
+        name: "sealed by key and time, in memory as stored",
+        order: Some(BY_KEY),
+        as_stored: true,
     },
 ];
+const BY_KEY: Option<(&str, &str)> = Some(("sym, ts", "service, ts"));
 /// Queries that ask for rows in the order in which they came, which sorting ends.
 const OF_ROW_ORDER: [&str; 1] = ["ema"];
 
@@ -42,6 +59,8 @@ struct Form {
     schema: &'static str,
     name: &'static str,
     order: Option<Option<(&'static str, &'static str)>>,
+    /// Whether the arena is kept from decoding them, however often they are looked at.
+    as_stored: bool,
 }
 
 /// What is asked of a comparison.
@@ -158,13 +177,14 @@ fn one(
         })
         .collect();
     let mut runs: Vec<(&str, std::result::Result<f64, String>)> = Vec::new();
+    let never = [format!("lanes.decode_after = {}", i32::MAX)];
     for form in forms.iter().chain(forms.iter().rev()) {
         let system = System {
             name: form.name,
             kind: Kind::Ours,
             schema: form.schema,
             workers: 0,
-            settings: &[],
+            settings: if form.as_stored { &never } else { &[] },
         };
         let measured = postgres_run::measure(cluster, DATABASE, system, &question, options);
         runs.push((form.name, median(&measured)));

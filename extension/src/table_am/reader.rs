@@ -13,6 +13,7 @@ use pgrx::pg_sys;
 
 use super::insert_buffer;
 use crate::error;
+use crate::gucs;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
 use crate::pg::shmem::ArenaLocks;
@@ -180,6 +181,28 @@ impl Window {
             }
             let decoded = load::decode_rows(relation, shape, runs, from, to, Remote::Recall);
             Self::of_decoded(reader, Rc::new(decoded))
+        }
+    }
+
+    /// The same for somebody who reads rows once, and not most of them or not again: sealed ones are streamed.
+    ///
+    /// # Safety
+    /// As for [`Window::open`].
+    pub unsafe fn open_once(
+        reader: &Reader,
+        content: &Content,
+        from: u64,
+        to: u64,
+        memory: &mut StreamMemory,
+    ) -> Window {
+        let streams =
+            gucs::decode_after() > 0 && stream::bytes_to_stream(&content.runs, from, to).is_some();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if streams {
+                return Self::stream(reader, content, (from, to), None, memory, false);
+            }
+            Self::open(reader, content, from, to)
         }
     }
 

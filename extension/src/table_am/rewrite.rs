@@ -18,6 +18,7 @@ use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{Tail, Tombstone, kind};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::streamed::StreamMemory;
 
 /// Rows kept and dropped.
 #[derive(Default)]
@@ -120,6 +121,7 @@ impl Copier<'_> {
         let natts = unsafe { (*(*descriptor).rd_att).natts as usize };
         let mut values = vec![pg_sys::Datum::null(); natts];
         let mut nulls = vec![true; natts];
+        let mut memory = StreamMemory::default();
         for index in 0..content.runs.len() {
             let run = content.runs.get(index);
             let dead = run.flags & FLAG_DEAD != 0
@@ -142,7 +144,8 @@ impl Copier<'_> {
                 let to = end.min(segment_first_row(segment) + segment_rows_max(segment) as u64);
                 // SAFETY: the rows are the run's; the window lives while its values are copied.
                 unsafe {
-                    let window = Window::open(self.reader, content, from, to);
+                    let mut window = Window::open_once(self.reader, content, from, to, &mut memory);
+                    window.fill(window.place(from)..window.place(to));
                     for row in from..to {
                         let tombstones = content.tombstones.borrow();
                         let deletion = tombstones
@@ -170,6 +173,7 @@ impl Copier<'_> {
                             .push(&mut self.columns, values.as_ptr(), nulls.as_ptr());
                         self.rows.push(row);
                     }
+                    memory = window.into_memory().unwrap_or_default();
                 }
                 from = to;
                 ports::CHECK_FOR_INTERRUPTS();

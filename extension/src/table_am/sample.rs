@@ -14,6 +14,7 @@ use crate::pg::snapshot::{XidStatus, xid_status};
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::metapage;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::streamed::StreamMemory;
 
 /// The rows of the block that ANALYZE is at.
 #[derive(Default)]
@@ -22,6 +23,7 @@ pub struct AnalyzeBlock {
     end: u64,
     window: Option<Window>,
     window_end: u64,
+    memory: StreamMemory,
 }
 
 impl AnalyzeBlock {
@@ -107,15 +109,20 @@ impl AnalyzeBlock {
                     .as_ref()
                     .is_none_or(|w| row < w.first_row || row >= self.window_end)
                 {
-                    self.window = None;
+                    if let Some(memory) = self.window.take().and_then(Window::into_memory) {
+                        self.memory = memory;
+                    }
                     let segment = segment_of(row);
                     let segment_end = segment_first_row(segment) + segment_rows_max(segment) as u64;
                     self.window_end = segment_end.min(scan.reader.end_row());
-                    self.window = Some(Window::open(&scan.reader, content, row, self.window_end));
+                    let (reader, memory) = (&scan.reader, &mut self.memory);
+                    let end = self.window_end;
+                    self.window = Some(Window::open_once(reader, content, row, end, memory));
                 }
-                let Some(window) = &self.window else {
+                let Some(window) = &mut self.window else {
                     return false;
                 };
+                window.fill(window.place(row)..window.place(row) + 1);
                 slot::store(
                     target,
                     window.outlet(),

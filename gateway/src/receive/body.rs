@@ -27,7 +27,7 @@ use crate::clock;
 
 /// A body up to this length is read before memory is taken for it: mostly it has come with its head, and where it has not, who sends it
 /// slowly holds up nobody.
-pub const SHORT_BYTES: usize = 16 << 10;
+pub const SHORT_BYTES: usize = 8 << 10;
 /// A body without a length claims this much; one that outgrows its claim doubles, from this on.
 const STEP_BYTES: usize = 64 << 10;
 /// What has not come after this long is claimed no more.

@@ -147,7 +147,7 @@ async fn bodies_that_trickle_leave_room_for_others() {
     }
     tokio::time::sleep(WAIT / 100).await;
     assert!(budget.pending_bytes() <= 512 << 10, "claims are bounded");
-    let short = declared(10 << 10, &[(0, 10 << 10)]);
+    let short = declared(SHORT_BYTES, &[(0, SHORT_BYTES)]);
     let (_, held) = read(short, limits(1 << 20), &budget).await.unwrap();
     drop(held);
     // A claim lapses; those that were refused in the meantime are gone.

@@ -5,7 +5,9 @@
 //! connection serves its next request then.
 //!
 //! Few rests are read at once: under overload most of what comes is refused, and reading that must not hold up what is let in. A client that
-//! was refused is held up instead, as it cannot send its next request before the rest of the last one is read.
+//! was refused is held up instead, as it cannot send its next request before the rest of the last one is read. A rest that does not come
+//! gives its turn to another, and has a new one once it goes on: a client that is slow, as one that has much to send is, holds up nobody and
+//! loses nothing.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,12 +19,15 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 /// After so long the rest of a body is given up, whether its turn has come or not.
 const REST_TIME: Duration = Duration::from_secs(10);
 /// A turn is over after so long.
 const TURN_TIME: Duration = Duration::from_secs(1);
+/// It is over before, once nothing has come for so long.
+const QUIET_TIME: Duration = Duration::from_millis(20);
 /// Rests that are read at once by one worker.
 const TURNS: usize = 4;
 
@@ -42,10 +47,47 @@ impl Rests {
         }
     }
 
+    /// Reads the rest of a body in as many turns as it takes.
     async fn read(self, body: impl Body<Data = Bytes> + Unpin) {
-        // The turns are never closed.
-        let _turn = self.turns.acquire().await;
-        let _ = timeout(TURN_TIME, discard(body, self.bytes_max)).await;
+        let mut rest = Rest {
+            body,
+            bytes_left: self.bytes_max,
+        };
+        while let Ok(turn) = self.turns.acquire().await {
+            let reading = async {
+                while timeout(QUIET_TIME, rest.discard()).await? {}
+                Ok(())
+            };
+            let ended: Result<Result<(), Elapsed>, Elapsed> = timeout(TURN_TIME, reading).await;
+            drop(turn);
+            // It goes on outside of a turn with as much as a connection reads at once.
+            if matches!(ended, Ok(Ok(()))) || !rest.discard().await {
+                break;
+            }
+        }
+    }
+}
+
+/// What is left of a body.
+struct Rest<B> {
+    body: B,
+    /// So much of it is read yet.
+    bytes_left: usize,
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Rest<B> {
+    /// Waits for the next of it and drops that; whether there may be more. May be dropped itself at any time.
+    async fn discard(&mut self) -> bool {
+        if self.body.is_end_stream() {
+            return false;
+        }
+        let Some(Ok(frame)) = self.body.frame().await else {
+            return false;
+        };
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        let left = self.bytes_left.checked_sub(bytes);
+        self.bytes_left = left.unwrap_or_default();
+        left.is_some()
     }
 }
 
@@ -104,19 +146,6 @@ impl<B: Body<Data = Bytes> + Unpin + Send + 'static> Drop for Unread<B> {
     }
 }
 
-async fn discard<B: Body<Data = Bytes> + Unpin>(mut body: B, bytes_max: usize) {
-    let mut left = bytes_max;
-    while !body.is_end_stream()
-        && let Some(Ok(frame)) = body.frame().await
-    {
-        let bytes = frame.data_ref().map_or(0, Bytes::len);
-        let Some(rest) = left.checked_sub(bytes) else {
-            break;
-        };
-        left = rest;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -166,18 +195,38 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn few_rests_are_read_at_once_and_those_that_do_not_come_hold_up_others_for_a_while() {
+    async fn few_rests_are_read_at_once_and_those_that_do_not_come_hold_up_nobody() {
         let rests = Rests::new(1000);
-        let stuck: Vec<_> = (0..TURNS).map(|_| chunks(0, false).0).collect();
+        let stuck: Vec<_> = (0..10 * TURNS).map(|_| chunks(0, false).0).collect();
         stuck
             .into_iter()
             .for_each(|body| drop(Unread::new(body, &rests)));
         let (body, taken) = chunks(5, true);
         drop(Unread::new(body, &rests));
-        tokio::time::sleep(TURN_TIME / 2).await;
+        tokio::time::sleep(QUIET_TIME / 2).await;
         assert_eq!(taken.load(Ordering::Relaxed), 0, "it waits for its turn");
-        tokio::time::sleep(TURN_TIME).await;
+        tokio::time::sleep(15 * QUIET_TIME).await;
         assert_eq!(taken.load(Ordering::Relaxed), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_pauses_for_longer_than_a_turn_is_read_to_its_end() {
+        for pause in [QUIET_TIME / 2, 2 * QUIET_TIME, 2 * TURN_TIME] {
+            let taken = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&taken);
+            let chunks = stream::iter(0..4).then(move |_| {
+                let counted = Arc::clone(&counted);
+                async move {
+                    tokio::time::sleep(pause).await;
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    Ok::<_, Infallible>(Frame::data(Bytes::from_static(&[0; 10])))
+                }
+            });
+            let body = StreamBody::new(Box::pin(chunks));
+            drop(Unread::new(body, &Rests::new(1000)));
+            tokio::time::sleep(REST_TIME).await;
+            assert_eq!(taken.load(Ordering::Relaxed), 4, "{pause:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,0 +1,248 @@
+//! `lanes.append` beside COPY into heap: rows a second of one session, and the CPU that PostgreSQL takes for them.
+//!
+//! An append is compared with COPY of as many rows a transaction: all in one, or a commit for each batch. COPY into lanes, which
+//! PostgreSQL's own code reads row by row, tells what of it is the batch format and what is the table. Background sealing is part of
+//! what is measured, as far as it gets in that time.
+
+use super::append_rows::{Rows, Sent};
+use super::definition::Run;
+use super::findings::Findings;
+use super::record::{Bar, Record, figure};
+use super::system::Setup;
+use crate::usage::Tree;
+use lanes_tests::cluster::Cluster;
+use lanes_tests::error::{Error, Result};
+use postgres::Client;
+use serde::Deserialize;
+use std::time::Instant;
+
+/// The data file's own part.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    /// Of each load.
+    rows: usize,
+    /// Of a batch, and of a transaction where each batch is one.
+    batch_rows: usize,
+    /// How often all loads have their two turns.
+    rounds: usize,
+    bars: Bars,
+    #[serde(default)]
+    setup: Setup,
+}
+
+/// What is asked of the figures.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bars {
+    /// Rows a second of `lanes.append`, as a multiple of those of COPY into heap.
+    times_copy: f64,
+}
+
+/// How the rows get there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Copy,
+    Append,
+}
+
+/// One load.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    way: Way,
+    access_method: &'static str,
+    /// Each batch is a transaction; else all are one.
+    commits_each: bool,
+}
+
+/// Heap's COPY of as many rows a transaction comes before what is compared with it.
+const LOADS: [Load; 6] = [
+    Load::of(Way::Copy, "heap", false),
+    Load::of(Way::Copy, "lanes", false),
+    Load::of(Way::Append, "lanes", false),
+    Load::of(Way::Copy, "heap", true),
+    Load::of(Way::Copy, "lanes", true),
+    Load::of(Way::Append, "lanes", true),
+];
+
+impl Load {
+    const fn of(way: Way, access_method: &'static str, commits_each: bool) -> Load {
+        Load {
+            way,
+            access_method,
+            commits_each,
+        }
+    }
+
+    fn row(&self) -> String {
+        let way = match self.way {
+            Way::Copy => "COPY binary",
+            Way::Append => "lanes.append",
+        };
+        let commits = match self.commits_each {
+            false => "one transaction",
+            true => "a commit each batch",
+        };
+        format!("{way}, {commits}")
+    }
+}
+
+/// What a turn took.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    /// Rows a second.
+    rate: f64,
+    /// Of all of PostgreSQL, for a million rows.
+    cpu_seconds: f64,
+}
+
+const UNIT: &str = "rows/s";
+
+/// Measures it.
+///
+/// # Errors
+/// The cluster does not start.
+pub fn run(run: &Run) -> Result<Findings> {
+    let definition: Definition = run.definition()?;
+    let rows = Rows::new(definition.rows, definition.batch_rows)?;
+    let cluster = run.options.servers.starting(|| {
+        let mut builder = Cluster::builder("append").durable();
+        for (setting, value) in &definition.setup.postgres {
+            builder = builder.setting(setting, value);
+        }
+        builder.start()
+    })?;
+    let mut client = cluster.connect("postgres")?;
+    client.batch_execute("CREATE EXTENSION lanes")?;
+    let version = cluster.scalar("postgres", "SELECT split_part(version(), ' on ', 1)")?;
+    let mut findings = Findings {
+        systems: vec![version],
+        ..Findings::default()
+    };
+    let wanted: Vec<Load> = LOADS
+        .into_iter()
+        .filter(|load| run.options.wants(&load.row()))
+        .collect();
+    let mut turns: Vec<Result<Vec<Turn>>> = wanted.iter().map(|_| Ok(Vec::new())).collect();
+    // So that there are files of the log to be used again. What fails here fails below too, and is told there.
+    for load in &wanted {
+        let _ = turn(&cluster, &mut client, load, &rows);
+    }
+    let forth_and_back = (0..wanted.len()).chain((0..wanted.len()).rev());
+    for place in std::iter::repeat_n(forth_and_back, definition.rounds).flatten() {
+        if let Ok(of_load) = &mut turns[place] {
+            match turn(&cluster, &mut client, &wanted[place], &rows) {
+                Ok(turn) => of_load.push(turn),
+                Err(error) => turns[place] = Err(error),
+            }
+        }
+    }
+    let mut heap_rate = None;
+    for (load, turns) in wanted.iter().zip(turns) {
+        let (row, system) = (load.row(), load.access_method);
+        let turns = match turns {
+            Ok(turns) => turns,
+            Err(error) => {
+                findings.add(Record::failed(row, system, UNIT, error.to_string()));
+                continue;
+            }
+        };
+        let (rate, cpu_seconds) = (
+            median(turns.iter().map(|turn| turn.rate)),
+            median(turns.iter().map(|turn| turn.cpu_seconds)),
+        );
+        let rates: Vec<String> = turns.iter().map(|turn| figure(turn.rate / 1e6)).collect();
+        let note = format!("turns: {} million", rates.join(" "));
+        findings.add(Record::new(row.clone(), system, rate, UNIT).notes([note]));
+        findings.add(Record::new(
+            format!("{row}: CPU of PostgreSQL"),
+            system,
+            cpu_seconds,
+            "CPU-s/1M",
+        ));
+        match (load.way, heap_rate) {
+            (Way::Copy, _) if system == "heap" => heap_rate = Some((load.commits_each, rate)),
+            (Way::Append, Some((commits_each, heap))) if commits_each == load.commits_each => {
+                let row = format!("{row}: against COPY binary into heap");
+                let bar = Some(Bar::Least(definition.bars.times_copy));
+                findings.add(Record::new(row, system, rate / heap, "times").bar(bar));
+            }
+            _ => {}
+        }
+    }
+    Ok(findings)
+}
+
+/// One load into a new table, verified.
+fn turn(cluster: &Cluster, client: &mut Client, load: &Load, rows: &Rows) -> Result<Turn> {
+    client.batch_execute(&format!(
+        "DROP TABLE IF EXISTS appended;
+         CREATE TABLE appended (ts timestamptz NOT NULL, series int4 NOT NULL, value float8 NOT NULL) USING {}",
+        load.access_method
+    ))?;
+    client.batch_execute("CHECKPOINT")?;
+    let postgres = Tree::new("PostgreSQL", cluster.postmaster());
+    let sent = match (load.way, load.commits_each) {
+        (Way::Copy, false) => Sent::Copy(rows.copied_at_once()),
+        (Way::Copy, true) => Sent::Copy(rows.copied_by_batch()),
+        (Way::Append, is_each) => Sent::Append(rows.batches(), is_each),
+    };
+    let before = postgres.clock();
+    let started = Instant::now();
+    sent.send(client, "appended")?;
+    let seconds = started.elapsed().as_secs_f64();
+    let cpu_seconds = postgres.clock().seconds_since(&before);
+    let row = client.query_one("SELECT count(*), sum(series)::int8 FROM appended", &[])?;
+    let stored: (i64, i64) = (row.get(0), row.get(1));
+    if stored != rows.count_and_sum() {
+        return Err(Error::Other(format!(
+            "{stored:?} is stored for rows and sum, {:?} was sent",
+            rows.count_and_sum()
+        )));
+    }
+    let millions = rows.count_and_sum().0 as f64 / 1e6;
+    Ok(Turn {
+        rate: millions * 1e6 / seconds,
+        cpu_seconds: cpu_seconds / millions,
+    })
+}
+
+/// The middle one of some, or the mean of the middle two; 0 of none.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        count if count.is_multiple_of(2) => (values[middle - 1] + values[middle]) / 2.0,
+        _ => values[middle],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits_and_each_append_has_its_copy() {
+        let run = Run::read("append", &Options::default()).unwrap();
+        run.definition::<Definition>().unwrap();
+        let of = |commits_each| {
+            LOADS
+                .iter()
+                .filter(move |load| load.commits_each == commits_each)
+                .map(|load| (load.way, load.access_method))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(false), of(true));
+        assert_eq!(of(false)[0], (Way::Copy, "heap"));
+    }
+
+    #[test]
+    fn medians() {
+        for (values, middle) in [(&[3.0, 1.0, 2.0][..], 2.0), (&[4.0, 1.0], 2.5), (&[], 0.0)] {
+            assert_eq!(median(values.iter().copied()), middle);
+        }
+    }
+}
