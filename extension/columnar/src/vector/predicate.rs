@@ -110,6 +110,17 @@ impl Predicate {
         }
     }
 
+    /// Whether the zones of the vector tell that it holds for no row. What zones tell without the predicate's help is the scan's to
+    /// ask.
+    pub fn is_ruled_out(&mut self, frame: &Frame<'_>) -> bool {
+        match self {
+            Predicate::Text(text) => text.is_ruled_out(frame),
+            Predicate::And(parts) => parts.iter_mut().any(|part| part.is_ruled_out(frame)),
+            Predicate::Or(parts) => parts.iter_mut().all(|part| part.is_ruled_out(frame)),
+            _ => false,
+        }
+    }
+
     /// Leaves of the selected rows those for which the predicate holds: cheaper than [`Self::evaluate`] where it need not
     /// be known why the others go.
     ///
@@ -453,7 +464,7 @@ impl TextPredicate {
             LaneData::Codes { codes, slots, heap } => {
                 let dictionary = frame.dictionaries[self.attribute];
                 self.build_set(dictionary, slots, heap);
-                if !self.is_ruled_out(frame) {
+                if !self.has_none(frame) {
                     // SAFETY: the lane has a code for each row of the vector, and the set a bit for each code.
                     unsafe {
                         let codes = codes.add(frame.place);
@@ -477,8 +488,20 @@ impl TextPredicate {
         }
     }
 
-    /// Whether the zone of the vector tells that no row has one of the codes.
-    fn is_ruled_out(&self, frame: &Frame<'_>) -> bool {
+    /// Whether no row of the vector can pass, as far as is known without a look at its rows.
+    fn is_ruled_out(&mut self, frame: &Frame<'_>) -> bool {
+        let LaneData::Codes { slots, heap, .. } = frame.lane(self.attribute).data else {
+            return false;
+        };
+        if self.test.may_fail() || frame.zone(self.attribute).is_none() {
+            return false;
+        }
+        self.build_set(frame.dictionaries[self.attribute], slots, heap);
+        self.has_none(frame)
+    }
+
+    /// Whether the zone of the vector tells that no row has one of the codes that are wanted.
+    fn has_none(&self, frame: &Frame<'_>) -> bool {
         self.few.as_ref().is_some_and(|few| {
             let codes = frame.zone(self.attribute).and_then(|zone| zone.codes);
             few.is_empty()
