@@ -3,7 +3,8 @@
 //! ```text
 //! launcher   every lanes.seal_naptime: lists the databases from the shared catalogue, starts a sealer for each, waits for it
 //! sealer     if the database has the extension: each lanes table that has something due and that nobody vacuums
-//!            just now is given what VACUUM would do: retention, sealing, settling, the sweep for free blocks
+//!            just now is given what VACUUM would do: retention, sealing, settling, the sweep for free blocks; its file is
+//!            shortened only if much of it is free
 //! ```
 //!
 //! A sealer keeps no database busy for longer than its tables need: DROP DATABASE waits for such a time. Each table is a
@@ -21,6 +22,7 @@ use pgrx::prelude::*;
 use crate::gucs;
 use crate::maintenance;
 use crate::pg::{names, ports};
+use crate::storage::shorten::Effort;
 use crate::table_am::{routine, vacuum};
 
 unsafe extern "C-unwind" {
@@ -188,7 +190,8 @@ fn visit(table: pg_sys::Oid) {
             return;
         }
         if (*relation).rd_tableam == routine::routine() && maintenance::is_due(relation) {
-            vacuum::vacuum(relation);
+            let effort = ports::vacuum_truncate(relation).then_some(Effort::BACKGROUND);
+            vacuum::vacuum(relation, effort);
         }
         pg_sys::relation_close(relation, pg_sys::NoLock as i32);
     }

@@ -130,6 +130,55 @@ impl Drop for RowNumbersLock {
     }
 }
 
+/// The relation for oneself: its lock in AccessExclusive mode, as VACUUM of a heap takes it to shorten the file. Standbys take it
+/// too, until the transaction has ended.
+pub struct SoleUse {
+    relation: pg_sys::Relation,
+}
+
+impl SoleUse {
+    /// Between two attempts to get it.
+    const PAUSE_MICROS: std::ffi::c_long = 50_000;
+
+    /// Tries so often, a moment apart. `None`: others use the relation all the time, or wait for it.
+    ///
+    /// # Safety
+    /// `relation` is open, locked in ShareUpdateExclusive mode, and outlives the value.
+    pub unsafe fn within(relation: pg_sys::Relation, attempts: u32) -> Option<SoleUse> {
+        let (own, sole) = (
+            pg_sys::ShareUpdateExclusiveLock as i32,
+            pg_sys::AccessExclusiveLock as i32,
+        );
+        for attempt in 0..attempts {
+            // SAFETY: the caller's promise.
+            unsafe {
+                if attempt > 0 {
+                    pg_sys::pg_usleep(Self::PAUSE_MICROS);
+                    ports::CHECK_FOR_INTERRUPTS();
+                }
+                // An ALTER TABLE, say, goes first.
+                if pg_sys::LockHasWaitersRelation(relation, own) {
+                    return None;
+                }
+                if pg_sys::ConditionalLockRelation(relation, sole) {
+                    return Some(SoleUse { relation });
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Drop for SoleUse {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let mode = pg_sys::AccessExclusiveLock as i32;
+            // SAFETY: taken above; an abort releases it by the resource owner instead.
+            unsafe { pg_sys::UnlockRelation(self.relation, mode) }
+        }
+    }
+}
+
 /// The heavyweight lock on one row that those who must wait for its writer queue behind, so that none starves.
 pub struct RowQueueLock {
     relation: pg_sys::Relation,

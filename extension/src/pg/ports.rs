@@ -514,6 +514,25 @@ pub unsafe fn pgstat_report_vacuum(relation: pg_sys::Relation, rows_live: u64) {
     }
 }
 
+/// Whether VACUUM may shorten a table's file where it is not told otherwise: `vacuum_truncate`.
+///
+/// # Safety
+/// `relation` is an open table.
+pub unsafe fn vacuum_truncate(relation: pg_sys::Relation) -> bool {
+    // SAFETY: the caller's promise; a table's options are of this type.
+    unsafe {
+        let options = (*relation).rd_options.cast::<pg_sys::StdRdOptions>();
+        #[cfg(not(feature = "pg18"))]
+        return options.is_null() || (*options).vacuum_truncate;
+        #[cfg(feature = "pg18")]
+        return if !options.is_null() && (*options).vacuum_truncate_set {
+            (*options).vacuum_truncate
+        } else {
+            pg_sys::vacuum_truncate
+        };
+    }
+}
+
 /// Counts an updated row.
 ///
 /// # Safety

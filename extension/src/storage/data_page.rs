@@ -11,6 +11,7 @@
 use pgrx::pg_sys;
 
 use super::extent::Allocation;
+use super::metapage;
 use crate::pg::fresh::FreshPages;
 use crate::pg::page::{self, LockedPage, get_u32, log_fresh, put_u32};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
@@ -80,8 +81,15 @@ pub unsafe fn read(
     image: &mut Vec<u8>,
 ) -> Result<(), String> {
     let mut left = length;
+    // SAFETY: the caller's promise.
+    let blocks = unsafe { metapage::blocks(relation) };
+    if blocks < first.saturating_add(blocks_for(length)) {
+        return Err(format!(
+            "the run at block {first} is longer than the file of {blocks} blocks"
+        ));
+    }
     for sequence in 0..blocks_for(length) {
-        // SAFETY: the caller's promise; the blocks are named by a directory entry, so they exist.
+        // SAFETY: the caller's promise; the blocks exist.
         let page = unsafe { LockedPage::share_in_ring(relation, first + sequence, strategy) };
         let bytes = page.bytes();
         if get_u32(bytes, AT_MAGIC) != MAGIC

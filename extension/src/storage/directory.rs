@@ -16,7 +16,7 @@
 use lanes_columnar::arena::{Position, RunEntry};
 use pgrx::pg_sys;
 
-use super::part;
+use super::{metapage, part};
 use crate::error;
 use crate::pg::page::{self, LockedPage, get_u32, get_u64, put_u32, put_u64};
 
@@ -143,6 +143,20 @@ pub fn set_flags(bytes: &mut [u8], index: usize, flags: u32) {
     put_u32(bytes, at, flags);
 }
 
+/// Notes in all entries of a page that have a flag that their image begins at another block.
+pub fn set_block_of(bytes: &mut [u8], flag: u32, block: u32) {
+    for index in 0..DirectoryPage::parse(bytes).count() {
+        let entry = DirectoryPage::parse(bytes).entry(index);
+        if entry.flags & flag != 0 {
+            write_entry(
+                bytes,
+                AT_ENTRIES + index * ENTRY_BYTES,
+                &RunEntry { block, ..entry },
+            );
+        }
+    }
+}
+
 fn write_entry(bytes: &mut [u8], at: usize, entry: &RunEntry) {
     // SAFETY: the slice is exactly one entry long; RunEntry has no padding.
     unsafe {
@@ -167,8 +181,13 @@ pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool
         // SAFETY: the caller's promise.
         return unsafe { part::is_dead_by_now(relation, run) };
     }
-    // SAFETY: the caller's promise: `extra` is the block of the entry's page.
-    let page = unsafe { LockedPage::share(relation, run.extra) };
+    // SAFETY: the caller's promise: `extra` is the block of the entry's page, unless that was moved and cut off since.
+    let page = unsafe {
+        if run.extra >= metapage::blocks(relation) {
+            return true;
+        }
+        LockedPage::share(relation, run.extra)
+    };
     // A page that is no directory page any more held dead runs only.
     let Some(view) = DirectoryPage::try_parse(page.bytes()) else {
         return true;

@@ -1,5 +1,8 @@
 //! Free space: extents of consecutive blocks, kept in the metapage.
 //!
+//! The lowest blocks are given out first, so that what is alive gathers at the file's beginning and its end can be cut off
+//! ([`super::shorten`]).
+//!
 //! The list is a cache of what no chain and no run names. It may forget blocks (a crash, more extents than fit): the
 //! next VACUUM's sweep finds them again. It never holds a block that is in use.
 
@@ -45,13 +48,10 @@ pub(super) fn write(bytes: &mut [u8], extents: &mut Vec<Extent>) {
     page::set_lower(bytes, AT_EXTENTS + extents.len() * 8);
 }
 
-/// Takes `wanted` consecutive blocks from the list: the smallest extent that is large enough.
-fn take(extents: &mut Vec<Extent>, wanted: u32) -> Option<u32> {
-    let (index, _) = extents
-        .iter()
-        .enumerate()
-        .filter(|(_, e)| e.blocks >= wanted)
-        .min_by_key(|(_, e)| e.blocks)?;
+/// Takes the lowest `wanted` consecutive blocks from the list, all of them below a block.
+pub(super) fn take(extents: &mut Vec<Extent>, wanted: u32, below: u32) -> Option<u32> {
+    let fits = |e: &Extent| e.blocks >= wanted && e.first.saturating_add(wanted) <= below;
+    let index = extents.iter().position(fits)?;
     let extent = &mut extents[index];
     let first = extent.first;
     extent.first += wanted;
@@ -63,7 +63,7 @@ fn take(extents: &mut Vec<Extent>, wanted: u32) -> Option<u32> {
 }
 
 /// What of the extents lies within a file of `length` blocks.
-fn within(mut extents: Vec<Extent>, length: u32) -> Vec<Extent> {
+pub(super) fn within(mut extents: Vec<Extent>, length: u32) -> Vec<Extent> {
     extents.retain_mut(|e| {
         e.blocks = e.blocks.min(length.saturating_sub(e.first));
         e.blocks > 0
@@ -80,6 +80,20 @@ pub struct Allocation {
     pub is_fresh: bool,
 }
 
+/// The relation's length in blocks, and which of these are free, ascending. Others may change both at any time, unless the
+/// caller has the relation for itself.
+///
+/// # Safety
+/// `relation` is an open lanes table with a metapage, which this process has not locked.
+pub unsafe fn survey(relation: pg_sys::Relation) -> (u32, Vec<Extent>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let meta = LockedPage::share(relation, META_BLOCK);
+        let length = metapage::blocks(relation);
+        (length, within(read(meta.bytes()), length))
+    }
+}
+
 /// Takes consecutive blocks for the caller's use, lengthening the file if need be. The caller holds the space lock,
 /// or links the block into a chain before it lets go of that chain's tail.
 ///
@@ -89,18 +103,8 @@ pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> Allocation {
     // SAFETY: the caller's promise; the metapage lock makes this process the only one to change the file's length.
     unsafe {
         let meta = LockedPage::exclusive(relation, META_BLOCK);
-        let listed = read(meta.bytes());
         let length = metapage::blocks(relation);
-        // Blocks past the end were lengthened, which is not logged, on a server that went before a crash, a promotion or a restore.
-        let mut extents = within(listed.clone(), length);
-        let taken = take(&mut extents, wanted);
-        // Before the file is lengthened: else the list would go on naming blocks that belong to someone from then on.
-        if extents != listed {
-            let mut change = PageChange::begin(relation);
-            write(change.edit(&meta), &mut extents);
-            change.finish();
-        }
-        match taken {
+        match take_listed(relation, &meta, length, wanted, length) {
             Some(first) => Allocation {
                 first,
                 is_fresh: false,
@@ -114,6 +118,52 @@ pub unsafe fn allocate(relation: pg_sys::Relation, wanted: u32) -> Allocation {
             }
         }
     }
+}
+
+/// The same, of blocks below `below` alone; `None`: there are none.
+///
+/// # Safety
+/// As for [`allocate`].
+pub unsafe fn allocate_below(
+    relation: pg_sys::Relation,
+    wanted: u32,
+    below: u32,
+) -> Option<Allocation> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let meta = LockedPage::exclusive(relation, META_BLOCK);
+        let length = metapage::blocks(relation);
+        let first = take_listed(relation, &meta, length, wanted, below)?;
+        Some(Allocation {
+            first,
+            is_fresh: false,
+        })
+    }
+}
+
+/// Takes blocks off the list in the metapage.
+///
+/// # Safety
+/// As for [`allocate`]; `meta` is the metapage, exclusively locked, of a file of `length` blocks.
+unsafe fn take_listed(
+    relation: pg_sys::Relation,
+    meta: &LockedPage,
+    length: u32,
+    wanted: u32,
+    below: u32,
+) -> Option<u32> {
+    let listed = read(meta.bytes());
+    // Blocks past the end were lengthened, which is not logged, on a server that went before a crash, a promotion or a restore.
+    let mut extents = within(listed.clone(), length);
+    let taken = take(&mut extents, wanted, below);
+    // Before the file is lengthened: else the list would go on naming blocks that belong to someone from then on.
+    if extents != listed {
+        // SAFETY: the caller's promise.
+        let mut change = unsafe { PageChange::begin(relation) };
+        write(change.edit(meta), &mut extents);
+        change.finish();
+    }
+    taken
 }
 
 #[cfg(test)]
@@ -130,36 +180,15 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_tightest_fit() {
-        let mut extents = vec![
-            Extent {
-                first: 10,
-                blocks: 8,
-            },
-            Extent {
-                first: 30,
-                blocks: 3,
-            },
-            Extent {
-                first: 50,
-                blocks: 4,
-            },
-        ];
-        assert_eq!(take(&mut extents, 3), Some(30));
-        assert_eq!(take(&mut extents, 3), Some(50));
-        assert_eq!(take(&mut extents, 9), None);
-        assert_eq!(
-            extents,
-            vec![
-                Extent {
-                    first: 10,
-                    blocks: 8
-                },
-                Extent {
-                    first: 53,
-                    blocks: 1
-                }
-            ]
-        );
+    fn takes_the_lowest_that_are_enough() {
+        let extent = |first, blocks| Extent { first, blocks };
+        let mut extents = vec![extent(10, 2), extent(30, 8), extent(50, 3)];
+        assert_eq!(take(&mut extents, 3, 100), Some(30));
+        assert_eq!(take(&mut extents, 2, 11), None);
+        assert_eq!(take(&mut extents, 2, 12), Some(10));
+        assert_eq!(take(&mut extents, 9, 100), None);
+        assert_eq!(take(&mut extents, 3, 35), None);
+        assert_eq!(take(&mut extents, 3, 100), Some(33));
+        assert_eq!(extents, [extent(36, 2), extent(50, 3)]);
     }
 }

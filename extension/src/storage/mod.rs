@@ -16,6 +16,9 @@
 //! index of them. A part's entry takes the place of all runs and parts within its range at once, by one WAL record.
 //! [`offload`] does the same for a part whose images have gone to object storage, and leaves row numbers as they are.
 //!
+//! *Freeing*: VACUUM finds what nothing names any more ([`reclaim`]), moves the parts at the file's end to free blocks before them
+//! ([`relocate`]), and cuts off a free end ([`shorten`]).
+//!
 //! [`arena_budget`] bounds what a table takes of the arena. [`stream`] reads sealed rows past it, a vector at a time.
 //!
 //! Invariants.
@@ -32,20 +35,25 @@
 //!    are until no scan that began before can be left; VACUUM flags them dead then.
 //! 4. A relation of no blocks, or whose metapage was never written, is an empty table: what UNLOGGED tables are after
 //!    a crash.
-//! 5. Only the holder of the exclusive metapage lock changes the relation's length or free extents.
+//! 5. Only the holder of the exclusive metapage lock changes free extents or lengthens the relation. Only who has the relation
+//!    for itself shortens it; whoever has any lock on the relation finds every block that a live entry, a head, a tail or a link names.
 
 pub mod append;
 pub mod arena_budget;
+pub mod chain;
 pub mod data_page;
 pub mod directory;
 pub mod extent;
+pub mod generation;
 pub mod load;
 pub mod metapage;
 pub mod offload;
 pub mod part;
 pub mod reclaim;
+pub mod relocate;
 pub mod seal;
 pub mod seal_plan;
+pub mod shorten;
 pub mod stream;
 pub mod tombstone;
 pub mod unlink;

@@ -34,7 +34,7 @@ use pgrx::pg_sys;
 
 use super::data_page;
 use super::directory::{self, FLAG_FROZEN, FLAG_SEALED};
-use super::metapage::Meta;
+use super::metapage::{self, Meta};
 use crate::error;
 use crate::pg::page::{self, LockedPage, get_u32, put_u32};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
@@ -175,8 +175,13 @@ pub unsafe fn walk(
 /// # Safety
 /// `relation` is the open lanes table that the segment belongs to; the entry came from [`Parts`].
 pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool {
-    // SAFETY: the caller's promise: `extra` is the block of the part's page.
-    let page = unsafe { LockedPage::share(relation, run.extra) };
+    // SAFETY: the caller's promise: `extra` is the block of the part's page, unless that was moved and cut off since.
+    let page = unsafe {
+        if run.extra >= metapage::blocks(relation) {
+            return true;
+        }
+        LockedPage::share(relation, run.extra)
+    };
     // A page that is no page of parts any more held dead ones only.
     let Some(count) = try_count(page.bytes()) else {
         return true;

@@ -13,6 +13,7 @@ use super::sample::{AnalyzeBlock, SampleBlock};
 use super::scan::{ParallelState, Scan, SharedSegments};
 use super::{insert, insert_buffer, modify, one_row, refuse, relation, rewrite, tid, vacuum};
 use crate::pg::{ports, slot};
+use crate::storage::shorten::Effort;
 
 static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,
@@ -457,11 +458,15 @@ unsafe extern "C-unwind" fn relation_copy_for_cluster(
 #[pg_guard]
 unsafe extern "C-unwind" fn relation_vacuum(
     relation: pg_sys::Relation,
-    _params: *mut pg_sys::VacuumParams,
+    parameters: *mut pg_sys::VacuumParams,
     _strategy: pg_sys::BufferAccessStrategy,
 ) {
     // SAFETY: the table access method's contract.
-    unsafe { vacuum::vacuum(relation) }
+    unsafe {
+        // Core has asked the table's parameter by now where the statement said nothing.
+        let keeps_length = (*parameters).truncate == pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
+        vacuum::vacuum(relation, (!keeps_length).then_some(Effort::VACUUM));
+    }
 }
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]

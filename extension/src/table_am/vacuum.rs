@@ -15,7 +15,9 @@
 //! 5. Link past pages of either chain that say nothing any more.
 //! 6. Sweep the blocks that nothing names back into the free extents.
 //! 7. Drop what is older than the table retains, and seal what is to be sealed: see [`crate::maintenance`].
-//! 8. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
+//! 8. Move parts from the file's end to free blocks before them, and cut off a free end, if that is worth it and allowed: see
+//!    [`relocate`] and [`shorten`].
+//! 9. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
 
 use std::collections::HashMap;
 
@@ -26,13 +28,15 @@ use crate::maintenance;
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports;
 use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
+use crate::storage::chain::Chain;
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::generation::{self, Arena};
 use crate::storage::load::{Runs, Shape};
-use crate::storage::metapage::{self, META_BLOCK, Meta};
+use crate::storage::metapage::{self, Meta};
 use crate::storage::part::{self, PartEntry, Parts};
+use crate::storage::shorten::{self, Effort};
 use crate::storage::tombstone::{self, Tombstone, kind};
-use crate::storage::unlink::{self, Chain};
-use crate::storage::{reclaim, seal, seal_plan};
+use crate::storage::{reclaim, relocate, seal_plan, unlink};
 
 /// (entry of its page, its number in the whole directory, new flags)
 type RunChange = (usize, u32, u32);
@@ -79,11 +83,11 @@ impl Plan {
     }
 }
 
-/// `relation_vacuum`.
+/// `relation_vacuum`. With `effort`, the file may be shortened.
 ///
 /// # Safety
 /// `relation` is a lanes table locked in ShareUpdateExclusive mode.
-pub unsafe fn vacuum(relation: pg_sys::Relation) {
+pub unsafe fn vacuum(relation: pg_sys::Relation, effort: Option<Effort>) {
     // SAFETY: the caller's promise.
     unsafe {
         let horizon = seal_plan::horizon(relation);
@@ -92,6 +96,7 @@ pub unsafe fn vacuum(relation: pg_sys::Relation) {
             rows_live: 0,
             rows_dead: 0,
         };
+        let mut unlinked = Vec::new();
         if let Some(meta) = Meta::load(relation) {
             let plan = plan(relation, &meta, horizon);
             report.rows_live = plan.rows_live;
@@ -109,18 +114,22 @@ pub unsafe fn vacuum(relation: pg_sys::Relation) {
                     ports::log_snapshot_conflict(relation, newest);
                 }
                 apply_runs(relation, &meta, &plan);
-                raise_generation(relation, Arena::Follows);
+                generation::raise(relation, Arena::Follows);
                 apply_tombstones(relation, &plan);
                 apply_parts(relation, &plan);
-                raise_generation(relation, Arena::Follows);
+                generation::raise(relation, Arena::Follows);
             }
-            let unlinked = unlink_dead_pages(relation, &meta);
+            unlinked = unlink_dead_pages(relation, &meta);
             if let Some(meta) = Meta::load(relation) {
                 reclaim::sweep(relation, &meta, &unlinked);
             }
         }
-        // Last, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
+        // After that, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
         maintenance::seal(relation, false);
+        if let Some(effort) = effort {
+            relocate::move_down(relation, &unlinked, effort);
+            shorten::shorten(relation, &unlinked, effort);
+        }
         report.send(relation);
     }
 }
@@ -476,49 +485,14 @@ unsafe fn unlink_dead_pages(relation: pg_sys::Relation, meta: &Meta) -> Vec<u32>
         let mut unlinked = unlink::unlink_dead_pages(relation, meta, Chain::Tombstones);
         unlinked.extend(unlink::unlink_dead_pages(relation, meta, Chain::Parts));
         if !unlinked.is_empty() {
-            raise_generation(relation, Arena::Follows);
+            generation::raise(relation, Arena::Follows);
         }
         let directory = unlink::unlink_dead_pages(relation, meta, Chain::Directory);
         if !directory.is_empty() {
-            raise_generation(relation, Arena::StartsOver);
+            generation::raise(relation, Arena::StartsOver);
         }
         unlinked.extend(directory);
         unlinked
-    }
-}
-
-/// What a new generation means for what the arena caches of the table.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Arena {
-    /// It was told of every change.
-    Follows,
-    /// Its runs are not the directory's any more; its segments are.
-    StartsOver,
-}
-
-/// Raises the generation in the metapage.
-unsafe fn raise_generation(relation: pg_sys::Relation, arena: Arena) {
-    // SAFETY: the caller holds the table open and is its only VACUUM, so the generation is not raised meanwhile.
-    unsafe {
-        let Some(meta) = Meta::load(relation) else {
-            return;
-        };
-        let runs = Runs::of(relation, &meta, Shape::of((*relation).rd_att).fingerprint);
-        let page = LockedPage::exclusive(relation, META_BLOCK);
-        let mut change = PageChange::begin(relation);
-        let generation = metapage::raise_generation(change.edit(&page));
-        change.finish();
-        if let Some(cached) = runs.cached() {
-            match arena {
-                Arena::Follows => {
-                    cached.advance_generation(meta.generation, generation);
-                }
-                Arena::StartsOver => {
-                    drop(page);
-                    seal::hand_over(relation, cached, meta.generation, generation, None);
-                }
-            }
-        }
     }
 }
 

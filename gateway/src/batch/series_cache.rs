@@ -11,17 +11,20 @@
 //!   never found. So series in use stay while there is room for them, a part of them where there is not, and a hit takes no more than a
 //!   shared lock.
 
+use std::array;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::HashTable;
-use parking_lot::RwLock;
+use parking_lot::RecursiveRwLock;
 use tokio::sync::Mutex;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::series_index::SeriesIndex;
 
 const SHARDS: usize = 64;
+/// Series that are looked up together.
+pub const GROUP_KEYS: usize = 16;
 /// Table slot, allocation header and the like, for each entry.
 const ENTRY_OVERHEAD_BYTES: usize = 56;
 
@@ -30,7 +33,7 @@ pub type SeriesId = i32;
 
 /// Label bytes to ids; shared by all requests.
 pub struct SeriesCache {
-    shards: Vec<RwLock<Shard>>,
+    shards: Vec<RecursiveRwLock<Shard>>,
     /// Makes places unpredictable, so that no sender can aim at one shard or one place.
     seed: u64,
     generation: AtomicU64,
@@ -62,6 +65,15 @@ const INSERTED: u8 = 1;
 const FOUND: u8 = 2;
 
 impl Entry {
+    /// Its id, as of an entry that is in use.
+    fn found(&self) -> SeriesId {
+        // Mostly it is so: then nothing is written, and the entry stays in the caches of all cores.
+        if self.last_use.load(Ordering::Relaxed) != FOUND {
+            self.last_use.store(FOUND, Ordering::Relaxed);
+        }
+        self.id
+    }
+
     fn bytes(&self) -> usize {
         self.key.len() + ENTRY_OVERHEAD_BYTES
     }
@@ -72,11 +84,7 @@ impl Shard {
         let entry = self
             .table
             .find(hash, |entry| entry.hash == hash && *entry.key == *key)?;
-        // Mostly it is so: then nothing is written, and the entry stays in the caches of all cores.
-        if entry.last_use.load(Ordering::Relaxed) != FOUND {
-            entry.last_use.store(FOUND, Ordering::Relaxed);
-        }
-        Some(entry.id)
+        Some(entry.found())
     }
 
     /// Makes room: first go those not found since the last time, then half of those never found, at last a quarter of all.
@@ -112,7 +120,7 @@ impl SeriesCache {
     /// A cache of about `bytes_max` bytes at most, and an index of as many.
     pub fn new(bytes_max: usize, seed: u64) -> Self {
         Self {
-            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            shards: (0..SHARDS).map(|_| RecursiveRwLock::default()).collect(),
             seed,
             generation: AtomicU64::new(0),
             shard_bytes_max: bytes_max / SHARDS,
@@ -196,6 +204,37 @@ impl SeriesCache {
         }
     }
 
+    /// The ids of up to [`GROUP_KEYS`] series, those that are known to this generation; none for the places past `keys`.
+    ///
+    /// A look-up of one among a million series waits for memory, several times. Here each wait is that of all of them: nothing but these
+    /// looks lies between them, so the processor has as many under way as it can.
+    pub fn find_all(&self, generation: u64, keys: &[&[u8]]) -> [Option<SeriesId>; GROUP_KEYS] {
+        debug_assert!(keys.len() <= GROUP_KEYS);
+        let mut hashes = [0; GROUP_KEYS];
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = self.hash(key);
+        }
+        // The locks are recursive: who holds some shards never waits for one behind a writer who waits for one of them.
+        let shards: [_; GROUP_KEYS] =
+            array::from_fn(|place| (place < keys.len()).then(|| self.shard(hashes[place]).read()));
+        let shards: [Option<&Shard>; GROUP_KEYS] = array::from_fn(|place| {
+            let shard = shards[place].as_deref()?;
+            (shard.generation == generation).then_some(shard)
+        });
+        let entries: [Option<&Entry>; GROUP_KEYS] = array::from_fn(|place| {
+            let (table, hash) = (&shards[place]?.table, hashes[place]);
+            table.find(hash, |entry| entry.hash == hash)
+        });
+        array::from_fn(|place| {
+            let (entry, key) = (entries[place]?, keys[place]);
+            match *entry.key == *key {
+                true => Some(entry.found()),
+                // Another key of the same hash came first.
+                false => shards[place]?.find(hashes[place], key),
+            }
+        })
+    }
+
     /// Remembers an id that is committed. Does nothing if the generation has passed.
     pub fn insert(&self, generation: u64, key: &[u8], id: SeriesId) {
         let hash = self.hash(key);
@@ -230,7 +269,7 @@ impl SeriesCache {
         self.entries.fetch_sub(before, Ordering::Relaxed);
     }
 
-    fn shard(&self, hash: u64) -> &RwLock<Shard> {
+    fn shard(&self, hash: u64) -> &RecursiveRwLock<Shard> {
         // The table takes its place from the low bits and its tag from the top seven: these are in between.
         &self.shards[(hash >> 48) as usize % SHARDS]
     }
@@ -267,6 +306,37 @@ mod tests {
         }
         let found = [b"one", b"two", b"six"].map(|key| shard.find(42, key));
         assert_eq!(found, [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn several_are_found_as_each_of_them_is() {
+        let cache = SeriesCache::new(1 << 20, 7);
+        let numbers: Vec<[u8; 4]> = (0..100i32).map(i32::to_le_bytes).collect();
+        for (id, key) in (1..).zip(&numbers).filter(|(id, _)| id % 3 != 0) {
+            // Found first in its place, and not it.
+            let (hash, key_of_other) = (cache.hash(key), b"other".as_slice().into());
+            let other = Entry {
+                hash,
+                key: key_of_other,
+                id: -1,
+                last_use: AtomicU8::new(INSERTED),
+            };
+            if id % 5 == 0 {
+                let mut shard = cache.shard(hash).write();
+                shard.table.insert_unique(hash, other, |entry| entry.hash);
+            }
+            cache.insert(0, key, id);
+        }
+        for keys in numbers.chunks(GROUP_KEYS).chain([&numbers[..1], &[]]) {
+            let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_slice()).collect();
+            for generation in [0, 1] {
+                let mut each: Vec<_> = keys.iter().map(|key| cache.find(generation, key)).collect();
+                each.resize(GROUP_KEYS, None);
+                assert_eq!(cache.find_all(generation, &keys), *each);
+            }
+        }
+        let known = cache.find_all(0, &[&numbers[0], &numbers[2], &numbers[4]]);
+        assert_eq!(known[..3], [Some(1), None, Some(5)]);
     }
 
     #[test]

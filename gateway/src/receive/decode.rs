@@ -10,6 +10,8 @@
 //! so these are one slice of the body and serve as the cache key of a known series; only unknown ones are ever looked into. Labels that
 //! lie apart (legal protobuf, seen from no known sender) are brought together in the scratch.
 
+use std::ops::Range;
+
 use thiserror::Error;
 
 use super::protobuf::{DELIMITED, FIXED64, ProtobufError, Reader, VARINT};
@@ -37,7 +39,8 @@ pub struct Sample {
     pub value_bits: u64,
 }
 
-/// Buffers that outlive a series, so that a request allocates at most once.
+/// Buffers that outlive a series, so that a request allocates at most once. Series read one after another are in them side by side, until
+/// they are cleared.
 #[derive(Debug, Default)]
 pub struct Scratch {
     samples: Vec<Sample>,
@@ -45,23 +48,53 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// Forgets the series read so far.
+    pub fn clear(&mut self) {
+        self.samples.clear();
+        self.labels.clear();
+    }
+
     /// Bytes held.
     pub fn heap_bytes(&self) -> usize {
         self.samples.capacity() * size_of::<Sample>() + self.labels.capacity()
     }
 }
 
-/// One series of a request.
-#[derive(Debug)]
+/// One series of a request; its samples, and labels that lay apart, are in the scratch that it was read with.
+#[derive(Debug, Clone)]
 pub struct Series<'a> {
-    /// Its Label messages, field keys and lengths included, in the order sent; not looked into yet.
-    pub label_bytes: &'a [u8],
-    /// Its samples in the order sent.
-    pub samples: &'a [Sample],
+    labels: Labels<'a>,
+    samples: Range<usize>,
     /// Exemplars, counted and left.
     pub exemplars: usize,
     /// Native histograms, counted and left.
     pub histograms: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Labels<'a> {
+    /// Side by side in the message.
+    Sent(&'a [u8]),
+    /// Brought together.
+    Gathered(Range<usize>),
+}
+
+impl<'a> Series<'a> {
+    /// Its Label messages, field keys and lengths included, in the order sent; not looked into yet.
+    pub fn label_bytes<'s>(&self, scratch: &'s Scratch) -> &'s [u8]
+    where
+        'a: 's,
+    {
+        match &self.labels {
+            Labels::Sent(bytes) => bytes,
+            Labels::Gathered(place) => &scratch.labels[place.clone()],
+        }
+    }
+
+    /// Its samples in the order sent.
+    pub fn samples<'s>(&self, scratch: &'s Scratch) -> &'s [Sample] {
+        &scratch.samples[self.samples.clone()]
+    }
 }
 
 /// A request being read; [`WriteRequest::next_message`] goes through it once.
@@ -108,21 +141,17 @@ impl<'a> WriteRequest<'a> {
         Ok(None)
     }
 
-    /// The series of a message.
+    /// The series of a message, read into the scratch beside those that are there.
     ///
     /// # Errors
     /// [`DecodeError`]; the rest of the body cannot be read then.
-    pub fn series<'s>(
+    pub fn series(
         &mut self,
         message: &'a [u8],
-        scratch: &'s mut Scratch,
-    ) -> Result<Series<'s>, DecodeError>
-    where
-        'a: 's,
-    {
+        scratch: &mut Scratch,
+    ) -> Result<Series<'a>, DecodeError> {
         let Scratch { samples, labels } = scratch;
-        samples.clear();
-        labels.clear();
+        let (samples_start, labels_start) = (samples.len(), labels.len());
         let mut reader = Reader::new(message);
         // [start, end) of the first stretch of labels; later stretches go to `labels`, after a copy of the first.
         let mut stretch: Option<(usize, usize)> = None;
@@ -136,11 +165,11 @@ impl<'a> WriteRequest<'a> {
                     let field_end = message.len() - reader.rest().len();
                     match &mut stretch {
                         None => stretch = Some((field_start, field_end)),
-                        Some((_, end)) if *end == field_start && labels.is_empty() => {
+                        Some((_, end)) if *end == field_start && labels.len() == labels_start => {
                             *end = field_end
                         }
                         Some((start, end)) => {
-                            if labels.is_empty() {
+                            if labels.len() == labels_start {
                                 labels.extend_from_slice(&message[*start..*end]);
                             }
                             labels.extend_from_slice(&message[field_start..field_end]);
@@ -169,14 +198,14 @@ impl<'a> WriteRequest<'a> {
                 (_, wire_type) => reader.skip(wire_type)?,
             }
         }
-        let label_bytes = match stretch {
-            _ if !labels.is_empty() => labels.as_slice(),
-            Some((start, end)) => &message[start..end],
-            None => &[],
+        let labels = match stretch {
+            _ if labels.len() > labels_start => Labels::Gathered(labels_start..labels.len()),
+            Some((start, end)) => Labels::Sent(&message[start..end]),
+            None => Labels::Sent(&[]),
         };
         Ok(Series {
-            label_bytes,
-            samples,
+            labels,
+            samples: samples_start..samples.len(),
             exemplars,
             histograms,
         })

@@ -4,11 +4,14 @@
 //! that is well-formed but not legal is refused alone, the rest is stored, and the answer is 400 with the first reason: senders do not
 //! repeat a request answered with 400, so refusing good series together with a bad one would lose them.
 
+use std::array;
+
 use hashbrown::HashTable;
 use thiserror::Error;
 
-use super::decode::{DecodeError, Sample, Scratch, WriteRequest};
+use super::decode::{DecodeError, Sample, Scratch, Series, WriteRequest};
 use super::label_set::{LabelError, LabelFault, LabelLimits, LabelSet};
+use crate::batch::series_cache::GROUP_KEYS;
 use crate::batch::{Overloaded, Room, Rows, SeriesCache, SeriesId};
 
 /// First and last millisecond that both PostgreSQL's timestamptz (from 4714 BC) and microseconds in 64 bits can hold.
@@ -118,7 +121,8 @@ impl Resolved {
 /// | a series to register, of 17 bytes or more and a sample | 496 bytes: its place in a vector and a table, both doubling, and five allocations |
 /// | all labels of the series | 512 bytes each, while looked into |
 ///
-/// A byte is in a sample (80 / 2 bytes) or in a series (11 + 496 / 17 bytes), hence 41 for each.
+/// A byte is in a sample (80 / 2 bytes) or in a series (11 + 496 / 17 bytes), hence 41 for each. Of several series read together, the same
+/// goes for all their bytes; they are looked into one after another.
 fn decoding_bytes_max(message_bytes: usize, limits: &RequestLimits) -> usize {
     const BYTE_BYTES: usize = 41;
     const LABEL_BYTES: usize = 512;
@@ -128,6 +132,9 @@ fn decoding_bytes_max(message_bytes: usize, limits: &RequestLimits) -> usize {
         .saturating_mul(BYTE_BYTES)
         .saturating_add(labels.saturating_mul(LABEL_BYTES))
 }
+
+/// Series are read and looked up in groups of at most this many bytes of messages, or of one series.
+const GROUP_BYTES: usize = 4 << 10;
 
 /// What decoding has come to hold.
 #[derive(Default)]
@@ -171,41 +178,59 @@ pub fn resolve(
     let mut scratch = Scratch::default();
     let mut held = Held::default();
     let mut request = WriteRequest::new(body, limits.samples_max);
-    while let Some(message) = request.next_message()? {
-        let held_bytes = held.bytes(&resolved, &unknown_places, &scratch);
-        room.cover(held_bytes.saturating_add(decoding_bytes_max(message.len(), limits)))?;
-        let series = request.series(message, &mut scratch)?;
-        resolved.exemplars += series.exemplars;
-        let id = match cache.find(resolved.generation, series.label_bytes) {
-            Some(id) => id,
-            None => match look_into(
-                series.label_bytes,
-                has_legal_sample(series.samples),
-                limits,
-                cache,
-                &mut resolved,
-                &mut unknown_places,
-                &mut held,
-            ) {
-                Ok(id) => id,
-                Err(LabelError::Refused(fault)) => {
-                    refuse_series(
-                        &mut resolved.refused,
-                        series.samples.len() + series.histograms,
-                        &fault,
-                    );
-                    continue;
-                }
-                Err(malformed) => return Err(MalformedRequest::Label(malformed)),
-            },
-        };
-        if series.histograms > 0 {
-            resolved.refused.histograms += series.histograms;
-            resolved
-                .refused
-                .because(|| "native histograms are not supported".to_owned());
+    let mut group: Vec<Series<'_>> = Vec::with_capacity(GROUP_KEYS);
+    let mut next = request.next_message()?;
+    while next.is_some() {
+        scratch.clear();
+        group.clear();
+        let mut group_bytes = 0;
+        while let Some(message) = next
+            && (group.is_empty() || group_bytes + message.len() <= GROUP_BYTES)
+            && group.len() < GROUP_KEYS
+        {
+            group_bytes += message.len();
+            let held_bytes = held.bytes(&resolved, &unknown_places, &scratch);
+            room.cover(held_bytes.saturating_add(decoding_bytes_max(group_bytes, limits)))?;
+            group.push(request.series(message, &mut scratch)?);
+            next = request.next_message()?;
         }
-        push_samples(&mut resolved, id, series.samples);
+        let keys: [&[u8]; GROUP_KEYS] = array::from_fn(|place| {
+            group
+                .get(place)
+                .map_or(&[][..], |s| s.label_bytes(&scratch))
+        });
+        let known = cache.find_all(resolved.generation, &keys[..group.len()]);
+        for (series, known) in group.iter().zip(known) {
+            let (label_bytes, samples) = (series.label_bytes(&scratch), series.samples(&scratch));
+            resolved.exemplars += series.exemplars;
+            let id = match known {
+                Some(id) => id,
+                None => match look_into(
+                    label_bytes,
+                    has_legal_sample(samples),
+                    limits,
+                    cache,
+                    &mut resolved,
+                    &mut unknown_places,
+                    &mut held,
+                ) {
+                    Ok(id) => id,
+                    Err(LabelError::Refused(fault)) => {
+                        let refused = samples.len() + series.histograms;
+                        refuse_series(&mut resolved.refused, refused, &fault);
+                        continue;
+                    }
+                    Err(malformed) => return Err(MalformedRequest::Label(malformed)),
+                },
+            };
+            if series.histograms > 0 {
+                resolved.refused.histograms += series.histograms;
+                resolved
+                    .refused
+                    .because(|| "native histograms are not supported".to_owned());
+            }
+            push_samples(&mut resolved, id, samples);
+        }
     }
     resolved.metadata = request.metadata();
     Ok(resolved)
