@@ -90,8 +90,7 @@ pub enum WeightFault {
 /// The result of an evaluation.
 pub type Evaluation<T> = std::result::Result<T, EvaluationError>;
 
-/// Leaves out the rows for which one of the quals does not hold. Each sees only rows that those before it passed, and none does if
-/// zones tell that one of them holds for no row.
+/// Leaves out the rows for which one of the quals does not hold. Each sees only rows that those before it passed.
 ///
 /// # Errors
 /// Those of the quals.
@@ -100,10 +99,6 @@ pub fn narrow(
     frame: &frame::Frame<'_>,
     selection: &mut selection::Selection,
 ) -> Evaluation<()> {
-    if quals.iter_mut().any(|qual| qual.is_ruled_out(frame)) {
-        *selection = selection::Selection::NONE;
-        return Ok(());
-    }
     for qual in quals {
         if selection.is_empty() {
             break;
