@@ -29,7 +29,7 @@
 //!   a key are applied each time that they are sent, and each time at most once.
 //! - A series id is used only for the registry that gave it.
 //! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, 4 MiB a worker thread,
-//!   24 KiB a connection ([`server::CONNECTION_BYTES_MAX`]), and 32 MiB of what is kept from batch to batch
+//!   36 KiB a connection (24 of what it is being sent, [`server::CONNECTION_BYTES_MAX`], the rest its own), and 32 MiB of what is kept from batch to batch
 //!   ([`batch::payload::JOINERS_BYTES_MAX`]). One request that alone can take more than all of the budget comes on top: see
 //!   [`batch::budget`]. So do two copies of each batch on its way, as encoded and as handed to its session: `postgres.sessions` of samples
 //!   and one more of events, for each worker and level in use; and 64 bytes for each column of a request with events.

@@ -70,10 +70,16 @@ struct Stripes {
     }
   }
 
+  // Whole vectors first, which takes no memory: stripe j + 8 is in another vector than stripe j, or in the same.
   HWY_INLINE T Total() const {
-    alignas(64) T stripes[kStripes];
-    for (size_t k = 0; k < kVectors; ++k) hn::Store(sums[k], D(), stripes + k * kLanes);
-    for (size_t half = kStripes / 2; half != 0; half /= 2) {
+    hn::Vec<D> vectors[kVectors];
+    for (size_t k = 0; k < kVectors; ++k) vectors[k] = sums[k];
+    for (size_t half = kVectors / 2; half != 0; half /= 2) {
+      for (size_t k = 0; k < half; ++k) vectors[k] = hn::Add(vectors[k], vectors[k + half]);
+    }
+    alignas(64) T stripes[kLanes];
+    hn::Store(vectors[0], D(), stripes);
+    for (size_t half = kLanes / 2; half != 0; half /= 2) {
       for (size_t j = 0; j < half; ++j) stripes[j] += stripes[j + half];
     }
     return stripes[0];

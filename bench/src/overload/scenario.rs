@@ -42,7 +42,7 @@ struct Definition {
     pending_mib: u64,
     /// The gateway's budget for known series, in MiB; as much again may go into the index of all series.
     series_cache_mib: u64,
-    /// What the gateway may hold for each connection, in KiB.
+    /// What the gateway may hold for each connection, in KiB: most of them wait, which takes less than the most that one may take.
     connection_kib: u64,
     /// What it may hold beside these, in MiB: its program and threads, batches on their way and what is kept of them.
     base_mib: u64,

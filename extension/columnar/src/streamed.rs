@@ -18,9 +18,9 @@
 //! | of kind [`LaneKind::Absent`] | nothing | never |
 //!
 //! # Invariants
-//! Lanes do not move while the value lives: all room is there before the first lane is asked for. Codes at any place are below the
-//! number of items, whatever the bytes say: places begin as 0, and a vector with a code beyond is refused. A vector is decoded
-//! once.
+//! Lanes do not move while the value lives: all room is there before the first lane is asked for. Codes at places that were filled,
+//! and in gaps, are below the number of items, whatever the bytes say: a vector with a code beyond is refused. A vector is
+//! decoded once.
 
 use std::ops::{Deref, Range};
 
@@ -168,6 +168,14 @@ impl Room {
             let words = bits::words(places);
             self.validity
                 .extend_zeros(words.saturating_sub(self.validity.len()));
+        }
+    }
+
+    fn zero_codes(&mut self, places: Range<usize>) {
+        const ZEROS: [u32; VECTOR_ROWS] = [0; VECTOR_ROWS];
+        for place in places.clone().step_by(VECTOR_ROWS) {
+            let count = (places.end - place).min(VECTOR_ROWS);
+            write_bytes(&mut self.values, place * size_of::<u32>(), &ZEROS[..count]);
         }
     }
 
@@ -332,7 +340,7 @@ impl Streamed {
 
     /// What is known of the rows at these places before they are decoded: a zone that is not exact. `None`: nothing.
     pub fn zone(&self, column: usize, places: Range<usize>) -> Option<Zone> {
-        let Kept::Values { kind } = self.columns.get(column)? else {
+        let (Kept::Values { kind } | Kept::Codes { kind, .. }) = self.columns.get(column)? else {
             return None;
         };
         let mut zone = Zone::empty(*kind);
@@ -398,12 +406,13 @@ fn keep(
         room.prepare(kind, places, has_nulls);
         return Ok(Kept::Values { kind });
     }
-    if let [lane] = lanes
+    if let ([run], [lane]) = (runs, lanes)
         && let Some(items) = lane.dictionary()
     {
         room.prepare(kind, places, has_nulls);
-        // The codes of another dictionary may lie there.
-        room.values.fill(0);
+        // Codes of another dictionary may lie where the run has no rows.
+        room.zero_codes(0..run.place);
+        room.zero_codes(run.place + run.rows.len()..places);
         return Ok(Kept::Codes {
             kind,
             items,
@@ -443,11 +452,18 @@ fn fill(
     match kept {
         Kept::Codes { .. } => {
             let codes = decoded.codes();
-            if codes.iter().any(|&code| code as usize >= items) {
+            // The greatest of them, which takes one pass without branches.
+            if codes
+                .iter()
+                .max()
+                .is_some_and(|&code| code as usize >= items)
+            {
                 return Err(Error::Malformed("a code names no item"));
             }
-            if let Some(codes) = codes.get(rows.clone()) {
-                write_bytes(&mut room.values, at * size_of::<u32>(), codes);
+            match codes.get(rows.clone()) {
+                Some(codes) => write_bytes(&mut room.values, at * size_of::<u32>(), codes),
+                // All of them are NULL, under which a code has to be one all the same.
+                None => room.zero_codes(at..at + rows.len()),
             }
         }
         _ => match (decoded.lane(None).data, kind) {

@@ -5,7 +5,7 @@
 //! | signed numbers | `Bound::Signed`, widened to 64 bits | of all values, exact | `sorted` |
 //! | floats | `Bound::Float`, widened to 64 bits | 0 | `sorted`, `has_nan`, `has_infinite` |
 //! | bools | unknown | how many are true | |
-//! | items of an arena's dictionary | unknown | 0 | `codes` |
+//! | items of an arena's or a sealed lane's dictionary | unknown | 0 | `codes` |
 //! | all others | unknown | 0 | |
 //!
 //! All have the number of rows that are not NULL. Order is PostgreSQL's: NaN is greater than all

@@ -282,7 +282,7 @@ impl AggregateState {
             }
             let scalars = std::mem::take(&mut program.translator.scalars);
             self.passed = 0;
-            while source.advance(&program.filter.prunes, &scalars) {
+            while source.advance(&mut program.filter, &scalars) {
                 let (visible, rows) = source.visible();
                 match program.add(&source.frame(&scalars), visible, rows) {
                     Ok(passed) => self.passed += passed as u64,

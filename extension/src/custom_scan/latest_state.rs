@@ -85,7 +85,7 @@ impl Node for LatestState {
                 VectorSource::begin(relation, (*estate).es_snapshot, filter.zones_wanted());
             source.rewind(best.is_backward());
             let (scalars, attributes, kept) = (&translator.scalars, &self.attributes, self.kept);
-            while let Some(mut selection) = source.next(&filter.prunes, scalars) {
+            while let Some(mut selection) = source.next(&mut filter, scalars) {
                 let frame = source.frame(scalars);
                 narrow(&mut filter.quals, &frame, &mut selection)
                     .unwrap_or_else(|failure| error::evaluation(failure));

@@ -39,6 +39,11 @@ impl Filter {
 }
 
 impl Filter {
+    /// Whether zones may tell of a vector that no row passes.
+    pub fn may_rule_out(&self) -> bool {
+        !self.prunes.is_empty() || !self.zones_wanted().is_empty()
+    }
+
     /// The attributes whose zones spare the quals a look at rows, beyond whole vectors that they contradict.
     pub fn zones_wanted(&self) -> Vec<usize> {
         let mut attributes = Vec::new();

@@ -197,7 +197,7 @@ impl RightSide {
         let mut latest = i64::MIN;
         let mut in_order = self.time.number() == NumberType::I64;
         let mut is_empty = true;
-        while in_order && scan.source.advance(&self.filter.prunes, &self.scalars) {
+        while in_order && scan.source.advance(&mut self.filter, &self.scalars) {
             is_empty = false;
             let zone = scan.source.zone(attribute);
             let ends = zone.map(|zone| (zone.minimum.signed(), zone.maximum.signed(), zone.sorted));
@@ -235,7 +235,7 @@ impl RightSide {
         scan.source.rewind(false);
         let mut ascending = Ascending::new();
         let (mut is_empty, mut by_key) = (true, true);
-        while by_key && scan.source.advance(&self.filter.prunes, &self.scalars) {
+        while by_key && scan.source.advance(&mut self.filter, &self.scalars) {
             is_empty = false;
             let frame = scan.source.frame(&self.scalars);
             let mut selection = *scan.source.visible().0;
@@ -269,10 +269,10 @@ impl RightSide {
             return Ok(None);
         };
         loop {
-            if scan.source.is_window_done() || !self.filter.prunes.is_empty() {
+            if scan.source.is_window_done() || self.filter.may_rule_out() {
                 leave_window();
             }
-            let Some(mut selection) = scan.source.next(&self.filter.prunes, &self.scalars) else {
+            let Some(mut selection) = scan.source.next(&mut self.filter, &self.scalars) else {
                 break;
             };
             let frame = scan.source.frame(&self.scalars);

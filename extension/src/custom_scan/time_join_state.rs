@@ -164,7 +164,7 @@ impl Running {
                 return Ok(Some(row));
             }
             let scalars = &self.translator.scalars;
-            let Some(mut selection) = self.source.next(&self.filter.prunes, scalars) else {
+            let Some(mut selection) = self.source.next(&mut self.filter, scalars) else {
                 return Ok(None);
             };
             let frame = self.source.frame(scalars);

@@ -166,7 +166,7 @@ impl Running {
         let zoned = self.best.zone_attribute();
         self.best.begin(self.pass_rows);
         self.source.rewind(self.best.is_backward());
-        while let Some(mut selection) = self.source.next(&self.filter.prunes, scalars) {
+        while let Some(mut selection) = self.source.next(&mut self.filter, scalars) {
             let frame = self.source.frame(scalars);
             let zone = zoned.and_then(|attribute| self.source.zone(attribute));
             if zone.is_some_and(|zone| !self.best.can_take(&frame, &selection, &zone)) {

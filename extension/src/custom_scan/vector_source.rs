@@ -14,7 +14,7 @@ use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
-use super::prune::Prune;
+use super::prune::{Filter, Prune};
 use super::settings;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
@@ -136,8 +136,8 @@ impl VectorSource {
     }
 
     /// Goes on to the next vector that has visible rows and is not ruled out; they are selected.
-    pub fn next(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> Option<Selection> {
-        self.advance(prunes, scalars).then_some(self.visible)
+    pub fn next(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> Option<Selection> {
+        self.advance(filter, scalars).then_some(self.visible)
     }
 
     /// The visible rows of the vector under way, and how many they are.
@@ -146,9 +146,9 @@ impl VectorSource {
     }
 
     /// As [`VectorSource::next`], without a copy of the rows: see [`VectorSource::visible`].
-    pub fn advance(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> bool {
+    pub fn advance(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> bool {
         loop {
-            if !self.open && !self.open_window(prunes, scalars) {
+            if !self.open && !self.open_window(&filter.prunes, scalars) {
                 return false;
             }
             let found = if self.backward {
@@ -161,22 +161,32 @@ impl VectorSource {
                 continue;
             }
             self.counters.vectors += 1;
-            let ruled_out = prunes.iter().any(|prune| {
-                let zone = self.zone(prune.attribute);
-                zone.is_some_and(|zone| prune.rules_out(&zone, scalars))
-            });
-            if ruled_out {
+            if self.is_ruled_out(filter, scalars) {
                 self.counters.vectors_skipped += 1;
                 continue;
             }
             self.counters.rows += self.visible_rows as u64;
             self.scan.fill(self.place..self.place + self.rows);
-            for index in 0..self.zones_wanted.len() {
-                let attribute = self.zones_wanted[index];
-                self.zones[attribute] = self.zone(attribute);
-            }
             return true;
         }
+    }
+
+    /// Whether zones tell that the filter passes no row of the vector under way, those of codes asked last: they need the dictionary.
+    fn is_ruled_out(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> bool {
+        let is_contradicted = filter.prunes.iter().any(|prune| {
+            let zone = self.zone(prune.attribute);
+            zone.is_some_and(|zone| prune.rules_out(&zone, scalars))
+        });
+        if is_contradicted {
+            return true;
+        }
+        for index in 0..self.zones_wanted.len() {
+            let attribute = self.zones_wanted[index];
+            self.zones[attribute] = self.zone(attribute);
+        }
+        let frame = self.frame(scalars);
+        let mut quals = filter.quals.iter_mut();
+        quals.any(|qual| qual.is_ruled_out(&frame))
     }
 
     /// Whether [`VectorSource::next`] is going to leave the window under way, whose lanes are then gone. It may leave it

@@ -194,7 +194,7 @@ impl WindowInput {
     /// Goes on to the next vector with rows that pass, and reads their times.
     fn next_rows(&mut self) -> Evaluation<bool> {
         let scalars = &self.translator.scalars;
-        while let Some(mut rows) = self.source.next(&self.filter.prunes, scalars) {
+        while let Some(mut rows) = self.source.next(&mut self.filter, scalars) {
             ports::CHECK_FOR_INTERRUPTS();
             let frame = self.source.frame(scalars);
             narrow(&mut self.filter.quals, &frame, &mut rows)?;

@@ -3,7 +3,8 @@
 //! Rows sorted by series and time leave a bucket and come back to it with each series. Asking the function again costs about as
 //! much as a hundred rows of one bucket do, so a few hundred buckets are remembered: where a bucket is looked for follows from
 //! its distance from the first one in widths of that, so neighbours never displace each other. Months and the like, whose
-//! widths differ, may be looked for in several places; what is found is right in any case, as its bounds are compared.
+//! widths differ, may be looked for in several places; what is found is right in any case, as its bounds are compared. The
+//! place after the last one is looked at first, since that spares a division.
 
 use super::key::Bucket;
 
@@ -16,6 +17,8 @@ pub(super) struct BucketMemo {
     /// The first time of the first bucket, and how long that is.
     origin: i64,
     width: i64,
+    /// The place of the one that was found last.
+    last: usize,
     /// Empty before the first bucket.
     known: Vec<Option<(Bucket, u32)>>,
 }
@@ -23,9 +26,23 @@ pub(super) struct BucketMemo {
 impl BucketMemo {
     /// The bucket of a time, and its group, if it is remembered.
     #[inline]
-    pub(super) fn get(&self, time: i64) -> Option<(Bucket, u32)> {
-        let (bucket, id) = (*self.known.get(self.place(time))?)?;
-        (bucket.first <= time && time <= bucket.last).then_some((bucket, id))
+    pub(super) fn get(&mut self, time: i64) -> Option<(Bucket, u32)> {
+        let next = (self.last + 1) % PLACES;
+        let found = self.at(next, time).map(|found| (next, found));
+        let (place, found) = found.or_else(|| {
+            let place = self.place(time);
+            Some((place, self.at(place, time)?))
+        })?;
+        self.last = place;
+        Some(found)
+    }
+
+    /// What is at a place, if it is the bucket of a time.
+    #[inline]
+    fn at(&self, place: usize, time: i64) -> Option<(Bucket, u32)> {
+        let known = self.known.get(place)?.as_ref();
+        let known = known.filter(|(bucket, _)| bucket.first <= time && time <= bucket.last);
+        known.copied()
     }
 
     /// Remembers the bucket of a time.
@@ -40,6 +57,7 @@ impl BucketMemo {
             self.known = vec![None; PLACES];
         }
         let place = self.place(time);
+        self.last = place;
         self.known[place] = Some((bucket, id));
     }
 

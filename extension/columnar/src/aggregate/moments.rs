@@ -218,7 +218,7 @@ impl<T: Number> Accumulator for Moments<T> {
             return Ok(false);
         }
         self.run_sums.resize(runs.len(), 0.0);
-        let (chosen, starts) = (selection.as_ptr(), runs.starts.as_ptr());
+        let (chosen, starts) = (runs.chosen(selection), runs.starts.as_ptr());
         let sums = self.run_sums.as_mut_ptr();
         // SAFETY: as above; there is a start more than there are runs, and a sum for each.
         unsafe {

@@ -294,7 +294,7 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
         unsafe {
             lanes_simd::runs::sums::<T>(
                 values.cast(),
-                selection.as_ptr(),
+                runs.chosen(selection),
                 runs.starts.as_ptr(),
                 runs.len(),
                 self.run_sums.as_mut_ptr(),

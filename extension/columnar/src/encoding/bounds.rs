@@ -17,22 +17,14 @@ use super::blocks::Blocks;
 use super::format::Class;
 use super::lane::{EncodedLane, WORDS};
 use crate::kind::{LaneKind, Number};
-use crate::zone_map::{Bound, Zone};
+use crate::zone_map::{Bound, CodeZone, Zone};
 
 type Bounds = (i128, i128);
 
 impl EncodedLane<'_> {
-    /// A zone of a vector of signed numbers that is not exact: its bounds hold but need not be met, and nothing is said of order
-    /// or sum. `None` if that takes decoding, and of other kinds.
+    /// A zone of a vector of signed numbers, or of codes of the lane's dictionary, that is not exact: its bounds hold but need not
+    /// be met, and nothing is said of order or sum. `None` if that takes decoding, and of other lanes.
     pub fn zone(&self, vector: usize) -> Option<Zone> {
-        let LaneKind::Fixed {
-            width,
-            number: Number::Signed,
-            ..
-        } = self.kind
-        else {
-            return None;
-        };
         let empty = Zone {
             sorted: false,
             exact: false,
@@ -42,32 +34,49 @@ impl EncodedLane<'_> {
         if rows == 0 || self.is_null() {
             return Some(empty);
         }
-        if self.header.class != Class::Integers {
-            return None;
-        }
+        let unused_bits = match (self.header.class, self.kind) {
+            (
+                Class::Integers,
+                LaneKind::Fixed {
+                    width,
+                    number: Number::Signed,
+                    ..
+                },
+            ) => 64 - 8 * u32::from(width),
+            (Class::Dictionary, _) => u32::BITS,
+            _ => return None,
+        };
         let (reader, some) = self.vector_body(vector, &mut [0; WORDS]).ok()?;
         if some.is_none() {
             return Some(empty);
         }
+        let mut zone = Zone {
+            non_null: rows as u32,
+            ..empty
+        };
         let mut all: Option<Bounds> = None;
         for block in Blocks::new(reader, rows, self.shape()) {
             let (low, high) = self.bounds(&block.ok()?)?;
             let (least, greatest) = all.unwrap_or((low, high));
             all = Some((least.min(low), greatest.max(high)));
+            if self.header.class == Class::Dictionary {
+                let codes = u32::try_from(low).ok()?..=u32::try_from(high).ok()?;
+                let codes = CodeZone::of_range(codes);
+                zone.codes = Some(zone.codes.map_or(codes, |others| others.union(codes)));
+            }
+        }
+        if zone.codes.is_some() {
+            return Some(zone);
         }
         let (least, greatest) = all?;
         // The low bits of numbers beyond the column's width may be any value.
-        let unused_bits = 64 - 8 * u32::from(width);
         let range = i128::from(i64::MIN >> unused_bits)..=i128::from(i64::MAX >> unused_bits);
         if !range.contains(&least) || !range.contains(&greatest) {
             return None;
         }
-        Some(Zone {
-            minimum: Bound::Signed(least as i64),
-            maximum: Bound::Signed(greatest as i64),
-            non_null: rows as u32,
-            ..empty
-        })
+        zone.minimum = Bound::Signed(least as i64);
+        zone.maximum = Bound::Signed(greatest as i64);
+        Some(zone)
     }
 
     fn bounds(&self, block: &Block<'_>) -> Option<Bounds> {

@@ -12,6 +12,7 @@
 //! - [`value`]: expressions that give a number a row: columns, constants, arithmetic, conversions.
 //! - `conversion`: numbers of one type as numbers of another.
 //! - [`predicate`]: expressions that give a truth a row, in three-valued logic.
+//! - `text_predicate`: those that test a text.
 //! - [`text`]: dictionary codes: items, what is remembered of them from segment to segment, tests on them.
 //!
 //! Invariants: bits of a [`selection::Selection`] past the vector's rows are zero; operands are valid for the rows of
@@ -26,6 +27,7 @@ pub mod number;
 pub mod predicate;
 pub mod selection;
 pub mod text;
+mod text_predicate;
 pub mod value;
 
 #[cfg(test)]

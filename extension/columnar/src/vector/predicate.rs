@@ -13,10 +13,11 @@ use super::conversion::narrow_twin;
 use super::frame::Frame;
 use super::number::{Number, NumberType, Scalar};
 use super::selection::Selection;
-use super::text::{CodeMemo, TextTest};
 use super::value::{Operand, Value};
-use crate::lane::{DictionaryView, LaneData};
+use crate::lane::LaneData;
 use crate::with_number;
+
+pub use super::text_predicate::TextPredicate;
 
 /// A truth a row.
 pub enum Predicate {
@@ -50,35 +51,6 @@ pub enum Predicate {
     Or(Vec<Predicate>),
 }
 
-/// A test on a column of text, and what it gave for the codes met so far.
-pub struct TextPredicate {
-    attribute: usize,
-    test: Box<dyn TextTest>,
-    codes: CodeMemo<bool>,
-    /// The codes for which the test holds, as a bitmap, once all of a dictionary are known.
-    set: Vec<u64>,
-    set_of: Option<DictionaryView>,
-    /// The same codes, if they are few.
-    few: Option<Vec<u32>>,
-}
-
-/// So many codes are looked for in the zone of a vector.
-const FEW_CODES_MAX: usize = 8;
-
-impl TextPredicate {
-    /// A test on an attribute.
-    pub fn new(attribute: usize, test: Box<dyn TextTest>) -> Box<TextPredicate> {
-        Box::new(TextPredicate {
-            attribute,
-            test,
-            codes: CodeMemo::default(),
-            set: Vec::new(),
-            set_of: None,
-            few: None,
-        })
-    }
-}
-
 /// What a predicate says of the selected rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth {
@@ -92,7 +64,7 @@ impl Predicate {
     /// Adds the attributes whose zones may spare the predicate a look at rows.
     pub fn zones_wanted(&self, attributes: &mut Vec<usize>) {
         match self {
-            Predicate::Text(text) => attributes.push(text.attribute),
+            Predicate::Text(text) => attributes.push(text.attribute()),
             Predicate::IsTrue(inner)
             | Predicate::IsFalse(inner)
             | Predicate::IsUnknown(inner)
@@ -107,6 +79,17 @@ impl Predicate {
             | Predicate::NotMember(..)
             | Predicate::ColumnIsNull(_)
             | Predicate::IsNull(_) => {}
+        }
+    }
+
+    /// Whether the zones of the vector tell that it holds for no row. What zones tell without the predicate's help is the scan's to
+    /// ask.
+    pub fn is_ruled_out(&mut self, frame: &Frame<'_>) -> bool {
+        match self {
+            Predicate::Text(text) => text.is_ruled_out(frame),
+            Predicate::And(parts) => parts.iter_mut().any(|part| part.is_ruled_out(frame)),
+            Predicate::Or(parts) => parts.iter_mut().all(|part| part.is_ruled_out(frame)),
+            _ => false,
         }
     }
 
@@ -230,7 +213,7 @@ impl Predicate {
                 }
             }
             Predicate::Text(text) => {
-                let known = frame.present(text.attribute, selection);
+                let known = frame.present(text.attribute(), selection);
                 text.evaluate(frame, &known)
             }
             Predicate::ColumnIsNull(attribute) => {
@@ -426,91 +409,4 @@ fn member(
         }
     }
     Ok((found.and(&known), known, list_has_null))
-}
-
-impl TextPredicate {
-    /// What the test says of rows that are not NULL.
-    fn evaluate(&mut self, frame: &Frame<'_>, known: &Selection) -> Truth {
-        let mut yes = Selection::NONE;
-        let lane = frame.lane(self.attribute);
-        match lane.data {
-            LaneData::Codes { codes, slots, heap } if self.test.may_fail() => {
-                self.codes.enter(&frame.dictionaries[self.attribute]);
-                let (test, memo) = (&mut self.test, &mut self.codes);
-                known.for_each(|row| {
-                    // SAFETY: the lane has a code for each row of the vector, and a slot for each code.
-                    let found = unsafe {
-                        let code = *codes.add(frame.place + row);
-                        memo.get(code, || {
-                            test.holds(heap.add(*slots.add(code as usize) as usize))
-                        })
-                    };
-                    if found {
-                        yes.words[row / 64] |= 1 << (row % 64);
-                    }
-                });
-            }
-            LaneData::Codes { codes, slots, heap } => {
-                let dictionary = frame.dictionaries[self.attribute];
-                self.build_set(dictionary, slots, heap);
-                if !self.is_ruled_out(frame) {
-                    // SAFETY: the lane has a code for each row of the vector, and the set a bit for each code.
-                    unsafe {
-                        let codes = codes.add(frame.place);
-                        let words = yes.words.as_mut_ptr();
-                        lanes_simd::select::member(codes, frame.rows, self.set.as_ptr(), words);
-                    }
-                    yes = yes.and(known);
-                }
-            }
-            LaneData::Offsets { .. } => known.for_each(|row| {
-                // SAFETY: a row of the vector that is not NULL.
-                if unsafe { self.test.holds(lane.pointer(frame.place + row)) } {
-                    yes.words[row / 64] |= 1 << (row % 64);
-                }
-            }),
-            _ => {}
-        }
-        Truth {
-            yes,
-            no: known.and_not(&yes),
-        }
-    }
-
-    /// Whether the zone of the vector tells that no row has one of the codes.
-    fn is_ruled_out(&self, frame: &Frame<'_>) -> bool {
-        self.few.as_ref().is_some_and(|few| {
-            let codes = frame.zone(self.attribute).and_then(|zone| zone.codes);
-            few.is_empty()
-                || codes.is_some_and(|codes| !few.iter().any(|code| codes.may_have(*code)))
-        })
-    }
-
-    /// Makes the set of codes for which the test holds.
-    fn build_set(&mut self, dictionary: DictionaryView, slots: *const u64, heap: *const u8) {
-        let unchanged = self.codes.enter(&dictionary);
-        if unchanged && self.set_of == Some(dictionary) {
-            return;
-        }
-        self.set_of = Some(dictionary);
-        self.set.clear();
-        self.set
-            .resize((dictionary.items as usize).div_ceil(64).max(1), 0);
-        for code in 0..dictionary.items {
-            let test = &mut self.test;
-            let found = self.codes.get(code, || {
-                // SAFETY: a dictionary has a slot for each of its items.
-                unsafe { test.holds(heap.add(*slots.add(code as usize) as usize)) }
-            });
-            if found {
-                self.set[code as usize / 64] |= 1 << (code % 64);
-            }
-        }
-        let count = self.set.iter().map(|word| word.count_ones() as usize);
-        let is_few = count.sum::<usize>() <= FEW_CODES_MAX;
-        self.few = is_few.then(|| {
-            let holds = |code: &u32| self.set[*code as usize / 64] >> (code % 64) & 1 == 1;
-            (0..dictionary.items).filter(holds).collect()
-        });
-    }
 }

@@ -37,6 +37,20 @@ impl CodeZone {
         zone
     }
 
+    /// All from one to another.
+    pub(crate) fn of_range(codes: std::ops::RangeInclusive<u32>) -> CodeZone {
+        let mut zone = CodeZone::EMPTY;
+        if codes.end().saturating_sub(*codes.start()) < MARKS {
+            codes.for_each(|code| zone.add(code));
+            return zone;
+        }
+        CodeZone {
+            least: *codes.start(),
+            greatest: *codes.end(),
+            marks: [u64::MAX; 3],
+        }
+    }
+
     fn add(&mut self, code: u32) {
         self.least = self.least.min(code);
         self.greatest = self.greatest.max(code);

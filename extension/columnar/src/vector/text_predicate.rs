@@ -1,0 +1,139 @@
+//! A test on a column of text: asked once for each item of a dictionary, and for no row of a vector whose zone tells that none has
+//! one of the items for which it holds.
+
+use super::frame::Frame;
+use super::predicate::Truth;
+use super::selection::Selection;
+use super::text::{CodeMemo, TextTest};
+use crate::lane::{DictionaryView, LaneData};
+
+/// A test on a column of text, and what it gave for the codes met so far.
+pub struct TextPredicate {
+    attribute: usize,
+    test: Box<dyn TextTest>,
+    codes: CodeMemo<bool>,
+    /// The codes for which the test holds, as a bitmap, once all of a dictionary are known.
+    set: Vec<u64>,
+    set_of: Option<DictionaryView>,
+    /// The same codes, if they are few.
+    few: Option<Vec<u32>>,
+}
+
+/// So many codes are looked for in the zone of a vector.
+const FEW_CODES_MAX: usize = 8;
+
+impl TextPredicate {
+    /// A test on an attribute.
+    pub fn new(attribute: usize, test: Box<dyn TextTest>) -> Box<TextPredicate> {
+        Box::new(TextPredicate {
+            attribute,
+            test,
+            codes: CodeMemo::default(),
+            set: Vec::new(),
+            set_of: None,
+            few: None,
+        })
+    }
+
+    /// The column that is tested.
+    pub(super) fn attribute(&self) -> usize {
+        self.attribute
+    }
+
+    /// What the test says of rows that are not NULL.
+    pub(super) fn evaluate(&mut self, frame: &Frame<'_>, known: &Selection) -> Truth {
+        let mut yes = Selection::NONE;
+        let lane = frame.lane(self.attribute);
+        match lane.data {
+            LaneData::Codes { codes, slots, heap } if self.test.may_fail() => {
+                self.codes.enter(&frame.dictionaries[self.attribute]);
+                let (test, memo) = (&mut self.test, &mut self.codes);
+                known.for_each(|row| {
+                    // SAFETY: the lane has a code for each row of the vector, and a slot for each code.
+                    let found = unsafe {
+                        let code = *codes.add(frame.place + row);
+                        memo.get(code, || {
+                            test.holds(heap.add(*slots.add(code as usize) as usize))
+                        })
+                    };
+                    if found {
+                        yes.words[row / 64] |= 1 << (row % 64);
+                    }
+                });
+            }
+            LaneData::Codes { codes, slots, heap } => {
+                let dictionary = frame.dictionaries[self.attribute];
+                self.build_set(dictionary, slots, heap);
+                if !self.has_none(frame) {
+                    // SAFETY: the lane has a code for each row of the vector, and the set a bit for each code.
+                    unsafe {
+                        let codes = codes.add(frame.place);
+                        let words = yes.words.as_mut_ptr();
+                        lanes_simd::select::member(codes, frame.rows, self.set.as_ptr(), words);
+                    }
+                    yes = yes.and(known);
+                }
+            }
+            LaneData::Offsets { .. } => known.for_each(|row| {
+                // SAFETY: a row of the vector that is not NULL.
+                if unsafe { self.test.holds(lane.pointer(frame.place + row)) } {
+                    yes.words[row / 64] |= 1 << (row % 64);
+                }
+            }),
+            _ => {}
+        }
+        Truth {
+            yes,
+            no: known.and_not(&yes),
+        }
+    }
+
+    /// Whether no row of the vector can pass, as far as is known without a look at its rows.
+    pub(super) fn is_ruled_out(&mut self, frame: &Frame<'_>) -> bool {
+        let LaneData::Codes { slots, heap, .. } = frame.lane(self.attribute).data else {
+            return false;
+        };
+        if self.test.may_fail() || frame.zone(self.attribute).is_none() {
+            return false;
+        }
+        self.build_set(frame.dictionaries[self.attribute], slots, heap);
+        self.has_none(frame)
+    }
+
+    /// Whether the zone of the vector tells that no row has one of the codes that are wanted.
+    fn has_none(&self, frame: &Frame<'_>) -> bool {
+        self.few.as_ref().is_some_and(|few| {
+            let codes = frame.zone(self.attribute).and_then(|zone| zone.codes);
+            few.is_empty()
+                || codes.is_some_and(|codes| !few.iter().any(|code| codes.may_have(*code)))
+        })
+    }
+
+    /// Makes the set of codes for which the test holds.
+    fn build_set(&mut self, dictionary: DictionaryView, slots: *const u64, heap: *const u8) {
+        let unchanged = self.codes.enter(&dictionary);
+        if unchanged && self.set_of == Some(dictionary) {
+            return;
+        }
+        self.set_of = Some(dictionary);
+        self.set.clear();
+        self.set
+            .resize((dictionary.items as usize).div_ceil(64).max(1), 0);
+        for code in 0..dictionary.items {
+            let test = &mut self.test;
+            let found = self.codes.get(code, || {
+                // SAFETY: a dictionary has a slot for each of its items.
+                unsafe { test.holds(heap.add(*slots.add(code as usize) as usize)) }
+            });
+            if found {
+                self.set[code as usize / 64] |= 1 << (code % 64);
+            }
+        }
+        let count = self.set.iter().map(|word| word.count_ones() as usize);
+        let is_few = count.sum::<usize>() <= FEW_CODES_MAX;
+        self.few = is_few.then(|| {
+            let holds = |code: &u32| self.set[*code as usize / 64] >> (code % 64) & 1 == 1;
+            (0..dictionary.items).filter(holds).collect()
+        });
+    }
+}
