@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
-use crate::process::{Process, Signal};
+use crate::process::{Process, Signal, run};
 use crate::provision::{DATABASE, GATEWAY, Passwords};
 use crate::{place, port};
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ pub struct Settings {
     pub password: String,
     /// More environment variables `LANES_GATEWAY_…`, which win over the configuration file.
     pub environment: Vec<(String, String)>,
+    /// Whether a write past its limit of file sizes is an error to it, and not its end.
+    pub outlives_file_limit: bool,
 }
 
 impl Settings {
@@ -39,7 +41,14 @@ impl Settings {
             postgres_port: cluster.port(),
             password: passwords.gateway.clone(),
             environment: Vec::new(),
+            outlives_file_limit: false,
         })
+    }
+
+    /// Makes a write past the limit of [`Gateway::limit_files`] an error, as a full disk is.
+    pub fn outliving_file_limit(mut self) -> Settings {
+        self.outlives_file_limit = true;
+        self
     }
 
     /// Sets an environment variable of the gateway.
@@ -110,7 +119,15 @@ impl Gateway {
         place::write_private(&password_file, &self.settings.password)?;
         let text = configuration_text(&self.settings, &password_file);
         std::fs::write(&configuration, text).map_err(Error::file("write", &configuration))?;
-        let mut command = Command::new(program);
+        let mut command = if self.settings.outlives_file_limit {
+            // What a shell ignores its programs ignore too.
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]);
+            shell.arg(program);
+            shell
+        } else {
+            Command::new(program)
+        };
         command.arg("--config").arg(&configuration);
         // Ours, and no setting of the gateway.
         command.env_remove("LANES_GATEWAY_PROGRAM");
@@ -210,6 +227,19 @@ impl Gateway {
     /// The process id, while it has been started and not stopped.
     pub fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
+    }
+
+    /// Lets it write no byte to any file from now on, or as many as it likes: what is written is then refused as on a full disk.
+    pub fn limit_files(&self, to_nothing: bool) -> Result<()> {
+        let process = self
+            .process_id()
+            .ok_or_else(|| Error::Other("the gateway is stopped".to_owned()))?;
+        let limit = if to_nothing { "0:" } else { "unlimited:" };
+        let mut command = Command::new("prlimit");
+        command
+            .arg(format!("--pid={process}"))
+            .arg(format!("--fsize={limit}"));
+        run(&mut command).map(|_| ())
     }
 
     /// Its port on 127.0.0.1.

@@ -159,7 +159,8 @@ fn offloaded_rows_come_back() {
         sizes.push(size(&mut client));
     }
     assert!(
-        sizes[4] < sizes[1] + sizes[1] / 20,
+        // What is left of a round are the indexes of its parts.
+        sizes[4] <= sizes[1] + 3 * 2 * 8192,
         "blocks of local parts are not used again: {sizes:?}"
     );
 

@@ -253,3 +253,38 @@ fn what_was_acknowledged_outlives_its_cluster() {
         "{told}"
     );
 }
+
+#[test]
+fn a_full_store_holds_acknowledgements_up_and_loses_none() {
+    let store = Folder::new("full");
+    let (mut cluster, settings) = begin("restore_full", &store);
+    let mut gateway = Gateway::start(settings.outliving_file_limit()).unwrap();
+    let mut acknowledged = BTreeSet::new();
+    let mut next = 0;
+    let mut send = |gateway: &Gateway| {
+        next += 1;
+        let status = event(gateway, "far", &far(next), Some(&next.to_string()));
+        if status == 204 {
+            acknowledged.insert(next);
+        }
+        status
+    };
+    wait_for("level object is kept", || send(&gateway) == 204);
+    gateway.limit_files(true).unwrap();
+    wait_for("what cannot be kept is refused", || send(&gateway) == 503);
+    for _ in 0..3 {
+        assert_ne!(send(&gateway), 204);
+    }
+    gateway.check().unwrap();
+    gateway.limit_files(false).unwrap();
+    wait_for("level object is kept again", || send(&gateway) == 204);
+    for _ in 0..20 {
+        wait_for("it goes on", || send(&gateway) == 204);
+    }
+    destroy(&mut cluster);
+    gateway.kill9().unwrap();
+    let second = Cluster::builder("restore_full_second").start().unwrap();
+    run(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    let restored = numbers(&second, "SELECT n FROM far");
+    assert_all("far", &acknowledged, &restored);
+}

@@ -217,3 +217,47 @@ fn size(client: &mut postgres::Client) -> i64 {
     let row = client.query_one("SELECT pg_relation_size('load')", &[]);
     row.unwrap().get(0)
 }
+
+/// What is damaged is told of each time that it is read: nobody keeps it as if it were right.
+#[test]
+fn damaged_images_are_never_kept() {
+    let mut cluster = Cluster::builder("sealing_images")
+        .setting("lanes.seal_naptime", "0")
+        .setting("autovacuum", "off")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    // More rows than those of small segments, whose images are not kept.
+    for statement in [
+        "CREATE EXTENSION lanes",
+        "CREATE TABLE t (k int8, v float8) USING lanes WITH (order_by = 'k')",
+        "INSERT INTO t SELECT g % 100, g / 4.0 FROM generate_series(1, 200000) g",
+        "SELECT lanes.seal('t')",
+    ] {
+        client.batch_execute(statement).unwrap();
+    }
+    let path: String = client
+        .query_one("SELECT pg_relation_filepath('t')", &[])
+        .unwrap()
+        .get(0);
+    drop(client);
+    cluster.stop(Stop::Fast).unwrap();
+    let path = cluster.data().join(path);
+    let mut bytes = std::fs::read(&path).unwrap();
+    for page in bytes
+        .chunks_mut(8192)
+        .filter(|page| page[24..28] == *b"LDAT")
+    {
+        page[4096] ^= 1;
+    }
+    std::fs::write(&path, bytes).unwrap();
+    cluster.start().unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    for _ in 0..3 {
+        let failure = client
+            .query_one("SELECT sum(v) FROM t WHERE k >= 0", &[])
+            .unwrap_err();
+        let told = failure.as_db_error().unwrap().message().to_owned();
+        assert!(told.contains("checksum"), "{told}");
+    }
+}

@@ -15,6 +15,7 @@
 //! | of fixed width, bools | values at their places | by vector |
 //! | items, one run, all of it codes of a dictionary | codes at their places; the items of that dictionary | by vector |
 //! | other items | a column: dictionaries of several runs have to become one, and items lie where those before them end | when opened |
+//! | those that an image does not have yet | a column too | when opened |
 //! | of kind [`LaneKind::Absent`] | nothing | never |
 //!
 //! # Invariants
@@ -40,7 +41,9 @@ use crate::zone_map::Zone;
 pub struct SealedRun {
     /// Its image.
     pub image: ImageBytes,
-    /// The rows of the image that have places.
+    /// How many rows it has to hold.
+    pub image_rows: usize,
+    /// Those of them that have places.
     pub rows: Range<usize>,
     /// The place of the first of them.
     pub place: usize,
@@ -115,8 +118,8 @@ pub struct Streamed {
 
 struct OpenRun {
     run: SealedRun,
-    /// Where in the image the lane of each column lies; those of columns that are not decoded by vector do not matter.
-    lanes: Vec<Range<usize>>,
+    /// Where in the image the lane of each column lies; `None`: nobody reads it, or the image does not have it.
+    lanes: Vec<Option<Range<usize>>>,
     /// A bit for each vector of the image that was decoded.
     filled: Vec<u64>,
 }
@@ -188,14 +191,15 @@ impl Room {
 }
 
 impl Streamed {
-    /// Opens runs for reading the columns of these kinds at places below `places`. Gives the memory and the runs' images back if a
-    /// run lacks one of the columns or holds it in another way than sealed.
+    /// Opens runs for reading the columns of these kinds at places below `places`. A column that an image does not have yet is
+    /// `missing` in all of its rows. Gives the memory and the runs' images back if a run holds a column in another way than sealed.
     ///
     /// # Errors
     /// If an image is damaged, is of other rows, or holds a column of another kind.
     pub fn open(
         mut memory: StreamMemory,
         kinds: &[LaneKind],
+        missing: &[Option<Vec<u8>>],
         places: usize,
         runs: Vec<SealedRun>,
     ) -> Result<std::result::Result<Streamed, StreamMemory>> {
@@ -203,7 +207,8 @@ impl Streamed {
         let mut lanes = Vec::new();
         for run in &runs {
             let image = run.image.parse()?;
-            if run.rows.start > run.rows.end
+            if image.rows() != run.image_rows
+                || run.rows.start > run.rows.end
                 || run.rows.end > image.rows()
                 || run.place + run.rows.len() > places
             {
@@ -211,13 +216,11 @@ impl Streamed {
             }
             let mut of_run = Vec::with_capacity(kinds.len());
             for (index, &kind) in kinds.iter().enumerate() {
-                let place = match kind {
-                    LaneKind::Absent => 0..0,
-                    _ => match image.sealed_lane(index) {
-                        Some(place) => place,
-                        None => return Ok(Err(memory.with_images(runs))),
-                    },
-                };
+                let is_there = kind != LaneKind::Absent && index < image.columns();
+                let place = image.sealed_lane(index).filter(|_| is_there);
+                if is_there && place.is_none() {
+                    return Ok(Err(memory.with_images(runs)));
+                }
                 of_run.push(place);
             }
             lanes.push(of_run);
@@ -230,17 +233,18 @@ impl Streamed {
                 continue;
             }
             let lanes = runs.iter().zip(&lanes);
-            let lanes = lanes.map(|(run, lanes)| lane(&run.image, &lanes[index], kind));
+            let lanes = lanes.map(|(run, lanes)| {
+                let place = lanes[index].as_ref();
+                place.map(|place| lane(&run.image, place, kind)).transpose()
+            });
             let lanes = lanes.collect::<Result<Vec<_>>>()?;
-            if runs
-                .iter()
-                .zip(&lanes)
-                .any(|(run, lane)| run.rows.end > lane.rows())
-            {
+            let mut rows = runs.iter().zip(&lanes);
+            if rows.any(|(run, lane)| lane.is_some_and(|lane| lane.rows() != run.image_rows)) {
                 return Err(Error::Malformed("a sealed lane has other rows"));
             }
             let room = &mut memory.columns[index];
-            columns.push(keep(kind, places, &runs, &lanes, room)?);
+            let missing = missing.get(index).and_then(Option::as_deref);
+            columns.push(keep(kind, places, &runs, &lanes, missing, room)?);
         }
         for (run, lanes) in runs.into_iter().zip(lanes) {
             let vectors = run.rows.end.div_ceil(VECTOR_ROWS);
@@ -263,6 +267,14 @@ impl Streamed {
     pub fn into_memory(self) -> StreamMemory {
         let runs = self.runs.into_iter().map(|open| open.run);
         self.memory.with_images(runs)
+    }
+
+    /// The images that were read for this alone, which have been verified, with the place of the first row of each.
+    pub fn own_images(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.runs.iter().filter_map(|open| match &open.run.image {
+            ImageBytes::Own(image) => Some((open.run.place, &**image)),
+            ImageBytes::Kept(_) => None,
+        })
     }
 
     /// One column, of which the places that were filled may be read as long as the value lives; all NULL past the last.
@@ -324,7 +336,10 @@ impl Streamed {
                 }
                 let columns = self.columns.iter().zip(&mut self.memory.columns);
                 for ((kept, room), lane) in columns.zip(&open.lanes) {
-                    fill(&open.run, lane, vector, kept, room, &mut self.memory.vector)?;
+                    let decoded = &mut self.memory.vector;
+                    if let Some(lane) = lane {
+                        fill(&open.run, lane, vector, kept, room, decoded)?;
+                    }
                 }
                 open.filled[vector / 64] |= 1 << (vector % 64);
                 self.vectors_filled += 1;
@@ -346,7 +361,7 @@ impl Streamed {
         let mut zone = Zone::empty(*kind);
         for open in &self.runs {
             let rows = open.rows_at(&places);
-            let lane = lane(&open.run.image, &open.lanes[column], *kind).ok()?;
+            let lane = lane(&open.run.image, open.lanes[column].as_ref()?, *kind).ok()?;
             for vector in rows.start / VECTOR_ROWS..rows.end.div_ceil(VECTOR_ROWS) {
                 zone = zone.union(lane.zone(vector)?);
             }
@@ -398,15 +413,17 @@ fn keep(
     kind: LaneKind,
     places: usize,
     runs: &[SealedRun],
-    lanes: &[EncodedLane<'_>],
+    lanes: &[Option<EncodedLane<'_>>],
+    missing: Option<&[u8]>,
     room: &mut Room,
 ) -> Result<Kept> {
-    let has_nulls = lanes.iter().any(EncodedLane::may_have_nulls);
-    if !matches!(kind, LaneKind::Varlena { .. }) {
+    let has_nulls = lanes.iter().flatten().any(EncodedLane::may_have_nulls);
+    let is_whole = lanes.iter().any(Option::is_none);
+    if !is_whole && !matches!(kind, LaneKind::Varlena { .. }) {
         room.prepare(kind, places, has_nulls);
         return Ok(Kept::Values { kind });
     }
-    if let ([run], [lane]) = (runs, lanes)
+    if let ([run], [Some(lane)]) = (runs, lanes)
         && let Some(items) = lane.dictionary()
     {
         room.prepare(kind, places, has_nulls);
@@ -422,7 +439,10 @@ fn keep(
     let mut column = Column::new(kind);
     for (run, lane) in runs.iter().zip(lanes) {
         column.push_repeated(None, run.place - column.rows());
-        lane.decode(run.rows.clone(), &mut column)?;
+        match lane {
+            Some(lane) => lane.decode(run.rows.clone(), &mut column)?,
+            None => column.push_repeated(missing, run.rows.len()),
+        }
     }
     column.push_repeated(None, places - column.rows());
     Ok(Kept::Whole(column))
@@ -443,7 +463,7 @@ fn fill(
         Kept::Codes { kind, items, .. } => (*kind, items.len()),
     };
     let lane = lane(&run.image, place, kind)?;
-    lane.decode_vector(vector, decoded);
+    lane.try_decode_vector(vector, decoded)?;
     let first = vector * VECTOR_ROWS;
     // Those rows of the vector that have places.
     let rows = run.rows.start.max(first)..run.rows.end.min(first + lane.vector_rows(vector));

@@ -608,6 +608,7 @@ pub unsafe fn make_resident(
         if bytes_stored(runs, from, end) > cached_bytes_max() {
             return false;
         }
+        cached.give_up_images(segment);
         // SAFETY: the caller's promise.
         let decoded = unsafe { decode_rows(relation, shape, runs, from, end, Remote::Recall) };
         let skip = (from - decoded.first_row) as usize;

@@ -91,29 +91,28 @@ pub unsafe fn open(
         };
         sealed.push(SealedRun {
             image,
+            image_rows: run.rows as usize,
             rows: 0..run.rows as usize,
             place: (run.first_row - start) as usize,
         });
     }
-    if keep && images.is_none() {
-        let images: Vec<(u64, &[u8])> = sealed
-            .iter()
-            .map(|run| (start + run.place as u64, &*run.image))
-            .collect();
-        if let Some(cached) = runs.cached() {
-            cached.put_images(segment, &images);
-        }
-    }
-    let room = std::mem::take(memory);
-    match Streamed::open(room, &shape.kinds, places as usize, sealed).ok()? {
-        Ok(rows) => Some(Stream {
-            rows,
-            images,
-            is_noted: false,
-        }),
+    let (room, missing) = (std::mem::take(memory), &shape.missing);
+    let rows = match Streamed::open(room, &shape.kinds, missing, places as usize, sealed).ok()? {
+        Ok(rows) => rows,
         Err(room) => {
             *memory = room;
-            None
+            return None;
         }
+    };
+    // Not before they are verified: what the arena keeps is trusted.
+    if let Some(cached) = runs.cached().filter(|_| keep && images.is_none()) {
+        let verified = rows.own_images();
+        let verified = verified.map(|(place, image)| (start + place as u64, image));
+        cached.put_images(segment, &verified.collect::<Vec<_>>());
     }
+    Some(Stream {
+        rows,
+        images,
+        is_noted: false,
+    })
 }

@@ -525,11 +525,11 @@ impl Scan {
         {
             match kept_looks() {
                 Some(looks) if looks < gucs::decode_after() => (true, false),
-                Some(_) => (!self.may_load(decoded_bytes()), false),
-                None => (true, self.may_load(bytes)),
+                Some(_) => (!self.may_load(content, decoded_bytes()), false),
+                None => (true, self.may_load(content, bytes)),
             }
         } else {
-            (!self.may_load(decoded_bytes()), false)
+            (!self.may_load(content, decoded_bytes()), false)
         };
         // SAFETY: the caller's promise.
         unsafe {
@@ -541,8 +541,12 @@ impl Scan {
         }
     }
 
-    /// Whether the arena has room for so many bytes, or what this scan may displace makes some.
-    fn may_load(&self, bytes: u64) -> bool {
+    /// Whether the arena has room for so many bytes of a table, or what this scan may displace makes some.
+    fn may_load(&self, content: &Content, bytes: u64) -> bool {
+        let budget = content.runs.cached().map_or(0, |c| c.stats().bytes_max);
+        if budget != 0 && bytes > budget {
+            return false;
+        }
         if has_room(bytes) {
             return true;
         }

@@ -123,6 +123,20 @@ impl<L: Locks> Relation<L> {
         })
     }
 
+    /// Makes way for lanes: whoever has the images of the segment pinned keeps them, nobody else finds them any more.
+    pub fn give_up_images(&self, segment: u32) {
+        let Some(images) = self.pin_images(segment) else {
+            return;
+        };
+        let pin = &images.pin;
+        self.in_entry(segment, |core, locks, _, _| {
+            if segment_head::segment_of(pin.entry().load(Relaxed)) == pin.segment() {
+                locks.with_allocator(|| segment_head::retire(&core, pin.entry(), pin.segment()));
+            }
+            true
+        });
+    }
+
     /// Pins the images of a segment, if that is how it is kept.
     pub fn pin_images(&self, segment: u32) -> Option<Images<L>> {
         Images::new(self.pin(segment)?, self.clone())

@@ -126,10 +126,22 @@ impl<'a> EncodedLane<'a> {
     /// Decodes a vector. Past the last one there are no rows.
     pub fn decode_vector(&self, vector: usize, out: &mut DecodedVector) {
         let rows = self.vector_rows(vector);
-        out.begin(self.kind, self.header.class, rows);
-        // Verified when opened; if not, the rest is NULL.
-        if rows > 0 && !self.is_null() && self.try_decode(vector, rows, out).is_err() {
+        // Verified when opened; if not, all of it is NULL.
+        if self.try_decode_vector(vector, out).is_err() {
             out.begin(self.kind, Class::Null, rows);
+        }
+    }
+
+    /// As [`decode_vector`](Self::decode_vector), for bytes that nobody verified but by a checksum.
+    ///
+    /// # Errors
+    /// If the vector is damaged.
+    pub fn try_decode_vector(&self, vector: usize, out: &mut DecodedVector) -> Result<()> {
+        let rows = self.vector_rows(vector);
+        out.begin(self.kind, self.header.class, rows);
+        match rows > 0 && !self.is_null() {
+            true => self.try_decode(vector, rows, out),
+            false => Ok(()),
         }
     }
 

@@ -82,14 +82,19 @@ fn runs(kinds: &[LaneKind], models: &[Model]) -> (Vec<SealedRun>, usize) {
         let image = ImageBytes::Own(seal(kinds, &model.columns, model.series));
         let place = places;
         places += rows.len();
-        runs.push(SealedRun { image, rows, place });
+        runs.push(SealedRun {
+            image,
+            image_rows: rows.end,
+            rows,
+            place,
+        });
     }
     (runs, places)
 }
 
 fn open(memory: StreamMemory, kinds: &[LaneKind], models: &[Model]) -> Streamed {
     let (runs, places) = runs(kinds, models);
-    match Streamed::open(memory, kinds, places + 7, runs).unwrap() {
+    match Streamed::open(memory, kinds, &[], places + 7, runs).unwrap() {
         Ok(streamed) => streamed,
         Err(_) => panic!("all runs are sealed"),
     }
@@ -165,7 +170,7 @@ proptest! {
             }
             image::tests::vouch_for(image);
         }
-        let Ok(Ok(mut streamed)) = Streamed::open(StreamMemory::default(), &kinds, places, runs) else {
+        let Ok(Ok(mut streamed)) = Streamed::open(StreamMemory::default(), &kinds, &[], places, runs) else {
             return Ok(());
         };
         let _ = streamed.fill(0..places);
@@ -306,10 +311,11 @@ fn runs_that_are_not_sealed_are_given_back_with_the_memory() {
     image::encode(&[column], 1, &mut image).unwrap();
     let runs = vec![SealedRun {
         image: ImageBytes::Own(image),
+        image_rows: 1,
         rows: 0..1,
         place: 0,
     }];
-    let opened = Streamed::open(StreamMemory::default(), &[LONG], 1, runs).unwrap();
+    let opened = Streamed::open(StreamMemory::default(), &[LONG], &[], 1, runs).unwrap();
     let Err(mut memory) = opened else {
         panic!("it is not sealed");
     };
@@ -321,5 +327,32 @@ fn rows_that_an_image_does_not_have_are_refused() {
     let (kinds, model) = series(2, 8);
     let mut runs = runs(&kinds, &[model]).0;
     runs[0].rows.end += 1;
-    assert!(Streamed::open(StreamMemory::default(), &kinds, 100, runs).is_err());
+    runs[0].image_rows += 1;
+    assert!(Streamed::open(StreamMemory::default(), &kinds, &[], 100, runs).is_err());
+}
+
+#[test]
+fn a_column_that_came_later_has_its_default_in_older_runs() {
+    let (kinds, model) = series(2, 8);
+    let (runs, places) = runs(&kinds, &[model]);
+    let kinds = [&*kinds, &[LONG, TEXT, TEXT]].concat();
+    let default = 7_u64.to_ne_bytes().to_vec();
+    let missing = [
+        None,
+        None,
+        None,
+        Some(default.clone()),
+        Some(b"new".to_vec()),
+        None,
+    ];
+    let opened = Streamed::open(StreamMemory::default(), &kinds, &missing, places, runs).unwrap();
+    let Ok(mut streamed) = opened else {
+        panic!("what an image does not have need not be sealed");
+    };
+    streamed.fill(0..places).unwrap();
+    for (column, value) in [(3, Some(default)), (4, Some(b"new".to_vec())), (5, None)] {
+        let values = vec![value; places];
+        // SAFETY: all places were filled.
+        unsafe { assert_lane(streamed.lane(column), kinds[column], 0, &values) };
+    }
 }

@@ -82,7 +82,8 @@ impl Scan {
             .filter(|run| {
                 !rules_out.is_some_and(|rules_out| self.rules_out_run(content, run, rules_out))
             })
-            .filter(|run| !is_resident(content, segment_of(run.first_row), run.end_row()));
+            .filter(|run| !is_resident(content, segment_of(run.first_row), run.end_row()))
+            .filter(|run| !is_kept(content, run.first_row));
         for run in ahead.take(AHEAD) {
             recall::ask_ahead(&content.meta, &run);
         }
@@ -102,6 +103,13 @@ pub fn holds_remote(content: &Content, from: u64, to: u64) -> bool {
 fn remote_run(content: &Content, row: u64) -> Option<RunEntry> {
     let (_, run) = content.run_of(row)?;
     (run.flags & FLAG_REMOTE != 0).then_some(run)
+}
+
+/// Whether the arena keeps the image of the run that begins at a row.
+fn is_kept(content: &Content, first_row: u64) -> bool {
+    let cached = content.runs.cached();
+    let images = cached.and_then(|cached| cached.pin_images(segment_of(first_row)));
+    images.is_some_and(|images| images.of_run(first_row).is_some())
 }
 
 /// Whether the arena has the rows of a segment up to `to`.

@@ -51,6 +51,14 @@ fn lanes_take_the_place_of_images_that_stay_for_those_who_read_them() {
         let images = relation.pin_images(FIRST).unwrap();
         assert!(!load(&relation, FIRST), "the images are retired first");
         assert!(load(&relation, FIRST));
+        assert!(put(&relation, FIRST + 3, 7));
+        relation.give_up_images(FIRST + 3);
+        assert!(relation.pin_segment(FIRST + 3).is_none() && load(&relation, FIRST + 3));
+        relation.give_up_images(FIRST + 3);
+        assert_eq!(
+            relation.pin_segment(FIRST + 3).unwrap().rows_resident(),
+            SEGMENT_ROWS
+        );
         assert!(relation.pin_images(FIRST).is_none());
         assert!(!put(&relation, FIRST, 9), "there are lanes");
         assert_eq!(images.of_run(80_000), Some(&*image(8)));
