@@ -71,6 +71,14 @@ pub fn recall_timeout_micros() -> i64 {
     i64::from(RECALL_TIMEOUT.get()) * 1000
 }
 
+/// How much the background worker that seals gives way to others.
+static SEAL_NICE: GucSetting<i32> = GucSetting::<i32>::new(5);
+
+/// The nice value of the background worker that seals.
+pub fn seal_nice() -> i32 {
+    SEAL_NICE.get()
+}
+
 /// Looks at a sealed segment after which it is decoded to the arena. By measurement decoding it there takes as long as decoding it
 /// for a scan six to fifteen times, and spares half to three quarters of that time.
 static DECODE_AFTER: GucSetting<i32> = GucSetting::<i32>::new(8);
@@ -137,6 +145,16 @@ pub fn register() {
         1024 * 1024,
         GucContext::Sighup,
         GucFlags::UNIT_MB,
+    );
+    GucRegistry::define_int_guc(
+        c"lanes.seal_nice",
+        c"How much the background worker that seals gives way to other processes.",
+        c"The operating system's nice value: 0 for none, 19 for most. Too much lets rows pile up unsealed where processors are always busy.",
+        &SEAL_NICE,
+        0,
+        19,
+        GucContext::Sighup,
+        GucFlags::default(),
     );
     GucRegistry::define_int_guc(
         c"lanes.decode_after",

@@ -120,6 +120,7 @@ pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
     // SAFETY: the launcher's argument.
     let database = unsafe { pg_sys::Oid::from_datum(database, false) };
     BackgroundWorker::connect_worker_to_spi_by_oid(database, None);
+    give_way(gucs::seal_nice());
     for table in BackgroundWorker::transaction(tables) {
         let visited = PgTryBuilder::new(|| {
             BackgroundWorker::transaction(|| visit(table));
@@ -134,6 +135,18 @@ pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
             pgrx::log!("lanes: could not seal \"{name}\": {failure}");
         }
     }
+}
+
+/// Lets sessions have the processors first: sealing can wait, those who send rows and ask for them do.
+fn give_way(nice: i32) {
+    if nice == 0 {
+        return;
+    }
+    // SAFETY: a call without pointers, about this process, which has one thread. If it is refused, sealing is as urgent as all else.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    // Where Linux groups processes by session (each of PostgreSQL's begins one), a nice value counts within the group alone; the group has
+    // one of its own. Elsewhere there is no such file.
+    let _ = std::fs::write("/proc/self/autogroup", nice.to_string());
 }
 
 /// What an ERROR says.

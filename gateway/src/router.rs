@@ -68,9 +68,12 @@ impl<S> Handlers<S> {
         &self.path.budget
     }
 
-    /// The level that a request asks for, if it can be kept at all.
+    /// The level that a request asks for, if it can be kept at all, and if writes are taken.
     fn level(&self, headers: &HeaderMap) -> Result<AckLevel, Refusal> {
         let level = ack_level(headers, self.default_level)?;
+        if let Some(reason) = self.status.backlog_refusal() {
+            return Err(Refusal::Busy(reason));
+        }
         if level == AckLevel::Object && !self.has_objects {
             return Err(Refusal::BadRequest(NO_LOG.to_owned()));
         }
@@ -215,12 +218,14 @@ async fn ready<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
     if handlers.status.is_ready() {
         match handlers.status.objects() {
             ObjectState::Off => "ready\n".into_response(),
-            state => format!(
-                "ready\nobjects: {}, {}\n",
-                state.name(),
-                state.explanation()
-            )
-            .into_response(),
+            state => {
+                let (name, explanation) = (state.name(), state.explanation());
+                let refusal = handlers.status.backlog_refusal();
+                let writes = refusal.map_or_else(String::new, |reason| {
+                    format!("writes are refused: {reason}\n")
+                });
+                format!("ready\nobjects: {name}, {explanation}\n{writes}").into_response()
+            }
         }
     } else {
         Refusal::Busy(

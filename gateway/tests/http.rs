@@ -376,6 +376,31 @@ async fn replica_without_standbys_is_refused_for_now() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn writes_of_every_kind_are_503_while_object_storage_is_behind() {
+    let (app, database) = start(&[]);
+    let router = app.router();
+    app.status()
+        .set_backlog_refusal(Some("object storage is behind".to_owned()));
+    let events = Request::post("/api/v1/events/t")
+        .header("content-type", "application/json")
+        .body(Body::from("{\"a\": 1}"));
+    for request in [post(&HEADERS, simple("up", 1.0)), events.unwrap()] {
+        let response = answer(&router, request).await;
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()["retry-after"], "2");
+        let text = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(String::from_utf8_lossy(&text).contains("object storage is behind"));
+    }
+    let (_, status) = call(&router, get("/api/v1/status")).await;
+    assert!(status.contains("object storage is behind"), "{status}");
+    assert!(database.samples.lock().is_empty());
+
+    app.status().set_backlog_refusal(None);
+    let (status, _) = call(&router, post(&HEADERS, simple("up", 1.0))).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_database_away_is_503_with_retry_after_and_not_ready() {
     let (app, database) = start(&["--ack-timeout", "3s"]);
     let router = app.router();

@@ -62,6 +62,36 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
     wait_for(&mut client, "SELECT count(*) = 0 FROM load");
 }
 
+/// The nice value of a process; `None` once it has ended.
+fn nice(process: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // After the name, which may hold anything, this is the 17th field.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(16)?.parse().ok()
+}
+
+#[test]
+fn sealing_gives_way_to_sessions() {
+    let cluster = Cluster::builder("sealing_nice")
+        .setting("lanes.seal_naptime", "1")
+        .setting("lanes.seal_nice", "7")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client.batch_execute("CREATE EXTENSION lanes").unwrap();
+    let sealers = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'lanes sealer'";
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = client.query(sealers, &[]).unwrap();
+        // It begins as all others do.
+        if found.iter().any(|row| nice(row.get(0)) == Some(7)) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "no sealer was seen to give way");
+    }
+    assert_eq!(nice(std::process::id() as i32), Some(0));
+}
+
 /// Fewer rows than are worth sealing are sealed all the same when only so they can go.
 #[test]
 fn few_rows_are_dropped_too_once_they_are_too_old() {

@@ -16,7 +16,7 @@ use crate::deliver::password;
 use crate::deliver::postgres::PostgresSettings;
 use crate::deliver::{AckLevel, NO_LOG};
 use crate::events::{CreateTables, EventSettings};
-use crate::objects::ObjectSettings;
+use crate::objects::{BacklogLimit, ObjectSettings};
 use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
 use crate::server::ServerLimits;
 
@@ -258,11 +258,13 @@ fn objects(reader: &Reader<'_>) -> Result<Option<ObjectSettings>, SettingError> 
     let recalls_at_once = reader.count("objects.recalls_at_once", 1, 256)?;
     let orphan_age = reader.duration("objects.orphan_age", 60 * second)?;
     let cache_bytes_max = reader.size("objects.cache_bytes_max", 1 << 20, 1 << 40)?;
+    let bytes_max = reader.size("objects.backlog_bytes_max", 0, 1 << 60)? as u64;
     Ok(location.map(|location| ObjectSettings {
         location,
         interval,
         recalls_at_once,
         orphan_age,
+        backlog: BacklogLimit { bytes_max },
         cache_bytes_max,
     }))
 }

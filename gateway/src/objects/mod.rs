@@ -21,6 +21,7 @@
 //! | what else is kept | [`record`] | documents from which alone a database can be made again |
 //! | what is acknowledged at level `object` | [`log`] | batches, until all their rows are in segments |
 //! | by whom | [`term`], [`state`] | one gateway of all that there are; what it says of itself |
+//! | how much waits, and what follows | [`backlog`] | more than a limit: writes are refused |
 //! | on what | [`run`] | a thread with a runtime of its own: none of this is on the way of a request |
 //!
 //! # Who may write
@@ -55,7 +56,7 @@
 //! # Failure cases
 //! | what | then |
 //! |---|---|
-//! | the object store is away or refuses | SlateDB repeats every request for ever; puts wait, rows stay local and the lag grows; recalls fail after [`slate::GET_TIMEOUT`] |
+//! | the object store is away or refuses | SlateDB repeats every request for ever; puts wait, rows stay local and the lag grows; recalls fail after [`slate::GET_TIMEOUT`]; once more waits than [`backlog`] allows, writes are answered 503 |
 //! | the extension has none of the functions | nothing is opened; asked again every [`term::Pauses::unsupported`] |
 //! | PostgreSQL is away | the claim is lost with the session and taken anew; the store stays open |
 //! | a segment cannot be read | its part is left out and tried again later; the others go on |
@@ -90,6 +91,8 @@ pub mod orphans;
 
 pub mod log;
 
+pub mod backlog;
+
 pub mod term;
 
 pub mod run;
@@ -105,6 +108,7 @@ mod term_tests;
 #[cfg(test)]
 mod test_support;
 
+pub use backlog::{Backlog, BacklogLimit};
 pub use location::Location;
 pub use log::{LogWriter, ObjectLog};
 pub use postgres::PostgresSource;

@@ -1,4 +1,4 @@
-//! PostgreSQL as a [`Source`]: a session that has the claim, one that waits for what is wanted, one for answers.
+//! PostgreSQL as a [`Source`]: a session that has the claim, one that waits for what is wanted, one for answers, one that looks how much is due.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use tokio::sync::Mutex;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
+use super::backlog::Backlog;
 use super::session::Session;
 use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 
@@ -17,6 +18,8 @@ const SUPPORTS: &str = "SELECT to_regprocedure('lanes.offload_list(integer)') IS
 const CLAIM: &str = "SELECT pg_try_advisory_lock(1818324581, 1935828847)";
 const DUE: &str =
     "SELECT target::oid, part, first_row, rows, bytes, key FROM lanes.offload_list($1)";
+/// All that is due: the list is as long as it is.
+const BACKLOG: &str = "SELECT coalesce(sum(rows), 0)::int8, coalesce(sum(bytes), 0)::int8 FROM lanes.offload_list(2147483647)";
 const IMAGE: &str = "SELECT lanes.segment_image($1::oid::regclass, $2, $3)";
 const COMMIT: &str = "SELECT lanes.offload_commit($1::oid::regclass, $2)";
 const PART_ROWS: &str =
@@ -40,6 +43,7 @@ pub struct PostgresSource {
     work: Mutex<Option<Session>>,
     waits: Mutex<Option<Session>>,
     answers: Mutex<Option<Session>>,
+    looks: Mutex<Option<Session>>,
 }
 
 impl PostgresSource {
@@ -52,6 +56,7 @@ impl PostgresSource {
             work: Mutex::default(),
             waits: Mutex::default(),
             answers: Mutex::default(),
+            looks: Mutex::default(),
         }
     }
 
@@ -134,7 +139,7 @@ impl Source for PostgresSource {
     }
 
     async fn release(&self) {
-        for place in [&self.work, &self.waits, &self.answers] {
+        for place in [&self.work, &self.waits, &self.answers, &self.looks] {
             *place.lock().await = None;
         }
     }
@@ -153,6 +158,17 @@ impl Source for PostgresSource {
         self.claimed(async |client| {
             let rows = client.query(DUE, &[&wanted]).await?;
             rows.iter().map(segment).collect()
+        })
+        .await
+    }
+
+    async fn backlog(&self) -> Result<Backlog, SourceError> {
+        self.any(&self.looks, async |client| {
+            let row = client.query_one(BACKLOG, &[]).await?;
+            Ok(Backlog {
+                rows: row.try_get::<_, i64>(0)? as u64,
+                bytes: row.try_get::<_, i64>(1)? as u64,
+            })
         })
         .await
     }

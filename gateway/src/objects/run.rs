@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
+use super::backlog::{BacklogLimit, BacklogWatch};
 use super::location::Location;
 use super::log::LogWriter;
 use super::source::Source;
@@ -27,6 +28,8 @@ pub struct ObjectSettings {
     pub recalls_at_once: usize,
     /// How long an object is kept that no part names.
     pub orphan_age: Duration,
+    /// How much may wait to be offloaded.
+    pub backlog: BacklogLimit,
     /// Memory for indexes and filters.
     pub cache_bytes_max: usize,
 }
@@ -87,8 +90,16 @@ impl Objects {
 /// Runs terms until it is told to stop, then closes what is open.
 pub async fn run_until<S: Source, O: Opener>(terms: Terms<S, O>, mut stop: watch::Receiver<bool>) {
     let (open, opened) = watch::channel(None);
+    let backlog = BacklogWatch {
+        source: Arc::clone(&terms.source),
+        limit: terms.settings.backlog,
+        interval: terms.settings.interval,
+        status: Arc::clone(&terms.status),
+        metrics: Arc::clone(&terms.metrics),
+    };
     tokio::select! {
         () = terms.run(&open) => {}
+        () = backlog.run() => {}
         // A sender that is gone is a gateway that is gone.
         _ = stop.wait_for(|stop| *stop) => {}
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use thiserror::Error;
 
+use super::backlog::Backlog;
+
 /// A sealed segment that is older than its table's `hot`, and still local.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueSegment {
@@ -70,7 +72,8 @@ pub enum SourceError {
     Failed(String),
 }
 
-/// A database with tables whose segments may be elsewhere. All calls from [`due`](Source::due) to [`scope`](Source::scope) run in the session that has the claim, and fail with [`SourceError::Lost`] without one.
+/// A database with tables whose segments may be elsewhere. All calls from [`due`](Source::due) to [`scope`](Source::scope) but [`backlog`](Source::backlog) run in the
+/// session that has the claim, and fail with [`SourceError::Lost`] without one.
 pub trait Source: Send + Sync + 'static {
     /// Whether the functions are there.
     fn supports(&self) -> impl Future<Output = Result<(), SourceError>> + Send;
@@ -84,6 +87,9 @@ pub trait Source: Send + Sync + 'static {
     /// Segments due for offload: whole parts, oldest first, about so many segments.
     fn due(&self, wanted: i32)
     -> impl Future<Output = Result<Vec<DueSegment>, SourceError>> + Send;
+
+    /// How much is due, whoever has the claim.
+    fn backlog(&self) -> impl Future<Output = Result<Backlog, SourceError>> + Send;
 
     /// A segment's bytes.
     fn image(

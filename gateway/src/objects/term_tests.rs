@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use super::backlog::BacklogLimit;
 use super::location::Location;
 use super::log::LogWriter;
 use super::run::{ObjectSettings, run_until};
@@ -37,6 +38,7 @@ impl Gateway {
                 interval: Duration::from_secs(1),
                 recalls_at_once: 2,
                 orphan_age: Duration::from_secs(60),
+                backlog: BacklogLimit { bytes_max: 0 },
                 cache_bytes_max: 0,
             },
             pauses: Pauses::default(),

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::backlog::Backlog;
 use super::record::Change;
 use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 use super::store::{Opener, Store, StoreError};
@@ -48,6 +49,8 @@ pub struct State {
     pub supplied: BTreeMap<String, Bytes>,
     pub failed: BTreeMap<String, String>,
     pub is_unsupported: bool,
+    /// The database gives no answer to a look at the backlog.
+    pub is_away: bool,
     /// Who has the claim.
     pub claim: Option<usize>,
     /// Who has opened the store last.
@@ -157,6 +160,18 @@ impl Source for FakeSource {
             state.local.iter().map(|(due, _)| due.clone()).collect()
         };
         self.world.answer().map(|()| due)
+    }
+
+    async fn backlog(&self) -> Result<Backlog, SourceError> {
+        let state = self.world.state();
+        if state.is_away {
+            return Err(SourceError::Lost("away".to_owned()));
+        }
+        let due = state.local.iter().map(|(due, _)| due);
+        Ok(due.fold(Backlog::default(), |sum, due| Backlog {
+            rows: sum.rows + due.rows as u64,
+            bytes: sum.bytes + due.bytes as u64,
+        }))
     }
 
     async fn image(&self, segment: &DueSegment) -> Result<Bytes, SourceError> {

@@ -16,6 +16,10 @@ pub struct ObjectMetrics {
     pub lag_seconds: Gauge,
     /// Rows listed as due and not offloaded yet.
     pub lag_rows: IntGauge,
+    /// Rows of all that is due.
+    pub backlog_rows: IntGauge,
+    /// Bytes of all that is due.
+    pub backlog_bytes: IntGauge,
     /// Images put.
     pub puts: IntCounter,
     /// Bytes of images put.
@@ -134,6 +138,20 @@ impl ObjectMetrics {
                 IntGauge::with_opts(options(
                     "objects_offload_lag_rows",
                     "Rows of sealed segments listed for offload and not offloaded yet.",
+                )),
+            ),
+            backlog_rows: add(
+                registry,
+                IntGauge::with_opts(options(
+                    "objects_backlog_rows",
+                    "Rows of all sealed segments that wait to be offloaded, whichever gateway does it.",
+                )),
+            ),
+            backlog_bytes: add(
+                registry,
+                IntGauge::with_opts(options(
+                    "objects_backlog_bytes",
+                    "Bytes of all sealed segments that wait to be offloaded; above objects.backlog_bytes_max writes are refused.",
                 )),
             ),
             puts: counter("objects_puts_total", "Segments put into the object store."),

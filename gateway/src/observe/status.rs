@@ -28,6 +28,10 @@ pub struct Status {
     stored: Mutex<VecDeque<(Instant, u64)>>,
     /// What is done about object storage.
     objects: Mutex<ObjectState>,
+    /// Why writes are refused until object storage has caught up.
+    backlog_refusal: Mutex<Option<String>>,
+    /// Whether there is such a reason: all that most requests look at.
+    is_backlog_full: AtomicBool,
 }
 
 impl Status {
@@ -55,6 +59,21 @@ impl Status {
     /// What is done about object storage. Requests should be sent here whatever it is.
     pub fn objects(&self) -> ObjectState {
         *self.objects.lock()
+    }
+
+    /// Takes note of why writes are refused until object storage has caught up.
+    pub fn set_backlog_refusal(&self, refusal: Option<String>) {
+        let is_full = refusal.is_some();
+        *self.backlog_refusal.lock() = refusal;
+        self.is_backlog_full.store(is_full, Ordering::Release);
+    }
+
+    /// Why writes are refused until object storage has caught up.
+    pub fn backlog_refusal(&self) -> Option<String> {
+        let is_full = self.is_backlog_full.load(Ordering::Acquire);
+        is_full
+            .then(|| self.backlog_refusal.lock().clone())
+            .flatten()
     }
 
     /// Whether requests should be sent here.
@@ -108,6 +127,8 @@ impl Status {
             "series_cached": cached,
             "pending_bytes": pending_bytes,
             "objects": self.objects().name(),
+            "objects_backlog_bytes": metrics.objects.backlog_bytes.get(),
+            "writes_refused_for": self.backlog_refusal(),
             "requests_stored": requests(&["204"]),
             "requests_refused": requests(&["400", "403", "404", "415", "503"]),
             "requests_repeated": metrics.requests_repeated.get(),

@@ -7,9 +7,11 @@ use lanes_tests::gateway::Gateway;
 use lanes_tests::objects::forget_recalled;
 use lanes_tests::process::{Signal, send};
 use lanes_tests::provision::{DATABASE, GATEWAY, Passwords, provision};
+use lanes_tests::remote_write::{Series, body};
 use lanes_tests::seed::seeded;
 use postgres::Client;
 use rand::RngExt;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -54,6 +56,11 @@ impl World {
     }
 
     fn gateway(&self) -> Gateway {
+        self.gateway_with("0")
+    }
+
+    /// A gateway that refuses writes while more than so many bytes wait to be offloaded.
+    fn gateway_with(&self, backlog_bytes_max: &str) -> Gateway {
         let url = self.directory.to_str().unwrap();
         let gateway = start(
             &self.cluster,
@@ -62,6 +69,7 @@ impl World {
             &[
                 ("LANES_GATEWAY_OBJECTS_URL", url),
                 ("LANES_GATEWAY_OBJECTS_ORPHAN_AGE", "60s"),
+                ("LANES_GATEWAY_OBJECTS_BACKLOG_BYTES_MAX", backlog_bytes_max),
             ],
         );
         wait_for_state(&gateway, "working");
@@ -289,5 +297,78 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     forget_recalled(&world.cluster);
     world.cluster.restart().unwrap();
     world.check("the store is back");
+    assert!(gateway.stop().unwrap().unwrap().success());
+}
+
+/// Sends a sample; the answer's status.
+fn send_sample(gateway: &Gateway, n: i64) -> u16 {
+    let sample = (1_767_225_600_000 + n, n as f64);
+    let request = body(&[Series::new("behind", &[], vec![sample])]);
+    gateway
+        .remote_write(&request, None)
+        .map_or(0, |answer| answer.status)
+}
+
+#[test]
+fn a_store_that_stays_away_ends_in_back_pressure() {
+    // What grows is so regular that 20,000 rows take about a thousand bytes.
+    const ROOM: i64 = 3 << 10;
+    let mut world = World::new("objects_behind");
+    let mut gateway = world.gateway_with(&ROOM.to_string());
+    wait_for("writes are taken", || send_sample(&gateway, 0) == 204);
+    // In the way of every request to the store, which is repeated without an end.
+    let aside = world.directory.with_extension("aside");
+    std::fs::rename(&world.directory, &aside).unwrap();
+    std::fs::write(&world.directory, "in the way").unwrap();
+
+    let mut acknowledged = BTreeSet::from([0]);
+    let mut next = 0;
+    let mut write = |gateway: &Gateway| {
+        next += 1;
+        let status = send_sample(gateway, next);
+        if status == 204 {
+            acknowledged.insert(next);
+        }
+        status
+    };
+    let waiting = |world: &World| {
+        world.number("SELECT coalesce(sum(bytes), 0)::int8 FROM lanes.offload_list(1000)")
+    };
+    // There is room for some time.
+    world.grow();
+    wait_for("the first rows wait", || {
+        metric(&gateway, "lanes_gateway_objects_backlog_bytes") > 0.0
+    });
+    assert!(waiting(&world) <= ROOM, "{}", waiting(&world));
+    assert_eq!(write(&gateway), 204);
+    // Then there is none, for a gateway that is started now neither.
+    while waiting(&world) <= ROOM {
+        let before = waiting(&world);
+        world.grow();
+        wait_for("more rows wait", || waiting(&world) > before);
+    }
+    wait_for("writes are refused", || write(&gateway) == 503);
+    gateway.kill9().unwrap();
+    gateway.start_again().unwrap();
+    wait_for("a new gateway refuses too", || write(&gateway) == 503);
+    let status = gateway.status().unwrap();
+    let reason = status["writes_refused_for"].as_str().unwrap_or_default();
+    assert!(reason.contains("objects.backlog_bytes_max"), "{status}");
+
+    std::fs::remove_file(&world.directory).unwrap();
+    std::fs::rename(&aside, &world.directory).unwrap();
+    wait_for("writes are taken again", || write(&gateway) == 204);
+    wait_for("all rows are away", || world.rows_in_file() == 0);
+    forget_recalled(&world.cluster);
+    world.check("the store is back");
+    let kept = world
+        .client()
+        .query("SELECT value::int8 FROM metrics.behind", &[])
+        .unwrap();
+    let kept: BTreeSet<i64> = kept.iter().map(|row| row.get(0)).collect();
+    assert!(
+        kept.is_superset(&acknowledged),
+        "{acknowledged:?}, {kept:?}"
+    );
     assert!(gateway.stop().unwrap().unwrap().success());
 }
