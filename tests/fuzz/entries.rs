@@ -5,7 +5,9 @@
 use lanes_columnar::encoding::{DecodedVector, EncodedLane};
 use lanes_columnar::kind::Number;
 use lanes_columnar::limits::VECTOR_ROWS;
-use lanes_columnar::{Column, Image, LaneData, LaneKind};
+use lanes_columnar::streamed::{ImageBytes, SealedRun, StreamMemory, Streamed};
+use lanes_columnar::{Bound, Column, Image, Lane, LaneData, LaneKind, Zone};
+use std::ops::Range;
 
 /// A batch in the wire format.
 pub fn batch(data: &[u8]) {
@@ -33,23 +35,22 @@ const CHECKSUM: std::ops::Range<usize> = 1..5;
 /// An image of a run, as it is and with its checksum put right, read as every kind of column.
 pub fn image(data: &[u8]) {
     read_image(data);
-    if data.len() >= CHECKSUM.end {
-        let mut repaired = data.to_vec();
-        let checksum = xxhash_rust::xxh3::xxh3_64(&repaired[CHECKSUM.end..]) as u32;
-        repaired[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
-        read_image(&repaired);
+    read_image(&repaired(data));
+}
+
+fn repaired(data: &[u8]) -> Vec<u8> {
+    let mut bytes = data.to_vec();
+    if bytes.len() >= CHECKSUM.end {
+        let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[CHECKSUM.end..]) as u32;
+        bytes[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
     }
+    bytes
 }
 
 /// An encoded lane of a sealed segment, as it is and with its checksum put right, opened and read as every kind of column;
 /// also as if it had been opened before.
 pub fn encoded_lane(data: &[u8]) {
-    let mut bytes = data.to_vec();
-    for is_repaired in [false, true] {
-        if is_repaired && bytes.len() >= CHECKSUM.end {
-            let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[CHECKSUM.end..]) as u32;
-            bytes[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
-        }
+    for bytes in [data.to_vec(), repaired(data)] {
         for kind in KINDS.into_iter().chain(NUMBERS) {
             read_encoded_lane(&bytes, kind);
         }
@@ -68,6 +69,14 @@ fn read_encoded_lane(data: &[u8], kind: LaneKind) {
     let mut vector = DecodedVector::new();
     let mut rows = 0;
     for index in 0..lane.vectors().min(VECTORS_MAX) {
+        if lane.try_decode_vector(index, &mut vector).is_ok()
+            && let Some(zone) = lane.zone(index)
+            && opened.is_ok()
+        {
+            let rows = 0..lane.vector_rows(index);
+            // SAFETY: the vector's rows, which nobody changes meanwhile.
+            unsafe { check_zone(&zone, kind, vector.lane(None), vector.codes(), rows) };
+        }
         lane.decode_vector(index, &mut vector);
         assert_eq!(vector.rows(), lane.vector_rows(index));
         rows += vector.rows();
@@ -87,6 +96,242 @@ fn read_encoded_lane(data: &[u8], kind: LaneKind) {
         assert_eq!(decoded, Ok(()), "an opened lane decodes");
         assert_eq!(column.rows(), rows);
         read_column(&column);
+    }
+}
+
+/// Fails if a zone rules out a value that is there. Codes are those of the lane's own dictionary, if it has some.
+///
+/// # Safety
+/// The rows are the lane's, and can be read.
+unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], rows: Range<usize>) {
+    let mut non_null = 0;
+    for row in rows {
+        // SAFETY: the caller's promise.
+        if unsafe { lane.is_null(row) } && (codes.is_empty() || !lane.validity.is_null()) {
+            continue;
+        }
+        non_null += 1;
+        if let (Some(zone), Some(&code)) = (zone.codes, codes.get(row)) {
+            assert!(
+                zone.may_have(code),
+                "a zone rules out code {code} of row {row}"
+            );
+        }
+        if let (LaneKind::Fixed { width, .. }, &(Bound::Signed(least), Bound::Signed(greatest))) =
+            (kind, &(zone.minimum, zone.maximum))
+        {
+            // SAFETY: the value of a row that is not NULL has so many bytes.
+            let bytes = unsafe { std::slice::from_raw_parts(lane.pointer(row), width.into()) };
+            let mut word = if bytes[bytes.len() - 1] >= 0x80 {
+                [0xff; 8]
+            } else {
+                [0; 8]
+            };
+            word[..bytes.len()].copy_from_slice(bytes);
+            let value = i64::from_le_bytes(word);
+            assert!(
+                (least..=greatest).contains(&value),
+                "a zone of {least} to {greatest} rules out {value} of row {row}"
+            );
+        }
+    }
+    assert!(
+        zone.non_null >= non_null,
+        "a zone knows of fewer values than there are"
+    );
+}
+
+/// Bytes before the image that say how it is read.
+const PLAN_BYTES: usize = 8;
+/// Ranges of places that are read of an image, none of which has more than so many rows: a few bytes can stand for thousands.
+const RANGES: usize = 3;
+const RANGE_ROWS_MAX: usize = VECTOR_ROWS + 100;
+
+/// A sealed image, read by vector as [`Plan`] says, beside the same rows of the same image decoded at once.
+pub fn streamed(data: &[u8]) {
+    let Some((plan, image)) = data.split_first_chunk::<PLAN_BYTES>() else {
+        return;
+    };
+    let plan = Plan::of(*plan);
+    // As it is, its checksum stands between it and most of what is to be tested.
+    for bytes in [image.to_vec(), repaired(image)] {
+        read_streamed(&plan, &bytes);
+    }
+}
+
+/// How an image is read.
+///
+/// | byte | means |
+/// |---|---|
+/// | 0 | bit 0: the checksum is believed; bit 1: the run is there twice; bit 2: what is missing is a value |
+/// | 1 to 4 | the kind of each column that is wanted |
+/// | 5 | rows before those that are read, in 256ths of all |
+/// | 6 | places before the first row |
+/// | 7 | where the ranges that are read begin, in 256ths of all places |
+struct Plan {
+    is_kept: bool,
+    is_twice: bool,
+    has_missing: bool,
+    kinds: Vec<LaneKind>,
+    before: usize,
+    gap: usize,
+    start: usize,
+}
+
+impl Plan {
+    fn of(bytes: [u8; PLAN_BYTES]) -> Plan {
+        let kind = |&byte: &u8| {
+            let all = KINDS.into_iter().chain(NUMBERS);
+            all.cycle().nth(byte.into()).unwrap_or(LaneKind::Absent)
+        };
+        Plan {
+            is_kept: bytes[0] & 1 != 0,
+            is_twice: bytes[0] & 2 != 0,
+            has_missing: bytes[0] & 4 != 0,
+            kinds: bytes[1..5].iter().map(kind).collect(),
+            before: bytes[5].into(),
+            gap: bytes[6].into(),
+            start: bytes[7].into(),
+        }
+    }
+
+    /// A value for the rows of a column that the image does not have.
+    fn missing(&self, kind: LaneKind) -> Option<Vec<u8>> {
+        let bytes = match kind {
+            LaneKind::Absent => return None,
+            LaneKind::Bool => 1,
+            LaneKind::Fixed { width, .. } => width.into(),
+            LaneKind::Varlena { .. } => 3,
+        };
+        self.has_missing.then(|| vec![1; bytes])
+    }
+}
+
+fn read_streamed(plan: &Plan, bytes: &[u8]) {
+    let image = if plan.is_kept {
+        Image::reparse(bytes)
+    } else {
+        Image::parse(bytes)
+    };
+    // Of what is no image the rows are unknown; it has to be refused.
+    let image_rows = image.as_ref().map_or(1, Image::rows);
+    let rows = image_rows * plan.before / 256..image_rows;
+    let mut places = 0;
+    let mut firsts = Vec::new();
+    let mut runs = Vec::new();
+    for _ in 0..=usize::from(plan.is_twice) {
+        places += plan.gap;
+        firsts.push(places);
+        runs.push(SealedRun {
+            image: if plan.is_kept {
+                // SAFETY: the bytes outlive what is opened here.
+                unsafe { ImageBytes::kept(bytes) }
+            } else {
+                ImageBytes::Own(bytes.to_vec())
+            },
+            image_rows,
+            rows: rows.clone(),
+            place: places,
+        });
+        places += rows.len();
+    }
+    let missing: Vec<_> = plan.kinds.iter().map(|&kind| plan.missing(kind)).collect();
+    let opened = Streamed::open(StreamMemory::default(), &plan.kinds, &missing, places, runs);
+    let (Ok(Ok(mut streamed)), Ok(image)) = (opened, image) else {
+        return;
+    };
+    let start = places * plan.start / 256;
+    for number in 0..RANGES {
+        let from = (start + number * VECTOR_ROWS * 3 / 4).min(places);
+        let range = from..(from + RANGE_ROWS_MAX).min(places);
+        let zones: Vec<_> = (0..plan.kinds.len())
+            .map(|column| streamed.zone(column, range.clone()))
+            .collect();
+        if streamed.fill(range.clone()).is_err() {
+            return;
+        }
+        for (column, &kind) in plan.kinds.iter().enumerate() {
+            let lane = streamed.lane(column);
+            let missing = missing[column].as_deref();
+            // Of a damaged lane nothing is promised but that it is read within bounds.
+            let is_sound = image
+                .sealed_lane(column)
+                .is_none_or(|place| EncodedLane::open(&bytes[place], kind).is_ok());
+            for &first in &firsts {
+                // The rows of the run at these places.
+                let at = |place: usize| rows.start + place.saturating_sub(first).min(rows.len());
+                let wanted = at(range.start)..at(range.end);
+                let place = range.start.max(first);
+                let places = place..place + wanted.len();
+                if !is_sound {
+                    // SAFETY: these places were filled.
+                    places.for_each(|place| unsafe { read_value(lane, place) });
+                    continue;
+                }
+                if let Some(zone) = &zones[column] {
+                    // SAFETY: as above.
+                    unsafe { check_zone(zone, kind, lane, &[], places) };
+                }
+                let mut alone = Column::new(kind);
+                let decoded = image.decode_range(column, kind, missing, wanted.clone(), &mut alone);
+                assert_eq!(decoded, Ok(()), "what was filled decodes");
+                for row in 0..wanted.len() {
+                    // SAFETY: the place was filled, and the row decoded; both owners live.
+                    unsafe { assert_same(lane, place + row, alone.lane(), row, kind) };
+                }
+            }
+        }
+    }
+    std::hint::black_box(streamed.is_mostly_filled());
+}
+
+/// Reads a value.
+///
+/// # Safety
+/// The row can be read.
+unsafe fn read_value(lane: Lane, row: usize) {
+    // SAFETY: the caller's promise; a value that is not NULL has at least one byte, except an item, whose length its user knows.
+    unsafe {
+        if lane.is_null(row) {
+            return;
+        }
+        match lane.data {
+            LaneData::Null => panic!("a value in a column of NULLs"),
+            LaneData::Bool(_) => _ = std::hint::black_box(lane.bool(row)),
+            LaneData::Fixed { .. } => _ = std::hint::black_box(*lane.pointer(row)),
+            LaneData::Offsets { .. } | LaneData::Codes { .. } => {
+                assert!(!lane.pointer(row).is_null())
+            }
+        }
+    }
+}
+
+/// Fails unless two rows have the same value; of items, whose lengths their users know, as far as their first byte.
+///
+/// # Safety
+/// Both rows can be read.
+unsafe fn assert_same(lane: Lane, row: usize, other: Lane, other_row: usize, kind: LaneKind) {
+    // SAFETY: the caller's promise; a value that is not NULL has the bytes of its kind.
+    unsafe {
+        let is_null = lane.is_null(row);
+        assert_eq!(is_null, other.is_null(other_row), "NULL at place {row}");
+        if is_null {
+            return;
+        }
+        let bytes = match kind {
+            LaneKind::Absent => panic!("a value that nobody wanted"),
+            LaneKind::Bool => {
+                assert_eq!(lane.bool(row), other.bool(other_row), "bool at place {row}");
+                return;
+            }
+            LaneKind::Fixed { width, .. } => width.into(),
+            LaneKind::Varlena { .. } => 1,
+        };
+        assert_eq!(
+            std::slice::from_raw_parts(lane.pointer(row), bytes),
+            std::slice::from_raw_parts(other.pointer(other_row), bytes),
+            "value at place {row}"
+        );
     }
 }
 
@@ -172,24 +417,8 @@ fn read_image(data: &[u8]) {
 }
 
 fn read_column(column: &Column) {
-    let lane = column.lane();
-    let mut sum = 0_u64;
     for row in 0..column.rows() {
-        // SAFETY: the row is one of the column's, which is neither changed nor dropped meanwhile; a value that is not
-        // NULL has at least one byte, except an item, whose length its user knows.
-        unsafe {
-            if lane.is_null(row) {
-                continue;
-            }
-            match lane.data {
-                LaneData::Null => panic!("a value in a column of NULLs"),
-                LaneData::Bool(_) => sum += u64::from(lane.bool(row)),
-                LaneData::Fixed { .. } => sum += u64::from(*lane.pointer(row)),
-                LaneData::Offsets { .. } | LaneData::Codes { .. } => {
-                    assert!(!lane.pointer(row).is_null());
-                }
-            }
-        }
+        // SAFETY: the row is one of the column's, which is neither changed nor dropped meanwhile.
+        unsafe { read_value(column.lane(), row) };
     }
-    std::hint::black_box(sum);
 }

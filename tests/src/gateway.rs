@@ -4,6 +4,7 @@ use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::process::{Process, Signal, run};
 use crate::provision::{DATABASE, GATEWAY, Passwords};
+use crate::store::through;
 use crate::{place, port};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -28,8 +29,8 @@ pub struct Settings {
     pub password: String,
     /// More environment variables `LANES_GATEWAY_…`, which win over the configuration file.
     pub environment: Vec<(String, String)>,
-    /// Whether a write past its limit of file sizes is an error to it, and not its end.
-    pub outlives_file_limit: bool,
+    /// Words that start the program given after them, as the same process; none: the gateway is started by itself.
+    pub through: Vec<String>,
 }
 
 impl Settings {
@@ -41,13 +42,20 @@ impl Settings {
             postgres_port: cluster.port(),
             password: passwords.gateway.clone(),
             environment: Vec::new(),
-            outlives_file_limit: false,
+            through: Vec::new(),
         })
     }
 
     /// Makes a write past the limit of [`Gateway::limit_files`] an error, as a full disk is.
-    pub fn outliving_file_limit(mut self) -> Settings {
-        self.outlives_file_limit = true;
+    pub fn outliving_file_limit(self) -> Settings {
+        // What a shell ignores its programs ignore too.
+        let shell = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
+        self.through(&shell.map(str::to_owned))
+    }
+
+    /// Starts the gateway through these words too, as the same process.
+    pub fn through(mut self, words: &[String]) -> Settings {
+        self.through.extend_from_slice(words);
         self
     }
 
@@ -119,15 +127,7 @@ impl Gateway {
         place::write_private(&password_file, &self.settings.password)?;
         let text = configuration_text(&self.settings, &password_file);
         std::fs::write(&configuration, text).map_err(Error::file("write", &configuration))?;
-        let mut command = if self.settings.outlives_file_limit {
-            // What a shell ignores its programs ignore too.
-            let mut shell = Command::new("sh");
-            shell.args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"]);
-            shell.arg(program);
-            shell
-        } else {
-            Command::new(program)
-        };
+        let mut command = through(&self.settings.through, &program);
         command.arg("--config").arg(&configuration);
         // Ours, and no setting of the gateway.
         command.env_remove("LANES_GATEWAY_PROGRAM");

@@ -17,6 +17,8 @@
 //! | [`gateway`] | the `lanes-gateway` program: configure, start, ask, stop, kill -9 |
 //! | [`prometheus`] | Debian's Prometheus and node_exporter, scraping and remote-writing to a gateway |
 //! | [`minio`] | MinIO, for what needs S3 |
+//! | [`small_disk`] | a disk that can be full |
+//! | [`store`] | where a gateway keeps objects: a directory, MinIO, a disk that can be full |
 //! | [`remote_write`] | remote write requests, encoded by hand |
 //!
 //! A test needs three lines:
@@ -46,3 +48,5 @@ pub mod prometheus;
 pub mod provision;
 pub mod remote_write;
 pub mod seed;
+pub mod small_disk;
+pub mod store;

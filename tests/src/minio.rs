@@ -1,7 +1,7 @@
-//! MinIO as `cargo dev peers` builds it, on loopback, with one bucket.
+//! MinIO as `cargo dev test` and `cargo dev peers` build it, on loopback, with one bucket.
 
 use crate::error::{Error, Result};
-use crate::process::{Process, Signal};
+use crate::process::{Process, Signal, send};
 use crate::{place, port};
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,13 +34,14 @@ impl Minio {
         if !program.exists() {
             return Err(Error::Missing {
                 what: format!("MinIO ({})", program.display()),
-                remedy: "run `cargo dev peers`, which builds it",
+                remedy: "run `cargo dev test` or `cargo dev peers`, which build it",
             });
         }
-        let data = std::env::temp_dir().join(format!("lanes-minio-{}", std::process::id()));
+        let port = port::free()?;
+        let name = format!("lanes-minio-{}-{port}", std::process::id());
+        let data = std::env::temp_dir().join(name);
         // A folder of its data is a bucket.
         place::make_folder(&data.join(BUCKET))?;
-        let port = port::free()?;
         let mut command = Command::new(program);
         command
             .args(["server", "--quiet", "--address"])
@@ -62,6 +63,16 @@ impl Minio {
         })
     }
 
+    /// Lets it answer nobody from now on, or again: requests wait as on a network that swallows them.
+    pub fn pause(&self, is_paused: bool) {
+        let signal = if is_paused {
+            Signal::STOP
+        } else {
+            Signal::CONT
+        };
+        send(self.process.id(), signal);
+    }
+
     /// Its address.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
@@ -70,6 +81,7 @@ impl Minio {
 
 impl Drop for Minio {
     fn drop(&mut self) {
+        self.pause(false);
         let _ = self.process.stop(Signal::TERM, START_TIMEOUT);
         let _ = std::fs::remove_dir_all(&self.data);
         let _ = std::fs::remove_file(self.data.with_extension("log"));

@@ -56,7 +56,7 @@ impl Objects {
             parts.push((row.get(2), row.get(3)));
         }
         parts.dedup();
-        self.commit(client, &parts)
+        commit(client, &parts)
     }
 
     /// The same for all sealed segments of a table that has the parameter `hot`, however young they are.
@@ -68,21 +68,21 @@ impl Objects {
         client: &mut Client,
         table: &str,
     ) -> Result<usize, postgres::Error> {
-        let sealed = client.query(
-            "SELECT s.part, s.first_row, lanes.segment_image($1::text::regclass, s.part, s.first_row), $1::text::regclass::oid
-               FROM lanes.stored_segments($1::text::regclass) s WHERE s.state = 'sealed'",
-            &[&table],
-        )?;
-        // Keys are told once segments are remote. Nobody asks for them before the caller's next statement.
-        let mut images: HashMap<(i64, i64), Vec<u8>> = HashMap::new();
-        let mut parts: Vec<(u32, i64)> = Vec::new();
-        for row in sealed {
-            images.insert((row.get(0), row.get(1)), row.get(2));
-            parts.push((row.get(3), row.get(0)));
-        }
-        parts.dedup();
+        let sealed = Sealed::read(client, table)?;
+        let committed = sealed.commit(client);
         // Whatever was committed needs its images, also if the next was refused.
-        let committed = self.commit(client, &parts);
+        self.keep(client, sealed)?;
+        committed
+    }
+
+    /// Keeps the images of those segments that are remote by now. Keys are told once they are, so nobody may have asked before.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn keep(&self, client: &mut Client, sealed: Sealed) -> Result<(), postgres::Error> {
+        let Sealed {
+            table, mut images, ..
+        } = sealed;
         let remote = client.query(
             "SELECT part, first_row, object_key FROM lanes.stored_segments($1::text::regclass) WHERE state = 'remote'",
             &[&table],
@@ -92,20 +92,62 @@ impl Objects {
                 self.lock().insert(row.get(2), image);
             }
         }
-        committed
+        Ok(())
+    }
+}
+
+/// What is sealed of a table, read to be moved to object storage.
+#[derive(Debug)]
+pub struct Sealed {
+    table: String,
+    /// By part and first row.
+    images: HashMap<(i64, i64), Vec<u8>>,
+    parts: Vec<(u32, i64)>,
+}
+
+impl Sealed {
+    /// Reads the sealed segments of a table that has the parameter `hot`, however young they are.
+    ///
+    /// # Errors
+    /// The server's.
+    pub fn read(client: &mut Client, table: &str) -> Result<Sealed, postgres::Error> {
+        let rows = client.query(
+            "SELECT s.part, s.first_row, lanes.segment_image($1::text::regclass, s.part, s.first_row), $1::text::regclass::oid
+               FROM lanes.stored_segments($1::text::regclass) s WHERE s.state = 'sealed'",
+            &[&table],
+        )?;
+        let mut sealed = Sealed {
+            table: table.to_owned(),
+            images: HashMap::new(),
+            parts: Vec::new(),
+        };
+        for row in rows {
+            sealed.images.insert((row.get(0), row.get(1)), row.get(2));
+            sealed.parts.push((row.get(3), row.get(0)));
+        }
+        sealed.parts.dedup();
+        Ok(sealed)
     }
 
-    fn commit(&self, client: &mut Client, parts: &[(u32, i64)]) -> Result<usize, postgres::Error> {
-        let mut committed = 0;
-        for (target, part) in parts {
-            let row = client.query_one(
-                "SELECT lanes.offload_commit($1::oid::regclass, $2)",
-                &[target, part],
-            )?;
-            committed += usize::from(row.get::<_, bool>(0));
-        }
-        Ok(committed)
+    /// Says that its parts are remote; how many are that were not before.
+    ///
+    /// # Errors
+    /// The server's; parts before the one that was refused are remote.
+    pub fn commit(&self, client: &mut Client) -> Result<usize, postgres::Error> {
+        commit(client, &self.parts)
     }
+}
+
+fn commit(client: &mut Client, parts: &[(u32, i64)]) -> Result<usize, postgres::Error> {
+    let mut committed = 0;
+    for (target, part) in parts {
+        let row = client.query_one(
+            "SELECT lanes.offload_commit($1::oid::regclass, $2)",
+            &[target, part],
+        )?;
+        committed += usize::from(row.get::<_, bool>(0));
+    }
+    Ok(committed)
 }
 
 /// A thread that answers what one database's queries ask for, until it is dropped. The server may go away and come back.

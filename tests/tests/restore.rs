@@ -6,8 +6,8 @@ use lanes_tests::place;
 use lanes_tests::process::{run, run_to_output};
 use lanes_tests::provision::{DATABASE, Passwords, provision};
 use lanes_tests::remote_write::{Series, body};
+use lanes_tests::store::Store;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,28 +30,7 @@ const TABLES: &str =
      CREATE UNLOGGED TABLE fleeting (n int8) USING lanes;
      GRANT INSERT ON far, near, checked, fleeting TO lanes_gateway";
 
-/// A folder that goes with the value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("lanes-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        Folder(folder)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn begin(name: &str, store: &Folder) -> (Cluster, Settings) {
+fn begin(name: &str, store: &Store) -> (Cluster, Settings) {
     let cluster = Cluster::builder(name)
         .setting("autovacuum", "off")
         .start()
@@ -59,9 +38,9 @@ fn begin(name: &str, store: &Folder) -> (Cluster, Settings) {
     let passwords = Passwords::generate();
     provision(&cluster, &passwords).unwrap();
     cluster.psql(DATABASE, TABLES).unwrap();
-    let settings = Settings::for_test("gateway", &cluster, &passwords)
-        .unwrap()
-        .environment("LANES_GATEWAY_OBJECTS_URL", store.path())
+    let settings = Settings::for_test("gateway", &cluster, &passwords).unwrap();
+    let settings = store
+        .configure(settings)
         .environment("LANES_GATEWAY_OBJECTS_INTERVAL", "100ms")
         .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
     (cluster, settings)
@@ -113,10 +92,10 @@ fn far(n: i64) -> String {
     )
 }
 
-fn restore(store: &Folder, cluster: &Cluster, database: &str, more: &[&str]) -> Command {
-    let mut command = Command::new(place::gateway_program().unwrap());
+fn restore(store: &Store, cluster: &Cluster, database: &str, more: &[&str]) -> Command {
+    let mut command = store.command(&place::gateway_program().unwrap());
     command
-        .args(["restore", "--from", store.path(), "--to"])
+        .args(["restore", "--from", store.url(), "--to"])
         .arg(cluster.connection_string(database))
         .args(more);
     command
@@ -151,8 +130,16 @@ fn destroy(cluster: &mut Cluster) {
 
 #[test]
 fn what_was_acknowledged_outlives_its_cluster() {
-    let store = Folder::new("restore");
-    let (mut cluster, settings) = begin("restore_first", &store);
+    outlive_the_cluster("restore", &Store::directory("restore"));
+}
+
+#[test]
+fn what_was_acknowledged_outlives_its_cluster_on_minio() {
+    outlive_the_cluster("restore_s3", &Store::minio().unwrap());
+}
+
+fn outlive_the_cluster(name: &str, store: &Store) {
+    let (mut cluster, settings) = begin(&format!("{name}_first"), store);
     let gateway = Arc::new(Gateway::start(settings).unwrap());
     wait_for("level object is kept", || {
         event(&gateway, "near", "{\"n\": 0, \"v\": 0.5}", Some("first")) == 204
@@ -214,12 +201,12 @@ fn what_was_acknowledged_outlives_its_cluster() {
     };
     gateway.kill9().unwrap();
 
-    let second = Cluster::builder("restore_second").start().unwrap();
-    let told = run(&mut restore(&store, &second, "postgres", &["--dry-run"])).unwrap();
+    let second = Cluster::builder(&format!("{name}_second")).start().unwrap();
+    let told = run(&mut restore(store, &second, "postgres", &["--dry-run"])).unwrap();
     assert!(told.contains("table public.far: "), "{told}");
     let tables = "SELECT count(*) FROM pg_class WHERE relname = 'far'";
     assert_eq!(second.scalar("postgres", tables).unwrap(), "0");
-    run(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    run(&mut restore(store, &second, "postgres", &[])).unwrap();
     let [far, near, samples] = &*acknowledged;
     let restored = numbers(&second, "SELECT n FROM far");
     assert_all("far", &far.lock().unwrap(), &restored);
@@ -246,7 +233,7 @@ fn what_was_acknowledged_outlives_its_cluster() {
     );
 
     // Once is enough.
-    let again = run_to_output(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    let again = run_to_output(&mut restore(store, &second, "postgres", &[])).unwrap();
     let told = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(
         !again.status.success() && told.contains("not empty"),
@@ -254,11 +241,21 @@ fn what_was_acknowledged_outlives_its_cluster() {
     );
 }
 
-#[test]
-fn a_full_store_holds_acknowledgements_up_and_loses_none() {
-    let store = Folder::new("full");
-    let (mut cluster, settings) = begin("restore_full", &store);
-    let mut gateway = Gateway::start(settings.outliving_file_limit()).unwrap();
+/// A store that takes nothing for a while.
+struct Refusal {
+    begin: fn(&Store, &Gateway),
+    end: fn(&Store, &Gateway),
+}
+
+/// While the store refuses, nothing is acknowledged at level `object`, and other levels go on; then all that was acknowledged is there.
+fn refuse_for_a_while(
+    name: &str,
+    store: &Store,
+    settings: fn(Settings) -> Settings,
+    refusal: &Refusal,
+) {
+    let (mut cluster, first) = begin(name, store);
+    let mut gateway = Gateway::start(settings(first)).unwrap();
     let mut acknowledged = BTreeSet::new();
     let mut next = 0;
     let mut send = |gateway: &Gateway| {
@@ -270,19 +267,74 @@ fn a_full_store_holds_acknowledgements_up_and_loses_none() {
         status
     };
     wait_for("level object is kept", || send(&gateway) == 204);
-    gateway.limit_files(true).unwrap();
-    wait_for("what cannot be kept is refused", || send(&gateway) == 503);
-    assert_ne!(send(&gateway), 204);
-    gateway.check().unwrap();
-    gateway.limit_files(false).unwrap();
-    wait_for("level object is kept again", || send(&gateway) == 204);
-    for _ in 0..20 {
-        wait_for("it goes on", || send(&gateway) == 204);
+    let rows = |cluster: &Cluster| -> i64 {
+        let rows = cluster
+            .scalar(DATABASE, "SELECT count(*) FROM near")
+            .unwrap();
+        rows.parse().unwrap()
+    };
+    for _ in 0..2 {
+        (refusal.begin)(store, &gateway);
+        wait_for("what cannot be kept is refused", || send(&gateway) == 503);
+        assert_ne!(send(&gateway), 204);
+        let before = rows(&cluster);
+        assert_eq!(near_at_wal(&gateway), 204, "ingest goes on");
+        assert_eq!(rows(&cluster), before + 1);
+        gateway.check().unwrap();
+        (refusal.end)(store, &gateway);
+        wait_for("level object is kept again", || send(&gateway) == 204);
+        for _ in 0..20 {
+            wait_for("it goes on", || send(&gateway) == 204);
+        }
     }
     destroy(&mut cluster);
     gateway.kill9().unwrap();
-    let second = Cluster::builder("restore_full_second").start().unwrap();
-    run(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    let second = Cluster::builder(&format!("{name}_second")).start().unwrap();
+    run(&mut restore(store, &second, "postgres", &[])).unwrap();
     let restored = numbers(&second, "SELECT n FROM far");
     assert_all("far", &acknowledged, &restored);
+}
+
+/// One event at level `wal`.
+fn near_at_wal(gateway: &Gateway) -> u16 {
+    let headers = [("content-type", "application/json"), ("x-lanes-ack", "wal")];
+    let json = b"{\"n\": 1, \"v\": 0.5}";
+    gateway
+        .post("/api/v1/events/near", &headers, json)
+        .map_or(0, |answer| answer.status)
+}
+
+#[test]
+fn a_limit_of_file_sizes_holds_acknowledgements_up_and_loses_none() {
+    let refusal = Refusal {
+        begin: |_, gateway| gateway.limit_files(true).unwrap(),
+        end: |_, gateway| gateway.limit_files(false).unwrap(),
+    };
+    let store = Store::directory("limited");
+    refuse_for_a_while(
+        "restore_limited",
+        &store,
+        Settings::outliving_file_limit,
+        &refusal,
+    );
+}
+
+#[test]
+fn a_full_disk_holds_acknowledgements_up_and_loses_none() {
+    let refusal = Refusal {
+        begin: |store, _| store.disk().unwrap().fill().unwrap(),
+        end: |store, _| store.disk().unwrap().free().unwrap(),
+    };
+    let store = Store::small_disk("full", 16 << 20).unwrap();
+    refuse_for_a_while("restore_full", &store, |settings| settings, &refusal);
+}
+
+#[test]
+fn a_server_that_does_not_answer_holds_acknowledgements_up_and_loses_none() {
+    let refusal = Refusal {
+        begin: |store, _| store.server().unwrap().pause(true),
+        end: |store, _| store.server().unwrap().pause(false),
+    };
+    let store = Store::minio().unwrap();
+    refuse_for_a_while("restore_paused", &store, |settings| settings, &refusal);
 }

@@ -94,6 +94,11 @@ fn encoded_lanes() {
 }
 
 #[test]
+fn streamed_images() {
+    replay("streamed", entries::streamed);
+}
+
+#[test]
 fn remote_write_requests() {
     replay("remote_write", entries::remote_write);
 }

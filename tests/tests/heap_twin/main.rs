@@ -7,7 +7,11 @@
 //! | [`model`] | what the generator knows of the tables, read from the catalog and not guessed |
 //! | [`generate`] | the next statement of a script |
 //! | [`queries`] | the SELECTs among them, made so that their answer does not depend on the order of rows |
-//! | [`twin`] | a pair of sessions, one a side, and the comparison of what they answer |
+//! | [`stage`] | a cluster, an object store behind it, a standby that follows it |
+//! | [`twin`] | a pair of sessions, one a side, that play a script |
+//! | [`answer`] | what a client sees of a statement, and how two such answers compare |
+//! | [`crash`] | the end of the cluster in the middle of a script |
+//! | [`follow`] | the same questions on the standby, and old snapshots there |
 //!
 //! A statement's text is the same on both sides: each side has its own schema on the search path and its own
 //! `default_table_access_method`. A script drives two pairs of sessions, so that snapshots, row locks and table locks meet;
@@ -15,24 +19,33 @@
 //! and by hand, in orders that change, and what is sealed moves to object storage and comes back: nothing is to be seen of that but,
 //! once a cursor is older than a sealing, the error that says so.
 //!
+//! In the adverse runs the cluster is also killed, at any step and in the middle of sealing, offloading and transactions, and a standby
+//! answers the same questions; memory, and when sealed rows are decoded, change from run to run.
+//!
 //! `LANES_SEED` replays a run; `LANES_TWIN_SCRIPTS` says how many scripts to run. A failure prints the script.
 
+mod answer;
+mod crash;
+mod follow;
 mod generate;
 mod model;
 mod queries;
+mod stage;
 mod twin;
 mod values;
 
-use lanes_tests::cluster::{Builder, Cluster};
-use lanes_tests::objects::{Objects, Supplier};
+use lanes_tests::cluster::Cluster;
 use lanes_tests::seed::{Random, seeded};
 use rand::{RngExt, SeedableRng};
+use stage::Stage;
 use twin::Twin;
 
 /// Scripts in a run, unless `LANES_TWIN_SCRIPTS` says otherwise: about 40 s on two cores.
 const SCRIPTS: u64 = 60;
 /// Statements in a script.
 const STATEMENTS: usize = 70;
+/// Scripts of an adverse run; then another begins.
+const ADVERSE_SCRIPTS: u64 = 3;
 
 fn scripts_wanted(default: u64) -> u64 {
     std::env::var("LANES_TWIN_SCRIPTS")
@@ -41,75 +54,83 @@ fn scripts_wanted(default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-/// A cluster in which nothing happens that no script asked for.
-fn quiet(builder: Builder) -> Cluster {
-    builder
-        .setting("autovacuum", "off")
-        .setting("lanes.seal_naptime", "0")
-        .setting("lanes.seal_memory", "16MB")
-        .setting("max_prepared_transactions", "20")
-        .start()
-        .unwrap()
-}
-
-fn run(cluster: &Cluster, test: &str, scripts: u64, objects: Option<&Objects>) {
-    let (mut random, seed) = seeded(test);
-    let mut offloaded = 0;
+fn run(stage: &mut Stage, test: &str, random: &mut Random, scripts: u64) {
+    let (mut offloaded, mut crashes) = (0, 0);
     for number in 0..scripts {
         let script_random = Random::seed_from_u64(random.random());
-        let mut twin = Twin::new(cluster, number, script_random, objects);
+        let mut twin = Twin::new(stage, number, script_random);
         for _ in 0..STATEMENTS {
             twin.step();
         }
         twin.finish();
         offloaded += twin.offloaded;
+        crashes += twin.crashes;
     }
     println!(
-        "{test}: {scripts} scripts of {STATEMENTS} statements agree (seed {seed}), {offloaded} parts moved away"
+        "{test}: {scripts} scripts of {STATEMENTS} statements agree, {offloaded} parts moved away, {} segments came back, \
+         {crashes} crashes",
+        stage.supplied()
     );
-}
-
-/// The same with an object store behind the lanes tables.
-fn run_with_objects(cluster: &Cluster, test: &str, scripts: u64) {
-    cluster.psql("postgres", "CREATE EXTENSION lanes").unwrap();
-    let objects = Objects::default();
-    let supplier = Supplier::start(cluster, "postgres", &objects);
-    run(cluster, test, scripts, Some(&objects));
-    println!("{test}: {} segments came back", supplier.supplied());
 }
 
 #[test]
 fn lanes_answers_as_heap_does() {
+    let (mut random, _) = seeded("heap_twin");
     // VACUUM seals whatever it can.
-    let cluster = quiet(Cluster::builder("heap_twin").setting("lanes.seal_rows", "1"));
-    run_with_objects(&cluster, "heap_twin", scripts_wanted(SCRIPTS));
+    let cluster = Cluster::builder("heap_twin").setting("lanes.seal_rows", "1");
+    let mut stage = Stage::with_objects(cluster);
+    run(
+        &mut stage,
+        "heap_twin",
+        &mut random,
+        scripts_wanted(SCRIPTS),
+    );
 }
 
 /// An arena far smaller than the tables: everything is loaded, evicted and loaded again, and nothing is seen of it.
 #[test]
 fn lanes_answers_as_heap_does_with_a_tiny_arena() {
-    let cluster = quiet(
-        Cluster::builder("heap_twin_tiny")
-            .setting("lanes.arena_size", "1MB")
-            .setting("lanes.seal_rows", "1000"),
+    let (mut random, _) = seeded("heap_twin_tiny");
+    let cluster = Cluster::builder("heap_twin_tiny")
+        .setting("lanes.arena_size", "1MB")
+        .setting("lanes.seal_rows", "1000");
+    let mut stage = Stage::with_objects(cluster);
+    run(
+        &mut stage,
+        "heap_twin_tiny",
+        &mut random,
+        scripts_wanted(SCRIPTS / 3),
     );
-    run_with_objects(&cluster, "heap_twin_tiny", scripts_wanted(SCRIPTS / 3));
+}
+
+/// Crashes at any moment, and a standby that answers too.
+#[test]
+fn lanes_answers_as_heap_does_through_crashes_and_on_a_standby() {
+    let (mut random, _) = seeded("heap_twin_adverse");
+    let runs = scripts_wanted(SCRIPTS / 5).div_ceil(ADVERSE_SCRIPTS);
+    for number in 0..runs {
+        let name = format!("heap_twin_adverse_{number}");
+        let mut stage = Stage::adverse(&name, &mut random);
+        run(&mut stage, &name, &mut random, ADVERSE_SCRIPTS);
+    }
 }
 
 /// The test's own test: heap agrees with heap, so a difference is never the generator's.
 #[test]
 fn heap_answers_as_heap_does() {
-    let cluster = quiet(Cluster::builder("heap_twin_self").without_extension());
-    cluster
+    let (mut random, _) = seeded("heap_twin_self");
+    let mut stage = Stage::quiet(Cluster::builder("heap_twin_self").without_extension());
+    stage
+        .cluster
         .psql(
             "postgres",
             "CREATE ACCESS METHOD lanes TYPE TABLE HANDLER heap_tableam_handler",
         )
         .unwrap();
     run(
-        &cluster,
+        &mut stage,
         "heap_twin_self",
+        &mut random,
         scripts_wanted(SCRIPTS / 10),
-        None,
     );
 }

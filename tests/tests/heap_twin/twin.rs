@@ -1,48 +1,39 @@
 //! A pair of sessions, one a side, and the comparison of what they answer.
 
+use super::answer::{Answer, answer, both_serve, difference};
+use super::follow::OldSnapshot;
 use super::generate::{Counters, Scene, Session, Statement};
 use super::model;
 use super::queries::digest;
+use super::stage::Stage;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::objects::{Objects, forget_recalled};
 use lanes_tests::seed::Random;
 use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
 use rand::RngExt;
-use std::io::Read;
+use rand::seq::IndexedRandom;
 use std::path::PathBuf;
 
 /// Long enough for a lock that is free, short enough for one that is not.
 const LOCK_TIMEOUT_MS: u32 = 10;
-/// Rows of a difference that are shown.
-const SHOWN_ROWS: usize = 20;
-
-/// What a client sees of a statement: lines in an order of their own, or an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Answer {
-    /// Rows as text and command tags' counts, sorted.
-    Lines(Vec<String>),
-    Bytes(Vec<u8>),
-    Error(String),
-    /// Lanes alone: the statement goes by row numbers from before the table was sealed.
-    Stale,
-    /// The server is gone.
-    Lost(String),
-}
 
 /// The two sides in two sessions each, and the script so far.
 pub struct Twin<'a> {
-    cluster: &'a Cluster,
-    random: Random,
-    /// Where parts of lanes tables go behind the script's back; `None`: they stay.
-    objects: Option<&'a Objects>,
-    administrator: Client,
-    /// Parts that went there.
+    pub(super) stage: &'a mut Stage,
+    pub(super) random: Random,
+    pub(super) administrator: Client,
+    /// Parts that went to the object store.
     pub offloaded: usize,
+    /// Crashes that were survived.
+    pub crashes: usize,
     sides: [String; 2],
     clients: [[Client; 2]; 2],
     sessions: [Session; 2],
     counters: Counters,
+    /// What sessions on both sides set.
+    settings: String,
+    pub(super) old_snapshot: Option<OldSnapshot>,
     script: Vec<String>,
     /// What a `COPY … FROM` reads: a file of the server, because a `COPY … FROM STDIN` that fails at once leaves the
     /// client's protocol out of step.
@@ -51,26 +42,11 @@ pub struct Twin<'a> {
 
 impl<'a> Twin<'a> {
     /// New schemas and sessions for one script.
-    pub fn new(
-        cluster: &'a Cluster,
-        number: u64,
-        random: Random,
-        objects: Option<&'a Objects>,
-    ) -> Twin<'a> {
+    pub fn new(stage: &'a mut Stage, number: u64, mut random: Random) -> Twin<'a> {
         let sides = ["heap", "lanes"].map(|method| format!("{method}_{number}"));
-        let connect = |side: &str| {
-            let method = side.split('_').next().unwrap_or_default();
-            let mut client = cluster.connect("postgres").unwrap();
-            client
-                .batch_execute(&format!(
-                    "SET search_path = {side}, public; SET default_table_access_method = {method}; \
-                     SET lock_timeout = {LOCK_TIMEOUT_MS}; SET client_min_messages = error; SET timezone = 'UTC'; \
-                     SET extra_float_digits = 3"
-                ))
-                .unwrap();
-            client
-        };
-        let mut administrator = cluster.connect("postgres").unwrap();
+        let decode_after = [0, 1, 8].choose(&mut random).unwrap();
+        let settings = format!("SET lanes.decode_after = {decode_after}");
+        let mut administrator = stage.cluster.connect("postgres").unwrap();
         administrator
             .batch_execute(
                 "DO $$ BEGIN CREATE TYPE public.mood AS ENUM ('sad', 'ok', 'happy'); CREATE TYPE public.pair AS (x int, y text); \
@@ -90,34 +66,67 @@ impl<'a> Twin<'a> {
                 .batch_execute(&helpers(side, is_lanes))
                 .unwrap();
         }
-        administrator
-            .batch_execute(&format!(
-                "SET lock_timeout = {LOCK_TIMEOUT_MS}; SET client_min_messages = error; SET search_path = {}",
-                sides[1]
-            ))
-            .unwrap();
-        let clients = [0, 1].map(|_| [0, 1].map(|side: usize| connect(&sides[side])));
+        let clients = [0, 1]
+            .map(|_| [0, 1].map(|side: usize| connect(&stage.cluster, &sides[side], &settings)));
         Twin {
-            cluster,
+            administrator: connect(&stage.cluster, &sides[1], &settings),
+            file: stage.cluster.folder().join("copy"),
+            stage,
             random,
-            objects,
-            administrator,
             offloaded: 0,
+            crashes: 0,
             sides,
             clients,
             sessions: Default::default(),
             counters: Counters::default(),
-            script: Vec::new(),
-            file: cluster.folder().join("copy"),
+            script: vec![format!("/* all sessions */ {settings};")],
+            settings,
+            old_snapshot: None,
+        }
+    }
+
+    /// A session on the lanes side, beside those of the script.
+    pub(super) fn connect_beside(&self) -> Client {
+        connect(&self.stage.cluster, &self.sides[1], &self.settings)
+    }
+
+    /// A session on one side of the standby.
+    pub(super) fn connect_to_standby(&self, side: usize) -> Client {
+        let standby = self.stage.standby.as_ref();
+        connect(
+            standby.expect("there is a standby"),
+            &self.sides[side],
+            &self.settings,
+        )
+    }
+
+    /// New sessions after a crash, which ended the old ones' transactions but for those that were prepared.
+    pub(super) fn reconnect(&mut self) {
+        self.administrator = self.connect_beside();
+        for who in [0, 1] {
+            self.clients[who] = [0, 1]
+                .map(|side: usize| connect(&self.stage.cluster, &self.sides[side], &self.settings));
+            self.sessions[who] = Session {
+                prepared: std::mem::take(&mut self.sessions[who].prepared),
+                ..Session::default()
+            };
         }
     }
 
     /// Generates a statement, runs it on both sides, and compares.
     pub fn step(&mut self) {
-        if let Some(objects) = self.objects
+        if let Some(objects) = self.stage.objects.clone()
             && self.random.random_ratio(1, 4)
         {
-            self.move_away(objects);
+            self.move_away(&objects);
+        }
+        if let Some(steps) = self.stage.steps_a_crash
+            && self.random.random_ratio(1, steps)
+        {
+            self.crash();
+        }
+        if self.random.random_ratio(1, 8) {
+            self.compare_on_standby();
         }
         // The second session is a guest: it reads old snapshots and gets in the way.
         let who = usize::from(self.random.random_ratio(1, 5));
@@ -192,10 +201,10 @@ impl<'a> Twin<'a> {
             ),
         }
         if self.random.random_ratio(1, 3) {
-            forget_recalled(self.cluster);
+            forget_recalled(&self.stage.cluster);
+            self.stage.standby.iter().for_each(forget_recalled);
         }
-        self.script
-            .push(format!("/* {table}: sealed segments move away */"));
+        self.tell(&format!("{table}: sealed segments move away"));
     }
 
     /// Ends what is open and compares the tables whole.
@@ -218,12 +227,10 @@ impl<'a> Twin<'a> {
         {
             self.run(0, &Statement::Sql(format!("COMMIT PREPARED '{name}'")));
         }
-        for table in model::TABLES {
-            if self.ask(0, &format!("SELECT to_regclass('{table}') IS NOT NULL")) == Some(true) {
-                self.run(0, &Statement::Sql(format!("SELECT x FROM {table} x")));
-                self.run(0, &Statement::Sql(format!("SELECT count(*) FROM {table}")));
-            }
-        }
+        self.compare_all();
+        self.compare_on_standby();
+        // It would hold up the replay of what follows.
+        self.old_snapshot = None;
         let mut drop = String::new();
         for side in &self.sides {
             drop.push_str(&format!("DROP SCHEMA {side} CASCADE;"));
@@ -231,6 +238,21 @@ impl<'a> Twin<'a> {
         self.administrator
             .batch_execute(&format!("SET lock_timeout = 0; {drop}"))
             .unwrap();
+    }
+
+    /// Compares the tables whole, outside of transactions.
+    pub(super) fn compare_all(&mut self) {
+        for table in model::TABLES {
+            if self.ask(0, &format!("SELECT to_regclass('{table}') IS NOT NULL")) == Some(true) {
+                self.run(0, &Statement::Sql(format!("SELECT x FROM {table} x")));
+                self.run(0, &Statement::Sql(format!("SELECT count(*) FROM {table}")));
+            }
+        }
+    }
+
+    /// Notes in the script what happens beside it.
+    pub(super) fn tell(&mut self, what: &str) {
+        self.script.push(format!("/* {what} */"));
     }
 
     /// A yes-or-no question to the heap side, beside the script.
@@ -267,7 +289,8 @@ impl<'a> Twin<'a> {
             return self.clients[who][0].simple_query("SELECT 1 / 0").is_ok();
         }
         let heap = answer_of(0);
-        if heap == lanes || both_serve(&heap, &lanes) {
+        let is_lost = matches!(heap, Answer::Lost(_));
+        if !is_lost && (heap == lanes || both_serve(&heap, &lanes)) {
             return !matches!(heap, Answer::Error(_));
         }
         let mut reason = difference(&heap, &lanes);
@@ -327,7 +350,7 @@ impl<'a> Twin<'a> {
         }
     }
 
-    fn fail(&self, reason: &str) -> ! {
+    pub(super) fn fail(&self, reason: &str) -> ! {
         println!("-- the script, for a schema of its own on each side:");
         for line in &self.script {
             println!("{line}");
@@ -336,17 +359,18 @@ impl<'a> Twin<'a> {
     }
 }
 
-/// Which of several errors a statement meets first depends on the order of rows; here a row that is locked by, or was
-/// changed under, another transaction.
-fn both_serve(heap: &Answer, lanes: &Answer) -> bool {
-    let concurrent = |answer: &Answer| matches!(answer, Answer::Error(state) if state == SqlState::LOCK_NOT_AVAILABLE.code() || state == SqlState::T_R_SERIALIZATION_FAILURE.code());
-    let error = |answer: &Answer| matches!(answer, Answer::Error(_));
-    error(heap) && error(lanes) && (concurrent(heap) || concurrent(lanes))
-}
-
-fn is_stale(error: &postgres::Error) -> bool {
-    let message = error.as_db_error().map_or("", |error| error.message());
-    message.starts_with("could not go by the row's number")
+/// A session on one side of a cluster.
+fn connect(cluster: &Cluster, side: &str, settings: &str) -> Client {
+    let method = side.split('_').next().unwrap_or_default();
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(&format!(
+            "SET search_path = {side}, public; SET default_table_access_method = {method}; \
+             SET lock_timeout = {LOCK_TIMEOUT_MS}; SET client_min_messages = error; SET timezone = 'UTC'; \
+             SET extra_float_digits = 3; {settings}"
+        ))
+        .unwrap();
+    client
 }
 
 /// A side's schema, with what only lanes tables can do: `seal(table)`, and `arrange(table, keys)`, which sets the order
@@ -372,97 +396,4 @@ fn helpers(side: &str, is_lanes: bool) -> String {
              END IF; {seal} END $$; \
          CREATE FUNCTION {side}.arrange(target regclass, keys text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN {arrange} END $$"
     )
-}
-
-fn answer(client: &mut Client, statement: &Statement, place: impl Fn(&str) -> String) -> Answer {
-    let outcome = match statement {
-        Statement::Sql(sql) | Statement::CopyIn(sql, _) => {
-            client.simple_query(&place(sql)).map(|messages| {
-                let mut lines: Vec<String> = messages.iter().filter_map(line).collect();
-                lines.sort();
-                Answer::Lines(lines)
-            })
-        }
-        Statement::CopyOut(sql) => copy_out(client, sql),
-    };
-    outcome.unwrap_or_else(|error| match error.code() {
-        Some(_) if is_stale(&error) => Answer::Stale,
-        Some(state) => Answer::Error(state.code().to_owned()),
-        None => Answer::Lost(format!("{error:?}")),
-    })
-}
-
-fn line(message: &SimpleQueryMessage) -> Option<String> {
-    match message {
-        SimpleQueryMessage::Row(row) => {
-            let fields: Vec<&str> = (0..row.len())
-                .map(|column| row.get(column).unwrap_or("<NULL>"))
-                .collect();
-            Some(fields.join("|"))
-        }
-        SimpleQueryMessage::CommandComplete(rows) => Some(format!("<{rows} rows>")),
-        _ => None,
-    }
-}
-
-fn copy_out(client: &mut Client, sql: &str) -> Result<Answer, postgres::Error> {
-    let mut bytes = Vec::new();
-    let mut reader = client.copy_out(sql)?;
-    match reader.read_to_end(&mut bytes) {
-        Ok(_) => Ok(Answer::Bytes(bytes)),
-        Err(error) => Err(inner(error)),
-    }
-}
-
-/// The Postgres error that an I/O error of COPY carries.
-fn inner(error: std::io::Error) -> postgres::Error {
-    match error
-        .into_inner()
-        .map(|inner| inner.downcast::<postgres::Error>())
-    {
-        Some(Ok(error)) => *error,
-        other => panic!("COPY failed without an error of Postgres: {other:?}"),
-    }
-}
-
-fn difference(heap: &Answer, lanes: &Answer) -> String {
-    let (Answer::Lines(heap), Answer::Lines(lanes)) = (heap, lanes) else {
-        return format!("heap:  {}\nlanes: {}", brief(heap), brief(lanes));
-    };
-    let only = |of: &[String], not_in: &[String]| -> String {
-        let mut rest = not_in.to_vec();
-        let mut only = of.to_vec();
-        only.retain(|line| match rest.iter().position(|other| other == line) {
-            Some(place) => {
-                rest.swap_remove(place);
-                false
-            }
-            None => true,
-        });
-        only.truncate(SHOWN_ROWS);
-        only.join("\n  ")
-    };
-    format!(
-        "only heap:\n  {}\nonly lanes:\n  {}",
-        only(heap, lanes),
-        only(lanes, heap)
-    )
-}
-
-fn brief(answer: &Answer) -> String {
-    match answer {
-        Answer::Lines(lines) => format!(
-            "{} lines: {:?}",
-            lines.len(),
-            &lines[..lines.len().min(SHOWN_ROWS)]
-        ),
-        Answer::Bytes(bytes) => format!(
-            "{} bytes: {}",
-            bytes.len(),
-            String::from_utf8_lossy(&bytes[..bytes.len().min(2000)])
-        ),
-        Answer::Error(state) => format!("error {state}"),
-        Answer::Stale => "error: sealed since a scan began".to_owned(),
-        Answer::Lost(reason) => format!("connection lost: {reason}"),
-    }
 }

@@ -93,7 +93,7 @@ fn every_query_of_the_dashboard_has_an_answer() {
             "LANES_GATEWAY_SELF_SCRAPE_INTERVAL".to_owned(),
             "0".to_owned(),
         )],
-        outlives_file_limit: false,
+        through: Vec::new(),
     };
     let mut gateway = Gateway::start(settings).unwrap();
     let queries = queries();

@@ -1,7 +1,7 @@
-//! The gateway program and the extension itself, over a directory: what is killed at any moment loses nothing and leaves no object
-//! for ever; what refuses, is slow or damaged holds nothing up but what needs it.
+//! The gateway program and the extension itself: what is killed at any moment loses nothing and leaves no object for ever; what
+//! refuses, is slow or damaged holds nothing up but what needs it.
 
-use super::{PATIENCE, start, wait_for, wait_for_state};
+use super::{PATIENCE, start_with, wait_for, wait_for_state};
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::Gateway;
 use lanes_tests::objects::forget_recalled;
@@ -9,6 +9,7 @@ use lanes_tests::process::{Signal, send};
 use lanes_tests::provision::{DATABASE, GATEWAY, Passwords, provision};
 use lanes_tests::remote_write::{Series, body};
 use lanes_tests::seed::seeded;
+use lanes_tests::store::Store;
 use postgres::Client;
 use rand::RngExt;
 use std::collections::BTreeSet;
@@ -22,13 +23,13 @@ struct World {
     cluster: Cluster,
     passwords: Passwords,
     name: &'static str,
-    directory: PathBuf,
+    store: Store,
     /// Rows that were committed so far.
     rows: i64,
 }
 
 impl World {
-    fn new(name: &'static str) -> World {
+    fn new(name: &'static str, store: Store) -> World {
         let cluster = Cluster::builder(name)
             .setting("autovacuum", "off")
             .setting("lanes.seal_naptime", "1")
@@ -45,33 +46,22 @@ impl World {
                 "CREATE TABLE far (host int, ts timestamptz, v int8) USING lanes WITH (order_by = 'host, ts', hot = '1 day')",
             )
             .unwrap();
-        let directory = cluster.folder().join("objects");
         World {
             cluster,
             passwords,
             name,
-            directory,
+            store,
             rows: 0,
         }
     }
 
     fn gateway(&self) -> Gateway {
-        self.gateway_with("0")
+        self.gateway_with(&[])
     }
 
-    /// A gateway that refuses writes while more than so many bytes wait to be offloaded.
-    fn gateway_with(&self, backlog_bytes_max: &str) -> Gateway {
-        let url = self.directory.to_str().unwrap();
-        let gateway = start(
-            &self.cluster,
-            &self.passwords,
-            self.name,
-            &[
-                ("LANES_GATEWAY_OBJECTS_URL", url),
-                ("LANES_GATEWAY_OBJECTS_ORPHAN_AGE", "60s"),
-                ("LANES_GATEWAY_OBJECTS_BACKLOG_BYTES_MAX", backlog_bytes_max),
-            ],
-        );
+    /// A gateway with more settings.
+    fn gateway_with(&self, more: &[(&str, &str)]) -> Gateway {
+        let gateway = start_with(&self.cluster, &self.passwords, self.name, &self.store, more);
         wait_for_state(&gateway, "working");
         gateway
     }
@@ -135,11 +125,20 @@ fn metric(gateway: &Gateway, name: &str) -> f64 {
 
 #[test]
 fn whatever_is_killed_nothing_is_lost() {
-    const ROUNDS: usize = 10;
-    let (mut random, _) = seeded("objects_killed");
-    let mut world = World::new("objects_killed");
+    let name = "objects_killed";
+    kill_whatever(World::new(name, Store::directory(name)), 10);
+}
+
+#[test]
+fn whatever_is_killed_nothing_is_lost_on_minio() {
+    let store = Store::minio().unwrap();
+    kill_whatever(World::new("objects_killed_s3", store), 5);
+}
+
+fn kill_whatever(mut world: World, rounds: usize) {
+    let (mut random, _) = seeded(world.name);
     let mut gateway = world.gateway();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         world.grow();
         // At some step on the way of a part: sealing, the list, an image, a put, the commit.
         std::thread::sleep(Duration::from_millis(random.random_range(0..2000)));
@@ -199,6 +198,83 @@ fn whatever_is_killed_nothing_is_lost() {
     assert!(gateway.stop().unwrap().unwrap().success());
 }
 
+/// Who ends between a part's put and its mark, beside the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Nobody: the database goes on to mark it.
+    Gateway,
+    /// Its session in the database: nobody marks it.
+    Session,
+    /// The whole cluster.
+    Cluster,
+}
+
+/// The gateway has put a part and waits for the database to mark it remote, which a lock holds up; it is killed there.
+fn end_between_put_and_mark(mut world: World) {
+    let waits = format!(
+        "SELECT coalesce(min(pid), 0)::int8 FROM pg_stat_activity \
+         WHERE usename = '{GATEWAY}' AND wait_event_type = 'Lock' AND query LIKE '%offload_commit%'"
+    );
+    let mut gateway = world.gateway();
+    for end in [End::Session, End::Gateway, End::Cluster, End::Session] {
+        gateway.kill9().unwrap();
+        world.grow();
+        wait_for("all rows are sealed", || {
+            world.number("SELECT count(*) FROM lanes.segments WHERE relation = 'far'::regclass AND state = 'open'") == 0
+        });
+        let before = world.rows_in_file();
+        assert!(before >= ROWS, "{end:?}: there is something to put");
+        let mut blocker = world.client();
+        blocker
+            .batch_execute("BEGIN; LOCK TABLE far IN SHARE UPDATE EXCLUSIVE MODE")
+            .unwrap();
+        gateway.start_again().unwrap();
+        wait_for("a part is put, and not marked", || {
+            world.number(&waits) != 0
+        });
+        assert!(metric(&gateway, "lanes_gateway_objects_puts_total") > 0.0);
+        gateway.kill9().unwrap();
+        let session = world.number(&waits);
+        assert_ne!(session, 0, "{end:?}: the database does not know yet");
+        match end {
+            End::Gateway => {}
+            End::Session => {
+                let end = format!("SELECT count(*) FROM pg_terminate_backend({session}, 60000)");
+                world.number(&end);
+            }
+            End::Cluster => {
+                world.cluster.kill9().unwrap();
+                world.cluster.start().unwrap();
+            }
+        }
+        let _ = blocker.batch_execute("COMMIT");
+        if end == End::Gateway {
+            wait_for("the database marks it", || world.rows_in_file() < before);
+        } else {
+            assert_eq!(world.rows_in_file(), before, "{end:?}: nothing is marked");
+        }
+        gateway.start_again().unwrap();
+        wait_for_state(&gateway, "working");
+        wait_for("all rows are away", || world.rows_in_file() == 0);
+        forget_recalled(&world.cluster);
+        world.cluster.restart().unwrap();
+        world.check(&format!("{end:?}"));
+    }
+    assert!(gateway.stop().unwrap().unwrap().success());
+}
+
+#[test]
+fn a_gateway_that_ends_between_put_and_mark_loses_nothing() {
+    let name = "objects_between";
+    end_between_put_and_mark(World::new(name, Store::directory(name)));
+}
+
+#[test]
+fn a_gateway_that_ends_between_put_and_mark_loses_nothing_on_minio() {
+    let store = Store::minio().unwrap();
+    end_between_put_and_mark(World::new("objects_between_s3", store));
+}
+
 /// The files below a folder that hold segments.
 fn tables(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -238,7 +314,9 @@ fn assert_fails(world: &mut World) {
 
 #[test]
 fn a_store_that_fails_holds_up_only_what_needs_it() {
-    let mut world = World::new("objects_failing");
+    let name = "objects_failing";
+    let mut world = World::new(name, Store::directory(name));
+    let directory = world.store.folder().unwrap().to_owned();
     let mut gateway = world.gateway();
     world.grow();
     wait_for("all rows are away", || world.rows_in_file() == 0);
@@ -252,7 +330,7 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
 
     // What it keeps is damaged while it is down; otherwise it might still have it in memory. Then it is mended.
     gateway.kill9().unwrap();
-    let kept: Vec<(PathBuf, Vec<u8>)> = tables(&world.directory)
+    let kept: Vec<(PathBuf, Vec<u8>)> = tables(&directory)
         .into_iter()
         .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
         .collect();
@@ -274,9 +352,9 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     world.check("it is mended");
 
     // Every request to it fails: rows stay, and more come.
-    let aside = world.directory.with_extension("aside");
-    std::fs::rename(&world.directory, &aside).unwrap();
-    std::fs::write(&world.directory, "in the way").unwrap();
+    let aside = directory.with_extension("aside");
+    std::fs::rename(&directory, &aside).unwrap();
+    std::fs::write(&directory, "in the way").unwrap();
     for _ in 0..3 {
         world.grow();
     }
@@ -291,8 +369,8 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     // What zones tell to be here is read.
     let here = format!("SELECT count(*) FROM far WHERE v > {away}");
     assert_eq!(world.number(&here), world.rows - away);
-    std::fs::remove_file(&world.directory).unwrap();
-    std::fs::rename(&aside, &world.directory).unwrap();
+    std::fs::remove_file(&directory).unwrap();
+    std::fs::rename(&aside, &directory).unwrap();
     wait_for("all rows are away", || world.rows_in_file() == 0);
     forget_recalled(&world.cluster);
     world.cluster.restart().unwrap();
@@ -313,13 +391,16 @@ fn send_sample(gateway: &Gateway, n: i64) -> u16 {
 fn a_store_that_stays_away_ends_in_back_pressure() {
     // What grows is so regular that 20,000 rows take about a thousand bytes.
     const ROOM: i64 = 3 << 10;
-    let mut world = World::new("objects_behind");
-    let mut gateway = world.gateway_with(&ROOM.to_string());
+    let name = "objects_behind";
+    let mut world = World::new(name, Store::directory(name));
+    let folder = world.store.folder().unwrap().to_owned();
+    let room = ROOM.to_string();
+    let mut gateway = world.gateway_with(&[("LANES_GATEWAY_OBJECTS_BACKLOG_BYTES_MAX", &room)]);
     wait_for("writes are taken", || send_sample(&gateway, 0) == 204);
     // In the way of every request to the store, which is repeated without an end.
-    let aside = world.directory.with_extension("aside");
-    std::fs::rename(&world.directory, &aside).unwrap();
-    std::fs::write(&world.directory, "in the way").unwrap();
+    let aside = folder.with_extension("aside");
+    std::fs::rename(&folder, &aside).unwrap();
+    std::fs::write(&folder, "in the way").unwrap();
 
     let mut acknowledged = BTreeSet::from([0]);
     let mut next = 0;
@@ -355,8 +436,8 @@ fn a_store_that_stays_away_ends_in_back_pressure() {
     let reason = status["writes_refused_for"].as_str().unwrap_or_default();
     assert!(reason.contains("objects.backlog_bytes_max"), "{status}");
 
-    std::fs::remove_file(&world.directory).unwrap();
-    std::fs::rename(&aside, &world.directory).unwrap();
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&aside, &folder).unwrap();
     wait_for("writes are taken again", || write(&gateway) == 204);
     wait_for("all rows are away", || world.rows_in_file() == 0);
     forget_recalled(&world.cluster);

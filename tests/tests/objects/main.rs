@@ -1,14 +1,13 @@
-//! The gateway program offloads and recalls segments, over PostgreSQL's protocol and into a real store: a directory, and, with
-//! `--features minio`, the MinIO that `cargo dev peers` builds. In this file the database is stock PostgreSQL with the SQL contract in
+//! The gateway program offloads and recalls segments, over PostgreSQL's protocol and into a real store: a directory, and a bucket of
+//! MinIO. In this file the database is stock PostgreSQL with the SQL contract in
 //! `contract.sql`, so that what fails here is the gateway's; in [`extension`] it has the extension.
 
 mod extension;
 
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};
-#[cfg(feature = "minio")]
-use lanes_tests::minio::{self, Minio};
 use lanes_tests::provision::{DATABASE, GATEWAY, Passwords};
+use lanes_tests::store::Store;
 use std::time::{Duration, Instant};
 
 /// Long enough for any machine.
@@ -23,14 +22,26 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// A gateway of the cluster; it never gets ready, as the database has no series.
-fn start(cluster: &Cluster, passwords: &Passwords, name: &str, store: &[(&str, &str)]) -> Gateway {
-    let mut settings = Settings::for_test(name, cluster, passwords)
+fn start(cluster: &Cluster, passwords: &Passwords, name: &str, store: &Store) -> Gateway {
+    start_with(cluster, passwords, name, store, &[])
+}
+
+/// The same with more settings.
+fn start_with(
+    cluster: &Cluster,
+    passwords: &Passwords,
+    name: &str,
+    store: &Store,
+    more: &[(&str, &str)],
+) -> Gateway {
+    let settings = Settings::for_test(name, cluster, passwords)
         .unwrap()
-        .environment("LANES_GATEWAY_OBJECTS_INTERVAL", "100ms");
-    for (name, value) in store {
-        settings = settings.environment(name, value);
-    }
-    let mut gateway = Gateway::new(settings);
+        .environment("LANES_GATEWAY_OBJECTS_INTERVAL", "100ms")
+        .environment("LANES_GATEWAY_OBJECTS_ORPHAN_AGE", "60s");
+    let settings = more.iter().fold(settings, |settings, (name, value)| {
+        settings.environment(name, value)
+    });
+    let mut gateway = Gateway::new(store.configure(settings));
     gateway.start_again().unwrap();
     gateway
 }
@@ -43,7 +54,7 @@ fn wait_for_state(gateway: &Gateway, state: &str) {
     });
 }
 
-fn whole_way(name: &str, store: &[(&str, &str)]) {
+fn whole_way(name: &str, store: &Store) {
     let cluster = Cluster::builder(name).without_extension().start().unwrap();
     let passwords = Passwords::generate();
     let role = format!(
@@ -114,26 +125,10 @@ fn whole_way(name: &str, store: &[(&str, &str)]) {
 
 #[test]
 fn a_directory() {
-    let directory = std::env::temp_dir().join(format!("lanes-objects-{}", std::process::id()));
-    whole_way(
-        "objects",
-        &[("LANES_GATEWAY_OBJECTS_URL", directory.to_str().unwrap())],
-    );
-    std::fs::remove_dir_all(directory).unwrap();
+    whole_way("objects", &Store::directory("objects"));
 }
 
-#[cfg(feature = "minio")]
 #[test]
 fn minio() {
-    let minio = Minio::start().unwrap();
-    whole_way(
-        "objects_s3",
-        &[
-            ("LANES_GATEWAY_OBJECTS_URL", "s3://lanes/a/prefix"),
-            ("AWS_ENDPOINT_URL", &minio.url()),
-            ("AWS_ACCESS_KEY_ID", minio::USER),
-            ("AWS_SECRET_ACCESS_KEY", minio::PASSWORD),
-            ("AWS_REGION", "us-east-1"),
-        ],
-    );
+    whole_way("objects_s3", &Store::minio().unwrap());
 }

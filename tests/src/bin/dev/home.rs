@@ -8,7 +8,7 @@
 //!        pgpass            what the service file points to (0600)
 //!        gateway/          the gateway's configuration and log
 //!        demo/             Prometheus's configuration, data and log
-//!        peers/            what the bench compares with, built once: a folder a program and version
+//!        peers/            what the bench compares with, and MinIO for the tests, built once: a folder a program and version
 //!        lanes--*.sql      the script that the database's extension was made with
 //!        lock              held while a run goes on
 //! ```

@@ -19,7 +19,7 @@ pub enum Purpose {
     Run,
     /// `make demo`: Prometheus too.
     Demo,
-    /// `make test`: Prometheus, virtual environments of Python, readers of compose files and shell scripts.
+    /// `make test`: Prometheus, virtual environments of Python, readers of compose files and shell scripts, and Go where there is none.
     Test,
     /// `make bench-sql`: virtual environments of Python too.
     Bench,
@@ -97,6 +97,7 @@ fn wanted(purpose: Purpose) -> Vec<String> {
         Purpose::Test => {
             packages.extend(["prometheus", "prometheus-node-exporter"].map(str::to_owned));
             packages.extend(["python3-venv", "docker-compose", "shellcheck"].map(str::to_owned));
+            packages.extend(go());
         }
         Purpose::Bench => packages.push("python3-venv".to_owned()),
         Purpose::Peers => {
@@ -109,12 +110,16 @@ fn wanted(purpose: Purpose) -> Vec<String> {
                 ]
                 .map(str::to_owned),
             );
-            if run(Command::new("go").arg("version")).is_err() {
-                packages.push("golang-go".to_owned());
-            }
+            packages.extend(go());
         }
     }
     packages
+}
+
+/// The package of Go, where there is no other.
+fn go() -> Option<String> {
+    let version = run(Command::new("go").arg("version"));
+    version.is_err().then(|| "golang-go".to_owned())
 }
 
 fn is_installed(package: &str) -> bool {

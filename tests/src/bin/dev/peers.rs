@@ -1,6 +1,6 @@
 //! `dev peers`: the servers that the bench compares with. Prometheus, node_exporter and nginx are Debian's; VictoriaMetrics and vmagent are
 //! built from their Go modules, once for each version, into `.lanes/peers`; and the load generators that ours is checked against: wrk is
-//! Debian's, k6 a Go module. So is MinIO, on which the test of object storage runs with `--features minio`.
+//! Debian's, k6 a Go module. So is MinIO, on which the tests of object storage run too: `dev test` builds it.
 //!
 //! Their newest version wants a newer Go than Debian has. A Go that is too old (Debian's 1.19 is) cannot change to a newer toolchain by
 //! itself, but it can fetch one, which is a module like any other; its programs only have to be made executable.
@@ -33,6 +33,11 @@ pub fn set_up() -> Result<()> {
         build(version)?;
     }
     install_module(K6, &place::k6()?)?;
+    set_up_minio()
+}
+
+/// Builds MinIO if it is missing.
+pub fn set_up_minio() -> Result<()> {
     install_module(MINIO, &place::minio()?)
 }
 

@@ -133,7 +133,7 @@ impl Session {
             postgres_port: home.postgres_port,
             password: passwords.gateway,
             environment: Vec::new(),
-            outlives_file_limit: false,
+            through: Vec::new(),
         })?;
 
         let prometheus = match kind {

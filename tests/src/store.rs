@@ -1,0 +1,141 @@
+//! Where a gateway keeps objects in a test: a directory, a bucket of a MinIO of its own, or a directory on a disk that can be full.
+//!
+//! It goes with the value, and with it what it keeps.
+
+use crate::error::Result;
+use crate::gateway::Settings;
+use crate::minio::{self, Minio};
+use crate::small_disk::SmallDisk;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A place for objects.
+#[derive(Debug)]
+pub struct Store {
+    url: String,
+    keeper: Keeper,
+}
+
+#[derive(Debug)]
+enum Keeper {
+    Directory(PathBuf),
+    Minio(Minio),
+    SmallDisk(SmallDisk),
+}
+
+impl Store {
+    /// An empty directory.
+    pub fn directory(name: &str) -> Store {
+        let folder = std::env::temp_dir().join(format!("lanes-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        Store {
+            url: folder.display().to_string(),
+            keeper: Keeper::Directory(folder),
+        }
+    }
+
+    /// A prefix of the bucket of a new MinIO.
+    ///
+    /// # Errors
+    /// As for [`Minio::start`].
+    pub fn minio() -> Result<Store> {
+        Ok(Store {
+            url: format!("s3://{}/a/prefix", minio::BUCKET),
+            keeper: Keeper::Minio(Minio::start()?),
+        })
+    }
+
+    /// A directory on a disk of so many bytes.
+    ///
+    /// # Errors
+    /// As for [`SmallDisk::new`].
+    pub fn small_disk(name: &str, bytes: u64) -> Result<Store> {
+        let disk = SmallDisk::new(name, bytes)?;
+        Ok(Store {
+            url: disk.folder().join("objects").display().to_string(),
+            keeper: Keeper::SmallDisk(disk),
+        })
+    }
+
+    /// What a gateway is told of it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The directory, if it is one.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.keeper {
+            Keeper::Directory(folder) => Some(folder),
+            _ => None,
+        }
+    }
+
+    /// The MinIO, if it is one.
+    pub fn server(&self) -> Option<&Minio> {
+        match &self.keeper {
+            Keeper::Minio(minio) => Some(minio),
+            _ => None,
+        }
+    }
+
+    /// The disk that can be full, if it is one.
+    pub fn disk(&self) -> Option<&SmallDisk> {
+        match &self.keeper {
+            Keeper::SmallDisk(disk) => Some(disk),
+            _ => None,
+        }
+    }
+
+    /// Makes it the store of a gateway.
+    pub fn configure(&self, mut settings: Settings) -> Settings {
+        for (name, value) in self.environment() {
+            settings = settings.environment(name, &value);
+        }
+        settings = settings.through(&self.through());
+        settings.environment("LANES_GATEWAY_OBJECTS_URL", &self.url)
+    }
+
+    /// A program that finds it by its url.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = through(&self.through(), program);
+        command.envs(self.environment());
+        command
+    }
+
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        match &self.keeper {
+            Keeper::Minio(minio) => vec![
+                ("AWS_ENDPOINT_URL", minio.url()),
+                ("AWS_ACCESS_KEY_ID", minio::USER.to_owned()),
+                ("AWS_SECRET_ACCESS_KEY", minio::PASSWORD.to_owned()),
+                ("AWS_REGION", "us-east-1".to_owned()),
+            ],
+            _ => Vec::new(),
+        }
+    }
+
+    fn through(&self) -> Vec<String> {
+        match &self.keeper {
+            Keeper::SmallDisk(disk) => disk.through(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A program that these words start; none of them: itself.
+pub(crate) fn through(words: &[String], program: &Path) -> Command {
+    let Some((first, rest)) = words.split_first() else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(first);
+    command.args(rest).arg(program);
+    command
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Keeper::Directory(folder) = &self.keeper {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A standby that follows: once it has replayed everything, it answers the same from both sides' tables; and a snapshot that
+//! was taken on it sees for ever what it saw, or is cancelled.
+
+use super::answer::{Answer, answer, difference};
+use super::generate::Statement;
+use super::model;
+use super::queries::{digest, query};
+use super::twin::Twin;
+use lanes_tests::cluster::Stop;
+use postgres::Client;
+use postgres::error::SqlState;
+use rand::RngExt;
+
+/// How often a query that replay got in the way of is asked again.
+const ATTEMPTS_MAX: u32 = 20;
+/// Queries of a comparison beside those that read everything.
+const QUERIES: u32 = 3;
+
+/// Two sessions on the standby, one a side, with a snapshot each, and what the tables were to them.
+pub struct OldSnapshot {
+    clients: [Client; 2],
+    seen: Vec<(String, [Answer; 2])>,
+}
+
+impl Twin<'_> {
+    /// Compares the two sides on the standby, now that nothing is under way. Now and then it crashes first.
+    pub fn compare_on_standby(&mut self) {
+        let Some(standby) = self.stage.standby.as_mut() else {
+            return;
+        };
+        if self.random.random_ratio(1, 8) {
+            standby.stop(Stop::Immediate).unwrap();
+            standby.start().unwrap();
+            self.tell("the standby crashed");
+        }
+        self.check_old_snapshot();
+        let Some(standby) = self.stage.standby.as_mut() else {
+            return;
+        };
+        standby.wait_replayed(&self.stage.cluster).unwrap();
+        self.tell("the standby has replayed everything");
+        let mut clients = [0, 1].map(|side: usize| self.connect_to_standby(side));
+        let tables = match model::read(&mut clients[0]) {
+            Ok(tables) => tables,
+            Err(error) => self.fail(&format!("the standby's catalog cannot be read: {error:?}")),
+        };
+        let digests: Vec<String> = tables.iter().map(|table| digest(&table.name)).collect();
+        let mut questions = digests.clone();
+        questions.extend(
+            tables
+                .iter()
+                .map(|table| format!("SELECT x FROM {} x", table.name)),
+        );
+        if !tables.is_empty() {
+            questions.extend((0..QUERIES).map(|_| query(&mut self.random, &tables)));
+        }
+        // Not of an unlogged table, nor of one that a transaction has locked.
+        let mut readable = Vec::new();
+        for question in questions {
+            let [heap, lanes] =
+                [0, 1].map(|side: usize| self.ask_standby(&mut clients, side, &question));
+            if heap != lanes {
+                self.fail(&format!(
+                    "on the standby: {question}\n{}",
+                    difference(&heap, &lanes)
+                ));
+            }
+            if matches!(heap, Answer::Lines(_)) && digests.contains(&question) {
+                readable.push(question);
+            }
+        }
+        if self.old_snapshot.is_none() {
+            self.take_snapshot(clients, readable);
+        }
+    }
+
+    fn take_snapshot(&mut self, mut clients: [Client; 2], questions: Vec<String>) {
+        for client in &mut clients {
+            let begun = client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ");
+            if begun.is_err() {
+                return;
+            }
+        }
+        let mut seen = Vec::new();
+        for question in questions {
+            let answers = [0, 1].map(|side: usize| ask(&mut clients[side], &question));
+            if let [Answer::Lines(_), Answer::Lines(_)] = answers {
+                seen.push((question, answers));
+            } else {
+                // Replay was in the way.
+                return;
+            }
+        }
+        self.old_snapshot = Some(OldSnapshot { clients, seen });
+    }
+
+    /// Asks what an old snapshot was asked before, of every table; now and then for the last time.
+    fn check_old_snapshot(&mut self) {
+        let Some(mut old) = self.old_snapshot.take() else {
+            return;
+        };
+        let mut is_alive = self.random.random_ratio(3, 4);
+        for (question, before) in &old.seen {
+            for side in [0, 1] {
+                let now = ask(&mut old.clients[side], question);
+                if is_cancelled(&now) {
+                    is_alive = false;
+                } else if now != before[side] {
+                    let side = ["heap", "lanes"][side];
+                    self.fail(&format!(
+                        "an old snapshot on the standby, {side}: {question}\nbefore: {:?}\nnow:    {now:?}",
+                        before
+                    ));
+                }
+            }
+        }
+        if is_alive {
+            self.old_snapshot = Some(old);
+        }
+    }
+
+    /// A question on one side of the standby, asked again as long as replay is in its way.
+    fn ask_standby(&self, clients: &mut [Client; 2], side: usize, question: &str) -> Answer {
+        for _ in 0..ATTEMPTS_MAX {
+            let answer = ask(&mut clients[side], question);
+            if !is_cancelled(&answer) {
+                return answer;
+            }
+            clients[side] = self.connect_to_standby(side);
+        }
+        self.fail(&format!("replay is always in the way of {question}"))
+    }
+}
+
+fn ask(client: &mut Client, question: &str) -> Answer {
+    answer(client, &Statement::Sql(question.to_owned()), str::to_owned)
+}
+
+/// Whether replay, or a crash of the standby, ended a query.
+fn is_cancelled(answer: &Answer) -> bool {
+    match answer {
+        Answer::Lost(_) => true,
+        Answer::Error(state) => [
+            SqlState::T_R_SERIALIZATION_FAILURE.code(),
+            SqlState::IN_FAILED_SQL_TRANSACTION.code(),
+            SqlState::ADMIN_SHUTDOWN.code(),
+        ]
+        .contains(&state.as_str()),
+        _ => false,
+    }
+}
