@@ -61,6 +61,8 @@ impl Stage {
             // What is replayed is compared with what there was, page for page.
             ("wal_consistency_checking", choose(&["", "all"])),
             ("max_wal_size", choose(&["32MB", "1GB"])),
+            // A standby that was held up, or crashed, finds what it has missed.
+            ("wal_keep_size", "4GB"),
             ("hot_standby_feedback", choose(&["off", "on"])),
             ("max_standby_streaming_delay", "100ms"),
             // The cluster comes back sooner than a standby asks for it by itself.
