@@ -3,7 +3,7 @@
 //! ```text
 //! images of runs ──► Streamed::open ──► lane(column)     one lane over all places, good as long as the value lives
 //!                         │        ├──► zone(column, places)   what is known of them without decoding
-//!                         │        └──► fill(places)     decodes the vectors that have them: now they may be read
+//!                         │        └──► fill(places, columns)  decodes the vectors that have them: now they may be read
 //!                         └── into_memory() ──► the next Streamed::open
 //! ```
 //!
@@ -12,82 +12,32 @@
 //!
 //! | column | is kept as | decoded |
 //! |---|---|---|
-//! | of fixed width, bools | values at their places | by vector |
-//! | items, one run, all of it codes of a dictionary | codes at their places; the items of that dictionary | by vector |
+//! | of fixed width, bools | values at their places | by vector, when asked for |
+//! | items, one run, all of it codes of a dictionary | codes at their places; the items of that dictionary | by vector, when asked for |
 //! | other items | a column: dictionaries of several runs have to become one, and items lie where those before them end | when opened |
 //! | those that an image does not have yet | a column too | when opened |
 //! | of kind [`LaneKind::Absent`] | nothing | never |
 //!
 //! # Invariants
 //! Lanes do not move while the value lives: all room is there before the first lane is asked for. Codes at places that were filled,
-//! and in gaps, are below the number of items, whatever the bytes say: a vector with a code beyond is refused. A vector is
-//! decoded once.
+//! and in gaps, are below the number of items, whatever the bytes say: a vector with a code beyond is refused. A vector of a
+//! column is decoded once.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 use crate::bits;
-use crate::buffer::Buffer;
 use crate::column::Column;
 use crate::dictionary::next_instance;
 use crate::encoding::{DecodedVector, EncodedLane, ItemList};
 use crate::error::{Error, Result};
-use crate::image::Image;
 use crate::kind::LaneKind;
 use crate::lane::{DictionaryView, Lane, LaneData};
-use crate::limits::{LANE_ALIGN, VECTOR_ROWS};
+use crate::limits::VECTOR_ROWS;
 use crate::zone_map::Zone;
 
-/// A sealed run some rows of which are wanted.
-pub struct SealedRun {
-    /// Its image.
-    pub image: ImageBytes,
-    /// How many rows it has to hold.
-    pub image_rows: usize,
-    /// Those of them that have places.
-    pub rows: Range<usize>,
-    /// The place of the first of them.
-    pub place: usize,
-}
-
-/// The bytes of an image.
-pub enum ImageBytes {
-    /// Read for this alone.
-    Own(Vec<u8>),
-    /// Kept by somebody else, and verified.
-    Kept(KeptBytes),
-}
-
-/// Bytes that somebody else keeps.
-pub struct KeptBytes(*const [u8]);
-
-impl ImageBytes {
-    /// Bytes that somebody else keeps, the checksum of which was verified.
-    ///
-    /// # Safety
-    /// They are neither changed nor freed before this value is dropped.
-    pub unsafe fn kept(bytes: &[u8]) -> ImageBytes {
-        ImageBytes::Kept(KeptBytes(bytes))
-    }
-
-    fn parse(&self) -> Result<Image<'_>> {
-        match self {
-            ImageBytes::Own(_) => Image::parse(self),
-            ImageBytes::Kept(_) => Image::reparse(self),
-        }
-    }
-}
-
-impl Deref for ImageBytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            ImageBytes::Own(bytes) => bytes,
-            // SAFETY: whoever made this promised that they are there.
-            ImageBytes::Kept(KeptBytes(bytes)) => unsafe { &**bytes },
-        }
-    }
-}
+use room::{Room, write_bits, write_bytes};
+use sealed_run::lane;
+pub use sealed_run::{ImageBytes, KeptBytes, SealedRun};
 
 /// Memory of rows that were read, for the next ones.
 #[derive(Default)]
@@ -106,22 +56,32 @@ impl StreamMemory {
     }
 }
 
+/// Why runs are not streamed.
+pub enum NotStreamed {
+    /// One of them holds a column in another way than sealed. The memory comes back, with that of the images.
+    Unsealed(Box<StreamMemory>),
+    /// This one of them is damaged, is of other rows, or holds a column of another kind.
+    Unreadable(usize, Error),
+}
+
 /// Rows of sealed runs that can be read once they are [filled](Self::fill).
 pub struct Streamed {
     memory: StreamMemory,
     columns: Vec<Kept>,
     runs: Vec<OpenRun>,
-    /// Vectors of all runs, and how many of them were decoded.
+    /// Vectors of all runs, and of how many of them something was decoded.
     vectors: usize,
-    vectors_filled: usize,
+    vectors_seen: usize,
+    /// How many vectors of single columns were decoded.
+    decoded: usize,
 }
 
 struct OpenRun {
     run: SealedRun,
     /// Where in the image the lane of each column lies; `None`: nobody reads it, or the image does not have it.
     lanes: Vec<Option<Range<usize>>>,
-    /// A bit for each vector of the image that was decoded.
-    filled: Vec<u64>,
+    /// For each column, a bit for each vector of the image that was decoded; last, for each vector of which any column was.
+    filled: Vec<Vec<u64>>,
 }
 
 /// How a column is kept.
@@ -138,92 +98,27 @@ enum Kept {
     Whole(Column),
 }
 
-/// Room for the values and the marks of NULLs of one column.
-struct Room {
-    values: Buffer<u64>,
-    validity: Buffer<u64>,
-    /// Whether any row may be NULL.
-    has_nulls: bool,
-}
-
-impl Room {
-    fn new() -> Room {
-        Room {
-            values: Buffer::new(),
-            validity: Buffer::new(),
-            has_nulls: false,
-        }
-    }
-
-    /// Makes room for the values of so many places. What lies there is what lay there before, or 0.
-    fn prepare(&mut self, kind: LaneKind, places: usize, has_nulls: bool) {
-        let bytes = match kind {
-            LaneKind::Bool => places.div_ceil(8),
-            LaneKind::Fixed { stride, .. } => places * usize::from(stride),
-            LaneKind::Varlena { .. } => places * size_of::<u32>(),
-            LaneKind::Absent => 0,
-        };
-        let words = bytes.div_ceil(LANE_ALIGN) * (LANE_ALIGN / size_of::<u64>());
-        self.values
-            .extend_zeros(words.saturating_sub(self.values.len()));
-        self.has_nulls = has_nulls;
-        if has_nulls {
-            let words = bits::words(places);
-            self.validity
-                .extend_zeros(words.saturating_sub(self.validity.len()));
-        }
-    }
-
-    fn zero_codes(&mut self, places: Range<usize>) {
-        const ZEROS: [u32; VECTOR_ROWS] = [0; VECTOR_ROWS];
-        for place in places.clone().step_by(VECTOR_ROWS) {
-            let count = (places.end - place).min(VECTOR_ROWS);
-            write_bytes(&mut self.values, place * size_of::<u32>(), &ZEROS[..count]);
-        }
-    }
-
-    fn validity(&self) -> *const u64 {
-        match self.has_nulls {
-            true => self.validity.pointer(),
-            false => std::ptr::null(),
-        }
-    }
-}
-
 impl Streamed {
     /// Opens runs for reading the columns of these kinds at places below `places`. A column that an image does not have yet is
-    /// `missing` in all of its rows. Gives the memory and the runs' images back if a run holds a column in another way than sealed.
+    /// `missing` in all of its rows.
     ///
     /// # Errors
-    /// If an image is damaged, is of other rows, or holds a column of another kind.
+    /// Why they cannot be read so.
     pub fn open(
         mut memory: StreamMemory,
         kinds: &[LaneKind],
         missing: &[Option<Vec<u8>>],
         places: usize,
         runs: Vec<SealedRun>,
-    ) -> Result<std::result::Result<Streamed, StreamMemory>> {
+    ) -> std::result::Result<Streamed, NotStreamed> {
         let mut open = Vec::with_capacity(runs.len());
         let mut lanes = Vec::new();
-        for run in &runs {
-            let image = run.image.parse()?;
-            if image.rows() != run.image_rows
-                || run.rows.start > run.rows.end
-                || run.rows.end > image.rows()
-                || run.place + run.rows.len() > places
-            {
-                return Err(Error::Malformed("a sealed image does not have these rows"));
+        for (index, run) in runs.iter().enumerate() {
+            let of_run = run.lanes(kinds, places);
+            match of_run.map_err(|error| NotStreamed::Unreadable(index, error))? {
+                Some(of_run) => lanes.push(of_run),
+                None => return Err(NotStreamed::Unsealed(Box::new(memory.with_images(runs)))),
             }
-            let mut of_run = Vec::with_capacity(kinds.len());
-            for (index, &kind) in kinds.iter().enumerate() {
-                let is_there = kind != LaneKind::Absent && index < image.columns();
-                let place = image.sealed_lane(index).filter(|_| is_there);
-                if is_there && place.is_none() {
-                    return Ok(Err(memory.with_images(runs)));
-                }
-                of_run.push(place);
-            }
-            lanes.push(of_run);
         }
         let mut columns = Vec::with_capacity(kinds.len());
         memory.columns.resize_with(kinds.len(), Room::new);
@@ -232,35 +127,36 @@ impl Streamed {
                 columns.push(Kept::Absent);
                 continue;
             }
-            let lanes = runs.iter().zip(&lanes);
-            let lanes = lanes.map(|(run, lanes)| {
-                let place = lanes[index].as_ref();
-                place.map(|place| lane(&run.image, place, kind)).transpose()
-            });
-            let lanes = lanes.collect::<Result<Vec<_>>>()?;
-            let mut rows = runs.iter().zip(&lanes);
-            if rows.any(|(run, lane)| lane.is_some_and(|lane| lane.rows() != run.image_rows)) {
-                return Err(Error::Malformed("a sealed lane has other rows"));
+            let mut of_column = Vec::with_capacity(runs.len());
+            for (number, (run, lanes)) in runs.iter().zip(&lanes).enumerate() {
+                let lane = lanes[index].as_ref().map(|place| run.lane(place, kind));
+                let lane = lane.transpose();
+                of_column.push(lane.map_err(|error| NotStreamed::Unreadable(number, error))?);
             }
             let room = &mut memory.columns[index];
             let missing = missing.get(index).and_then(Option::as_deref);
-            columns.push(keep(kind, places, &runs, &lanes, missing, room)?);
+            let kept = keep(kind, places, &runs, &of_column, missing, room);
+            let unreadable = |(number, error)| NotStreamed::Unreadable(number, error);
+            columns.push(kept.map_err(unreadable)?);
         }
         for (run, lanes) in runs.into_iter().zip(lanes) {
             let vectors = run.rows.end.div_ceil(VECTOR_ROWS);
             open.push(OpenRun {
                 run,
                 lanes,
-                filled: vec![0; bits::words(vectors)],
+                filled: vec![vec![0; bits::words(vectors)]; kinds.len() + 1],
             });
         }
-        Ok(Ok(Streamed {
+        let vectors = open.iter().map(OpenRun::vectors).sum();
+        let is_whole = |kept: &&Kept| matches!(kept, Kept::Whole(_));
+        Ok(Streamed {
+            decoded: columns.iter().filter(is_whole).count() * vectors,
             memory,
             columns,
-            vectors: open.iter().map(OpenRun::vectors).sum(),
-            vectors_filled: 0,
+            vectors,
+            vectors_seen: 0,
             runs: open,
-        }))
+        })
     }
 
     /// The memory, for other rows. No lane may be read any more.
@@ -323,34 +219,62 @@ impl Streamed {
         }
     }
 
-    /// Decodes the vectors that have rows at these places, unless that was done before.
+    /// Decodes the vectors of some columns that have rows at these places, unless that was done before. `None`: all columns.
     ///
     /// # Errors
     /// If a code names no item.
-    pub fn fill(&mut self, places: Range<usize>) -> Result<()> {
+    pub fn fill(&mut self, places: Range<usize>, columns: Option<&[usize]>) -> Result<()> {
+        match columns {
+            Some(columns) => columns
+                .iter()
+                .try_for_each(|&column| self.fill_column(&places, column)),
+            None => {
+                (0..self.columns.len()).try_for_each(|column| self.fill_column(&places, column))
+            }
+        }
+    }
+
+    fn fill_column(&mut self, places: &Range<usize>, column: usize) -> Result<()> {
+        let (Some(kept), Some(room)) = (
+            self.columns.get(column),
+            self.memory.columns.get_mut(column),
+        ) else {
+            return Ok(());
+        };
+        if let Kept::Absent = kept {
+            return Ok(());
+        }
         for open in &mut self.runs {
-            let rows = open.rows_at(&places);
+            let rows = open.rows_at(places);
             for vector in rows.start / VECTOR_ROWS..rows.end.div_ceil(VECTOR_ROWS) {
-                if bits::get(&open.filled, vector) {
+                if bits::get(&open.filled[column], vector) {
                     continue;
                 }
-                let columns = self.columns.iter().zip(&mut self.memory.columns);
-                for ((kept, room), lane) in columns.zip(&open.lanes) {
-                    let decoded = &mut self.memory.vector;
-                    if let Some(lane) = lane {
-                        fill(&open.run, lane, vector, kept, room, decoded)?;
-                    }
+                if let (Some(lane), Kept::Values { .. } | Kept::Codes { .. }) =
+                    (&open.lanes[column], kept)
+                {
+                    fill(&open.run, lane, vector, kept, room, &mut self.memory.vector)?;
+                    self.decoded += 1;
                 }
-                open.filled[vector / 64] |= 1 << (vector % 64);
-                self.vectors_filled += 1;
+                let bit = 1 << (vector % 64);
+                open.filled[column][vector / 64] |= bit;
+                if let Some(seen) = open.filled.last_mut() {
+                    self.vectors_seen += usize::from(seen[vector / 64] & bit == 0);
+                    seen[vector / 64] |= bit;
+                }
             }
         }
         Ok(())
     }
 
-    /// Whether half of the vectors or more were decoded.
+    /// Whether of half of the vectors or more something was decoded.
     pub fn is_mostly_filled(&self) -> bool {
-        2 * self.vectors_filled >= self.vectors
+        2 * self.vectors_seen >= self.vectors
+    }
+
+    /// How many vectors of single columns were decoded so far.
+    pub fn decoded(&self) -> usize {
+        self.decoded
     }
 
     /// What is known of the rows at these places before they are decoded: a zone that is not exact. `None`: nothing.
@@ -403,12 +327,7 @@ impl OpenRun {
     }
 }
 
-/// The lane at a place of an image whose checksum vouches for it.
-fn lane<'a>(image: &'a [u8], place: &Range<usize>, kind: LaneKind) -> Result<EncodedLane<'a>> {
-    EncodedLane::reopen(&image[place.clone()], kind)
-}
-
-/// How a column is going to be kept; it is decoded if that has to be done at once.
+/// How a column is going to be kept; it is decoded if that has to be done at once. Fails with the number of the run that is to blame.
 fn keep(
     kind: LaneKind,
     places: usize,
@@ -416,7 +335,7 @@ fn keep(
     lanes: &[Option<EncodedLane<'_>>],
     missing: Option<&[u8]>,
     room: &mut Room,
-) -> Result<Kept> {
+) -> std::result::Result<Kept, (usize, Error)> {
     let has_nulls = lanes.iter().flatten().any(EncodedLane::may_have_nulls);
     let is_whole = lanes.iter().any(Option::is_none);
     if !is_whole && !matches!(kind, LaneKind::Varlena { .. }) {
@@ -437,10 +356,13 @@ fn keep(
         });
     }
     let mut column = Column::new(kind);
-    for (run, lane) in runs.iter().zip(lanes) {
+    for (number, (run, lane)) in runs.iter().zip(lanes).enumerate() {
         column.push_repeated(None, run.place - column.rows());
         match lane {
-            Some(lane) => lane.decode(run.rows.clone(), &mut column)?,
+            Some(lane) => {
+                let decoded = lane.decode(run.rows.clone(), &mut column);
+                decoded.map_err(|error| (number, error))?;
+            }
             None => column.push_repeated(missing, run.rows.len()),
         }
     }
@@ -515,31 +437,7 @@ fn fill(
     Ok(())
 }
 
-/// Copies numbers to a place of a buffer, in bytes from its beginning.
-fn write_bytes<T: crate::buffer::Plain>(into: &mut Buffer<u64>, at: usize, from: &[T]) {
-    let bytes = size_of_val(from);
-    assert!(at + bytes <= into.byte_len(), "values beyond their room");
-    // SAFETY: both are plain integers without padding, the bytes are within the buffer, and what is borrowed elsewhere is not in it.
-    unsafe {
-        into.as_mut_ptr()
-            .cast::<u8>()
-            .add(at)
-            .copy_from_nonoverlapping(from.as_ptr().cast(), bytes);
-    }
-}
-
-/// Sets `count` bits from bit `at` on to what `value(done, bits)` gives: `bits` bits, after the first `done`.
-fn write_bits(
-    into: &mut [u64],
-    at: usize,
-    count: usize,
-    mut value: impl FnMut(usize, usize) -> u64,
-) {
-    bits::each_word(at, count, |index, shift, bits, done| {
-        let mask = bits::low_bits(bits) << shift;
-        into[index] = into[index] & !mask | value(done, bits) << shift;
-    });
-}
-
+mod room;
+mod sealed_run;
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,8 @@ use std::ffi::CStr;
 
 use lanes_columnar::aggregate::Aggregation;
 use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::predicate::Predicate;
-use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::Operand;
 use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use pgrx::pg_sys;
@@ -235,22 +235,25 @@ impl Program {
 }
 
 impl Program {
-    /// Takes in the visible rows of a vector, so many; gives how many of them counted.
-    fn add(&mut self, frame: &Frame<'_>, visible: &Selection, rows: usize) -> Evaluation<usize> {
+    /// Takes in the vector under way; gives how many of its rows counted.
+    fn add(&mut self, source: &mut VectorSource, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
         if self.filter.quals.is_empty() && self.join.is_none() && self.quals_above.is_empty() {
-            self.aggregation.add_counted(frame, visible, rows)?;
+            source.fill(None);
+            let (visible, rows) = source.visible();
+            let frame = source.frame(scalars);
+            self.aggregation.add_counted(&frame, visible, rows)?;
             return Ok(rows);
         }
-        let mut selection = *visible;
-        narrow(&mut self.filter.quals, frame, &mut selection)?;
+        let Some(mut selection) = source.narrow(&mut self.filter, scalars)? else {
+            return Ok(0);
+        };
+        let frame = source.frame(scalars);
         let mut given: &[Operand] = &[];
-        if let Some(join) = &mut self.join
-            && !selection.is_empty()
-        {
-            join.find(frame, &mut selection)?;
+        if let Some(join) = &mut self.join {
+            join.find(&frame, &mut selection)?;
             given = join.operands();
         }
-        let frame = Frame { given, ..*frame };
+        let frame = Frame { given, ..frame };
         narrow(&mut self.quals_above, &frame, &mut selection)?;
         let passed = selection.count();
         self.aggregation.add_counted(&frame, &selection, passed)?;
@@ -273,18 +276,15 @@ impl AggregateState {
             let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
             let mut program = Program::of(&plan, node, arrival)?;
             let mut zones_wanted = std::mem::take(&mut program.zones_wanted);
-            zones_wanted.extend(program.filter.zones_wanted());
+            zones_wanted.extend_from_slice(&program.filter.zones_wanted);
             zones_wanted.sort_unstable();
             zones_wanted.dedup();
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
-            if program.join.is_none() {
-                source.want_only(program.translator.attributes());
-            }
+            source.want_only(program.translator.attributes());
             let scalars = std::mem::take(&mut program.translator.scalars);
             self.passed = 0;
             while source.advance(&mut program.filter, &scalars) {
-                let (visible, rows) = source.visible();
-                match program.add(&source.frame(&scalars), visible, rows) {
+                match program.add(&mut source, &scalars) {
                     Ok(passed) => self.passed += passed as u64,
                     Err(EvaluationError::Disordered) => {
                         if let Some(join) = &mut program.join {
@@ -300,7 +300,7 @@ impl AggregateState {
             if let Some(join) = &mut program.join {
                 self.join = Some((join.end(), join.algorithm()));
             }
-            self.counters = source.counters;
+            self.counters = source.counters();
             source.end();
             self.vectors_told = program.aggregation.vectors_told();
             self.groups = program.aggregation.groups();

@@ -73,6 +73,7 @@ impl Explain {
         }
         if counters.segments_streamed > 0 {
             self.integer(c"Segments Streamed", counters.segments_streamed);
+            self.integer(c"Column Vectors Decoded", counters.columns_decoded);
         }
         if counters.segments_recalled > 0 {
             self.integer(c"Segments Recalled", counters.segments_recalled);
@@ -87,6 +88,14 @@ impl Explain {
     pub fn joined(&self, joined: &Option<(Counters, &'static str)>) {
         if let Some((counters, algorithm)) = joined {
             self.text(c"Join Algorithm", algorithm);
+            if counters.segments_streamed > 0 {
+                self.integer(c"Joined Segments Streamed", counters.segments_streamed);
+                self.integer(c"Joined Column Vectors Decoded", counters.columns_decoded);
+            }
+            if counters.segments_recalled > 0 {
+                self.integer(c"Joined Segments Recalled", counters.segments_recalled);
+                self.integer(c"Joined Bytes Recalled", counters.bytes_recalled);
+            }
             self.integer(c"Joined Vectors", counters.vectors);
             self.integer(c"Joined Vectors Skipped", counters.vectors_skipped);
             self.integer(c"Joined Rows", counters.rows);

@@ -83,6 +83,7 @@ impl KeptRows {
 
     /// Fetches visible rows, to be handed out in this order, in place of those that there were.
     pub fn fetch(&mut self, source: &mut VectorSource, rows: Vec<u64>) {
+        source.want_only(self.attributes.iter().map(|a| a.index).collect());
         let mut by_number: Vec<usize> = (0..rows.len()).collect();
         by_number.sort_unstable_by_key(|&index| rows[index]);
         let width = self.attributes.len();
@@ -110,6 +111,7 @@ impl KeptRows {
             nulls.resize(end, true);
             for &index in of_segment {
                 let place = (rows[index] - first_row) as usize;
+                source.fill_row(place);
                 for (at, attribute) in self.attributes.iter().enumerate() {
                     // SAFETY: the window holds the row and is open; the arrays reach to the last attribute.
                     let (value, is_null) = unsafe {

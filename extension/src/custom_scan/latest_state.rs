@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use lanes_columnar::aggregate::Aggregation;
 use lanes_columnar::order::BestOfGroup;
-use lanes_columnar::vector::{Evaluation, narrow};
+use lanes_columnar::vector::Evaluation;
 use pgrx::pg_sys;
 
 use super::explain::Explain;
@@ -81,17 +81,20 @@ impl Node for LatestState {
             }
             let mut groups = Aggregation::new(keys, Vec::new());
             let mut best = BestOfGroup::new(sort_key::keys(&mut translator, &plan.keys)?);
-            let mut source =
-                VectorSource::begin(relation, (*estate).es_snapshot, filter.zones_wanted());
+            let zones_wanted = filter.zones_wanted.clone();
+            let mut source = VectorSource::begin(relation, (*estate).es_snapshot, zones_wanted);
+            let mut looked_at = translator.attributes();
+            if !self.kept.is_null() {
+                looked_at.extend_from_slice(&self.attributes);
+            }
+            source.want_only(looked_at);
             source.rewind(best.is_backward());
             let (scalars, attributes, kept) = (&translator.scalars, &self.attributes, self.kept);
-            while let Some(mut selection) = source.next(&mut filter, scalars) {
+            while let Some(selection) = source
+                .next(&mut filter, scalars)
+                .unwrap_or_else(|failure| error::evaluation(failure))
+            {
                 let frame = source.frame(scalars);
-                narrow(&mut filter.quals, &frame, &mut selection)
-                    .unwrap_or_else(|failure| error::evaluation(failure));
-                if selection.is_empty() {
-                    continue;
-                }
                 self.passed += selection.count() as u64;
                 let (outlet, place) = (source.outlet(), source.place(0));
                 let accept = |row: usize| {
@@ -107,7 +110,6 @@ impl Node for LatestState {
                     .unwrap_or_else(|failure| error::evaluation(failure));
             }
             let numbers = best.rows();
-            self.counters = source.counters;
             self.bytes = groups.bytes() + best.bytes() + numbers.capacity() * size_of::<u64>();
             Ok(Found {
                 source,
@@ -135,6 +137,10 @@ impl Node for LatestState {
             found.fetched = to;
         }
         Ok(true)
+    }
+
+    fn note(&mut self, found: &mut Found) {
+        self.counters = found.source.counters();
     }
 
     unsafe fn end(found: Found) {

@@ -16,9 +16,15 @@ pub struct Filter {
     /// In the order in which they are evaluated.
     pub quals: Vec<Predicate>,
     pub prunes: Vec<Prune>,
+    /// The attributes that the quals look at.
+    pub attributes: Vec<usize>,
+    /// Those whose zones spare the quals a look at rows, beyond whole vectors that they contradict.
+    pub zones_wanted: Vec<usize>,
 }
 
 impl Filter {
+    /// The first that `translator` translates, so that it knows of no other attributes.
+    ///
     /// # Errors
     /// Why a qual is none of the engine's.
     ///
@@ -30,29 +36,24 @@ impl Filter {
     ) -> Translation<Filter> {
         // SAFETY: the caller's promise.
         let quals = unsafe { predicates(translator, quals)? };
-        let mut prunes = Vec::new();
+        let (mut prunes, mut zones_wanted) = (Vec::new(), Vec::new());
         for qual in &quals {
             Prune::of(qual, &mut prunes);
+            qual.zones_wanted(&mut zones_wanted);
         }
-        Ok(Filter { quals, prunes })
+        zones_wanted.sort_unstable();
+        zones_wanted.dedup();
+        Ok(Filter {
+            quals,
+            prunes,
+            attributes: translator.attributes(),
+            zones_wanted,
+        })
     }
-}
 
-impl Filter {
     /// Whether zones may tell of a vector that no row passes.
     pub fn may_rule_out(&self) -> bool {
-        !self.prunes.is_empty() || !self.zones_wanted().is_empty()
-    }
-
-    /// The attributes whose zones spare the quals a look at rows, beyond whole vectors that they contradict.
-    pub fn zones_wanted(&self) -> Vec<usize> {
-        let mut attributes = Vec::new();
-        self.quals
-            .iter()
-            .for_each(|qual| qual.zones_wanted(&mut attributes));
-        attributes.sort_unstable();
-        attributes.dedup();
-        attributes
+        !self.prunes.is_empty() || !self.zones_wanted.is_empty()
     }
 }
 

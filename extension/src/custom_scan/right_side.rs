@@ -12,7 +12,7 @@ use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
-use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
+use lanes_columnar::vector::{Evaluation, EvaluationError};
 use lanes_simd::search::is_sorted_i64;
 use pgrx::pg_sys;
 
@@ -36,6 +36,10 @@ pub struct RightSide {
     columns: Vec<Value>,
     /// For a window: what each wanted output is, over the columns.
     pub calls: Vec<WindowCall>,
+    /// The attributes that the keys are.
+    key_attributes: Vec<usize>,
+    /// All attributes that are looked at.
+    attributes: Vec<usize>,
     scan: Option<RightScan>,
     /// What reading it took so far.
     pub counters: Counters,
@@ -105,24 +109,25 @@ impl RightSide {
         let mut translator = Translator::new(scalars);
         // SAFETY: the plan's live expressions, and catalogue look-ups about its table, which is locked.
         unsafe {
-            let number_of = |column: i16| {
-                let type_of = pg_sys::get_atttype(plan.table, column);
-                number_type(type_of)
-                    .ok_or_else(|| format!("a column of type {}", type_name(type_of)))
-            };
             let column = |column: i16| {
-                number_of(column).map(|number| Value::Column(number, column as usize - 1))
+                let type_of = pg_sys::get_atttype(plan.table, column);
+                let number = number_type(type_of)
+                    .ok_or_else(|| format!("a column of type {}", type_name(type_of)));
+                number.map(|number| Value::Column(number, column as usize - 1))
             };
             let filter = Filter::of(&mut translator, nodes::list(plan.table_quals))?;
             let mut keys = Vec::new();
+            let mut key_attributes = Vec::new();
             for key in &plan.keys {
                 let attribute = key.column as usize - 1;
+                key_attributes.push(attribute);
                 keys.push(match key.kind {
                     Kind::Text => Key::Text(attribute),
                     Kind::Bool => Key::Truth(Predicate::Bool(attribute)),
                     _ => Key::Number(column(key.column)?),
                 });
             }
+            let time = column(plan.time)?;
             let (mut columns, mut calls) = (Vec::new(), Vec::new());
             match &plan.wanted {
                 Wanted::Nearest { outputs: all, .. } => {
@@ -136,9 +141,16 @@ impl RightSide {
                     }
                 }
             }
+            // What was translated, and what had no need to be.
+            let mut attributes = translator.attributes();
+            attributes.extend_from_slice(&key_attributes);
+            attributes.extend(time.column());
+            attributes.extend(columns.iter().filter_map(Value::column));
             Ok(RightSide {
                 table: plan.table,
-                time: column(plan.time)?,
+                time,
+                key_attributes,
+                attributes,
                 scalars: translator.scalars,
                 filter,
                 keys,
@@ -169,7 +181,9 @@ impl RightSide {
         // SAFETY: the caller's promise.
         unsafe {
             let relation = pg_sys::relation_open(self.table, pg_sys::NoLock as i32);
-            let source = VectorSource::begin(relation, snapshot, self.filter.zones_wanted());
+            let zones_wanted = self.filter.zones_wanted.clone();
+            let mut source = VectorSource::begin(relation, snapshot, zones_wanted);
+            source.want_only(self.attributes.clone());
             self.scan = Some(RightScan { relation, source });
         }
     }
@@ -177,11 +191,7 @@ impl RightSide {
     /// Ends reading.
     pub fn close(&mut self) {
         if let Some(scan) = self.scan.take() {
-            let counters = scan.source.counters;
-            self.counters.segments += counters.segments;
-            self.counters.vectors += counters.vectors;
-            self.counters.vectors_skipped += counters.vectors_skipped;
-            self.counters.rows += counters.rows;
+            self.counters = self.counters.plus(&scan.source.counters());
             scan.source.end();
             // SAFETY: opened by `open`.
             unsafe { pg_sys::relation_close(scan.relation, pg_sys::NoLock as i32) };
@@ -197,6 +207,9 @@ impl RightSide {
         let mut latest = i64::MIN;
         let mut in_order = self.time.number() == NumberType::I64;
         let mut is_empty = true;
+        let mut looked_at = self.filter.attributes.clone();
+        looked_at.push(attribute);
+        scan.source.begin_look_ahead(looked_at);
         while in_order && scan.source.advance(&mut self.filter, &self.scalars) {
             is_empty = false;
             let zone = scan.source.zone(attribute);
@@ -206,21 +219,21 @@ impl RightSide {
                 latest = latest.max(maximum);
                 continue;
             }
+            scan.source.fill(Some(&[attribute]));
             let frame = scan.source.frame(&self.scalars);
             if frame.present(attribute, scan.source.visible().0).is_empty() {
                 continue;
             }
-            let LaneData::Fixed { values, .. } = frame.lane(attribute).data else {
-                return false;
-            };
-            // SAFETY: the lane covers the vector.
-            in_order = unsafe {
-                let times = values.cast::<i64>().add(frame.place);
-                goes_on(times, frame.rows, &mut latest)
+            in_order = match frame.lane(attribute).data {
+                // SAFETY: the lane covers the vector.
+                LaneData::Fixed { values, .. } => unsafe {
+                    let times = values.cast::<i64>().add(frame.place);
+                    goes_on(times, frame.rows, &mut latest)
+                },
+                _ => false,
             };
         }
-        scan.source.rewind(false);
-        scan.source.counters = Counters::default();
+        scan.source.end_look_ahead(self.attributes.clone());
         in_order && !is_empty
     }
 
@@ -232,19 +245,20 @@ impl RightSide {
         let Some(scan) = self.scan.as_mut().filter(|_| keys.have_order()) else {
             return Ok(false);
         };
-        scan.source.rewind(false);
+        let looked_at = [&self.filter.attributes[..], &self.key_attributes].concat();
+        scan.source.begin_look_ahead(looked_at);
         let mut ascending = Ascending::new();
         let (mut is_empty, mut by_key) = (true, true);
         while by_key && scan.source.advance(&mut self.filter, &self.scalars) {
             is_empty = false;
+            scan.source.fill(Some(&self.key_attributes));
             let frame = scan.source.frame(&self.scalars);
             let mut selection = *scan.source.visible().0;
             let ids = keys.assign(Side::Right, &frame, &mut selection)?;
             by_key = ascending.enter(ids, &selection, frame.rows)
                 && ascending.holds(|a, b| keys.order(a, b));
         }
-        scan.source.rewind(false);
-        scan.source.counters = Counters::default();
+        scan.source.end_look_ahead(self.attributes.clone());
         Ok(by_key && !is_empty)
     }
 
@@ -252,7 +266,7 @@ impl RightSide {
     pub fn windows(&self) -> u64 {
         self.scan
             .as_ref()
-            .map_or(0, |scan| scan.source.counters.segments)
+            .map_or(0, |scan| scan.source.counters().segments)
     }
 
     /// Goes on to the next vector in which rows count. `leave_window` is called before the lanes of the window under way may
@@ -272,11 +286,13 @@ impl RightSide {
             if scan.source.is_window_done() || self.filter.may_rule_out() {
                 leave_window();
             }
-            let Some(mut selection) = scan.source.next(&mut self.filter, &self.scalars) else {
+            if !scan.source.advance(&mut self.filter, &self.scalars) {
                 break;
+            }
+            let Some(mut selection) = scan.source.narrow(&mut self.filter, &self.scalars)? else {
+                continue;
             };
             let frame = scan.source.frame(&self.scalars);
-            narrow(&mut self.filter.quals, &frame, &mut selection)?;
             let times = self.time.evaluate(&frame, &selection)?;
             selection = times.valid(&selection);
             if selection.is_empty() {

@@ -5,8 +5,8 @@
 use std::ffi::CStr;
 use std::ptr::NonNull;
 
+use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::selection::Selection;
-use lanes_columnar::vector::{Evaluation, narrow};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -81,7 +81,7 @@ impl Node for ScanState {
             let filter = Filter::of(&mut translator, nodes::list((*scan).custom_exprs))?;
             let snapshot = (*(*node).ss.ps.state).es_snapshot;
             let relation = (*node).ss.ss_currentRelation;
-            let mut source = VectorSource::begin(relation, snapshot, filter.zones_wanted());
+            let mut source = VectorSource::begin(relation, snapshot, filter.zones_wanted.clone());
             source.want_only([self.attributes.clone(), translator.attributes()].concat());
             if let Some(shared) = self.shared {
                 source.share(&raw const (*shared.as_ptr()).taken);
@@ -123,7 +123,7 @@ impl Node for ScanState {
     }
 
     fn note(&mut self, running: &mut Running) {
-        self.counters = running.source.counters;
+        self.counters = running.source.counters();
     }
 
     unsafe fn end(running: Running) {
@@ -153,11 +153,9 @@ impl Running {
                 return Ok(Some(row));
             }
             let scalars = &self.translator.scalars;
-            let Some(mut selection) = self.source.next(&mut self.filter, scalars) else {
+            let Some(selection) = self.source.next(&mut self.filter, scalars)? else {
                 return Ok(None);
             };
-            let frame = self.source.frame(scalars);
-            narrow(&mut self.filter.quals, &frame, &mut selection)?;
             *passed += selection.count() as u64;
             (self.selection, self.next) = (selection, 0);
         }

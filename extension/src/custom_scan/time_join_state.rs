@@ -100,8 +100,11 @@ impl Node for JoinState {
             let quals_above = predicates(&mut translator, plan.quals_above.iter().copied())?;
             let join = JoinStage::begin(join, state, &mut translator)?;
             let attributes = (*(*table).rd_att).natts as usize;
+            let zones_wanted = filter.zones_wanted.clone();
+            let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
+            source.want_only(translator.attributes());
             Ok(Running {
-                source: VectorSource::begin(table, (*estate).es_snapshot, filter.zones_wanted()),
+                source,
                 translator,
                 filter,
                 join,
@@ -130,7 +133,7 @@ impl Node for JoinState {
     }
 
     fn note(&mut self, running: &mut Running) {
-        self.counters = running.source.counters;
+        self.counters = running.source.counters();
         self.bytes = running.join.bytes();
         self.joined = Some((running.join.end(), running.join.algorithm()));
     }
@@ -164,23 +167,20 @@ impl Running {
                 return Ok(Some(row));
             }
             let scalars = &self.translator.scalars;
-            let Some(mut selection) = self.source.next(&mut self.filter, scalars) else {
+            let Some(mut selection) = self.source.next(&mut self.filter, scalars)? else {
                 return Ok(None);
             };
             let frame = self.source.frame(scalars);
-            narrow(&mut self.filter.quals, &frame, &mut selection)?;
-            if !selection.is_empty() {
-                self.join.find(&frame, &mut selection)?;
-                let given = self.join.operands();
-                let frame = Frame { given, ..frame };
-                // The sub-select computes its columns before anybody asks about them.
-                for output in &mut self.outputs {
-                    if let Output::Computed(value, operand) = output {
-                        *operand = value.evaluate(&frame, &selection)?;
-                    }
+            self.join.find(&frame, &mut selection)?;
+            let given = self.join.operands();
+            let frame = Frame { given, ..frame };
+            // The sub-select computes its columns before anybody asks about them.
+            for output in &mut self.outputs {
+                if let Output::Computed(value, operand) = output {
+                    *operand = value.evaluate(&frame, &selection)?;
                 }
-                narrow(&mut self.quals_above, &frame, &mut selection)?;
             }
+            narrow(&mut self.quals_above, &frame, &mut selection)?;
             *passed += selection.count() as u64;
             (self.selection, self.next) = (selection, 0);
         }

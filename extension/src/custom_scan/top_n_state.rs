@@ -10,7 +10,7 @@
 use std::ffi::CStr;
 
 use lanes_columnar::order::BestRows;
-use lanes_columnar::vector::{Evaluation, narrow};
+use lanes_columnar::vector::Evaluation;
 use pgrx::pg_sys;
 
 use super::explain::Explain;
@@ -49,6 +49,8 @@ pub struct Running {
     filter: Filter,
     best: BestRows,
     rows: KeptRows,
+    /// Attributes that a pass looks at.
+    looked_at: Vec<usize>,
     /// Rows that the next pass keeps, and the most that one may keep.
     pass_rows: usize,
     pass_rows_max: usize,
@@ -92,8 +94,14 @@ impl Node for TopNState {
             let width = (*scan).scan.plan.plan_width.max(0) as usize;
             let row_bytes = BestRows::ROW_BYTES + rows.row_bytes() + width;
             let pass_rows_max = (pg_sys::work_mem as usize * 1024 / row_bytes).max(1);
+            let mut looked_at = translator.attributes();
+            if !self.kept.is_null() {
+                looked_at.extend_from_slice(&self.attributes);
+            }
+            let zones_wanted = filter.zones_wanted.clone();
             Ok(Running {
-                source: VectorSource::begin(relation, (*estate).es_snapshot, filter.zones_wanted()),
+                source: VectorSource::begin(relation, (*estate).es_snapshot, zones_wanted),
+                looked_at,
                 translator,
                 filter,
                 best,
@@ -132,7 +140,7 @@ impl Node for TopNState {
     }
 
     fn note(&mut self, running: &mut Running) {
-        self.counters = running.source.counters;
+        self.counters = running.source.counters();
     }
 
     unsafe fn end(running: Running) {
@@ -165,18 +173,20 @@ impl Running {
         let scalars = &self.translator.scalars;
         let zoned = self.best.zone_attribute();
         self.best.begin(self.pass_rows);
+        self.source.want_only(self.looked_at.clone());
         self.source.rewind(self.best.is_backward());
-        while let Some(mut selection) = self.source.next(&mut self.filter, scalars) {
-            let frame = self.source.frame(scalars);
+        while self.source.advance(&mut self.filter, scalars) {
             let zone = zoned.and_then(|attribute| self.source.zone(attribute));
-            if zone.is_some_and(|zone| !self.best.can_take(&frame, &selection, &zone)) {
-                self.source.skip(&selection);
+            let frame = self.source.frame(scalars);
+            let visible = self.source.visible().0;
+            if zone.is_some_and(|zone| !self.best.can_take(&frame, visible, &zone)) {
+                self.source.skip();
                 continue;
             }
-            narrow(&mut self.filter.quals, &frame, &mut selection)?;
-            if selection.is_empty() {
+            let Some(selection) = self.source.narrow(&mut self.filter, scalars)? else {
                 continue;
-            }
+            };
+            let frame = self.source.frame(scalars);
             passed += selection.count() as u64;
             let (outlet, place) = (self.source.outlet(), self.source.place(0));
             let accept = |row: usize| {

@@ -4,13 +4,17 @@
 //! segment → visible ranges + window (table_am::scan) → vectors of the window:
 //!     selection = visible rows; none → next
 //!     zone maps contradict a pushed qual → next
+//!     what the quals look at is made ready; no row passes → next
+//!     what else is wanted is made ready
 //! ```
+//! Lanes of sealed rows may not be read before they are made ready, or *filled*, which may mean that they are decoded.
 
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::{Evaluation, narrow};
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
@@ -29,6 +33,8 @@ pub struct Counters {
     pub segments_skipped: u64,
     /// Those that were decoded for this scan alone.
     pub segments_streamed: u64,
+    /// Vectors of single columns that were decoded of them.
+    pub columns_decoded: u64,
     /// What came from object storage.
     pub segments_recalled: u64,
     pub bytes_recalled: u64,
@@ -44,6 +50,7 @@ impl Counters {
             segments: self.segments + other.segments,
             segments_skipped: self.segments_skipped + other.segments_skipped,
             segments_streamed: self.segments_streamed + other.segments_streamed,
+            columns_decoded: self.columns_decoded + other.columns_decoded,
             segments_recalled: self.segments_recalled + other.segments_recalled,
             bytes_recalled: self.bytes_recalled + other.bytes_recalled,
             vectors: self.vectors + other.vectors,
@@ -76,7 +83,7 @@ pub struct VectorSource {
     visible_rows: usize,
     open: bool,
     zone_maps: bool,
-    pub counters: Counters,
+    counters: Counters,
 }
 
 impl VectorSource {
@@ -123,7 +130,7 @@ impl VectorSource {
         unsafe { self.scan.share(segments) }
     }
 
-    /// Says that no attributes but these are looked at: the lanes of others may be NULLs.
+    /// Says that no attributes but these are looked at in segments opened from now on: the lanes of others may be NULLs.
     pub fn want_only(&mut self, attributes: Vec<usize>) {
         self.scan.wanted = Some(attributes);
     }
@@ -135,9 +142,55 @@ impl VectorSource {
         self.scan.rewind(!backward);
     }
 
-    /// Goes on to the next vector that has visible rows and is not ruled out; they are selected.
-    pub fn next(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> Option<Selection> {
-        self.advance(filter, scalars).then_some(self.visible)
+    /// Begins with a look ahead, at these attributes.
+    pub fn begin_look_ahead(&mut self, attributes: Vec<usize>) {
+        self.rewind(false);
+        self.want_only(attributes);
+    }
+
+    /// Ends a look ahead: starts over from the first row, with the attributes that are wanted from now on.
+    pub fn end_look_ahead(&mut self, attributes: Vec<usize>) {
+        self.rewind(false);
+        self.counters = Counters::default();
+        self.want_only(attributes);
+    }
+
+    /// Goes on to the next vector of which rows pass the filter, and gives those. All that is wanted of it is filled.
+    ///
+    /// # Errors
+    /// Those of the quals.
+    pub fn next(
+        &mut self,
+        filter: &mut Filter,
+        scalars: &[Option<Scalar>],
+    ) -> Evaluation<Option<Selection>> {
+        while self.advance(filter, scalars) {
+            if let Some(rows) = self.narrow(filter, scalars)? {
+                return Ok(Some(rows));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The rows of the vector under way that pass the filter, if there are any: then all that is wanted of it is filled.
+    ///
+    /// # Errors
+    /// Those of the quals.
+    pub fn narrow(
+        &mut self,
+        filter: &mut Filter,
+        scalars: &[Option<Scalar>],
+    ) -> Evaluation<Option<Selection>> {
+        let mut rows = self.visible;
+        if !filter.quals.is_empty() {
+            self.fill(Some(&filter.attributes));
+            narrow(&mut filter.quals, &self.frame(scalars), &mut rows)?;
+            if rows.is_empty() {
+                return Ok(None);
+            }
+        }
+        self.fill(None);
+        Ok(Some(rows))
     }
 
     /// The visible rows of the vector under way, and how many they are.
@@ -145,7 +198,7 @@ impl VectorSource {
         (&self.visible, self.visible_rows)
     }
 
-    /// As [`VectorSource::next`], without a copy of the rows: see [`VectorSource::visible`].
+    /// Goes on to the next vector that has visible rows and is not ruled out; false at the end. Nothing of it is filled.
     pub fn advance(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> bool {
         loop {
             if !self.open && !self.open_window(&filter.prunes, scalars) {
@@ -166,8 +219,30 @@ impl VectorSource {
                 continue;
             }
             self.counters.rows += self.visible_rows as u64;
-            self.scan.fill(self.place..self.place + self.rows);
             return true;
+        }
+    }
+
+    /// Fills these attributes of the vector under way. `None`: all that are wanted.
+    pub fn fill(&mut self, attributes: Option<&[usize]>) {
+        let places = self.place..self.place + self.rows;
+        self.scan.fill(places, attributes);
+    }
+
+    /// Fills all that is wanted of the row at a place of the window that is open.
+    pub fn fill_row(&mut self, place: usize) {
+        self.scan.fill(place..place + 1, None);
+    }
+
+    /// What was done so far. What was read for a look ahead counts too, but not its rows.
+    pub fn counters(&self) -> Counters {
+        Counters {
+            segments_skipped: self.scan.segments_skipped,
+            segments_streamed: self.scan.segments_streamed,
+            columns_decoded: self.scan.columns_decoded(),
+            segments_recalled: self.scan.recalled.segments,
+            bytes_recalled: self.scan.recalled.bytes,
+            ..self.counters
         }
     }
 
@@ -204,10 +279,6 @@ impl VectorSource {
                 })
         };
         let opened = self.scan.next_window(!self.backward, &rules_out).is_some();
-        self.counters.segments_skipped = self.scan.segments_skipped;
-        self.counters.segments_streamed = self.scan.segments_streamed;
-        self.counters.segments_recalled = self.scan.recalled.segments;
-        self.counters.bytes_recalled = self.scan.recalled.bytes;
         let Some((ranges, window)) = self.scan.current().filter(|_| opened) else {
             return false;
         };
@@ -304,10 +375,10 @@ impl VectorSource {
         }
     }
 
-    /// Leaves out the vector under way, of which these rows were selected.
-    pub fn skip(&mut self, selection: &Selection) {
+    /// Leaves out the vector under way.
+    pub fn skip(&mut self) {
         self.counters.vectors_skipped += 1;
-        self.counters.rows -= selection.count() as u64;
+        self.counters.rows -= self.visible_rows as u64;
     }
 
     /// The zone map of an attribute in the vector under way, where there is one.
@@ -349,7 +420,8 @@ impl VectorSource {
     }
 
     /// Opens a window on rows `from..to`, all of one segment, of which the first and the last are visible: its lanes,
-    /// and the number of the row at their place 0. The scan has to be rewound before it goes on.
+    /// and the number of the row at their place 0. Rows have to be [filled](Self::fill_row) before they are read, and the scan
+    /// rewound before it goes on.
     pub fn open_rows(&mut self, from: u64, to: u64) -> Option<(*const RowOutlet, u64)> {
         self.open = false;
         if !self.scan.open_rows(from, to) {

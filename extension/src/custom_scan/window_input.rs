@@ -6,7 +6,7 @@ use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::{Number, NumberType, Scalar};
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
-use lanes_columnar::vector::{Evaluation, EvaluationError, Weight, WeightFault, narrow};
+use lanes_columnar::vector::{Evaluation, EvaluationError, Weight, WeightFault};
 use lanes_columnar::window::{Function, Window};
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
@@ -30,6 +30,8 @@ pub struct WindowInput {
     time: Value,
     /// What each function takes: x, and perhaps a time.
     arguments: Vec<(Value, Option<Value>)>,
+    /// All attributes that are looked at.
+    attributes: Vec<usize>,
     pub vector: Vector,
     /// Rows that passed the quals.
     pub passed: u64,
@@ -115,7 +117,7 @@ impl Vector {
 }
 
 impl WindowInput {
-    /// Parameters have their values now. Gives the functions too.
+    /// Parameters have their values now; `columns` are the attributes that are returned. Gives the functions too.
     ///
     /// # Safety
     /// A node under execution with its plan; `table` is open.
@@ -123,11 +125,15 @@ impl WindowInput {
         plan: &WindowPlan,
         state: *mut pg_sys::PlanState,
         table: pg_sys::Relation,
+        columns: &[usize],
     ) -> Translation<(WindowInput, Vec<Window>)> {
         // SAFETY: the caller's promise.
         unsafe {
             let mut translator = Translator::new(Scalars::Evaluated(state));
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+            let time = translator.value(plan.time)?;
+            // A first pass reads no more than these.
+            let of_time = translator.attributes();
             let mut keys = Vec::new();
             for key in &plan.keys {
                 keys.push(aggregate_call::key(&mut translator, *key)?.0);
@@ -150,13 +156,15 @@ impl WindowInput {
                 arguments.push((x, time));
                 windows.push(Window::new(function));
             }
-            let time = translator.value(plan.time)?;
+            let mut attributes = translator.attributes();
+            attributes.extend_from_slice(columns);
+            let (snapshot, zones_wanted) =
+                ((*(*state).state).es_snapshot, filter.zones_wanted.clone());
+            let mut source = VectorSource::begin(table, snapshot, zones_wanted);
+            source.begin_look_ahead(of_time);
             let input = WindowInput {
-                source: VectorSource::begin(
-                    table,
-                    (*(*state).state).es_snapshot,
-                    filter.zones_wanted(),
-                ),
+                source,
+                attributes,
                 translator,
                 filter,
                 groups: Aggregation::new(keys, Vec::new()),
@@ -185,28 +193,22 @@ impl WindowInput {
         while in_order && self.next_rows()? {
             in_order = self.vector.follows(&mut last);
         }
-        self.source.rewind(false);
-        self.source.counters = Default::default();
-        self.passed = 0;
+        self.source.end_look_ahead(self.attributes.clone());
         Ok(in_order)
     }
 
     /// Goes on to the next vector with rows that pass, and reads their times.
     fn next_rows(&mut self) -> Evaluation<bool> {
         let scalars = &self.translator.scalars;
-        while let Some(mut rows) = self.source.next(&mut self.filter, scalars) {
-            ports::CHECK_FOR_INTERRUPTS();
-            let frame = self.source.frame(scalars);
-            narrow(&mut self.filter.quals, &frame, &mut rows)?;
-            if rows.is_empty() {
-                continue;
-            }
-            self.vector.rows = rows;
-            let time = self.time.evaluate(&frame, &rows)?;
-            self.vector.read_times(self.time.number(), time);
-            return Ok(true);
-        }
-        Ok(false)
+        ports::CHECK_FOR_INTERRUPTS();
+        let Some(rows) = self.source.next(&mut self.filter, scalars)? else {
+            return Ok(false);
+        };
+        let frame = self.source.frame(scalars);
+        self.vector.rows = rows;
+        let time = self.time.evaluate(&frame, &rows)?;
+        self.vector.read_times(self.time.number(), time);
+        Ok(true)
     }
 
     /// Goes on to the next vector; false at the end.

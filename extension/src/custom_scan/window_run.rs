@@ -68,10 +68,11 @@ impl Running {
         unsafe {
             let plan = WindowPlan::of((*node).ss.ps.plan.cast());
             let table = pg_sys::ExecGetRangeTableRelation((*node).ss.ps.state, plan.index);
-            let (mut input, windows) = WindowInput::begin(&plan, &raw mut (*node).ss.ps, table)?;
             let attribute =
                 |column: &*mut pg_sys::Node| (*column.cast::<pg_sys::Var>()).varattno as usize - 1;
-            let columns = plan.columns.iter().map(attribute).collect();
+            let columns: Vec<usize> = plan.columns.iter().map(attribute).collect();
+            let state = &raw mut (*node).ss.ps;
+            let (mut input, windows) = WindowInput::begin(&plan, state, table, &columns)?;
             let buffer = RowBuffer::new(windows.len(), &plan.columns);
             let natts = (*(*table).rd_att).natts as usize;
             let in_order = input.is_in_order();

@@ -66,7 +66,7 @@ impl Node for WindowState {
     }
 
     fn note(&mut self, running: &mut Running) {
-        self.counters = running.input.source.counters;
+        self.counters = running.input.source.counters();
         self.passed = running.input.passed;
         self.partitions = running.input.partitions();
         self.bytes = running.values.bytes(&running.input);

@@ -386,7 +386,7 @@ unsafe fn decode_run(
             };
             // VACUUM may have found it dead, and reused its blocks, since the caller read its entry.
             if !directory::is_dead_by_now(relation, run) {
-                error::corrupt(&format!("the run at row {}: {failure}", run.first_row));
+                error::corrupt(&failure_of(run, &failure));
             }
         }
     }
@@ -394,6 +394,11 @@ unsafe fn decode_run(
         column.truncate(before);
         column.push_repeated(None, rows.len());
     }
+}
+
+/// What is said of a run that cannot be read.
+pub(super) fn failure_of(run: &RunEntry, failure: &dyn std::fmt::Display) -> String {
+    format!("the run at row {}: {failure}", run.first_row)
 }
 
 /// Appends a run's image to an empty `bytes`. That of a run in object storage is waited for.

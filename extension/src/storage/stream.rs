@@ -5,10 +5,10 @@
 
 use lanes_columnar::arena::{Images, RunEntry};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
-use lanes_columnar::streamed::{ImageBytes, SealedRun, StreamMemory, Streamed};
+use lanes_columnar::streamed::{self, ImageBytes, SealedRun, StreamMemory, Streamed};
 use pgrx::pg_sys;
 
-use super::directory::{FLAG_DEAD, FLAG_SEALED};
+use super::directory::{self, FLAG_DEAD, FLAG_SEALED};
 use super::load::{self, Runs, Shape};
 use crate::pg::shmem::ArenaLocks;
 
@@ -32,87 +32,127 @@ impl Stream {
     }
 }
 
-/// Bytes of the images of the runs that overlap the rows `[from, to)`, all of one segment, if all of those runs are sealed or dead,
-/// and none goes beyond the segment: it would have to be read once more for each of its segments.
-pub fn bytes_to_stream(runs: &Runs, from: u64, to: u64) -> Option<u64> {
-    let segment = segment_of(from);
-    let start = segment_first_row(segment);
-    let end = start + u64::from(segment_rows_max(segment));
-    let mut bytes = 0;
-    for run in overlapping(runs, from, to) {
-        let is_within = run.first_row >= start && run.end_row() <= end;
-        if !is_within || run.flags & (FLAG_SEALED | FLAG_DEAD) == 0 {
-            return None;
+/// Sealed rows of one segment, found and not read yet.
+pub struct SealedRows {
+    segment: u32,
+    runs: Vec<RunEntry>,
+    /// Bytes of their images.
+    pub bytes: u64,
+    /// Those that the arena keeps.
+    images: Option<Images<ArenaLocks>>,
+}
+
+/// Why rows are not streamed.
+pub enum NotStreamed {
+    /// They are not kept so. What decodes all of them at once knows how to read them.
+    Otherwise,
+    /// They cannot be read.
+    Unreadable(String),
+}
+
+impl SealedRows {
+    /// The runs that overlap the rows `[from, to)`, all of one segment, if all of those runs are sealed or dead, and none goes
+    /// beyond the segment: it would have to be read once more for each of its segments.
+    pub fn find(runs: &Runs, from: u64, to: u64) -> Option<SealedRows> {
+        let segment = segment_of(from);
+        let start = segment_first_row(segment);
+        let end = start + u64::from(segment_rows_max(segment));
+        let mut found = Vec::new();
+        let overlapping = (runs.first_ending_after(from)..runs.len()).map(|index| runs.get(index));
+        for run in overlapping.take_while(|run| run.first_row < to) {
+            let is_within = run.first_row >= start && run.end_row() <= end;
+            if !is_within || run.flags & (FLAG_SEALED | FLAG_DEAD) == 0 {
+                return None;
+            }
+            // Nobody sees the rows of a dead run, so no place of theirs is read.
+            if run.flags & FLAG_DEAD == 0 {
+                found.push(run);
+            }
         }
-        bytes += u64::from(run.bytes);
+        Some(SealedRows {
+            segment,
+            bytes: found.iter().map(|run| u64::from(run.bytes)).sum(),
+            runs: found,
+            images: runs.cached().and_then(|cached| cached.pin_images(segment)),
+        })
     }
-    Some(bytes)
-}
 
-fn overlapping(runs: &Runs, from: u64, to: u64) -> impl Iterator<Item = RunEntry> {
-    (runs.first_ending_after(from)..runs.len())
-        .map(|index| runs.get(index))
-        .take_while(move |run| run.first_row < to)
-}
+    /// How often most of them were looked at, if the arena keeps their images.
+    pub fn looks(&self) -> Option<u32> {
+        self.images.as_ref().map(Images::looks)
+    }
 
-/// Opens the sealed runs that overlap the rows `[from, to)`, all of one segment, whose first row has place 0. Those in object
-/// storage are waited for. `None`: there are other runs among them, or reading failed; what decodes all of them at once knows how to
-/// go on, or tells what is wrong.
-///
-/// # Safety
-/// `relation` is the open lanes table that the runs belong to.
-pub unsafe fn open(
-    relation: pg_sys::Relation,
-    shape: &Shape,
-    runs: &Runs,
-    (from, to): (u64, u64),
-    memory: &mut StreamMemory,
-    keep: bool,
-) -> Option<Stream> {
-    bytes_to_stream(runs, from, to)?;
-    let segment = segment_of(from);
-    let (start, places) = (segment_first_row(segment), segment_rows_max(segment));
-    let images = runs.cached().and_then(|cached| cached.pin_images(segment));
-    let mut sealed = Vec::new();
-    // Nobody sees the rows of a dead run, so no place of theirs is read.
-    for run in overlapping(runs, from, to).filter(|run| run.flags & FLAG_DEAD == 0) {
-        let kept = images
-            .as_ref()
-            .and_then(|images| images.of_run(run.first_row));
-        let image = match kept.filter(|kept| kept.len() == run.bytes as usize) {
-            // SAFETY: the pin is kept as long as what reads the bytes.
-            Some(kept) => unsafe { ImageBytes::kept(kept) },
-            None => {
-                let mut image = memory.image();
-                // SAFETY: the caller's promise.
-                unsafe { load::read_image(relation, &run, &mut image).ok()? };
-                ImageBytes::Own(image)
+    /// Opens them; the segment's first row has place 0. Those in object storage are waited for. If `keep`, the arena is given the
+    /// images to keep.
+    ///
+    /// # Errors
+    /// Why they are not streamed.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that `runs` are of, among which they were found.
+    pub unsafe fn open(
+        self,
+        relation: pg_sys::Relation,
+        shape: &Shape,
+        runs: &Runs,
+        memory: &mut StreamMemory,
+        keep: bool,
+    ) -> Result<Stream, NotStreamed> {
+        let (start, places) = (
+            segment_first_row(self.segment),
+            segment_rows_max(self.segment) as usize,
+        );
+        let unreadable = |run: &RunEntry, failure: &dyn std::fmt::Display| {
+            // SAFETY: the caller's promise.
+            match unsafe { directory::is_dead_by_now(relation, run) } {
+                // VACUUM has found it so, and reused its blocks, since its entry was read.
+                true => NotStreamed::Otherwise,
+                false => NotStreamed::Unreadable(load::failure_of(run, failure)),
             }
         };
-        sealed.push(SealedRun {
-            image,
-            image_rows: run.rows as usize,
-            rows: 0..run.rows as usize,
-            place: (run.first_row - start) as usize,
-        });
-    }
-    let (room, missing) = (std::mem::take(memory), &shape.missing);
-    let rows = match Streamed::open(room, &shape.kinds, missing, places as usize, sealed).ok()? {
-        Ok(rows) => rows,
-        Err(room) => {
-            *memory = room;
-            return None;
+        let mut sealed = Vec::with_capacity(self.runs.len());
+        for run in &self.runs {
+            let images = self.images.as_ref();
+            let kept = images.and_then(|images| images.of_run(run.first_row));
+            let image = match kept.filter(|kept| kept.len() == run.bytes as usize) {
+                // SAFETY: the pin is kept as long as what reads the bytes.
+                Some(kept) => unsafe { ImageBytes::kept(kept) },
+                None => {
+                    let mut image = memory.image();
+                    // SAFETY: the caller's promise.
+                    let read = unsafe { load::read_image(relation, run, &mut image) };
+                    read.map_err(|failure| unreadable(run, &failure))?;
+                    ImageBytes::Own(image)
+                }
+            };
+            sealed.push(SealedRun {
+                image,
+                image_rows: run.rows as usize,
+                rows: 0..run.rows as usize,
+                place: (run.first_row - start) as usize,
+            });
         }
-    };
-    // Not before they are verified: what the arena keeps is trusted.
-    if let Some(cached) = runs.cached().filter(|_| keep && images.is_none()) {
-        let verified = rows.own_images();
-        let verified = verified.map(|(place, image)| (start + place as u64, image));
-        cached.put_images(segment, &verified.collect::<Vec<_>>());
+        let (room, missing) = (std::mem::take(memory), &shape.missing);
+        let rows = match Streamed::open(room, &shape.kinds, missing, places, sealed) {
+            Ok(rows) => rows,
+            Err(streamed::NotStreamed::Unsealed(room)) => {
+                *memory = *room;
+                return Err(NotStreamed::Otherwise);
+            }
+            Err(streamed::NotStreamed::Unreadable(index, failure)) => {
+                return Err(unreadable(&self.runs[index], &failure));
+            }
+        };
+        // Not before they are verified: what the arena keeps is trusted.
+        if let Some(cached) = runs.cached().filter(|_| keep && self.images.is_none()) {
+            let verified = rows.own_images();
+            let verified = verified.map(|(place, image)| (start + place as u64, image));
+            cached.put_images(self.segment, &verified.collect::<Vec<_>>());
+        }
+        Ok(Stream {
+            rows,
+            images: self.images,
+            is_noted: false,
+        })
     }
-    Some(Stream {
-        rows,
-        images,
-        is_noted: false,
-    })
 }

@@ -20,7 +20,7 @@ use crate::pg::shmem::ArenaLocks;
 use crate::storage::load::{self, DecodedRows, Remote, Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
-use crate::storage::stream::{self, Stream};
+use crate::storage::stream::{NotStreamed, SealedRows, Stream};
 use crate::storage::tombstone::Tombstones;
 
 /// An open table. Holds no lock but pins in the arena, which dropping it releases.
@@ -154,8 +154,8 @@ impl Window {
         }
     }
 
-    /// The same without making them resident, of these attributes alone, if they are not resident already. `None`: all. Sealed
-    /// ones can be read once they are [filled](Window::fill); if `keep`, the arena is given their images.
+    /// The same without making them resident, of these attributes alone, if they are not resident already. `None`: all. If they
+    /// were found `sealed`, they can be read once they are [filled](Window::fill); if `keep`, the arena is given their images.
     ///
     /// # Safety
     /// As for [`Window::open`].
@@ -164,20 +164,23 @@ impl Window {
         content: &Content,
         (from, to): (u64, u64),
         wanted: Option<&[usize]>,
+        (sealed, keep): (Option<SealedRows>, bool),
         memory: &mut StreamMemory,
-        keep: bool,
     ) -> Window {
         if let Some(window) = Self::in_arena(reader, content, segment_of(from), to) {
             return window;
         }
         let narrow = wanted.map(|wanted| reader.shape.only(wanted));
         let shape = narrow.as_ref().unwrap_or(&reader.shape);
+        let (relation, runs) = (reader.relation, &content.runs);
         // SAFETY: the caller's promise.
         unsafe {
-            let runs = &content.runs;
-            let relation = reader.relation;
-            if let Some(stream) = stream::open(relation, shape, runs, (from, to), memory, keep) {
-                return Self::of_stream(reader, segment_of(from), stream);
+            if let Some(sealed) = sealed {
+                match sealed.open(relation, shape, runs, memory, keep) {
+                    Ok(stream) => return Self::of_stream(reader, segment_of(from), stream),
+                    Err(NotStreamed::Otherwise) => {}
+                    Err(NotStreamed::Unreadable(failure)) => error::corrupt(&failure),
+                }
             }
             let decoded = load::decode_rows(relation, shape, runs, from, to, Remote::Recall);
             Self::of_decoded(reader, Rc::new(decoded))
@@ -195,14 +198,14 @@ impl Window {
         to: u64,
         memory: &mut StreamMemory,
     ) -> Window {
-        let streams =
-            gucs::decode_after() > 0 && stream::bytes_to_stream(&content.runs, from, to).is_some();
+        let streams = gucs::decode_after() > 0;
+        let sealed = streams.then(|| SealedRows::find(&content.runs, from, to));
         // SAFETY: the caller's promise.
         unsafe {
-            if streams {
-                return Self::stream(reader, content, (from, to), None, memory, false);
+            match sealed.flatten() {
+                None => Self::open(reader, content, from, to),
+                sealed => Self::stream(reader, content, (from, to), None, (sealed, false), memory),
             }
-            Self::open(reader, content, from, to)
         }
     }
 
@@ -319,16 +322,25 @@ impl Window {
         !matches!(self.source, Source::Arena(_))
     }
 
-    /// Makes the rows at some places of the lanes ready to be read, which only those of streamed windows need.
-    pub fn fill(&mut self, places: std::ops::Range<usize>) {
+    /// Makes the rows at some places of the lanes of some attributes ready to be read, which only those of streamed windows need.
+    /// `None`: of all attributes that the window was opened for.
+    pub fn fill(&mut self, places: std::ops::Range<usize>, attributes: Option<&[usize]>) {
         if let Source::Streamed(stream) = &mut self.source {
-            if let Err(failure) = stream.rows.fill(places) {
+            if let Err(failure) = stream.rows.fill(places, attributes) {
                 error::corrupt(&format!(
                     "the sealed rows from {} on: {failure}",
                     self.first_row
                 ));
             }
             stream.note_look();
+        }
+    }
+
+    /// How many vectors of single attributes were decoded for this window.
+    pub fn columns_decoded(&self) -> u64 {
+        match &self.source {
+            Source::Streamed(stream) => stream.rows.decoded() as u64,
+            Source::Arena(_) | Source::Private(_) => 0,
         }
     }
 

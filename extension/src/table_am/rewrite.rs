@@ -145,7 +145,7 @@ impl Copier<'_> {
                 // SAFETY: the rows are the run's; the window lives while its values are copied.
                 unsafe {
                     let mut window = Window::open_once(self.reader, content, from, to, &mut memory);
-                    window.fill(window.place(from)..window.place(to));
+                    window.fill(window.place(from)..window.place(to), None);
                     for row in from..to {
                         let tombstones = content.tombstones.borrow();
                         let deletion = tombstones

@@ -122,7 +122,7 @@ impl AnalyzeBlock {
                 let Some(window) = &mut self.window else {
                     return false;
                 };
-                window.fill(window.place(row)..window.place(row) + 1);
+                window.fill(window.place(row)..window.place(row) + 1, None);
                 slot::store(
                     target,
                     window.outlet(),
@@ -175,6 +175,7 @@ impl SampleBlock {
                 self.block = block;
                 let from = block as u64 * BLOCK_ROWS;
                 if scan.open_rows(from, (from + BLOCK_ROWS).min(scan.reader.end_row())) {
+                    scan.fill_visible();
                     return true;
                 }
                 ports::CHECK_FOR_INTERRUPTS();

@@ -25,7 +25,7 @@ use crate::pg::snapshot::Snapshot;
 use crate::remote::recall::Recalled;
 use crate::storage::directory::FLAG_SEALED;
 use crate::storage::load::Shape;
-use crate::storage::stream;
+use crate::storage::stream::SealedRows;
 
 mod ranges;
 mod remote_rows;
@@ -48,6 +48,16 @@ struct OpenSegment {
     window: Window,
     range: usize,
     row: u64,
+}
+
+impl OpenSegment {
+    /// Makes all of its visible rows ready to be read.
+    fn fill_visible(&mut self) {
+        if let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) {
+            let places = self.window.place(first.from)..self.window.place(last.to);
+            self.window.fill(places, None);
+        }
+    }
 }
 
 /// Where a scan stands.
@@ -114,12 +124,14 @@ pub struct Scan {
     pub segments_skipped: u64,
     /// What came from object storage.
     pub recalled: Recalled,
-    /// The attributes that are looked at; `None`: any.
+    /// The attributes that are looked at in segments opened from now on; `None`: any.
     pub wanted: Option<Vec<usize>>,
     /// Bytes that this scan may still bring into a full arena.
     may_displace: Cell<u64>,
     /// Segments that were decoded for this scan alone.
     pub segments_streamed: u64,
+    /// Vectors of single attributes that were decoded of those that were left since.
+    columns_decoded: u64,
     /// Of the last of them.
     stream_memory: StreamMemory,
 }
@@ -148,6 +160,7 @@ impl Scan {
                 wanted: None,
                 may_displace: Cell::new(gucs::arena_bytes() as u64 / DISPLACED_SHARE),
                 segments_streamed: 0,
+                columns_decoded: 0,
                 stream_memory: StreamMemory::default(),
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
@@ -247,6 +260,7 @@ impl Scan {
 
     /// Goes back to before the first row, or to after the last if the scan goes backwards from there.
     pub fn rewind(&mut self, forward: bool) {
+        self.leave();
         self.place = if forward {
             Place::BeforeFirst
         } else {
@@ -284,14 +298,38 @@ impl Scan {
         }
     }
 
-    /// Makes the rows at some places of the window that is open ready to be read.
-    pub fn fill(&mut self, places: std::ops::Range<usize>) {
+    /// Makes the rows at some places of the window that is open ready to be read in some attributes. `None`: in all that are
+    /// looked at.
+    pub fn fill(&mut self, places: std::ops::Range<usize>, attributes: Option<&[usize]>) {
         if let Place::In(open) = &mut self.place {
-            open.window.fill(places);
+            open.window.fill(places, attributes);
         }
     }
 
-    /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible.
+    /// Makes all visible rows of the segment that is open ready to be read.
+    pub fn fill_visible(&mut self) {
+        if let Place::In(open) = &mut self.place {
+            open.fill_visible();
+        }
+    }
+
+    /// How many vectors of single attributes were decoded for this scan alone.
+    pub fn columns_decoded(&self) -> u64 {
+        self.columns_decoded + self.window().map_or(0, Window::columns_decoded)
+    }
+
+    /// Leaves the segment that is open; what it took of memory is used for the next one.
+    fn leave(&mut self) {
+        if let Place::In(open) = std::mem::replace(&mut self.place, Place::BeforeFirst) {
+            self.columns_decoded += open.window.columns_decoded();
+            if let Some(memory) = open.window.into_memory() {
+                self.stream_memory = memory;
+            }
+        }
+    }
+
+    /// Opens some rows of one segment for [`Scan::store_if_open`]; false when none of them is visible. What is to be read of
+    /// them has to be [filled](Scan::fill) first.
     pub fn open_rows(&mut self, from: u64, to: u64) -> bool {
         let bounds = std::mem::replace(&mut self.bounds, (from, to));
         let open = self.open_segment(segment_of(from), None);
@@ -396,6 +434,7 @@ impl Scan {
         loop {
             candidate = self.claim(candidate, forward, first);
             if candidate < first || candidate > last {
+                self.leave();
                 self.place = if forward {
                     Place::AfterLast
                 } else {
@@ -405,6 +444,10 @@ impl Scan {
             }
             ports::CHECK_FOR_INTERRUPTS();
             if let Some(mut open) = self.open_segment(candidate as u32, rules_out) {
+                if rules_out.is_none() {
+                    // Read row by row.
+                    open.fill_visible();
+                }
                 if forward {
                     open.row = open.ranges[0].from;
                 } else {
@@ -438,11 +481,7 @@ impl Scan {
             .min(self.bounds.1)
             .min(self.reader.end_row());
         // The old window goes first: it may be what has to be evicted.
-        if let Place::In(open) = std::mem::replace(&mut self.place, Place::BeforeFirst)
-            && let Some(memory) = open.window.into_memory()
-        {
-            self.stream_memory = memory;
-        }
+        self.leave();
         let (relation, serializable) = (self.reader.relation, self.serializable);
         let content = self.reader.content.as_mut()?;
         let mut ranges = visible_ranges(
@@ -464,7 +503,7 @@ impl Scan {
         let before = Recalled::so_far();
         let mut memory = std::mem::take(&mut self.stream_memory);
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
-        let mut window = unsafe {
+        let window = unsafe {
             if holds_remote(content, segment_first_row(segment), to) {
                 self.open_partly_remote(content, segment, &mut ranges, rules_out, &mut memory)?
             } else {
@@ -472,10 +511,6 @@ impl Scan {
             }
         };
         self.stream_memory = memory;
-        if rules_out.is_none() {
-            // Read row by row.
-            window.fill(window.place(from)..window.place(to));
-        }
         if window.is_private() {
             self.segments_streamed += 1;
         }
@@ -513,30 +548,28 @@ impl Scan {
     ) -> Window {
         let segment = segment_of(from);
         let decoded_bytes = || (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
-        let kept_looks = || {
-            let images = content.runs.cached()?.pin_images(segment)?;
-            Some(images.looks())
-        };
+        if is_resident(content, segment, to) {
+            // SAFETY: the caller's promise.
+            return unsafe { Window::open(&self.reader, content, from, to) };
+        }
+        let sealed = SealedRows::find(&content.runs, from, to);
         // Whether it is streamed, and whether its images are to be kept then.
-        let (streams, keep) = if is_resident(content, segment, to) {
-            (false, false)
-        } else if let Some(bytes) = stream::bytes_to_stream(&content.runs, from, to)
-            && gucs::decode_after() > 0
-        {
-            match kept_looks() {
+        let (streams, keep) = match &sealed {
+            Some(sealed) if gucs::decode_after() > 0 => match sealed.looks() {
                 Some(looks) if looks < gucs::decode_after() => (true, false),
                 Some(_) => (!self.may_load(content, decoded_bytes()), false),
-                None => (true, self.may_load(content, bytes)),
-            }
-        } else {
-            (!self.may_load(content, decoded_bytes()), false)
+                None => (true, self.may_load(content, sealed.bytes)),
+            },
+            _ => (!self.may_load(content, decoded_bytes()), false),
         };
         // SAFETY: the caller's promise.
         unsafe {
             if streams {
-                let wanted = self.wanted.as_deref();
-                return Window::stream(&self.reader, content, (from, to), wanted, memory, keep);
+                let (rows, wanted) = ((from, to), self.wanted.as_deref());
+                return Window::stream(&self.reader, content, rows, wanted, (sealed, keep), memory);
             }
+            // Images make way for lanes only once nobody has them pinned.
+            drop(sealed);
             Window::open(&self.reader, content, from, to)
         }
     }

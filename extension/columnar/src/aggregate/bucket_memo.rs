@@ -1,75 +1,116 @@
 //! Buckets met before, and the ids of their groups.
 //!
 //! Rows sorted by series and time leave a bucket and come back to it with each series. Asking the function again costs about as
-//! much as a hundred rows of one bucket do, so a few hundred buckets are remembered: where a bucket is looked for follows from
-//! its distance from the first one in widths of that, so neighbours never displace each other. Months and the like, whose
-//! widths differ, may be looked for in several places; what is found is right in any case, as its bounds are compared. The
-//! place after the last one is looked at first, since that spares a division.
+//! much as a hundred rows of one bucket do, so buckets are remembered: where a bucket is looked for follows from its distance
+//! from the first one in widths of that, so neighbours never displace each other. If others do, there are more places from then
+//! on. Months and the like, whose widths differ, may be looked for in several places; what is found is right in any case, as its
+//! bounds are compared.
 
 use super::key::Bucket;
 
-/// Places; a power of two.
-const PLACES: usize = 1024;
+/// Places at first and at most; powers of two.
+const PLACES_MIN: usize = 1 << 10;
+const PLACES_MAX: usize = 1 << 16;
+
+/// A bucket and its group; of an empty place, one that no time falls into.
+#[derive(Clone, Copy)]
+struct Known {
+    bucket: Bucket,
+    id: u32,
+}
+
+impl Known {
+    const NONE: Known = Known {
+        bucket: Bucket {
+            value: 0,
+            first: 1,
+            last: 0,
+        },
+        id: 0,
+    };
+
+    #[inline]
+    fn has(&self, time: i64) -> bool {
+        self.bucket.first <= time && time <= self.bucket.last
+    }
+}
 
 /// Some of the buckets that rows fell into, with the ids of their groups.
-#[derive(Default)]
 pub(super) struct BucketMemo {
-    /// The first time of the first bucket, and how long that is.
+    /// The first time of the first bucket, how long that is, and one divided by that.
     origin: i64,
     width: i64,
-    /// The place of the one that was found last.
-    last: usize,
-    /// Empty before the first bucket.
-    known: Vec<Option<(Bucket, u32)>>,
+    inverse: f64,
+    /// One place before the first bucket, then a power of two.
+    known: Vec<Known>,
+}
+
+impl Default for BucketMemo {
+    fn default() -> Self {
+        BucketMemo {
+            origin: 0,
+            width: 1,
+            inverse: 1.0,
+            known: vec![Known::NONE],
+        }
+    }
 }
 
 impl BucketMemo {
     /// The bucket of a time, and its group, if it is remembered.
     #[inline]
-    pub(super) fn get(&mut self, time: i64) -> Option<(Bucket, u32)> {
-        let next = (self.last + 1) % PLACES;
-        let found = self.at(next, time).map(|found| (next, found));
-        let (place, found) = found.or_else(|| {
-            let place = self.place(time);
-            Some((place, self.at(place, time)?))
-        })?;
-        self.last = place;
-        Some(found)
+    pub(super) fn get(&self, time: i64) -> Option<(Bucket, u32)> {
+        let known = &self.known[self.place(time)];
+        known.has(time).then_some((known.bucket, known.id))
     }
 
-    /// What is at a place, if it is the bucket of a time.
+    /// The group of a time's bucket, if that is remembered.
     #[inline]
-    fn at(&self, place: usize, time: i64) -> Option<(Bucket, u32)> {
-        let known = self.known.get(place)?.as_ref();
-        let known = known.filter(|(bucket, _)| bucket.first <= time && time <= bucket.last);
-        known.copied()
+    pub(super) fn id(&self, time: i64) -> Option<u32> {
+        let known = &self.known[self.place(time)];
+        known.has(time).then_some(known.id)
     }
 
     /// Remembers the bucket of a time.
     pub(super) fn put(&mut self, time: i64, bucket: Bucket, id: u32) {
-        if self.known.is_empty() {
+        if self.known.len() == 1 {
             self.origin = bucket.first;
-            self.width = bucket
-                .last
-                .saturating_sub(bucket.first)
-                .saturating_add(1)
-                .max(1);
-            self.known = vec![None; PLACES];
+            let width = bucket.last.saturating_sub(bucket.first);
+            self.width = width.saturating_add(1).max(1);
+            self.inverse = 1.0 / self.width as f64;
+            self.known = vec![Known::NONE; PLACES_MIN];
+        }
+        let displaced = self.known[self.place(time)].bucket;
+        let is_taken = displaced.first <= displaced.last && displaced != bucket;
+        if is_taken && self.known.len() < PLACES_MAX {
+            let places = vec![Known::NONE; 4 * self.known.len()];
+            for known in std::mem::replace(&mut self.known, places) {
+                let place = self.place(known.bucket.first);
+                if known.has(known.bucket.first) {
+                    self.known[place] = known;
+                }
+            }
         }
         let place = self.place(time);
-        self.last = place;
-        self.known[place] = Some((bucket, id));
+        self.known[place] = Known { bucket, id };
     }
 
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
-        self.known.capacity() * size_of::<Option<(Bucket, u32)>>()
+        self.known.capacity() * size_of::<Known>()
     }
 
+    /// How many widths a time is from the origin, without a division. Of very distant times it may be another number, but
+    /// the same for each.
     #[inline]
     fn place(&self, time: i64) -> usize {
         let distance = time.wrapping_sub(self.origin);
-        distance.div_euclid(self.width.max(1)) as usize % PLACES
+        let number = (distance as f64 * self.inverse) as i64;
+        let rest = distance.wrapping_sub(number.wrapping_mul(self.width));
+        let number = number
+            .wrapping_add(i64::from(rest >= self.width))
+            .wrapping_sub(i64::from(rest < 0));
+        number as usize & (self.known.len() - 1)
     }
 }
 
@@ -89,16 +130,34 @@ mod tests {
     fn what_is_found_is_the_bucket_of_the_time() {
         let mut memo = BucketMemo::default();
         assert_eq!(memo.get(0), None);
-        for number in [7, -3, 8, 7 + PLACES as i64, -1_000_000] {
+        for number in [7, -3, 8, 7 + PLACES_MAX as i64, -1_000_000] {
             let kept = bucket(number, 60);
             memo.put(kept.last, kept, number as u32);
             assert_eq!(memo.get(kept.first), Some((kept, number as u32)));
             assert_eq!(memo.get(kept.last), Some((kept, number as u32)));
             assert_eq!(memo.get(kept.last + 60), None);
         }
-        // Displaced by the one as many widths later as there are places.
+        // Displaced by the one as many widths later as there may be places.
         assert_eq!(memo.get(7 * 60), None);
         assert_eq!(memo.get(8 * 60), Some((bucket(8, 60), 8)));
+    }
+
+    #[test]
+    fn there_are_places_for_as_many_buckets_as_a_day_has_minutes() {
+        let mut memo = BucketMemo::default();
+        for number in 0..1440 {
+            let kept = bucket(number, 60_000_000);
+            memo.put(kept.first + 7, kept, number as u32);
+        }
+        for number in 0..1440 {
+            let kept = bucket(number, 60_000_000);
+            for time in [kept.first, kept.first + 1, kept.last] {
+                assert_eq!(memo.get(time), Some((kept, number as u32)));
+                assert_eq!(memo.id(time), Some(number as u32));
+            }
+        }
+        assert_eq!(memo.id(-1), None);
+        assert_eq!(memo.id(1440 * 60_000_000), None);
     }
 
     #[test]

@@ -351,11 +351,16 @@ impl KeyReader {
             let id = values.null();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
         }
-        valid.for_each(|row| {
+        valid.for_each_of(frame.rows, |row| {
             // SAFETY: the operand has a `T` for each row of the vector.
             let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
-            let bucket = self.bucket_of(time);
-            self.ids[row] = self.bucket_id(values, bucket);
+            self.ids[row] = match self.buckets.id(time) {
+                Some(id) => id,
+                None => {
+                    let bucket = self.bucket_of(time);
+                    self.bucket_id(values, bucket)
+                }
+            };
         });
         Ids::Each(&*self.ids)
     }

@@ -175,6 +175,13 @@ impl<'a> Block<'a> {
         Some(values[0])
     }
 
+    /// The bits of the float that a number stands for; `None` if numbers are bits, whose order is another.
+    pub(super) fn float_bits(&self, number: i64, float_width: usize) -> Option<u64> {
+        let mut values = [number as u64];
+        self.finish(&mut values, float_width);
+        (self.power != POWER_BITS).then_some(values[0])
+    }
+
     /// The form's name, as views show it.
     pub(super) fn name(&self, float_width: usize) -> &'static str {
         match (&self.form, float_width != 0 && self.power != POWER_BITS) {

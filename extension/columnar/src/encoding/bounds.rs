@@ -11,6 +11,9 @@
 //!
 //! Patches may be of any size, so a block that has some has no bounds here. Numbers count modulo 2^64: bounds that leave that
 //! range hold of nothing, and are not given.
+//!
+//! Floats that are decimals have the bounds of their numbers, divided as each of them is: that keeps the order. Of floats by their bits
+//! only constants have bounds.
 
 use super::block::{Block, Form};
 use super::blocks::Blocks;
@@ -22,8 +25,8 @@ use crate::zone_map::{Bound, CodeZone, Zone};
 type Bounds = (i128, i128);
 
 impl EncodedLane<'_> {
-    /// A zone of a vector of signed numbers, or of codes of the lane's dictionary, that is not exact: its bounds hold but need not
-    /// be met, and nothing is said of order or sum. `None` if that takes decoding, and of other lanes.
+    /// A zone of a vector of numbers, or of codes of the lane's dictionary, that is not exact: its bounds hold but need not be met,
+    /// and nothing is said of order or sum. `None` if that takes decoding, and of other lanes.
     pub fn zone(&self, vector: usize) -> Option<Zone> {
         let empty = Zone {
             sorted: false,
@@ -44,6 +47,7 @@ impl EncodedLane<'_> {
                 },
             ) => 64 - 8 * u32::from(width),
             (Class::Dictionary, _) => u32::BITS,
+            (Class::Floats, _) => return self.float_zone(vector, empty),
             _ => return None,
         };
         let (reader, some) = self.vector_body(vector, &mut [0; WORDS]).ok()?;
@@ -79,12 +83,66 @@ impl EncodedLane<'_> {
         Some(zone)
     }
 
+    fn float_zone(&self, vector: usize, empty: Zone) -> Option<Zone> {
+        let rows = self.vector_rows(vector);
+        let (reader, some) = self.vector_body(vector, &mut [0; WORDS]).ok()?;
+        if some.is_none() {
+            return Some(empty);
+        }
+        let shape = self.shape();
+        let mut all: Option<(f64, f64)> = None;
+        for block in Blocks::new(reader, rows, shape) {
+            let block = block.ok()?;
+            let (low, high) = match block.constant(shape.float_width) {
+                Some(bits) => {
+                    let value = float(bits, shape.float_width);
+                    (value, value)
+                }
+                None => {
+                    let bounds = self.bounds(&block)?;
+                    let pattern = match block.form {
+                        Form::Pattern { index, .. } => Some(self.pattern(index).ok()?),
+                        _ => None,
+                    };
+                    let numbers = pattern.as_ref().unwrap_or(&block);
+                    let value = |bound: i128| {
+                        let number = i64::try_from(bound).ok()?;
+                        let bits = numbers.float_bits(number, shape.float_width)?;
+                        Some(float(bits, shape.float_width))
+                    };
+                    (value(bounds.0)?, value(bounds.1)?)
+                }
+            };
+            // A NaN is greater than all others.
+            if !low.is_finite() || !high.is_finite() {
+                return None;
+            }
+            let (least, greatest) = all.unwrap_or((low, high));
+            all = Some((least.min(low), greatest.max(high)));
+        }
+        let (least, greatest) = all?;
+        Some(Zone {
+            minimum: Bound::Float(least),
+            maximum: Bound::Float(greatest),
+            non_null: rows as u32,
+            ..empty
+        })
+    }
+
     fn bounds(&self, block: &Block<'_>) -> Option<Bounds> {
         if let Form::Pattern { index, .. } = block.form {
             let pattern = self.pattern(index).ok()?;
             return own_bounds(&pattern);
         }
         own_bounds(block)
+    }
+}
+
+/// A float by its bits.
+fn float(bits: u64, width: usize) -> f64 {
+    match width {
+        4 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
     }
 }
 
@@ -107,7 +165,13 @@ fn own_bounds(block: &Block<'_>) -> Option<Bounds> {
             let steps = after(signed(*step), rows - 2, packed.bounds()?)?;
             after(signed(*first), rows - 1, steps)?
         }
-        Form::Few { table, count, .. } => {
+        Form::Few {
+            table,
+            count,
+            packed,
+        } => {
+            // There may be outliers.
+            packed.bounds()?;
             let (mut table, mut number) = (*table, 0_u64);
             let mut bounds: Option<Bounds> = None;
             for _ in 0..*count {

@@ -13,6 +13,7 @@ use lanes_simd::Comparison;
 
 use super::entry::{Entry, Keys, SortKey};
 use super::rank::{Order, Rank};
+use crate::lane::LaneData;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
 use crate::vector::predicate::compare;
@@ -72,7 +73,7 @@ impl BestRows {
         self.keys.first()?.value.column()
     }
 
-    /// Whether a selected row of a vector may be one of those wanted. `zone` is of [`BestRows::zone_attribute`].
+    /// Whether a selected row of a vector may be one of those wanted; of one whose zone is not exact no row is read. `zone` is of [`BestRows::zone_attribute`].
     pub fn can_take(&mut self, frame: &Frame<'_>, selection: &Selection, zone: &Zone) -> bool {
         let single = self.keys.len() == 1;
         let full = self.kept.len() >= self.max;
@@ -92,8 +93,11 @@ impl BestRows {
             return true;
         };
         let no_values = zone.non_null == 0;
-        // What is sorted has no NULLs.
+        // What is sorted has no NULLs. If the zone is not exact, the rows may not be readable yet.
         let has_nulls = || {
+            if !zone.exact && !matches!(frame.lane(attribute).data, LaneData::Null) {
+                return !frame.validity(attribute).is_null();
+            }
             let present = frame.present(attribute, selection);
             !selection.and_not(&present).is_empty()
         };

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{ImageBytes, SealedRun, StreamMemory, Streamed};
+use super::{ImageBytes, NotStreamed, SealedRun, StreamMemory, Streamed};
 use crate::column::Column;
+use crate::error::Error;
 use crate::image::{self, encode_sealed};
 use crate::kind::{LaneKind, Number};
 use crate::lane::{Lane, LaneData};
@@ -94,9 +95,9 @@ fn runs(kinds: &[LaneKind], models: &[Model]) -> (Vec<SealedRun>, usize) {
 
 fn open(memory: StreamMemory, kinds: &[LaneKind], models: &[Model]) -> Streamed {
     let (runs, places) = runs(kinds, models);
-    match Streamed::open(memory, kinds, &[], places + 7, runs).unwrap() {
+    match Streamed::open(memory, kinds, &[], places + 7, runs) {
         Ok(streamed) => streamed,
-        Err(_) => panic!("all runs are sealed"),
+        Err(_) => panic!("all runs are sealed, and readable"),
     }
 }
 
@@ -127,7 +128,7 @@ proptest! {
     ) {
         // Memory in which other rows lay.
         let mut before = open(StreamMemory::default(), &other_kinds, &other);
-        before.fill(0..usize::MAX).unwrap();
+        before.fill(0..usize::MAX, None).unwrap();
         let mut streamed = open(before.into_memory(), &kinds, &models);
         let places = runs(&kinds, &models).1;
         let lanes: Vec<Lane> = (0..kinds.len()).map(|column| streamed.lane(column)).collect();
@@ -139,13 +140,13 @@ proptest! {
                     assert_bounds(&zone, kind, column, &models, range.clone());
                 }
             }
-            streamed.fill(range.clone()).unwrap();
+            streamed.fill(range.clone(), None).unwrap();
             let filled: Vec<usize> = range.collect();
             for (column, &kind) in kinds.iter().enumerate() {
                 assert_places(lanes[column], kind, column, &models, &filled);
             }
         }
-        streamed.fill(0..places).unwrap();
+        streamed.fill(0..places, None).unwrap();
         let all: Vec<usize> = (0..places).collect();
         for (column, &kind) in kinds.iter().enumerate() {
             assert_places(lanes[column], kind, column, &models, &all);
@@ -170,10 +171,10 @@ proptest! {
             }
             image::tests::vouch_for(image);
         }
-        let Ok(Ok(mut streamed)) = Streamed::open(StreamMemory::default(), &kinds, &[], places, runs) else {
+        let Ok(mut streamed) = Streamed::open(StreamMemory::default(), &kinds, &[], places, runs) else {
             return Ok(());
         };
-        let _ = streamed.fill(0..places);
+        let _ = streamed.fill(0..places, None);
         for column in 0..kinds.len() {
             streamed.zone(column, 0..places);
             assert_codes(&streamed, column, places);
@@ -223,8 +224,18 @@ fn assert_bounds(
     models: &[Model],
     places: std::ops::Range<usize>,
 ) {
-    let LaneKind::Fixed { width, .. } = kind else {
+    let LaneKind::Fixed { width, number, .. } = kind else {
         return;
+    };
+    let bound = |value: &[u8]| {
+        let is_negative = value[usize::from(width) - 1] > 127;
+        let mut bytes = [if is_negative { 0xff } else { 0 }; 8];
+        bytes[..value.len()].copy_from_slice(value);
+        match (number, value) {
+            (Number::Float, &[a, b, c, d]) => Bound::Float(f32::from_le_bytes([a, b, c, d]).into()),
+            (Number::Float, _) => Bound::Float(f64::from_le_bytes(bytes)),
+            _ => Bound::Signed(i64::from_le_bytes(bytes)),
+        }
     };
     let mut first = 0;
     for model in models {
@@ -234,13 +245,7 @@ fn assert_bounds(
             let Some(value) = value.as_ref().filter(|_| places.contains(&(first + row))) else {
                 continue;
             };
-            let mut bytes = [if value[usize::from(width) - 1] > 127 {
-                0xff
-            } else {
-                0
-            }; 8];
-            bytes[..value.len()].copy_from_slice(value);
-            let value = Bound::Signed(i64::from_le_bytes(bytes));
+            let value = bound(value);
             assert!(
                 zone.minimum
                     .compare(value)
@@ -315,8 +320,8 @@ fn runs_that_are_not_sealed_are_given_back_with_the_memory() {
         rows: 0..1,
         place: 0,
     }];
-    let opened = Streamed::open(StreamMemory::default(), &[LONG], &[], 1, runs).unwrap();
-    let Err(mut memory) = opened else {
+    let opened = Streamed::open(StreamMemory::default(), &[LONG], &[], 1, runs);
+    let Err(NotStreamed::Unsealed(mut memory)) = opened else {
         panic!("it is not sealed");
     };
     assert!(memory.image().capacity() > 0);
@@ -325,10 +330,36 @@ fn runs_that_are_not_sealed_are_given_back_with_the_memory() {
 #[test]
 fn rows_that_an_image_does_not_have_are_refused() {
     let (kinds, model) = series(2, 8);
-    let mut runs = runs(&kinds, &[model]).0;
-    runs[0].rows.end += 1;
-    runs[0].image_rows += 1;
-    assert!(Streamed::open(StreamMemory::default(), &kinds, &[], 100, runs).is_err());
+    let mut runs = runs(&kinds, &[model.clone(), model]).0;
+    runs[1].rows.end += 1;
+    runs[1].image_rows += 1;
+    let opened = Streamed::open(StreamMemory::default(), &kinds, &[], 100, runs);
+    assert!(matches!(opened, Err(NotStreamed::Unreadable(1, _))));
+}
+
+#[test]
+fn damage_is_told_of_the_run_that_has_it() {
+    let (kinds, model) = series(2, 8);
+    let (mut runs, places) = runs(&kinds, &[model.clone(), model]);
+    let ImageBytes::Own(image) = &mut runs[1].image else {
+        panic!("it is the run's own");
+    };
+    *image.last_mut().unwrap() ^= 1;
+    let opened = Streamed::open(StreamMemory::default(), &kinds, &[], places, runs);
+    let Err(NotStreamed::Unreadable(1, Error::Checksum { .. })) = opened else {
+        panic!("its checksum does not match");
+    };
+}
+
+#[test]
+fn a_column_of_another_kind_is_refused() {
+    let (kinds, model) = series(2, 8);
+    let (runs, places) = runs(&kinds, &[model]);
+    let kinds = [LONG, TEXT, TEXT];
+    let opened = Streamed::open(StreamMemory::default(), &kinds, &[], places, runs);
+    let Err(NotStreamed::Unreadable(0, Error::KindDiffers { .. })) = opened else {
+        panic!("times are no text");
+    };
 }
 
 #[test]
@@ -345,14 +376,96 @@ fn a_column_that_came_later_has_its_default_in_older_runs() {
         Some(b"new".to_vec()),
         None,
     ];
-    let opened = Streamed::open(StreamMemory::default(), &kinds, &missing, places, runs).unwrap();
+    let opened = Streamed::open(StreamMemory::default(), &kinds, &missing, places, runs);
     let Ok(mut streamed) = opened else {
         panic!("what an image does not have need not be sealed");
     };
-    streamed.fill(0..places).unwrap();
+    streamed.fill(0..places, None).unwrap();
     for (column, value) in [(3, Some(default)), (4, Some(b"new".to_vec())), (5, None)] {
         let values = vec![value; places];
         // SAFETY: all places were filled.
         unsafe { assert_lane(streamed.lane(column), kinds[column], 0, &values) };
+    }
+}
+
+#[test]
+fn only_the_columns_asked_for_are_decoded() {
+    let (kinds, model) = series(16, 512.min(VECTOR_ROWS as u32 / 4));
+    let models = [model];
+    let mut streamed = open(StreamMemory::default(), &kinds, &models);
+    let all: Vec<usize> = (0..VECTOR_ROWS).collect();
+    assert_eq!(streamed.decoded(), 0);
+    for _ in 0..2 {
+        streamed.fill(0..VECTOR_ROWS, Some(&[1, 77])).unwrap();
+        assert_eq!(streamed.decoded(), 1);
+        assert_places(streamed.lane(1), LONG, 1, &models, &all);
+    }
+    let LaneData::Fixed { values, .. } = streamed.lane(0).data else {
+        panic!("a column of fixed width");
+    };
+    // SAFETY: the lane has room for all places.
+    let last = unsafe { *values.cast::<u64>().add(VECTOR_ROWS - 1) };
+    assert_eq!(last, 0, "nobody asked for it");
+    streamed.fill(0..VECTOR_ROWS, None).unwrap();
+    assert_eq!(streamed.decoded(), 3);
+    for (column, &kind) in kinds.iter().enumerate() {
+        assert_places(streamed.lane(column), kind, column, &models, &all);
+    }
+}
+
+#[test]
+fn zones_of_floats_hold_and_tell_series_apart() {
+    const ROWS: usize = VECTOR_ROWS / 2;
+    let floats = |width: u16| LaneKind::Fixed {
+        width,
+        stride: width,
+        number: Number::Float,
+    };
+    // Constants, decimals that vary, bits that vary, and outliers among decimals.
+    let value = |series: usize, row: usize| match series {
+        0 | 1 => 40.25 + series as f64,
+        2 | 3 => {
+            (series * 1000 + (row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) % 97) as f64 / 100.0
+        }
+        4 | 5 => (row as f64 + 0.1).sqrt(),
+        _ if row == 77 => f64::NAN,
+        _ => (row % 50) as f64 / 10.0,
+    };
+    let rows = (0..8).flat_map(|series| (0..ROWS).map(move |row| (series, row)));
+    let values: Vec<f64> = rows.map(|(series, row)| value(series, row)).collect();
+    let wide = values
+        .iter()
+        .map(|value| Some(value.to_le_bytes().to_vec()));
+    let narrow = values
+        .iter()
+        .map(|value| Some((*value as f32).to_le_bytes().to_vec()));
+    let models = [Model {
+        gap: 0,
+        before: 0,
+        series: ROWS,
+        columns: vec![wide.collect(), narrow.collect()],
+    }];
+    let kinds = [floats(8), floats(4)];
+    let streamed = open(StreamMemory::default(), &kinds, &models);
+    for (column, &kind) in kinds.iter().enumerate() {
+        let places = |vector: usize| vector * VECTOR_ROWS..(vector + 1) * VECTOR_ROWS;
+        for (vector, least, greatest) in [(0, 40.25, 41.25), (1, 20.0, 40.0)] {
+            let zone = streamed.zone(column, places(vector));
+            let zone = zone.expect("of constants and decimals");
+            assert_bounds(&zone, kind, column, &models, places(vector));
+            let bounds = zone.minimum.float().zip(zone.maximum.float());
+            let (minimum, maximum) = bounds.expect("floats have float bounds");
+            assert!(
+                least - 0.5 <= minimum && maximum <= greatest + 0.5,
+                "{zone:?}"
+            );
+        }
+        assert!(
+            streamed.zone(column, places(3)).is_none(),
+            "a NaN is greater than any bound"
+        );
+        if let Some(zone) = streamed.zone(column, places(2)) {
+            assert_bounds(&zone, kind, column, &models, places(2));
+        }
     }
 }

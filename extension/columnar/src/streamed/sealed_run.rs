@@ -1,0 +1,106 @@
+//! A sealed run as it comes to be streamed: its image, and where in that the lanes of its columns lie.
+
+use std::ops::{Deref, Range};
+
+use crate::encoding::EncodedLane;
+use crate::error::{Error, Result};
+use crate::image::Image;
+use crate::kind::LaneKind;
+
+/// A sealed run some rows of which are wanted.
+pub struct SealedRun {
+    /// Its image.
+    pub image: ImageBytes,
+    /// How many rows it has to hold.
+    pub image_rows: usize,
+    /// Those of them that have places.
+    pub rows: Range<usize>,
+    /// The place of the first of them.
+    pub place: usize,
+}
+
+/// The bytes of an image.
+pub enum ImageBytes {
+    /// Read for this alone.
+    Own(Vec<u8>),
+    /// Kept by somebody else, and verified.
+    Kept(KeptBytes),
+}
+
+/// Bytes that somebody else keeps.
+pub struct KeptBytes(*const [u8]);
+
+impl ImageBytes {
+    /// Bytes that somebody else keeps, the checksum of which was verified.
+    ///
+    /// # Safety
+    /// They are neither changed nor freed before this value is dropped.
+    pub unsafe fn kept(bytes: &[u8]) -> ImageBytes {
+        ImageBytes::Kept(KeptBytes(bytes))
+    }
+
+    pub(super) fn parse(&self) -> Result<Image<'_>> {
+        match self {
+            ImageBytes::Own(_) => Image::parse(self),
+            ImageBytes::Kept(_) => Image::reparse(self),
+        }
+    }
+}
+
+impl Deref for ImageBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            ImageBytes::Own(bytes) => bytes,
+            // SAFETY: whoever made this promised that they are there.
+            ImageBytes::Kept(KeptBytes(bytes)) => unsafe { &**bytes },
+        }
+    }
+}
+
+impl SealedRun {
+    /// Where in the image the lane of each column lies; `None` if one of them is not sealed.
+    pub(super) fn lanes(
+        &self,
+        kinds: &[LaneKind],
+        places: usize,
+    ) -> Result<Option<Vec<Option<Range<usize>>>>> {
+        let image = self.image.parse()?;
+        if image.rows() != self.image_rows
+            || self.rows.start > self.rows.end
+            || self.rows.end > image.rows()
+            || self.place + self.rows.len() > places
+        {
+            return Err(Error::Malformed("a sealed image does not have these rows"));
+        }
+        let mut lanes = Vec::with_capacity(kinds.len());
+        for (index, &kind) in kinds.iter().enumerate() {
+            let is_there = kind != LaneKind::Absent && index < image.columns();
+            let place = image.sealed_lane(index).filter(|_| is_there);
+            if is_there && place.is_none() {
+                return Ok(None);
+            }
+            lanes.push(place);
+        }
+        Ok(Some(lanes))
+    }
+
+    /// The lane at a place of the image.
+    pub(super) fn lane(&self, place: &Range<usize>, kind: LaneKind) -> Result<EncodedLane<'_>> {
+        let lane = lane(&self.image, place, kind)?;
+        if lane.rows() != self.image_rows {
+            return Err(Error::Malformed("a sealed lane has other rows"));
+        }
+        Ok(lane)
+    }
+}
+
+/// The lane at a place of an image whose checksum vouches for it.
+pub(super) fn lane<'a>(
+    image: &'a [u8],
+    place: &Range<usize>,
+    kind: LaneKind,
+) -> Result<EncodedLane<'a>> {
+    EncodedLane::reopen(&image[place.clone()], kind)
+}
