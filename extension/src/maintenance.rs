@@ -65,14 +65,10 @@ pub unsafe fn is_due(relation: pg_sys::Relation) -> bool {
         let unsettled =
             |part: &LivePart| part.entry.xid != 0 && xid_precedes(part.entry.xid, horizon);
         content.parts.live().iter().any(unsettled)
-            || seal_plan::next(
-                &content,
-                &reader.shape,
-                horizon,
-                &limits(&reader, &content, &settings, false),
-                0,
-            )
-            .is_some()
+            || {
+                let limits = limits(&reader, &content, &settings, false);
+                seal_plan::is_any(&content, &reader.shape, horizon, &limits)
+            }
             || settings.retain.is_some_and(|age| {
                 let before = pg_sys::GetCurrentTimestamp() - age;
                 time_column(relation)

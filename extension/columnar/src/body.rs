@@ -48,6 +48,15 @@ impl Body {
         }
     }
 
+    /// Makes room for the entries of more rows, as far as these are of one size.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        match self {
+            Body::Absent | Body::Bool(_) | Body::Plain(_) => {}
+            Body::Fixed { stride, values, .. } => values.reserve(rows * *stride),
+            Body::Coded { codes, .. } => codes.reserve(rows),
+        }
+    }
+
     pub(crate) fn byte_len(&self) -> usize {
         match self {
             Body::Absent => 0,

@@ -42,6 +42,11 @@ impl Column {
         }
     }
 
+    /// Makes room for more rows at once, but not for the bytes of items.
+    pub fn reserve(&mut self, rows: usize) {
+        self.body.reserve(rows);
+    }
+
     /// The kind that the column was made with.
     #[inline]
     pub fn kind(&self) -> LaneKind {

@@ -29,6 +29,15 @@ const RADIX_ROWS_MIN: usize = 4_096;
 /// Words of so few bits are counted in one pass: the counters stay in the processor's second cache.
 const ONE_PASS_BITS: u32 = 16;
 
+/// The words of a key column, one a row.
+enum Words<'a> {
+    /// Signed values of 8 bytes, where they are: most keys are such, and times of many rows are not worth a copy.
+    Long(&'a [[u8; 8]]),
+    /// The same of 4 bytes.
+    Int(&'a [[u8; 4]]),
+    Own(Vec<u64>),
+}
+
 /// Sorts rows of some columns by `keys`, the first of which counts most, and keeps the order of those whose keys are
 /// equal.
 ///
@@ -37,38 +46,48 @@ const ONE_PASS_BITS: u32 = 16;
 pub fn sort_rows(keys: &[&Column], rows: &mut [u32]) {
     let mut levels = Vec::new();
     for key in keys {
-        let mut words = words_of(key);
-        if key.null_count() > 0 {
-            levels.push(
-                (0..key.rows())
-                    .map(|row| u64::from(!key.is_valid(row)))
-                    .collect(),
-            );
-            for words in &mut words {
-                // What lies under a NULL is no key.
-                let places = words.iter_mut().enumerate();
-                places
-                    .filter(|(row, _)| !key.is_valid(*row))
-                    .for_each(|(_, word)| *word = 0);
-            }
+        if key.null_count() == 0 {
+            levels.append(&mut words_of(key));
+            continue;
         }
-        levels.append(&mut words);
+        levels.push(Words::Own(
+            (0..key.rows())
+                .map(|row| u64::from(!key.is_valid(row)))
+                .collect(),
+        ));
+        for words in words_of(key) {
+            // What lies under a NULL is no key.
+            let word = |row| match key.is_valid(row) {
+                true => words.at(row as u32),
+                false => 0,
+            };
+            levels.push(Words::Own((0..key.rows()).map(word).collect()));
+        }
     }
     sort_by_levels(&levels, rows);
 }
 
+impl Words<'_> {
+    #[inline]
+    fn at(&self, row: u32) -> u64 {
+        match self {
+            Words::Long(values) => long_word(values[row as usize]),
+            Words::Int(values) => int_word(values[row as usize]),
+            Words::Own(words) => words[row as usize],
+        }
+    }
+}
+
 /// Sorts rows stably by the first list of words, and those that are equal by the next.
-fn sort_by_levels(levels: &[Vec<u64>], rows: &mut [u32]) {
+fn sort_by_levels(levels: &[Words], rows: &mut [u32]) {
     let Some((words, rest)) = levels.split_first() else {
         return;
     };
-    sort_by_words(words, rows);
-    if rest.is_empty() {
-        return;
-    }
-    let same_word = |a: &u32, b: &u32| words[*a as usize] == words[*b as usize];
-    for group in rows.chunk_by_mut(same_word).filter(|group| group.len() > 1) {
-        sort_by_levels(rest, group);
+    // Looked at once, and not for each row.
+    match words {
+        Words::Long(values) => sort_by_words(&|row| long_word(values[row as usize]), rest, rows),
+        Words::Int(values) => sort_by_words(&|row| int_word(values[row as usize]), rest, rows),
+        Words::Own(words) => sort_by_words(&|row| words[row as usize], rest, rows),
     }
 }
 
@@ -99,50 +118,60 @@ fn same_value(key: &Column, a: usize, b: usize) -> bool {
 }
 
 /// The words of a key column, one list a word of the value; under a NULL lies anything.
-fn words_of(key: &Column) -> Vec<Vec<u64>> {
+fn words_of(key: &Column) -> Vec<Words<'_>> {
     match key.body() {
         Body::Absent => Vec::new(),
         Body::Bool(bitmap) => {
             let words = (0..key.rows()).map(|row| u64::from(bits::get(bitmap.words(), row)));
-            vec![words.collect()]
+            vec![Words::Own(words.collect())]
         }
         Body::Fixed {
             width,
             stride,
             values,
         } => {
+            let number = match key.kind() {
+                LaneKind::Fixed { number, .. } => number,
+                _ => Number::Opaque,
+            };
+            let all = values;
             let values = values.chunks_exact(*stride).map(|value| &value[..*width]);
-            match key.kind() {
-                LaneKind::Fixed {
-                    number: Number::Signed,
-                    ..
-                } => vec![values.map(signed_word).collect()],
-                LaneKind::Fixed {
-                    number: Number::Float,
-                    ..
-                } => vec![values.map(float_word).collect()],
+            match (number, *width) {
+                (Number::Signed, 8) => vec![Words::Long(all.as_chunks().0)],
+                (Number::Signed, 4) => vec![Words::Int(all.as_chunks().0)],
+                (Number::Signed, _) => vec![Words::Own(values.map(signed_word).collect())],
+                (Number::Float, _) => vec![Words::Own(values.map(float_word).collect())],
                 _ => (0..width.div_ceil(8))
                     .map(|word| {
                         let at = word * 8;
-                        values
-                            .clone()
-                            .map(|value| opaque_word(&value[at..value.len().min(at + 8)]))
-                            .collect()
+                        let values = values.clone();
+                        let word = |value: &[u8]| opaque_word(&value[at..value.len().min(at + 8)]);
+                        Words::Own(values.map(word).collect())
                     })
                     .collect(),
             }
         }
         Body::Plain(items) => {
             let ranks = ranks((0..items.len()).map(|row| items.item(row)));
-            vec![ranks]
+            vec![Words::Own(ranks)]
         }
         Body::Coded { codes, dictionary } => {
             let items = dictionary.items();
             let ranks = ranks((0..items.len()).map(|code| items.item(code)));
             let rank = |&code: &u32| ranks.get(code as usize).copied().unwrap_or_default();
-            vec![codes.iter().map(rank).collect()]
+            vec![Words::Own(codes.iter().map(rank).collect())]
         }
     }
+}
+
+#[inline(always)]
+fn long_word(value: [u8; 8]) -> u64 {
+    u64::from_ne_bytes(value) ^ 1 << 63
+}
+
+#[inline(always)]
+fn int_word(value: [u8; 4]) -> u64 {
+    i64::from(i32::from_ne_bytes(value)) as u64 ^ 1 << 63
 }
 
 fn signed_word(value: &[u8]) -> u64 {
@@ -188,29 +217,56 @@ fn ranks<'a>(items: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u64> {
         .collect()
 }
 
-/// Sorts rows stably by one word each.
-fn sort_by_words(words: &[u64], rows: &mut [u32]) {
+/// Sorts rows stably by one word each, and those with the same by the levels that are left.
+fn sort_by_words(word: &impl Fn(u32) -> u64, rest: &[Words], rows: &mut [u32]) {
     let (mut least, mut greatest, mut before, mut descents) = (u64::MAX, 0, 0, 0);
-    for &row in rows.iter() {
-        let word = words[row as usize];
+    let mut is_range = true;
+    let first = rows.first().copied().unwrap_or_default();
+    for (place, &row) in rows.iter().enumerate() {
+        let word = word(row);
         least = least.min(word);
         greatest = greatest.max(word);
         descents += usize::from(word < before);
         before = word;
+        is_range &= row == first.wrapping_add(place as u32);
     }
-    if descents == 0 {
-        return;
+    if descents > 0 {
+        let bits = 64 - (greatest - least).leading_zeros();
+        // Merging sorted runs takes as many passes as their number has bits.
+        let merges = usize::BITS - descents.leading_zeros();
+        let passes = bits.div_ceil(DIGIT_BITS);
+        if rows.len() < RADIX_ROWS_MIN || passes > PASSES_MAX || merges < passes {
+            rows.sort_by_key(|&row| word(row));
+        } else if bits <= ONE_PASS_BITS && rows.len() >> bits > 0 {
+            let ends = if is_range {
+                let from = first..first + rows.len() as u32;
+                count_once(word, least, bits, from, rows)
+            } else {
+                let from = rows.to_vec();
+                count_once(word, least, bits, from.iter().copied(), rows)
+            };
+            let mut start = 0;
+            for end in ends {
+                let end = end as usize;
+                sort_group(rest, &mut rows[start..end]);
+                start = end;
+            }
+            return;
+        } else {
+            count_digits(word, least, passes, rows);
+        }
     }
-    let bits = 64 - (greatest - least).leading_zeros();
-    // Merging sorted runs takes as many passes as their number has bits.
-    let merges = usize::BITS - descents.leading_zeros();
-    let passes = bits.div_ceil(DIGIT_BITS);
-    if rows.len() < RADIX_ROWS_MIN || passes > PASSES_MAX || merges < passes {
-        rows.sort_by_key(|&row| words[row as usize]);
-    } else if bits <= ONE_PASS_BITS && rows.len() >> bits > 0 {
-        count_once(words, least, bits, rows);
-    } else {
-        count_digits(words, least, passes, rows);
+    if !rest.is_empty() {
+        for group in rows.chunk_by_mut(|&a, &b| word(a) == word(b)) {
+            sort_group(rest, group);
+        }
+    }
+}
+
+/// Sorts rows that have in common what counts more.
+fn sort_group(levels: &[Words], rows: &mut [u32]) {
+    if rows.len() > 1 {
+        sort_by_levels(levels, rows);
     }
 }
 
@@ -222,27 +278,34 @@ fn places_of(counts: &mut [u32]) {
     }
 }
 
-/// One counting pass over words of so many bits above the least.
-fn count_once(words: &[u64], least: u64, bits: u32, rows: &mut [u32]) {
-    let from = rows.to_vec();
+/// One counting pass over words of so many bits above the least, of rows that go `to` their places; where the rows of each
+/// possible word end.
+fn count_once(
+    word: &impl Fn(u32) -> u64,
+    least: u64,
+    bits: u32,
+    from: impl Iterator<Item = u32> + Clone,
+    to: &mut [u32],
+) -> Vec<u32> {
     let mut places = vec![0_u32; 1 << bits];
-    let key = |row: u32| (words[row as usize] - least) as usize;
-    for &row in &from {
+    let key = |row: u32| (word(row) - least) as usize;
+    for row in from.clone() {
         places[key(row)] += 1;
     }
     places_of(&mut places);
-    for &row in &from {
+    for row in from {
         let place = &mut places[key(row)];
-        rows[*place as usize] = row;
+        to[*place as usize] = row;
         *place += 1;
     }
+    places
 }
 
 /// A counting pass for each digit, the last one first.
-fn count_digits(words: &[u64], least: u64, passes: u32, rows: &mut [u32]) {
+fn count_digits(word: &impl Fn(u32) -> u64, least: u64, passes: u32, rows: &mut [u32]) {
     let mut from = rows
         .iter()
-        .map(|&row| (words[row as usize] - least, row))
+        .map(|&row| (word(row) - least, row))
         .collect::<Vec<_>>();
     let mut to = vec![(0, 0); from.len()];
     for pass in 0..passes {
@@ -305,6 +368,48 @@ mod tests {
             wanted.sort_by_key(|&row| values[row as usize]);
             sort_rows(&[&signed(&values)], &mut rows);
             assert!(rows == wanted, "values below 2^{}", 64 - shift);
+        }
+    }
+
+    #[test]
+    fn all_ways_to_sort_agree_on_two_keys_and_on_any_rows() {
+        let kind = LaneKind::Fixed {
+            width: 4,
+            stride: 4,
+            number: Number::Signed,
+        };
+        let count = RADIX_ROWS_MIN as i64 * 2;
+        for (series_of, time_of) in [
+            // As scrapes come; then in the wrong order in time; then series that are far apart.
+            (37_i64, 1_i64),
+            (37, -1),
+            (1_000_003, 7),
+        ] {
+            let series: Vec<i64> = (0..count)
+                .map(|row| row * series_of % 101 * series_of - 50)
+                .collect();
+            let time: Vec<i64> = (0..count).map(|row| row / 200 * time_of).collect();
+            let ints = series
+                .iter()
+                .map(|&v| Some((v as i32).to_ne_bytes().to_vec()));
+            let columns = [build(kind, &ints.collect::<Vec<_>>()), signed(&time)];
+            let all = 0..count as u32;
+            let subsets: [Vec<u32>; 4] = [
+                all.clone().collect(),
+                all.clone().skip(5).collect(),
+                all.clone().filter(|row| row % 3 > 0).collect(),
+                all.rev().collect(),
+            ];
+            for mut rows in subsets {
+                let mut wanted = rows.clone();
+                wanted.sort_by_key(|&row| (series[row as usize], time[row as usize]));
+                sort_rows(&[&columns[0], &columns[1]], &mut rows);
+                assert!(
+                    rows == wanted,
+                    "{} rows, {series_of}, {time_of}",
+                    wanted.len()
+                );
+            }
         }
     }
 

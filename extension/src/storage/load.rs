@@ -566,6 +566,9 @@ pub unsafe fn decode_rows(
     } else {
         from
     };
+    for column in &mut columns {
+        column.reserve(to.saturating_sub(first_row) as usize);
+    }
     let mut next = first_row;
     for index in first..runs.len() {
         let run = runs.get(index);

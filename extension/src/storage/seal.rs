@@ -97,7 +97,7 @@ pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -
                 return sealed;
             };
             let horizon = seal_plan::horizon(relation);
-            let Some(range) = seal_plan::next(&content, &reader.shape, horizon, limits, from)
+            let Some(mut range) = seal_plan::next(&content, &reader.shape, horizon, limits, from)
             else {
                 return sealed;
             };
@@ -107,7 +107,7 @@ pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -
                 true => Patience::Queue,
                 false => Patience::Chance,
             };
-            match seal_range(relation, &reader, &content, &range, order, patience) {
+            match seal_range(relation, &reader, &content, &mut range, order, patience) {
                 Some(rows) => {
                     sealed.parts += 1;
                     sealed.rows += rows;
@@ -128,12 +128,12 @@ pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -
     }
 }
 
-/// Seals one range; how many rows it has now. `None`: its rows are in use.
+/// Seals one range, whose list of rows it takes; how many rows it has now. `None`: its rows are in use.
 unsafe fn seal_range(
     relation: pg_sys::Relation,
     reader: &Reader,
     content: &Content,
-    range: &Range,
+    range: &mut Range,
     order: &Order,
     patience: Patience,
 ) -> Option<u64> {
@@ -150,7 +150,7 @@ unsafe fn seal_range(
             Remote::Recall,
         );
         debug_assert_eq!(decoded.first_row, range.first_row);
-        let mut rows = range.rows.clone();
+        let mut rows = std::mem::take(&mut range.rows);
         let keys: Vec<&Column> = order
             .keys
             .iter()

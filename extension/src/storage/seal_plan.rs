@@ -145,11 +145,27 @@ pub fn next(
     limits: &Limits,
     from: u64,
 ) -> Option<Range> {
+    let units = next_units(content, shape, horizon, limits, from)?;
+    Some(range_of(content, horizon, &units))
+}
+
+/// Whether there is a range to seal.
+pub fn is_any(content: &Content, shape: &Shape, horizon: u32, limits: &Limits) -> bool {
+    next_units(content, shape, horizon, limits, 0).is_some()
+}
+
+fn next_units(
+    content: &Content,
+    shape: &Shape,
+    horizon: u32,
+    limits: &Limits,
+    from: u64,
+) -> Option<Vec<Unit>> {
     let mut units = units(content, horizon);
     units.retain(|unit| unit.first_row >= from);
     let memory = Memory::of(shape, limits);
     let chosen = choose(&units, &memory, limits)?;
-    Some(range_of(content, horizon, &units[chosen]))
+    Some(units[chosen].to_vec())
 }
 
 fn units(content: &Content, horizon: u32) -> Vec<Unit> {
@@ -326,7 +342,7 @@ fn range_of(content: &Content, horizon: u32, units: &[Unit]) -> Range {
         [] => (0, 0),
     };
     let tombstones = content.tombstones.borrow();
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(units.iter().map(|unit| unit.rows as usize).sum());
     for index in content.runs.first_ending_after(first_row)..content.runs.len() {
         let run = content.runs.get(index);
         if run.first_row >= end_row {

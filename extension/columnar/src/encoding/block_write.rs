@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::bytes::write_varint;
+use super::bytes::{write_signed, write_varint};
 use super::decimal;
-use super::format::{PATTERN, POWER_BITS};
-use super::integers::{self, Differences, Outliers, SAMPLE, Start, write_block};
+use super::format::{CONSTANT, PATTERN, POWER_BITS};
+use super::integers::{self, Differences, Outliers, Start, write_block};
 use super::pattern::Chunk;
+use super::sample::SAMPLE;
 
 /// Rows that a run of equal values needs on average, without a key, to be a block.
 const PIECE_ROWS_MIN: usize = 16;
@@ -97,7 +98,7 @@ impl BlockWriter {
         let mut first = 0;
         for run in vector.chunk_by(|a, b| a == b) {
             first += run.len();
-            self.write(run, first == vector.len(), out);
+            self.write_constant(run[0], run.len(), first == vector.len(), out);
         }
         let mut one = std::mem::take(&mut self.other);
         one.clear();
@@ -140,18 +141,19 @@ impl BlockWriter {
         for chunk in chunks {
             let piece = chunk.rows.start.max(rows.start)..chunk.rows.end.min(rows.end);
             let value = words[piece.start];
-            let is_constant = words[piece.clone()].iter().all(|&word| word == value);
+            let is_constant =
+                chunk.is_constant || words[piece.clone()].iter().all(|&word| word == value);
             if let Some(first) = equal_from
                 && !(is_constant && words[first] == value)
             {
-                self.write(&words[first..piece.start], false, out);
+                self.write_constant(words[first], piece.start - first, false, out);
                 equal_from = None;
             }
             let is_rest = piece.end == rows.end;
             if is_constant {
                 let first = *equal_from.get_or_insert(piece.start);
                 if is_rest {
-                    self.write(&words[first..piece.end], true, out);
+                    self.write_constant(value, piece.end - first, true, out);
                 }
             } else if let Some((pattern, first)) = chunk.pattern {
                 let start = Start { is_rest, power: 0 };
@@ -162,6 +164,21 @@ impl BlockWriter {
                 self.write(&words[piece], is_rest, out);
             }
         }
+    }
+
+    /// One block of one value.
+    fn write_constant(&mut self, word: u64, rows: usize, is_rest: bool, out: &mut Vec<u8>) {
+        let (mut power, mut number) = (0, word as i64);
+        if self.outliers.width > 0 {
+            power = POWER_BITS;
+            if let Some(found) =
+                decimal::to_decimals(&[word], &mut self.numbers, &mut self.outliers)
+            {
+                (power, number) = (found, self.numbers[0]);
+            }
+        }
+        Start { is_rest, power }.write(CONSTANT, rows, out);
+        write_signed(number, out);
     }
 
     /// One block of these values, at least one.

@@ -51,11 +51,12 @@ fn decimal<F: Float>(bits: u64, power: u8) -> Option<i64> {
     (F::narrow(decimal_to_f64(number, power)) == bits).then_some(number)
 }
 
+/// Adding it to a float below 2^51 leaves no bits for a fraction.
+const SHIFT: f64 = 6_755_399_441_055_744.0;
+
 /// The integer nearest to a float below 2^51; anything for others.
 #[inline]
 fn nearest(value: f64) -> i64 {
-    /// Adding it leaves no bits for a fraction.
-    const SHIFT: f64 = 6_755_399_441_055_744.0;
     ((value + SHIFT).to_bits() as i64).wrapping_sub(SHIFT.to_bits() as i64)
 }
 
@@ -78,8 +79,11 @@ fn convert<F: Float>(
     outliers: &mut Outliers,
 ) -> Option<u8> {
     let power = power::<F>(values)?;
-    numbers.clear();
     outliers.rows.clear();
+    if all_decimals::<F>(values, power, numbers) {
+        return Some(power);
+    }
+    numbers.clear();
     let outliers_max = values.len() / 4 + 1;
     let mut before = None;
     for (row, &bits) in values.iter().enumerate() {
@@ -102,6 +106,37 @@ fn convert<F: Float>(
         }
     }
     Some(power)
+}
+
+/// Whether all floats are decimals of a power of ten below 2^51, as most are: `numbers` are these then, else anything. Without
+/// a branch a row, and compiled twice: with AVX2 it takes four rows at a time.
+fn all_decimals<F: Float>(values: &[u64], power: u8, numbers: &mut Vec<i64>) -> bool {
+    #[inline(always)]
+    fn body<F: Float>(values: &[u64], power: u8, numbers: &mut [i64]) -> bool {
+        const LIMIT: f64 = (1_u64 << 51) as f64;
+        let scale = POWERS[usize::from(power)];
+        let mut all = true;
+        for (number, &bits) in numbers.iter_mut().zip(values) {
+            let scaled = F::widen(bits) * scale;
+            let shifted = scaled + SHIFT;
+            *number = (shifted.to_bits() as i64).wrapping_sub(SHIFT.to_bits() as i64);
+            let back = F::narrow((shifted - SHIFT) / scale);
+            all &= (back == bits) & (scaled.abs() < LIMIT);
+        }
+        all
+    }
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[target_feature(enable = "avx2")]
+    fn with_avx2<F: Float>(values: &[u64], power: u8, numbers: &mut [i64]) -> bool {
+        body::<F>(values, power, numbers)
+    }
+    numbers.resize(values.len(), 0);
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has just been asked.
+        return unsafe { with_avx2::<F>(values, power, numbers) };
+    }
+    body::<F>(values, power, numbers)
 }
 
 /// The least power of ten that suits a sample, but for those that no power suits.

@@ -3,7 +3,8 @@
 use super::block::{FEW_MAX, packed_len};
 use super::bytes::{signed_len, write_signed, write_varint};
 use super::format::FEW;
-use super::integers::{Head, Outliers, SAMPLE, Start, pack, sample, write_head, write_outliers};
+use super::integers::{Head, Outliers, Start, pack, write_head, write_outliers};
+use super::sample::{SAMPLE, sample};
 
 /// Slots of the table in which numbers are looked for: at most a quarter is in use.
 const SLOTS: usize = 4 * FEW_MAX;

@@ -7,8 +7,10 @@
 
 use super::block::packed_len;
 use super::bytes::{signed_len, varint_len, write_signed, write_varint, zigzag};
+use super::divisor::{Divisor, common_factor};
 use super::few::Few;
 use super::format::{CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, LEVEL, POWER_SHIFT, REST};
+use super::sample::{SAMPLE, sample};
 
 /// The floats of a block that no decimal stands for.
 #[derive(Default)]
@@ -231,9 +233,24 @@ impl Plan {
             let bits = 64 - zigzag(residual.wrapping_sub(middle)).leading_zeros();
             bits.saturating_sub(narrowed)
         };
-        let mut histogram = [0_u32; 65];
-        for &residual in residuals {
-            histogram[distance(residual) as usize] += 1;
+        let patched_min = sample.patched_bits_min(residuals.len(), middle, narrowed) / 8;
+        if patched_min + WORTH_BYTES > bytes_max {
+            return None;
+        }
+        // Two, so that an equal one need not wait for the one before.
+        let mut histograms = [[0_u32; 65]; 2];
+        let (pairs, last) = residuals.as_chunks::<2>();
+        for pair in pairs {
+            for (histogram, &residual) in histograms.iter_mut().zip(pair) {
+                histogram[distance(residual) as usize] += 1;
+            }
+        }
+        for &residual in last {
+            histograms[0][distance(residual) as usize] += 1;
+        }
+        let [mut histogram, other] = histograms;
+        for (count, more) in histogram.iter_mut().zip(other) {
+            *count += more;
         }
         let widest = histogram.iter().rposition(|&count| count > 0).unwrap_or(0);
         let (mut patches, mut patch_bits) = (0_usize, 0_usize);
@@ -293,7 +310,15 @@ impl Plan {
                 .map(|residual| residual.wrapping_sub(self.base) as u64);
             match self.factor {
                 1 => pack(self.width, count, above, out),
-                factor => pack(self.width, count, above.map(|above| above / factor), out),
+                factor => {
+                    let divisor = Divisor::of(factor);
+                    pack(
+                        self.width,
+                        count,
+                        above.map(|above| divisor.quotient(above)),
+                        out,
+                    )
+                }
             }
             return write_outliers(outliers, out);
         }
@@ -357,80 +382,6 @@ pub(super) fn write_outliers(outliers: &Outliers, out: &mut Vec<u8>) {
         write_varint((row - next) as u64, out);
         out.extend_from_slice(&bits.to_le_bytes()[..outliers.width]);
         next = row + 1;
-    }
-}
-
-/// The greatest common divisor of all distances from the first; at least 1.
-#[inline(always)]
-fn common_factor(residuals: &[i64]) -> u64 {
-    let Some((&first, rest)) = residuals.split_first() else {
-        return 1;
-    };
-    let mut factor = 0_u64;
-    for residual in rest {
-        let mut distance = residual.abs_diff(first);
-        // Once found, a factor divides most.
-        if distance == 0 || factor != 0 && distance.is_multiple_of(factor) {
-            continue;
-        }
-        while distance != 0 {
-            (factor, distance) = (distance, factor % distance);
-        }
-        if factor == 1 {
-            break;
-        }
-    }
-    factor.max(1)
-}
-
-/// Numbers of a sample.
-pub(super) const SAMPLE: usize = 15;
-
-/// A few of the numbers, evenly spread, in order.
-pub(super) struct Sample {
-    numbers: [i64; SAMPLE],
-    count: usize,
-}
-
-#[inline(always)]
-pub(super) fn sample(numbers: &[i64]) -> Sample {
-    let mut sample = Sample {
-        numbers: [0; SAMPLE],
-        count: numbers.len().min(SAMPLE),
-    };
-    let count = sample.count;
-    for (index, slot) in sample.numbers[..count].iter_mut().enumerate() {
-        *slot = numbers[index * numbers.len() / count];
-    }
-    sample.numbers[..count].sort_unstable();
-    sample
-}
-
-impl Sample {
-    #[inline(always)]
-    fn median(&self) -> i64 {
-        self.numbers[self.count / 2]
-    }
-
-    /// Bits that most of the numbers need at least above the least of them.
-    #[inline(always)]
-    fn bits_min(&self) -> u32 {
-        if self.count < SAMPLE {
-            return 0;
-        }
-        let (low, high) = (
-            self.numbers[SAMPLE / 5],
-            self.numbers[SAMPLE - 1 - SAMPLE / 5],
-        );
-        (64 - high.abs_diff(low).leading_zeros()).saturating_sub(2)
-    }
-
-    fn distinct(&self) -> usize {
-        self.numbers[..self.count].chunk_by(|a, b| a == b).count()
-    }
-
-    pub(super) fn is_mostly_distinct(&self) -> bool {
-        self.distinct() > self.count - self.count / 4
     }
 }
 

@@ -21,7 +21,8 @@
 //! The cast, in the order in which data flows:
 //! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power of ten.
 //! - `starts`: where keys start. `pattern`: which sequences of numbers come again.
-//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to the smallest block.
+//! - `encode`: a column to a lane. `block_write`: a vector to blocks. `integers`, `few`: numbers to the smallest block;
+//!   `sample` and `divisor` are what they measure with.
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`, `bounds`: what is known without decoding.
 //!   `main_encoding`: a name for what most of it is.
@@ -39,6 +40,7 @@ mod blocks;
 mod bounds;
 mod bytes;
 mod decimal;
+mod divisor;
 mod encode;
 mod few;
 mod format;
@@ -50,6 +52,7 @@ mod lane;
 mod main_encoding;
 mod pattern;
 mod runs;
+mod sample;
 mod starts;
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,8 @@ const PATTERN_ROWS_MIN: usize = 16;
 /// Rows that a block may hold, and the pattern that they repeat.
 pub(super) struct Chunk {
     pub(super) rows: Range<usize>,
+    /// Whether all numbers are known to be equal.
+    pub(super) is_constant: bool,
     /// Which pattern, and which row of it is the first.
     pub(super) pattern: Option<(usize, usize)>,
 }
@@ -41,8 +43,10 @@ pub(super) fn cut(words: &[u64], starts: &[u32]) -> Chunks {
         }
         while first < end {
             let next = (first + VECTOR_ROWS).min(end);
+            let number = words[first];
             chunks.push(Chunk {
                 rows: first..next,
+                is_constant: words[first..next].iter().all(|&word| word == number),
                 pattern: None,
             });
             first = next;
@@ -61,10 +65,11 @@ fn find_equal(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usiz
     // The first chunk of each content.
     let mut known: HashMap<(u64, usize), usize> = HashMap::new();
     for index in 0..chunks.len() {
-        let rows = chunks[index].rows.clone();
-        let Some(hash) = hash(&words[rows.clone()]) else {
+        if chunks[index].is_small() {
             continue;
-        };
+        }
+        let rows = chunks[index].rows.clone();
+        let hash = hash(&words[rows.clone()]);
         let first = *known.entry((hash, rows.len())).or_insert(index);
         if first == index || words[chunks[first].rows.clone()] != words[rows] {
             continue;
@@ -88,7 +93,7 @@ fn pattern_of(chunks: &mut [Chunk], index: usize, patterns: &mut Vec<Range<usize
 fn find_parts(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usize>>) {
     for index in 0..chunks.len() {
         let rows = chunks[index].rows.clone();
-        if chunks[index].pattern.is_some() || hash_is_pointless(&words[rows.clone()]) {
+        if chunks[index].pattern.is_some() || chunks[index].is_small() {
             continue;
         }
         let neighbours = [index.checked_sub(1), Some(index + 1)];
@@ -121,16 +126,15 @@ fn find_parts(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usiz
     }
 }
 
-/// Whether these numbers are too few or all equal: then they are small as they are.
-fn hash_is_pointless(words: &[u64]) -> bool {
-    words.len() < PATTERN_ROWS_MIN || words.iter().all(|&word| word == words[0])
+impl Chunk {
+    /// Whether its numbers are too few or all equal: then they are small as they are.
+    fn is_small(&self) -> bool {
+        self.is_constant || self.rows.len() < PATTERN_ROWS_MIN
+    }
 }
 
 /// A hash of numbers that may make a pattern.
-fn hash(words: &[u64]) -> Option<u64> {
-    if hash_is_pointless(words) {
-        return None;
-    }
+fn hash(words: &[u64]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut lanes = [0_u64; 4];
     let (quads, rest) = words.as_chunks::<4>();
@@ -140,7 +144,7 @@ fn hash(words: &[u64]) -> Option<u64> {
         }
     }
     let all = lanes.iter().chain(rest);
-    Some(all.fold(0, |hash: u64, word| {
+    all.fold(0, |hash: u64, word| {
         (hash.rotate_left(29) ^ word).wrapping_mul(MULTIPLIER)
-    }))
+    })
 }
