@@ -237,7 +237,7 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
     }
     let missing: Vec<_> = plan.kinds.iter().map(|&kind| plan.missing(kind)).collect();
     let opened = Streamed::open(StreamMemory::default(), &plan.kinds, &missing, places, runs);
-    let (Ok(Ok(mut streamed)), Ok(image)) = (opened, image) else {
+    let (Ok(mut streamed), Ok(image)) = (opened, image) else {
         return;
     };
     let start = places * plan.start / 256;
@@ -247,7 +247,12 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
         let zones: Vec<_> = (0..plan.kinds.len())
             .map(|column| streamed.zone(column, range.clone()))
             .collect();
-        if streamed.fill(range.clone()).is_err() {
+        // One column before the others, as a filter does.
+        let first_column = [number % plan.kinds.len().max(1)];
+        let filled = streamed
+            .fill(range.clone(), Some(&first_column))
+            .and_then(|()| streamed.fill(range.clone(), None));
+        if filled.is_err() {
             return;
         }
         for (column, &kind) in plan.kinds.iter().enumerate() {
