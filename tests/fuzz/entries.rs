@@ -134,6 +134,21 @@ unsafe fn check_zone(zone: &Zone, kind: LaneKind, lane: Lane, codes: &[u32], row
                 "a zone of {least} to {greatest} rules out {value} of row {row}"
             );
         }
+        if let (LaneKind::Fixed { width, .. }, &(Bound::Float(least), Bound::Float(greatest))) =
+            (kind, &(zone.minimum, zone.maximum))
+        {
+            // SAFETY: as above; such a zone is of floats of 4 or 8 bytes.
+            let value = unsafe {
+                match width {
+                    4 => f64::from(lane.pointer(row).cast::<f32>().read_unaligned()),
+                    _ => lane.pointer(row).cast::<f64>().read_unaligned(),
+                }
+            };
+            assert!(
+                (least..=greatest).contains(&value),
+                "a zone of {least} to {greatest} rules out {value} of row {row}"
+            );
+        }
     }
     assert!(
         zone.non_null >= non_null,
