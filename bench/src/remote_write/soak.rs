@@ -193,20 +193,23 @@ impl Soak<'_> {
         let rows = (definition.seconds / every).ceil().max(1.0) as usize;
         let way = self.way(Pace::Open(fleet.requests_per_second(targets)));
         let mut sender = Sender::new(self.shape, fleet, targets, now_milliseconds());
-        let next = |sender: &mut Sender| -> Result<Arc<Vec<Body>>> {
+        // A row's samples are of the time at which it is sent, even where encoding and questions take longer than a row: what falls behind
+        // would be too old to be kept one day.
+        let next = |sender: &mut Sender, begins: i64| -> Result<(i64, Arc<Vec<Body>>)> {
             sender.churn(definition.churn_targets);
-            sender.scrapes(targets, scrapes).map(Arc::new)
+            sender.skip_to(begins);
+            let since = sender.time();
+            Ok((since, Arc::new(sender.scrapes(targets, scrapes)?)))
         };
         // The series of all targets are made known first, as fast as the system takes them.
         let first = Arc::new(sender.scrape(targets)?);
         send(system, &first, &self.unhurried())?;
-        sender.skip_to(now_milliseconds());
-        let mut since = sender.time();
-        let mut bodies = next(&mut sender)?;
+        let (mut since, mut bodies) = next(&mut sender, now_milliseconds())?;
         let (mut all, mut dropped) = (Vec::new(), 0);
         for row in 1..=rows {
+            let begins = now_milliseconds() + (every * 1000.0) as i64;
             let (phase, following) = std::thread::scope(|scope| -> Result<_> {
-                let encoder = (row < rows).then(|| scope.spawn(|| next(&mut sender)));
+                let encoder = (row < rows).then(|| scope.spawn(|| next(&mut sender, begins)));
                 let phase = send(system, &bodies, &way)?;
                 let following = match encoder {
                     None => None,
@@ -218,12 +221,11 @@ impl Soak<'_> {
             })?;
             // Of this row alone: questions about all of a long run would disturb it.
             verify(system, (JOB, since), phase.sent, phase.samples)?;
-            since += (every * 1000.0) as i64;
             dropped += phase.dropped;
             let seconds = row as f64 * every;
             all.push((seconds, record(system, &phase, seconds, findings)?));
             match following {
-                Some(following) => bodies = following,
+                Some(following) => (since, bodies) = following,
                 None => break,
             }
         }
