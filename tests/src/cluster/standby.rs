@@ -5,6 +5,7 @@ use super::running::Cluster;
 use crate::error::{Error, Result};
 use crate::process::{POLL_INTERVAL, run};
 use crate::{place, port};
+use postgres::error::SqlState;
 use std::time::{Duration, Instant};
 
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(120);
@@ -64,8 +65,15 @@ impl Cluster {
         let start = Instant::now();
         // The last record before an insert position may be followed by padding: flush decides what is sent at all.
         let reached = format!("SELECT pg_last_wal_replay_lsn() >= '{target}'::pg_lsn");
-        while self.scalar("postgres", &reached)? != "t" {
-            self.check()?;
+        loop {
+            match self.scalar("postgres", &reached) {
+                Ok(answer) if answer == "t" => return Ok(()),
+                Ok(_) => self.check()?,
+                // Replay was in the question's way, so it is not at its end.
+                Err(Error::Postgres(error))
+                    if error.code() == Some(&SqlState::T_R_SERIALIZATION_FAILURE) => {}
+                Err(error) => return Err(error),
+            }
             if start.elapsed() > REPLAY_TIMEOUT {
                 return Err(Error::Other(format!(
                     "the standby {} has not replayed up to {target}",
@@ -79,7 +87,6 @@ impl Cluster {
             )?;
             std::thread::sleep(POLL_INTERVAL);
         }
-        Ok(())
     }
 
     /// Makes this standby a primary and waits until it accepts writes.

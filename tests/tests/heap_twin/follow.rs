@@ -59,7 +59,7 @@ impl Twin<'_> {
         for question in questions {
             let [heap, lanes] =
                 [0, 1].map(|side: usize| self.ask_standby(&mut clients, side, &question));
-            if heap != lanes {
+            if heap != lanes && !self.is_lock_left_over(&heap, &lanes) {
                 self.fail(&format!(
                     "on the standby: {question}\n{}",
                     difference(&heap, &lanes)
@@ -72,6 +72,13 @@ impl Twin<'_> {
         if self.old_snapshot.is_none() {
             self.take_snapshot(clients, readable);
         }
+    }
+
+    /// Whether a standby holds the lock of a transaction that ended with the cluster, which may have come to it from one side
+    /// only. Nothing in the WAL says that such a transaction ended: a standby lets go of its locks once a record of those that
+    /// run tells of none that is older, so that one that is prepared keeps them.
+    fn is_lock_left_over(&self, heap: &Answer, lanes: &Answer) -> bool {
+        self.crashes > 0 && [heap, lanes].into_iter().any(is_lock_timeout)
     }
 
     fn take_snapshot(&mut self, mut clients: [Client; 2], questions: Vec<String>) {
@@ -134,6 +141,10 @@ impl Twin<'_> {
 
 fn ask(client: &mut Client, question: &str) -> Answer {
     answer(client, &Statement::Sql(question.to_owned()), str::to_owned)
+}
+
+fn is_lock_timeout(answer: &Answer) -> bool {
+    matches!(answer, Answer::Error(state) if state == SqlState::LOCK_NOT_AVAILABLE.code())
 }
 
 /// Whether replay, or a crash of the standby, ended a query.
