@@ -1,40 +1,56 @@
 //! `cargo bench -p lanes-columnar --bench sealing`: what sealing costs by step, in nanoseconds of the processor a row: sorting by
-//! series and time, gathering the columns in that order, and encoding them.
+//! series and time, gathering the columns in that order, and encoding them; and the bytes a row that come of it.
 //!
 //! Rows come as a scraper writes them, one scrape of all series after the other, so far into the night; or, to be merged, as
-//! four parts that have been sealed, one after the other.
+//! four parts that have been sealed, one after the other. `-- TEXT` runs only those whose name has the text in it.
 
 mod node_exporter;
 
 use lanes_columnar::Column;
-use lanes_columnar::encoding::key_starts;
-use lanes_columnar::image;
+use lanes_columnar::encoding::{encode_lane, key_starts};
 use lanes_columnar::limits::SEGMENT_ROWS;
 use lanes_columnar::sort::sort_rows;
 use node_exporter::{DOUBLE, LONG, Row, column, median, samples};
 use std::hint::black_box;
 
 fn main() {
-    println!(
-        "{:<32}{:>10}{:>10}{:>10}{:>10}{:>10}",
-        "rows", "count", "sort ns", "gather ns", "encode ns", "all ns"
-    );
-    for (targets, scrapes) in [(3, 33), (3, 131), (3, 524), (1, 2_000)] {
-        let mut rows = samples(targets, scrapes, 3);
-        rows.sort_by_key(|row| (row[1] / 10_000_000, row[0]));
-        report(&format!("sealed, {scrapes} scrapes"), &rows);
+    print!("{:<24}{:>9}", "rows", "count");
+    for step in ["sort", "gather", "series", "time", "value", "all"] {
+        print!("{:>9}", format!("{step} ns"));
     }
-    for (targets, scrapes) in [(3, 132), (3, 524), (1, 2_000)] {
-        let mut rows = samples(targets, scrapes, 3);
-        rows.sort_by_key(|row| (row[1] / 10_000_000, row[0]));
-        let mut merged = Vec::with_capacity(rows.len());
-        for part in rows.chunks(rows.len().div_ceil(4)) {
-            let mut part = part.to_vec();
-            part.sort_by_key(|row| (row[0], row[1]));
-            merged.extend_from_slice(&part);
+    for lane in ["series", "time", "value", "all"] {
+        print!("{:>9}", format!("{lane} B"));
+    }
+    println!();
+    // Cargo passes options of its own.
+    let wanted = std::env::args()
+        .skip(1)
+        .find(|text| !text.starts_with("--"));
+    let is_wanted = |name: &str| wanted.as_ref().is_none_or(|wanted| name.contains(wanted));
+    for (targets, scrapes) in [(3, 12), (3, 33), (3, 131), (3, 524), (1, 2_000)] {
+        let name = format!("sealed, {scrapes} scrapes");
+        if is_wanted(&name) {
+            report(&name, &as_scraped(targets, scrapes));
         }
-        report(&format!("merged, 4 of {} scrapes", scrapes / 4), &merged);
     }
+    for (targets, scrapes) in [(3, 48), (3, 132), (3, 524), (1, 2_000)] {
+        let name = format!("merged, 4 of {} scrapes", scrapes / 4);
+        if !is_wanted(&name) {
+            continue;
+        }
+        let mut rows = as_scraped(targets, scrapes);
+        let part = rows.len().div_ceil(4);
+        for part in rows.chunks_mut(part) {
+            part.sort_by_key(|row| (row[0], row[1]));
+        }
+        report(&name, &rows);
+    }
+}
+
+fn as_scraped(targets: usize, scrapes: usize) -> Vec<Row> {
+    let mut rows = samples(targets, scrapes, 3);
+    rows.sort_by_key(|row| (row[1] / 10_000_000, row[0]));
+    rows
 }
 
 fn report(name: &str, rows: &[Row]) {
@@ -52,30 +68,27 @@ fn report(name: &str, rows: &[Row]) {
             .collect()
     };
     let gathered = gather();
-    let encode = || -> usize {
-        gathered
-            .iter()
-            .map(|columns| {
-                let mut bytes = Vec::new();
-                let starts = key_starts(&[&columns[0]]);
-                image::encode_sealed(columns, columns[0].rows(), &starts, &mut bytes)
-                    .expect("a segment");
-                bytes.len()
-            })
-            .sum()
+    let encode = |lane: usize| -> usize {
+        let lanes = gathered.iter().map(|columns| {
+            let starts = key_starts(&[&columns[0]]);
+            encode_lane(&columns[lane], &starts).expect("a lane").len()
+        });
+        lanes.sum()
     };
-    let per_row = |time: f64| time / rows.len() as f64;
-    let times = [
+    let per_row = |number: f64| number / rows.len() as f64;
+    let steps = [
         per_row(median(|| drop(black_box(sort())))),
         per_row(median(|| drop(black_box(gather())))),
-        per_row(median(|| _ = black_box(encode()))),
     ];
-    println!(
-        "{name:<32}{:>10}{:>10.1}{:>10.1}{:>10.1}{:>10.1}",
-        rows.len(),
-        times[0],
-        times[1],
-        times[2],
-        times.iter().sum::<f64>()
-    );
+    let lanes = [0, 1, 2].map(|lane| per_row(median(|| _ = black_box(encode(lane)))));
+    let bytes = [0, 1, 2].map(|lane| per_row(encode(lane) as f64));
+    print!("{name:<24}{:>9}", rows.len());
+    for time in steps.iter().chain(&lanes) {
+        print!("{time:>9.1}");
+    }
+    print!("{:>9.1}", steps.iter().chain(&lanes).sum::<f64>());
+    for bytes in bytes {
+        print!("{bytes:>9.3}");
+    }
+    println!("{:>9.3}", bytes.iter().sum::<f64>());
 }

@@ -7,7 +7,6 @@ use super::decimal;
 use super::format::{CONSTANT, PATTERN, POWER_BITS};
 use super::integers::{self, Differences, Outliers, Start, write_block};
 use super::pattern::Chunk;
-use super::sample::SAMPLE;
 
 /// Rows that a run of equal values needs on average, without a key, to be a block.
 const PIECE_ROWS_MIN: usize = 16;
@@ -21,6 +20,12 @@ const TINY_ROWS: usize = 4;
 /// Pieces of fewer rows on average are also weighed against one block for all.
 const SHORT_ROWS: usize = 64;
 
+/// Pairs of rows by which it is judged what a block would take.
+const PAIRS: usize = 64;
+
+/// From one of them to the next, around the block's end: a prime, so that it has no factor with the lengths of blocks.
+const STRIDE: usize = 1_237;
+
 /// Writes blocks, with memory that it keeps from one to the next.
 pub(super) struct BlockWriter {
     numbers: Vec<i64>,
@@ -28,6 +33,33 @@ pub(super) struct BlockWriter {
     differences: Differences,
     /// Another way to write a block.
     other: Vec<u8>,
+    /// With one block where there are many pieces.
+    patience: Patience,
+}
+
+/// Whether to try what mostly fails, or mostly does not, in a lane: after each failure it is left twice as often.
+#[derive(Default)]
+struct Patience {
+    failures: u32,
+    left: u32,
+}
+
+impl Patience {
+    const FAILURES_MAX: u32 = 5;
+
+    fn is_due(&mut self) -> bool {
+        let is_due = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        is_due
+    }
+
+    fn learn(&mut self, succeeded: bool) {
+        self.failures = match succeeded {
+            true => 0,
+            false => (self.failures + 1).min(Self::FAILURES_MAX),
+        };
+        self.left = (1 << self.failures) - 1;
+    }
 }
 
 impl BlockWriter {
@@ -40,6 +72,7 @@ impl BlockWriter {
             },
             differences: Differences::default(),
             other: Vec::new(),
+            patience: Patience::default(),
         }
     }
 
@@ -61,7 +94,8 @@ impl BlockWriter {
         if vector.len() == 1 || (pieces * TINY_ROWS > vector.len() && pieces > 1) {
             return self.write(vector, true, out);
         }
-        let bytes_min = match pieces * SHORT_ROWS > vector.len() {
+        let is_short = pieces * SHORT_ROWS > vector.len();
+        let bytes_min = match is_short && self.patience.is_due() {
             true => self.bytes_min(vector, false),
             false => usize::MAX,
         };
@@ -76,11 +110,15 @@ impl BlockWriter {
             self.write_chunks(words, &rows, chunks, out);
             let bytes = out.len() - start;
             if one.is_empty() && bytes_min < bytes {
-                self.write(vector, true, &mut one);
+                self.write_within(vector, true, bytes, &mut one);
             }
-            if !one.is_empty() && one.len() < bytes {
+            let is_better = !one.is_empty() && one.len() < bytes;
+            if is_better {
                 out.truncate(start);
                 out.extend_from_slice(&one);
+            }
+            if bytes_min < bytes {
+                self.patience.learn(is_better);
             }
         } else {
             out.extend_from_slice(&one);
@@ -112,9 +150,10 @@ impl BlockWriter {
 
     /// About the fewest bytes that one block of these values may take, as decimals if they are such or as bits.
     fn bytes_min(&mut self, words: &[u64], as_bits: bool) -> usize {
-        let mut pairs = [0; 2 * SAMPLE];
+        let mut pairs = [0; 2 * PAIRS];
         for (index, pair) in pairs.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            let row = index * (words.len() - 1) / SAMPLE;
+            // Scattered, lest they all have the same place in pieces of one length.
+            let row = index * STRIDE % (words.len() - 1);
             *pair = [words[row], words[row + 1]];
         }
         let numbers = &mut self.numbers;
@@ -183,6 +222,11 @@ impl BlockWriter {
 
     /// One block of these values, at least one.
     pub(super) fn write(&mut self, words: &[u64], is_rest: bool, out: &mut Vec<u8>) {
+        self.write_within(words, is_rest, usize::MAX, out);
+    }
+
+    /// The same, unless it takes more than about so many bytes.
+    fn write_within(&mut self, words: &[u64], is_rest: bool, bytes_max: usize, out: &mut Vec<u8>) {
         let start = |power| Start { is_rest, power };
         self.outliers.rows.clear();
         let mut power = 0;
@@ -206,10 +250,11 @@ impl BlockWriter {
             &self.numbers,
             &self.outliers,
             start(power),
+            bytes_max,
             &mut self.differences,
             out,
         );
-        if self.outliers.rows.is_empty() {
+        if self.outliers.rows.is_empty() || out.len() == begin {
             return;
         }
         // With outliers the bits may be smaller after all.
@@ -224,6 +269,7 @@ impl BlockWriter {
             &self.numbers,
             &self.outliers,
             start(POWER_BITS),
+            bytes_max,
             &mut self.differences,
             out,
         );
@@ -232,5 +278,28 @@ impl BlockWriter {
         } else {
             out.truncate(end);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_tried_half_as_often_each_time_and_never_given_up() {
+        let mut patience = Patience::default();
+        let tries = |patience: &mut Patience, succeeds: bool| -> Vec<u32> {
+            let tried = |_: &u32| {
+                let is_due = patience.is_due();
+                if is_due {
+                    patience.learn(succeeds);
+                }
+                is_due
+            };
+            (0..100).filter(tried).collect()
+        };
+        assert_eq!(tries(&mut patience, false), [0, 2, 6, 14, 30, 62, 94]);
+        let once_again = tries(&mut patience, true);
+        assert_eq!(once_again, (once_again[0]..100).collect::<Vec<_>>());
     }
 }

@@ -25,6 +25,16 @@ pub(super) fn common_factor(residuals: &[i64]) -> u64 {
     factor.max(1)
 }
 
+/// The greatest power of two that divides all distances from the first; at least 1.
+#[inline(always)]
+pub(super) fn common_power_of_two(residuals: &[i64]) -> u64 {
+    let first = residuals.first().copied().unwrap_or_default();
+    let bits = residuals
+        .iter()
+        .fold(0, |bits, &residual| bits | (residual ^ first));
+    1_u64.checked_shl(bits.trailing_zeros()).unwrap_or(1)
+}
+
 /// Divides by multiplying with the inverse modulo 2^64, which is several times as fast as a division (Granlund and Montgomery: "Division by Invariant Integers using Multiplication", 1994, section 9).
 #[derive(Clone, Copy)]
 pub(super) struct Divisor {
@@ -84,6 +94,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_common_power_of_two_is_that_of_the_distances() {
+        assert_eq!(common_power_of_two(&[]), 1);
+        assert_eq!(common_power_of_two(&[5, 5, 5]), 1);
+        assert_eq!(common_power_of_two(&[3, 27, 51, 3]), 8);
+        assert_eq!(common_power_of_two(&[i64::MIN, 0]), 1 << 63);
+        assert_eq!(common_power_of_two(&[-6, 6, 18, 19]), 1);
     }
 
     #[test]

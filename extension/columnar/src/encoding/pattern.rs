@@ -15,7 +15,7 @@ use std::ops::Range;
 use crate::limits::VECTOR_ROWS;
 
 /// Rows that a pattern must have, lest naming it cost more than it saves.
-const PATTERN_ROWS_MIN: usize = 16;
+const PATTERN_ROWS_MIN: usize = 4;
 
 /// Rows that a block may hold, and the pattern that they repeat.
 pub(super) struct Chunk {

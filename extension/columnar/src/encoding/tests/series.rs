@@ -106,3 +106,15 @@ fn a_vector_of_one_row_may_be_the_end_of_a_pattern() {
     let bytes = encode_lane(&build(LONG, &times), &starts).unwrap();
     assert_reads(&bytes, LONG, &times);
 }
+
+#[test]
+fn short_pieces_share_a_block_where_that_is_smaller() {
+    const PIECE: usize = 8;
+    let rows = if cfg!(miri) { 64 } else { 4 * VECTOR_ROWS };
+    let number = |row: usize| Some((row * 7919 % 13 % 5).to_ne_bytes().to_vec());
+    let numbers: Vec<Value> = (0..rows).map(number).collect();
+    let starts: Vec<u32> = (0..rows as u32).step_by(PIECE).skip(1).collect();
+    let bytes = encode_lane(&build(LONG, &numbers), &starts).unwrap();
+    assert_reads(&bytes, LONG, &numbers);
+    assert!(bytes.len() * 2 < rows || cfg!(miri), "{}", bytes.len());
+}
