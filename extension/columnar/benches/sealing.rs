@@ -2,7 +2,7 @@
 //! series and time, gathering the columns in that order, and encoding them; and the bytes a row that come of it.
 //!
 //! Rows come as a scraper writes them, one scrape of all series after the other, so far into the night; or, to be merged, as
-//! four parts that have been sealed, one after the other. `-- TEXT` runs only those whose name has the text in it.
+//! eight parts that have been sealed, one after the other. `-- TEXT` runs only those whose name has the text in it.
 
 mod node_exporter;
 
@@ -33,13 +33,13 @@ fn main() {
             report(&name, &as_scraped(targets, scrapes));
         }
     }
-    for (targets, scrapes) in [(3, 48), (3, 132), (3, 524), (1, 2_000)] {
-        let name = format!("merged, 4 of {} scrapes", scrapes / 4);
+    for (targets, scrapes) in [(3, 96), (3, 264), (3, 1_048)] {
+        let name = format!("merged, 8 of {} scrapes", scrapes / 8);
         if !is_wanted(&name) {
             continue;
         }
         let mut rows = as_scraped(targets, scrapes);
-        let part = rows.len().div_ceil(4);
+        let part = rows.len().div_ceil(8);
         for part in rows.chunks_mut(part) {
             part.sort_by_key(|row| (row[0], row[1]));
         }

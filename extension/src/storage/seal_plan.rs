@@ -7,7 +7,7 @@
 //! 1. Ripe neighbouring runs are sealed together, as many as memory allows, if they have [`Limits::open_rows_min`] rows.
 //! 2. A part of whose rows many are deleted is sealed anew.
 //! 3. Ripe neighbouring parts are merged when [`MERGED_MIN`] of them are of a size, with smaller ones between them; sizes differ
-//!    by a factor of 4. So a row is written again as often as the logarithm of the largest part's size, to that base, and
+//!    by a factor of 8. So a row is written again as often as the logarithm of the largest part's size, to that base, and
 //!    parts that retention will drop whole do not go on taking in newer rows.
 
 use lanes_columnar::arena::RunEntry;
@@ -21,9 +21,9 @@ use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
 use crate::table_am::reader::Content;
 
 /// Parts of a size that are merged at least.
-const MERGED_MIN: usize = 4;
+const MERGED_MIN: usize = 8;
 /// The parts of the smallest size have fewer than so many times the rows that are sealed at least.
-const SMALL_PART_TIMES: u64 = 4;
+const SMALL_PART_TIMES: u64 = 8;
 /// A part is sealed anew when this share of its rows is deleted.
 const DELETED_SHARE: u64 = 5;
 /// Bytes that stored ones may take in memory.
@@ -300,7 +300,7 @@ fn thinned_part(units: &[Unit], limits: &Limits) -> Option<std::ops::Range<usize
 fn size_of_part(rows: u64, limits: &Limits) -> u32 {
     match rows / limits.rows_min.saturating_mul(SMALL_PART_TIMES).max(1) {
         0 => 0,
-        times => times.ilog2() / 2 + 1,
+        times => times.ilog2() / 3 + 1,
     }
 }
 
@@ -443,32 +443,19 @@ mod tests {
     }
 
     #[test]
-    fn four_parts_of_a_size_are_merged() {
-        let list = units(&[(100, true), (100, true), (100, true)]);
+    fn eight_parts_of_a_size_are_merged() {
+        let small = |count: usize| vec![(100, true); count];
+        let large = (2 * SMALL_PART_TIMES * GENTLE.rows_min, true);
+        let list = units(&small(7));
         assert_eq!(choose(&list, &ROOM, &GENTLE), None);
-        assert_eq!(choose(&list, &ROOM, &THOROUGH), Some(0..3));
-        let large = 2 * SMALL_PART_TIMES * GENTLE.rows_min;
-        let list = units(&[
-            (large, true),
-            (100, true),
-            (100, true),
-            (100, true),
-            (100, true),
-            (large, true),
-        ]);
-        assert_eq!(choose(&list, &ROOM, &GENTLE), Some(1..5));
+        assert_eq!(choose(&list, &ROOM, &THOROUGH), Some(0..7));
+        let list = units(&[vec![large], small(8), vec![large]].concat());
+        assert_eq!(choose(&list, &ROOM, &GENTLE), Some(1..9));
         // Small ones beside a large one do not make it be written again.
-        let list = units(&[(large, true), (100, true), (100, true), (100, true)]);
+        let list = units(&[vec![large], small(7)].concat());
         assert_eq!(choose(&list, &ROOM, &GENTLE), None);
-        let list = units(&[
-            (large, true),
-            (large, true),
-            (100, true),
-            (large, true),
-            (large, true),
-            (100, true),
-        ]);
-        assert_eq!(choose(&list, &ROOM, &GENTLE), Some(0..6));
+        let list = units(&[vec![large; 5], small(1), vec![large; 3], small(1)].concat());
+        assert_eq!(choose(&list, &ROOM, &GENTLE), Some(0..10));
     }
 
     #[test]

@@ -215,14 +215,9 @@ impl Plan {
         if least == greatest {
             return Plan::new(residuals, least, least, 1);
         }
-        let factor = if residuals.len() < 64 {
-            let mut bits = 0_u64;
-            for &residual in residuals {
-                bits |= residual.abs_diff(least);
-            }
-            1 << bits.trailing_zeros()
-        } else {
-            common_factor(residuals)
+        let factor = match residuals.len() < FACTORED_ROWS_MIN {
+            true => common_power_of_two(residuals),
+            false => common_factor(residuals),
         };
         Plan::new(residuals, least, greatest, factor)
     }
