@@ -10,6 +10,7 @@
 //! neighbours.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use crate::limits::VECTOR_ROWS;
@@ -63,19 +64,44 @@ pub(super) fn cut(words: &[u64], starts: &[u32]) -> Chunks {
 /// Finds chunks that are equal as a whole.
 fn find_equal(words: &[u64], chunks: &mut [Chunk], patterns: &mut Vec<Range<usize>>) {
     // The first chunk of each content.
-    let mut known: HashMap<(u64, usize), usize> = HashMap::new();
+    let mut known: HashMap<u64, usize, BuildHasherDefault<AsItIs>> = HashMap::default();
+    // What the chunk before was equal to is mostly what this one is equal to.
+    let mut last = 0;
     for index in 0..chunks.len() {
         if chunks[index].is_small() {
             continue;
         }
         let rows = chunks[index].rows.clone();
-        let hash = hash(&words[rows.clone()]);
-        let first = *known.entry((hash, rows.len())).or_insert(index);
-        if first == index || words[chunks[first].rows.clone()] != words[rows] {
-            continue;
+        let content = &words[rows.clone()];
+        let is_equal = |first: usize| words[chunks[first].rows.clone()] == *content;
+        if index == last || !is_equal(last) {
+            last = *known.entry(hash(content)).or_insert(index);
+            if last == index || !is_equal(last) {
+                continue;
+            }
         }
-        let pattern = pattern_of(chunks, first, patterns);
+        let pattern = pattern_of(chunks, last, patterns);
         chunks[index].pattern = Some((pattern, 0));
+    }
+}
+
+/// Hashes what is a hash already.
+#[derive(Default)]
+struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -144,7 +170,9 @@ fn hash(words: &[u64]) -> u64 {
         }
     }
     let all = lanes.iter().chain(rest);
-    all.fold(0, |hash: u64, word| {
+    let hash = all.fold(words.len() as u64, |hash: u64, word| {
         (hash.rotate_left(29) ^ word).wrapping_mul(MULTIPLIER)
-    })
+    });
+    // A table looks at the lowest bits, which those above have had no part in.
+    hash ^ (hash >> 32)
 }
