@@ -225,7 +225,11 @@ unsafe fn sealed(
         bytes: segment.bytes.into(),
         columns: is_noted.then(|| columns.collect()),
         times: time.and_then(|(clock, zone)| clock.times(zone)),
-        block: (!is_remote).then_some(segment.block),
+        // An image of less than a page lies with its part's index.
+        block: (!is_remote).then_some(match segment.block {
+            0 => part.block,
+            block => block,
+        }),
         key: is_remote.then(|| key.to_string()),
         is_cached: is_remote.then(|| cold_cache::has(&key)),
     })

@@ -19,27 +19,7 @@ impl LockedPage {
     /// `relation` is open; the block exists.
     pub unsafe fn share(relation: pg_sys::Relation, block: u32) -> LockedPage {
         // SAFETY: the caller's promise.
-        unsafe {
-            Self::read(
-                relation,
-                block,
-                pg_sys::BUFFER_LOCK_SHARE as i32,
-                std::ptr::null_mut(),
-            )
-        }
-    }
-
-    /// The same through a buffer ring, for reads of many blocks.
-    ///
-    /// # Safety
-    /// As for [`LockedPage::share`]; `strategy` is null or live.
-    pub unsafe fn share_in_ring(
-        relation: pg_sys::Relation,
-        block: u32,
-        strategy: pg_sys::BufferAccessStrategy,
-    ) -> LockedPage {
-        // SAFETY: the caller's promise.
-        unsafe { Self::read(relation, block, pg_sys::BUFFER_LOCK_SHARE as i32, strategy) }
+        unsafe { Self::read(relation, block, pg_sys::BUFFER_LOCK_SHARE as i32) }
     }
 
     /// Reads and exclusively locks a block of the main fork.
@@ -48,22 +28,10 @@ impl LockedPage {
     /// `relation` is open; the block exists.
     pub unsafe fn exclusive(relation: pg_sys::Relation, block: u32) -> LockedPage {
         // SAFETY: the caller's promise.
-        unsafe {
-            Self::read(
-                relation,
-                block,
-                pg_sys::BUFFER_LOCK_EXCLUSIVE as i32,
-                std::ptr::null_mut(),
-            )
-        }
+        unsafe { Self::read(relation, block, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32) }
     }
 
-    unsafe fn read(
-        relation: pg_sys::Relation,
-        block: u32,
-        mode: i32,
-        strategy: pg_sys::BufferAccessStrategy,
-    ) -> LockedPage {
+    unsafe fn read(relation: pg_sys::Relation, block: u32, mode: i32) -> LockedPage {
         // SAFETY: the caller's promise.
         unsafe {
             let buffer = pg_sys::ReadBufferExtended(
@@ -71,7 +39,7 @@ impl LockedPage {
                 pg_sys::ForkNumber::MAIN_FORKNUM,
                 block,
                 pg_sys::ReadBufferMode::RBM_NORMAL,
-                strategy,
+                std::ptr::null_mut(),
             );
             pg_sys::LockBuffer(buffer, mode);
             LockedPage { buffer }

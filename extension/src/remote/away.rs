@@ -15,7 +15,7 @@ use crate::pg::ports;
 use crate::sealer;
 use crate::storage::metapage::Meta;
 use crate::storage::part::{self, LivePart, PartEntry, Parts};
-use crate::storage::{data_page, offload};
+use crate::storage::{offload, part_image};
 use crate::table_am::reader::{Content, Reader};
 use crate::table_am::routine;
 use crate::table_options;
@@ -218,11 +218,10 @@ unsafe fn local_image(relation: pg_sys::Relation, origin: u64, first_row: u64) -
         let place = segments
             .binary_search_by_key(&first_row, |segment| segment.first_row)
             .ok()?;
-        let (block, bytes) = (segments[place].block, segments[place].bytes as usize);
-        let mut image = Vec::with_capacity(bytes);
+        let mut image = Vec::with_capacity(segments[place].bytes as usize);
         // The statement's snapshot keeps VACUUM from settling a part that took this one's place since. What is damaged
         // all the same must not take the place of a page that tells where the damage is.
-        let read = data_page::read(relation, block, bytes, std::ptr::null_mut(), &mut image);
+        let read = part_image::read_image(relation, &part.entry, &segments[place], &mut image);
         let checked =
             read.and_then(|()| Image::parse(&image).map(|_| ()).map_err(|e| e.to_string()));
         if let Err(failure) = checked {
@@ -313,7 +312,7 @@ fn remote_keys() -> SetOfIterator<'static, String> {
                 && let Some(meta) = Meta::load(relation)
             {
                 for entry in remote_parts(relation, &meta) {
-                    for segment in part::read_index(relation, &entry).segments {
+                    for segment in part_image::read_index(relation, &entry).segments {
                         let key = Key::of(meta.storage_id, entry.origin as u32, segment.first_row);
                         keys.push(key.to_string());
                     }

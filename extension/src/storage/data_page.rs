@@ -8,6 +8,8 @@
 //! | 36 | 4 | unused |
 //! | 40 | ≤ 8152 | the image's next bytes, up to `pd_lower` |
 
+use std::ops::Range;
+
 use pgrx::pg_sys;
 
 use super::extent::Allocation;
@@ -69,28 +71,26 @@ fn fill(page: &mut [u8], first: u32, sequence: usize, stream: &[u8]) {
     page::set_lower(page, end);
 }
 
-/// Appends an image of `length` bytes from the blocks from `first` on to `image`. `Err`: a block is not the run's.
+/// Appends a range of the bytes that the blocks from `first` on hold to `image`. `Err`: a block is not the run's.
 ///
 /// # Safety
-/// `relation` is open; `strategy` is null or live.
+/// `relation` is open.
 pub unsafe fn read(
     relation: pg_sys::Relation,
     first: u32,
-    length: usize,
-    strategy: pg_sys::BufferAccessStrategy,
+    range: Range<usize>,
     image: &mut Vec<u8>,
 ) -> Result<(), String> {
-    let mut left = length;
     // SAFETY: the caller's promise.
     let blocks = unsafe { metapage::blocks(relation) };
-    if blocks < first.saturating_add(blocks_for(length)) {
+    if blocks < first.saturating_add(blocks_for(range.end)) {
         return Err(format!(
             "the run at block {first} is longer than the file of {blocks} blocks"
         ));
     }
-    for sequence in 0..blocks_for(length) {
+    for sequence in (range.start / STREAM_BYTES) as u32..blocks_for(range.end) {
         // SAFETY: the caller's promise; the blocks exist.
-        let page = unsafe { LockedPage::share_in_ring(relation, first + sequence, strategy) };
+        let page = unsafe { LockedPage::share(relation, first + sequence) };
         let bytes = page.bytes();
         if get_u32(bytes, AT_MAGIC) != MAGIC
             || get_u32(bytes, AT_RUN) != first
@@ -101,9 +101,10 @@ pub unsafe fn read(
                 first + sequence
             ));
         }
-        let here = left.min(STREAM_BYTES);
-        image.extend_from_slice(&bytes[AT_STREAM..AT_STREAM + here]);
-        left -= here;
+        let before = sequence as usize * STREAM_BYTES;
+        let from = range.start.saturating_sub(before);
+        let to = (range.end - before).min(STREAM_BYTES);
+        image.extend_from_slice(&bytes[AT_STREAM + from..AT_STREAM + to]);
         drop(page);
         CHECK_FOR_INTERRUPTS();
     }

@@ -33,6 +33,8 @@ pub const FLAG_INLINE: u32 = 8;
 pub const FLAG_SEALED: u32 = 16;
 /// In memory only, with `FLAG_SEALED`: its image is in object storage. `block` is the low half of the part's origin.
 pub const FLAG_REMOTE: u32 = 32;
+/// In memory only, with `FLAG_SEALED`: the end of its image lies with its part's index ([`super::part_image`]).
+pub const FLAG_PACKED: u32 = 64;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LDIR");
 const AT_MAGIC: usize = 24;

@@ -17,9 +17,11 @@ use lanes_columnar::kind::LaneKind;
 use lanes_columnar::limits::{segment_first_row, segment_rows_max};
 use pgrx::pg_sys;
 
-use super::directory::{self, DirectoryPage, FLAG_DEAD, FLAG_INLINE, FLAG_REMOTE, FLAG_SEALED};
+use super::directory::{
+    self, DirectoryPage, FLAG_DEAD, FLAG_INLINE, FLAG_PACKED, FLAG_REMOTE, FLAG_SEALED,
+};
 use super::part::Parts;
-use super::{arena_budget, data_page, metapage::Meta};
+use super::{arena_budget, data_page, metapage::Meta, part_image};
 use crate::error;
 use crate::gucs;
 use crate::pg::datum::{self, Outlet};
@@ -414,6 +416,8 @@ pub(super) unsafe fn read_image(
     unsafe {
         if run.flags & FLAG_REMOTE != 0 {
             *bytes = recall::image(relation, run);
+        } else if run.flags & FLAG_PACKED != 0 {
+            part_image::read_image_of_run(relation, run, bytes)?;
         } else if run.flags & FLAG_INLINE != 0 {
             let page = LockedPage::share(relation, run.block);
             let view = DirectoryPage::try_parse(page.bytes())
@@ -421,7 +425,7 @@ pub(super) unsafe fn read_image(
             bytes.extend_from_slice(view.inline_image(run));
         } else {
             let length = run.bytes as usize;
-            data_page::read(relation, run.block, length, std::ptr::null_mut(), bytes)?;
+            data_page::read(relation, run.block, 0..length, bytes)?;
         }
     }
     Ok(())

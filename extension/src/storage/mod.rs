@@ -5,7 +5,7 @@
 //! chain    directory     one 40-byte entry a run, in row order; tiny runs lie inline      directory.rs
 //! chain    tombstones    one 32-byte entry a deleted, updated or locked row                tombstone.rs
 //! chain    parts         one 64-byte entry a sealed range of rows, in the order of adding  part.rs, seal.rs, offload.rs
-//! ranges   data pages    the encoded columns of one run, over consecutive pages            data_page.rs
+//! ranges   data pages    the encoded columns of one run, over consecutive pages            data_page.rs, part_image.rs
 //! ```
 //!
 //! A *run* is the rows one statement's call appended to one segment. [`append`] writes: encode → data pages
@@ -49,6 +49,7 @@ pub mod load;
 pub mod metapage;
 pub mod offload;
 pub mod part;
+pub mod part_image;
 pub mod reclaim;
 pub mod relocate;
 pub mod seal;

@@ -11,7 +11,8 @@
 
 use pgrx::pg_sys;
 
-use super::part::{FLAG_REMOTE, LivePart, PartEntry};
+use super::part::{FLAG_PACKED, FLAG_REMOTE, LivePart, PartEntry};
+use super::part_image;
 use super::seal::{self, Numbers};
 use crate::pg::lock::SpaceLock;
 use crate::table_am::reader::Content;
@@ -24,13 +25,13 @@ use crate::table_am::reader::Content;
 pub unsafe fn make_remote(relation: pg_sys::Relation, content: &Content, part: &LivePart) {
     // SAFETY: the caller's promise: nobody else adds parts.
     unsafe {
-        let index = part.index(relation).to_remote();
+        let stream = part_image::stream(&part.index(relation).to_remote(), None);
         let space = SpaceLock::share(relation);
-        let (block, bytes) = seal::write_index(relation, &index);
+        let (block, bytes) = part_image::write_stream(relation, &stream);
         let mut entry = PartEntry {
             block,
             bytes,
-            flags: part.entry.flags | FLAG_REMOTE,
+            flags: part.entry.flags & !FLAG_PACKED | FLAG_REMOTE,
             ..part.entry
         };
         let meta = &content.meta;

@@ -19,6 +19,8 @@
 //! origin: only the images have moved, to object storage, under keys made of the origin ([`crate::remote`]). Its index
 //! stays here, so its zones rule its segments out as before.
 //!
+//! Where index and images lie is said in [`super::part_image`].
+//!
 //! `xid` is the next transaction id at the moment of sealing. Every scan that began before, and so reads what the part
 //! took the place of, has a snapshot that is no younger. Once none of that age is left, VACUUM *settles* the part: the runs
 //! and parts that it covers are flagged dead, tombstones that it outlives are voided, and xid becomes 0.
@@ -32,9 +34,9 @@ use lanes_columnar::part::{PartIndex, SealedSegment};
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
-use super::data_page;
 use super::directory::{self, FLAG_FROZEN, FLAG_SEALED};
 use super::metapage::{self, Meta};
+use super::part_image;
 use crate::error;
 use crate::pg::page::{self, LockedPage, get_u32, put_u32};
 use crate::pg::ports::{BLCKSZ, CHECK_FOR_INTERRUPTS};
@@ -52,6 +54,8 @@ const CACHED_RELATIONS_MAX: usize = 64;
 pub const FLAG_DEAD: u32 = 1;
 /// The images of its segments are in object storage.
 pub const FLAG_REMOTE: u32 = 2;
+/// The ends of its images lie with its index ([`super::part_image`]).
+pub const FLAG_PACKED: u32 = 4;
 
 /// One entry.
 #[repr(C)]
@@ -79,6 +83,11 @@ impl PartEntry {
     /// Whether the images of its segments are in object storage.
     pub fn is_remote(&self) -> bool {
         self.flags & FLAG_REMOTE != 0
+    }
+
+    /// Whether the ends of its images lie with its index.
+    pub fn is_packed(&self) -> bool {
+        self.flags & FLAG_PACKED != 0
     }
 
     /// Whether a tombstone with this number is from before the rows had their numbers.
@@ -175,21 +184,39 @@ pub unsafe fn walk(
 /// # Safety
 /// `relation` is the open lanes table that the segment belongs to; the entry came from [`Parts`].
 pub unsafe fn is_dead_by_now(relation: pg_sys::Relation, run: &RunEntry) -> bool {
+    // SAFETY: the caller's promise.
+    match unsafe { page_of_run(relation, run) } {
+        // A page that is no page of parts any more held dead ones only.
+        None => true,
+        Some(entries) => entries
+            .iter()
+            .any(|part| part.number as u32 == run.place && part.flags & FLAG_DEAD != 0),
+    }
+}
+
+/// The entry of the part that a sealed segment belongs to; `None`: it is gone, so the part was dead.
+///
+/// # Safety
+/// As for [`is_dead_by_now`].
+pub unsafe fn of_run(relation: pg_sys::Relation, run: &RunEntry) -> Option<PartEntry> {
+    // SAFETY: the caller's promise.
+    let entries = unsafe { page_of_run(relation, run) }?;
+    entries
+        .into_iter()
+        .find(|part| part.number as u32 == run.place)
+}
+
+/// The entries on the page of a sealed segment's part; `None`: it is no page of parts any more.
+unsafe fn page_of_run(relation: pg_sys::Relation, run: &RunEntry) -> Option<Vec<PartEntry>> {
     // SAFETY: the caller's promise: `extra` is the block of the part's page, unless that was moved and cut off since.
     let page = unsafe {
         if run.extra >= metapage::blocks(relation) {
-            return true;
+            return None;
         }
         LockedPage::share(relation, run.extra)
     };
-    // A page that is no page of parts any more held dead ones only.
-    let Some(count) = try_count(page.bytes()) else {
-        return true;
-    };
-    let number = run.place;
-    (0..count)
-        .map(|i| entry(page.bytes(), i))
-        .any(|part| part.number as u32 == number && part.flags & FLAG_DEAD != 0)
+    let count = try_count(page.bytes())?;
+    Some((0..count).map(|i| entry(page.bytes(), i)).collect())
 }
 
 /// A part that no later one covers.
@@ -208,7 +235,7 @@ impl LivePart {
     pub unsafe fn index(&self, relation: pg_sys::Relation) -> &Rc<PartIndex> {
         self.index.get_or_init(|| {
             // SAFETY: the caller's promise.
-            Rc::new(unsafe { read_index(relation, &self.entry) })
+            Rc::new(unsafe { part_image::read_index(relation, &self.entry) })
         })
     }
 
@@ -216,6 +243,8 @@ impl LivePart {
     fn run(&self, segment: &SealedSegment) -> RunEntry {
         let (flags, block) = if self.entry.is_remote() {
             (directory::FLAG_REMOTE, self.entry.origin as u32)
+        } else if self.entry.is_packed() {
+            (directory::FLAG_PACKED, segment.block)
         } else {
             (0, segment.block)
         };
@@ -230,30 +259,6 @@ impl LivePart {
             place: self.entry.number as u32,
             extra: self.page,
         }
-    }
-}
-
-/// Reads a part's index. A part without one has no segments.
-///
-/// # Safety
-/// `relation` is the open lanes table that the part belongs to.
-pub unsafe fn read_index(relation: pg_sys::Relation, part: &PartEntry) -> PartIndex {
-    if part.bytes == 0 {
-        return PartIndex::default();
-    }
-    let mut bytes = Vec::with_capacity(part.bytes as usize);
-    // SAFETY: the caller's promise.
-    let read = unsafe {
-        let null = std::ptr::null_mut();
-        data_page::read(relation, part.block, part.bytes as usize, null, &mut bytes)
-    };
-    let index = read.and_then(|()| PartIndex::decode(&bytes).map_err(|e| e.to_string()));
-    match index {
-        Ok(index) => index,
-        Err(failure) => error::corrupt(&format!(
-            "the index of the part at row {}: {failure}",
-            part.first_row
-        )),
     }
 }
 

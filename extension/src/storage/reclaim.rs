@@ -9,7 +9,7 @@ use pgrx::pg_sys;
 use super::directory::{self, FLAG_DEAD, FLAG_INLINE};
 use super::extent::{self, Extent};
 use super::metapage::{self, META_BLOCK, Meta};
-use super::{data_page, part, tombstone};
+use super::{data_page, part, part_image, tombstone};
 use crate::pg::lock::SpaceLock;
 use crate::pg::page::{LockedPage, PageChange};
 
@@ -122,8 +122,9 @@ unsafe fn blocks_of_parts(relation: pg_sys::Relation, meta: &Meta) -> Vec<(u32, 
             if entry.is_remote() {
                 continue;
             }
-            for segment in part::read_index(relation, &entry).segments {
-                used.push((segment.block, data_page::blocks_for(segment.bytes as usize)));
+            for segment in part_image::read_index(relation, &entry).segments {
+                let own = part_image::own_bytes(&entry, segment.bytes);
+                used.push((segment.block, data_page::blocks_for(own)));
             }
         }
     }

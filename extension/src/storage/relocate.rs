@@ -3,7 +3,7 @@
 //! ```text
 //! plan    from the end downwards: what is free or a page of a chain is passed, the images of settled parts are moved to the lowest
 //!         free blocks that take them, as long as those lie before; whatever else is in use ends it
-//! move    part by part: the images are written anew, and an index of all of the part's images
+//! move    part by part: the images' own pages are written anew, and the part's stream ([`super::part_image`])
 //! add     one record: an entry for the same range, with the same rows, tombstones and origin; the generation is raised
 //! settle  by the next VACUUM, as after a sealing: the images' old blocks are free then
 //! ```
@@ -21,6 +21,7 @@ use super::data_page;
 use super::extent::{self, Allocation, Extent};
 use super::metapage::Meta;
 use super::part::{LivePart, PartEntry};
+use super::part_image;
 use super::seal::{self, Numbers};
 use super::shorten::Effort;
 use crate::error;
@@ -38,7 +39,7 @@ struct Piece {
     blocks: u32,
     /// The part's number.
     part: u64,
-    /// First row of the segment; `None`: the index.
+    /// First row of the segment; `None`: the stream.
     segment: Option<u64>,
 }
 
@@ -117,19 +118,22 @@ unsafe fn pieces(relation: pg_sys::Relation, content: &Content) -> Vec<Piece> {
     let settled = content.parts.live().iter().filter(|p| p.entry.xid == 0);
     for part in settled.filter(|part| part.entry.bytes > 0) {
         let entry = &part.entry;
-        let mut add = |first, bytes: u32, segment| {
+        let mut add = |first, bytes, segment| {
             pieces.push(Piece {
                 first,
-                blocks: data_page::blocks_for(bytes as usize),
+                blocks: data_page::blocks_for(bytes),
                 part: entry.number,
                 segment,
             });
         };
-        add(entry.block, entry.bytes, None);
+        add(entry.block, entry.bytes as usize, None);
         if !entry.is_remote() {
             // SAFETY: `move_down`'s caller promised an open table.
             for segment in &unsafe { part.index(relation) }.segments {
-                add(segment.block, segment.bytes, Some(segment.first_row));
+                let own = part_image::own_bytes(entry, segment.bytes);
+                if own > 0 {
+                    add(segment.block, own, Some(segment.first_row));
+                }
             }
         }
     }
@@ -184,7 +188,7 @@ fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> P
     planned
 }
 
-/// Moves some segments of a part, and its index.
+/// Moves the own pages of some segments of a part, and its stream.
 unsafe fn move_part(
     relation: pg_sys::Relation,
     content: &Content,
@@ -195,23 +199,23 @@ unsafe fn move_part(
     unsafe {
         let space = SpaceLock::share(relation);
         let mut index = part.index(relation).as_ref().clone();
+        let rests = part_image::read_rests(relation, &part.entry).unwrap_or_else(|failure| {
+            error::corrupt(&format!(
+                "the part at row {}: {failure}",
+                part.entry.first_row
+            ))
+        });
         let mut image = Vec::new();
         let moved = |first_row: &u64| segments.contains(first_row);
         for segment in index.segments.iter_mut().filter(|s| moved(&s.first_row)) {
-            let blocks = data_page::blocks_for(segment.bytes as usize);
+            let own = part_image::own_bytes(&part.entry, segment.bytes);
+            let blocks = data_page::blocks_for(own);
             // Others took it meanwhile: the image stays where it is.
             let Some(target) = extent::allocate_below(relation, blocks, segment.block) else {
                 continue;
             };
             image.clear();
-            let read = data_page::read(
-                relation,
-                segment.block,
-                segment.bytes as usize,
-                std::ptr::null_mut(),
-                &mut image,
-            );
-            if let Err(failure) = read {
+            if let Err(failure) = data_page::read(relation, segment.block, 0..own, &mut image) {
                 error::corrupt(&format!(
                     "the segment at row {}: {failure}",
                     segment.first_row
@@ -220,8 +224,8 @@ unsafe fn move_part(
             data_page::write(relation, target, &image);
             segment.block = target.first;
         }
-        let bytes = index.encode();
-        let target = place_of_index(relation, part, bytes.len());
+        let bytes = part_image::stream(&index, rests.as_deref());
+        let target = place_of_stream(relation, part, bytes.len());
         data_page::write(relation, target, &bytes);
         let mut entry = PartEntry {
             block: target.first,
@@ -237,7 +241,7 @@ unsafe fn move_part(
     }
 }
 
-unsafe fn place_of_index(relation: pg_sys::Relation, part: &LivePart, bytes: usize) -> Allocation {
+unsafe fn place_of_stream(relation: pg_sys::Relation, part: &LivePart, bytes: usize) -> Allocation {
     let blocks = data_page::blocks_for(bytes);
     // SAFETY: `move_down`'s caller promised an open table; the space lock is held.
     unsafe {

@@ -34,12 +34,13 @@ use lanes_columnar::sort::{same_keys, sort_rows};
 use lanes_columnar::zone_map;
 use pgrx::pg_sys;
 
+use super::extent;
 use super::load::{self, Remote};
 use super::metapage::{self, META_BLOCK, Meta};
-use super::part::{self, PartEntry};
+use super::part::{self, FLAG_PACKED, PartEntry};
+use super::part_image;
 use super::seal_plan::{self, Limits, Range};
 use super::tombstone::Tail;
-use super::{data_page, extent};
 use crate::error;
 use crate::pg::lock::{RowNumbersLock, SpaceLock};
 use crate::pg::page::{LockedPage, PageChange};
@@ -168,9 +169,12 @@ unsafe fn seal_range(
             Some((_, [])) | None => &[],
             Some((_, series)) => series,
         };
-        let segments = write_segments(relation, range, &decoded.columns, &rows, series);
+        let mut rests = Vec::new();
+        let columns = &decoded.columns;
+        let segments = write_segments(relation, range, columns, &rows, series, &mut rests);
         drop(decoded);
-        let written = write_index(relation, &PartIndex { segments });
+        let stream = part_image::stream(&PartIndex { segments }, Some(&rests));
+        let written = part_image::write_stream(relation, &stream);
         let count = rows.len() as u64;
         let swapped = swap(relation, content, range, count, written, patience);
         drop(space);
@@ -191,13 +195,15 @@ fn keep_last(keys: &[&Column], rows: &mut Vec<u32>) {
     rows.truncate(kept);
 }
 
-/// Writes the rows named, in that order, as segments from the range's first row on, cut where the cache's are.
+/// Writes the rows named, in that order, as segments from the range's first row on, cut where the cache's are. What of their images
+/// does not fill a page goes to `rests`.
 unsafe fn write_segments(
     relation: pg_sys::Relation,
     range: &Range,
     columns: &[Column],
     rows: &[u32],
     series: &[usize],
+    rests: &mut Vec<u8>,
 ) -> Vec<SealedSegment> {
     let mut segments = Vec::new();
     let (mut row, mut left) = (range.first_row, rows);
@@ -227,7 +233,7 @@ unsafe fn write_segments(
             first_row: row,
             rows: here.len() as u32,
             // SAFETY: `seal`'s caller promised an open table; the space lock is held.
-            block: unsafe { write_bytes(relation, &image) },
+            block: unsafe { part_image::write_image(relation, &image, rests) },
             bytes: image.len() as u32,
             zones,
             columns,
@@ -237,28 +243,6 @@ unsafe fn write_segments(
         ports::CHECK_FOR_INTERRUPTS();
     }
     segments
-}
-
-/// Where a part's index lies; (0, 0) for a part without rows.
-///
-/// # Safety
-/// `relation` is an open lanes table whose space lock is held.
-pub(super) unsafe fn write_index(relation: pg_sys::Relation, index: &PartIndex) -> (u32, u32) {
-    if index.segments.is_empty() {
-        return (0, 0);
-    }
-    let bytes = index.encode();
-    // SAFETY: `seal`'s caller promised an open table; the space lock is held.
-    (unsafe { write_bytes(relation, &bytes) }, bytes.len() as u32)
-}
-
-unsafe fn write_bytes(relation: pg_sys::Relation, bytes: &[u8]) -> u32 {
-    // SAFETY: `seal`'s caller promised an open table; the space lock is held.
-    unsafe {
-        let blocks = extent::allocate(relation, data_page::blocks_for(bytes.len()));
-        data_page::write(relation, blocks, bytes);
-        blocks.first
-    }
 }
 
 /// Drops all rows of a range for everybody who begins to read from now on. False: rows of it are in use.
@@ -344,7 +328,7 @@ unsafe fn swap(
             block,
             bytes,
             xid: 0,
-            flags: 0,
+            flags: FLAG_PACKED,
         };
         let generation = add_part(relation, meta, &mut entry, Numbers::Anew);
         drop(tombstones);

@@ -24,7 +24,7 @@ const PLACED: &str = "SELECT r.placed, c.xmin::text::int8, c.oid FROM lanes.requ
 const PLACED_SAMPLES: &str = "SELECT r.placed, c.xmin::text::int8, c.oid FROM lanes.requests r, pg_class c \
      WHERE r.digest = $1 AND c.oid = $2::text::regclass::oid";
 /// Some thousand series for each of a few dozen runs: bounded by rows, as runs are by their registration.
-const SERIES_BEYOND: &str = "SELECT first_id, last_id, metric, labels, registered_at::text FROM lanes.series_runs \
+const SERIES_BEYOND: &str = "SELECT first_id, last_id, metric, lanes.label_sets(labels), registered_at::text FROM lanes.series_runs \
      WHERE last_id > $1 ORDER BY first_id LIMIT 100";
 
 /// Prepared when first needed.

@@ -14,11 +14,11 @@ use crate::receive::LabelSet;
 const LAST_ID: &str = "SELECT next_id - 1 FROM lanes.registry";
 /// Runs are read no further once this many bytes of them have come: some thousand series for each of a few dozen runs.
 const RUNS_BYTES: usize = 8 << 20;
-const RUNS_BEYOND: &str = "SELECT first_id, metric, labels FROM lanes.series_runs WHERE first_id > $1 ORDER BY first_id LIMIT 300";
+const RUNS_BEYOND: &str = "SELECT first_id, metric, lanes.label_sets(labels) FROM lanes.series_runs WHERE first_id > $1 ORDER BY first_id LIMIT 300";
 const SERIES_OF: &str = "SELECT id, metric, labels FROM lanes.find_series($1)";
 const FIND_BEYOND: &str = "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS w (metric, labels, place)), \
      there AS MATERIALIZED (SELECT r.metric, u.labels, (r.first_id + u.place - 1)::int4 AS id FROM lanes.series_runs r \
-          CROSS JOIN LATERAL unnest(r.labels) WITH ORDINALITY AS u (labels, place) \
+          CROSS JOIN LATERAL unnest(lanes.label_sets(r.labels)) WITH ORDINALITY AS u (labels, place) \
           WHERE r.first_id > $1 AND r.metric = ANY ($2)) \
      SELECT w.place - 1, t.id FROM wanted w JOIN there t ON t.metric = w.metric AND t.labels = w.labels";
 const REGISTER: &str = "SELECT lanes.register_series($1, $2)";

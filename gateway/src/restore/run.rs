@@ -15,7 +15,7 @@ const PROGRESS_ROWS: u64 = 10_000_000;
 const TABLES: &str = "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
      WHERE a.amname = 'lanes' AND c.relkind IN ('r', 'm') AND c.relpersistence <> 't' ORDER BY 1";
 const SERIES: &str = "INSERT INTO lanes.series_runs (first_id, last_id, metric, labels, registered_at) \
-     VALUES ($1, $2, $3, $4, $5::text::timestamptz)";
+     VALUES ($1, $2, $3, lanes.pack_label_sets($4), $5::text::timestamptz)";
 const VIEWS: &str = "SELECT lanes.create_metric_view(s.metric) FROM (SELECT DISTINCT metric FROM lanes.series_runs ORDER BY metric) s";
 const SEGMENT: &str = "SELECT lanes.restore_segment($1::text::regclass, $2)";
 const ENTRY: &str = "SELECT lanes.append($1::text::regclass, $2)";

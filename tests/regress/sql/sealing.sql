@@ -157,6 +157,22 @@ SELECT note, count(*), sum(v) FROM looked_at WHERE k = 321 GROUP BY 1 ORDER BY 1
 RESET lanes.decode_after;
 RESET max_parallel_workers_per_gather;
 
+-- What of a part's images does not fill a page lies together behind its index: images of less than a page all lie there.
+CREATE TABLE packed (k int8, v int8) USING lanes WITH (order_by = 'k', autovacuum_enabled = off);
+INSERT INTO packed SELECT g / 65536, CASE WHEN g >= 262144 THEN hashint8extended(g, 0) END FROM generate_series(0, 327679) g;
+SELECT lanes.seal('packed');
+SELECT bytes_encoded < 8192 AS is_small, count(*), count(DISTINCT block) AS blocks
+    FROM lanes.segments WHERE relation = 'packed'::regclass GROUP BY 1 ORDER BY 1;
+SELECT k, count(*), sum(v), count(v) FROM packed GROUP BY 1 ORDER BY 1;
+-- They are moved together with it.
+DELETE FROM packed WHERE k = 2;
+VACUUM packed;
+SELECT lanes.seal('packed') > 0;
+VACUUM packed;
+VACUUM packed;
+VACUUM packed;
+SELECT k, count(*), sum(v), count(v) FROM packed GROUP BY 1 ORDER BY 1;
+
 DROP VIEW lanes_of;
-DROP TABLE sealed, once, recent, heap_table, passing, looked_at;
+DROP TABLE sealed, once, recent, heap_table, passing, looked_at, packed;
 DROP FUNCTION differences(), scanned(text);

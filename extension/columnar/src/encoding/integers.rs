@@ -185,6 +185,46 @@ fn write_block_anywhere(
     }
 }
 
+/// Appends a block of `rows` numbers, the last of its vector: the first one, and the differences to the row before that are not 0, each
+/// with its place among the differences.
+pub(super) fn write_steps(first: i64, steps: &[(usize, i64)], rows: usize, out: &mut Vec<u8>) {
+    let start = Start {
+        is_rest: true,
+        power: 0,
+    };
+    let (mut least, mut greatest) = (0, 0);
+    let (mut patches, mut next) = (Vec::new(), 0);
+    for &(place, step) in steps {
+        (least, greatest) = (step.min(least), step.max(greatest));
+        write_varint((place - next) as u64, &mut patches);
+        write_signed(step, &mut patches);
+        next = place + 1;
+    }
+    let differences = rows - 1;
+    let width = 64 - greatest.abs_diff(least).leading_zeros();
+    start.write(DELTA, rows, out);
+    write_signed(first, out);
+    let no_outliers = Outliers::default();
+    let mut head = Head {
+        width,
+        factor: 1,
+        patches: 0,
+    };
+    if packed_len(differences, width) <= patches.len() {
+        write_signed(least, out);
+        write_head(&head, &[], &no_outliers, out);
+        let mut above = vec![0_i64.abs_diff(least); differences];
+        for &(place, step) in steps {
+            above[place] = step.abs_diff(least);
+        }
+        return pack(width, differences, above.into_iter(), out);
+    }
+    (head.width, head.patches) = (0, steps.len() as u64);
+    write_signed(0, out);
+    write_head(&head, &patches, &no_outliers, out);
+    out.extend_from_slice(&patches);
+}
+
 #[inline(always)]
 fn fill_deltas(numbers: &[i64], deltas: &mut Vec<i64>) {
     deltas.clear();

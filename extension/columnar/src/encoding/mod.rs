@@ -17,6 +17,7 @@
 //! | [`EncodedLane::constant`], [`EncodedLane::runs`], [`EncodedLane::zone`] | what a vector holds as far as that takes no decoding |
 //! | [`EncodedLane::dictionary`] | the items; predicates on text are answered for them once and then for [codes](DecodedVector::codes) |
 //! | [`EncodedLane::decode`] | any range of rows, appended to a column |
+//! | [`pack_items`], [`unpack_items`] | a few items as one value, outside of any lane |
 //!
 //! The cast, in the order in which data flows:
 //! - `words`: a column's values as numbers of 64 bits. `decimal`: floats as integers over a power of ten.
@@ -27,7 +28,7 @@
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`, `bounds`: what is known without decoding.
 //!   `main_encoding`: a name for what most of it is.
 //! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
-//! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `vector`: what a vector is decoded into.
+//! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `item_list`: items without a lane. `vector`: what a vector is decoded into.
 //!
 //! # Invariants
 //! Decoding gives the bits that were encoded: NaNs with their payload, zeros with their sign. Only what lies under a NULL may
@@ -46,6 +47,7 @@ mod few;
 mod format;
 mod integers;
 mod item_bytes;
+mod item_list;
 mod items;
 mod kernel;
 mod lane;
@@ -61,6 +63,7 @@ mod verify;
 mod words;
 
 pub use encode::encode_lane;
+pub use item_list::{pack_items, unpack_items};
 pub use items::ItemList;
 pub use lane::EncodedLane;
 pub use main_encoding::MainEncoding;

@@ -118,3 +118,30 @@ fn short_pieces_share_a_block_where_that_is_smaller() {
     assert_reads(&bytes, LONG, &numbers);
     assert!(bytes.len() * 2 < rows || cfg!(miri), "{}", bytes.len());
 }
+
+#[test]
+fn keys_of_short_pieces_are_steps() {
+    let rows = if cfg!(miri) {
+        96
+    } else {
+        2 * VECTOR_ROWS + 100
+    };
+    // Steps of 1, which are packed; some large ones, which are patches; some back and some of 0.
+    for (piece, step) in [(8, 1), (33, 1), (33, 1_000_003), (8, -5), (12, 0)] {
+        let number = |row: usize| match row / piece {
+            key if key % 17 == 16 => 40,
+            key => 70_000 + step * key as i64,
+        };
+        let numbers: Vec<Value> = (0..rows)
+            .map(|row| Some(number(row).to_ne_bytes().to_vec()))
+            .collect();
+        let starts: Vec<u32> = (0..rows as u32).step_by(piece).skip(1).collect();
+        let bytes = encode_lane(&build(LONG, &numbers), &starts).unwrap();
+        assert_reads(&bytes, LONG, &numbers);
+        let a_piece = bytes.len() as f64 / starts.len() as f64;
+        assert!(
+            a_piece < 6.5 || cfg!(miri),
+            "{piece} rows, {step}: {a_piece}"
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! Where the bytes of a part lie: the images of its segments, and its index.
+//!
+//! ```text
+//! image 0   page page page ─┐ rest
+//! image 1   page page ──────┤ rest       whole pages lie over consecutive blocks from the segment's block on
+//! image 2   ────────────────┤ rest       an image of less than a page is a rest alone, and has no block
+//!                           ▼
+//! stream    4 bytes: length of the index │ index │ rest of image 0 │ rest of image 1 │ …
+//! ```
+//! The stream lies over consecutive blocks too, and the part's entry names it. So a part has one page that is not full, where an image
+//! each would have one: with images of some 50 kB those would be a twelfth of it.
+//!
+//! That is a *packed* part. One that is not has images on pages of their own to the last byte, and a stream that is the index
+//! alone: parts whose images are in object storage, and those that were sealed before there were packed ones.
+
+use lanes_columnar::arena::RunEntry;
+use lanes_columnar::part::{PartIndex, SealedSegment};
+use pgrx::pg_sys;
+
+use super::part::PartEntry;
+use super::{data_page, extent, part};
+use crate::error;
+
+/// Bytes of the length before the index.
+const LENGTH_BYTES: usize = size_of::<u32>();
+
+/// How many bytes of an image lie on pages of its own.
+pub fn own_bytes(part: &PartEntry, image: u32) -> usize {
+    let image = image as usize;
+    match part.is_packed() {
+        true => image - image % data_page::STREAM_BYTES,
+        false => image,
+    }
+}
+
+/// Writes the whole pages of an image and appends what is left to `rests`; the first block, 0 if there is none.
+///
+/// # Safety
+/// `relation` is an open lanes table whose space lock is held.
+pub unsafe fn write_image(relation: pg_sys::Relation, image: &[u8], rests: &mut Vec<u8>) -> u32 {
+    let (pages, rest) = image.split_at(image.len() - image.len() % data_page::STREAM_BYTES);
+    rests.extend_from_slice(rest);
+    if pages.is_empty() {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let blocks = extent::allocate(relation, data_page::blocks_for(pages.len()));
+        data_page::write(relation, blocks, pages);
+        blocks.first
+    }
+}
+
+/// The stream of a packed part, or without `rests` of one that is not. Empty for a part without segments.
+pub fn stream(index: &PartIndex, rests: Option<&[u8]>) -> Vec<u8> {
+    if index.segments.is_empty() {
+        return Vec::new();
+    }
+    let index = index.encode();
+    let Some(rests) = rests else {
+        return index;
+    };
+    let length = (index.len() as u32).to_le_bytes();
+    [&length[..], &index, rests].concat()
+}
+
+/// Writes a stream: its first block and its bytes, 0 and 0 for an empty one.
+///
+/// # Safety
+/// `relation` is an open lanes table whose space lock is held.
+pub unsafe fn write_stream(relation: pg_sys::Relation, stream: &[u8]) -> (u32, u32) {
+    if stream.is_empty() {
+        return (0, 0);
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let blocks = extent::allocate(relation, data_page::blocks_for(stream.len()));
+        data_page::write(relation, blocks, stream);
+        (blocks.first, stream.len() as u32)
+    }
+}
+
+/// Reads a part's index. A part without one has no segments.
+///
+/// # Safety
+/// `relation` is the open lanes table that the part belongs to.
+pub unsafe fn read_index(relation: pg_sys::Relation, part: &PartEntry) -> PartIndex {
+    // SAFETY: the caller's promise.
+    match unsafe { try_read_index(relation, part) } {
+        Ok((index, _)) => index,
+        Err(failure) => error::corrupt(&format!(
+            "the index of the part at row {}: {failure}",
+            part.first_row
+        )),
+    }
+}
+
+/// The index, and where in the stream the rests begin.
+unsafe fn try_read_index(
+    relation: pg_sys::Relation,
+    part: &PartEntry,
+) -> Result<(PartIndex, usize), String> {
+    if part.bytes == 0 {
+        return Ok((PartIndex::default(), 0));
+    }
+    let total = part.bytes as usize;
+    let (mut from, mut to) = (0, total);
+    let mut bytes = Vec::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if part.is_packed() {
+            data_page::read(relation, part.block, 0..LENGTH_BYTES.min(total), &mut bytes)?;
+            let length = bytes
+                .first_chunk()
+                .map(|length| u32::from_le_bytes(*length));
+            let end = length.and_then(|length| LENGTH_BYTES.checked_add(length as usize));
+            let Some(end) = end.filter(|&end| end <= total) else {
+                return Err("it is longer than what holds it".to_owned());
+            };
+            (from, to) = (LENGTH_BYTES, end);
+            bytes.clear();
+        }
+        data_page::read(relation, part.block, from..to, &mut bytes)?;
+    }
+    let index = PartIndex::decode(&bytes).map_err(|failure| failure.to_string())?;
+    Ok((index, to))
+}
+
+/// All rests of a packed part, in the order of its segments; `None`: it is not packed.
+///
+/// # Safety
+/// `relation` is the open lanes table that the part belongs to.
+pub unsafe fn read_rests(
+    relation: pg_sys::Relation,
+    part: &PartEntry,
+) -> Result<Option<Vec<u8>>, String> {
+    if !part.is_packed() {
+        return Ok(None);
+    }
+    let mut rests = Vec::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (_, from) = try_read_index(relation, part)?;
+        data_page::read(relation, part.block, from..part.bytes as usize, &mut rests)?;
+    }
+    Ok(Some(rests))
+}
+
+/// Appends the image of a local sealed segment to `image`.
+///
+/// # Safety
+/// `relation` is the open lanes table that the part belongs to.
+pub unsafe fn read_image(
+    relation: pg_sys::Relation,
+    part: &PartEntry,
+    segment: &SealedSegment,
+    image: &mut Vec<u8>,
+) -> Result<(), String> {
+    let own = own_bytes(part, segment.bytes);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if own > 0 {
+            data_page::read(relation, segment.block, 0..own, image)?;
+        }
+        let rest = segment.bytes as usize - own;
+        if rest == 0 {
+            return Ok(());
+        }
+        let (index, mut at) = try_read_index(relation, part)?;
+        let place = index
+            .segments
+            .binary_search_by_key(&segment.first_row, |segment| segment.first_row)
+            .map_err(|_| "its part does not have it")?;
+        let before = index.segments[..place].iter();
+        at += before
+            .map(|other| other.bytes as usize - own_bytes(part, other.bytes))
+            .sum::<usize>();
+        if at + rest > part.bytes as usize {
+            return Err("its part is cut short".to_owned());
+        }
+        data_page::read(relation, part.block, at..at + rest, image)
+    }
+}
+
+/// The same of a run that is a segment of a packed part.
+///
+/// # Safety
+/// `relation` is the open lanes table that the run belongs to.
+pub unsafe fn read_image_of_run(
+    relation: pg_sys::Relation,
+    run: &RunEntry,
+    image: &mut Vec<u8>,
+) -> Result<(), String> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let part = part::of_run(relation, run).ok_or("its part is not there any more")?;
+        let segment = SealedSegment {
+            first_row: run.first_row,
+            rows: run.rows,
+            block: run.block,
+            bytes: run.bytes,
+            zones: Vec::new(),
+            columns: Vec::new(),
+        };
+        read_image(relation, &part, &segment, image)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::part::FLAG_PACKED;
+
+    fn part(flags: u32) -> PartEntry {
+        PartEntry {
+            first_row: 0,
+            end_row: 10,
+            rows: 10,
+            next_tombstone: 0,
+            origin: 1,
+            number: 1,
+            block: 7,
+            bytes: 100,
+            xid: 0,
+            flags,
+        }
+    }
+
+    fn index(bytes: &[u32]) -> PartIndex {
+        let segment = |(place, &bytes): (usize, &u32)| SealedSegment {
+            first_row: 10 * place as u64,
+            rows: 10,
+            block: 0,
+            bytes,
+            zones: Vec::new(),
+            columns: Vec::new(),
+        };
+        PartIndex {
+            segments: bytes.iter().enumerate().map(segment).collect(),
+        }
+    }
+
+    #[test]
+    fn images_of_packed_parts_have_whole_pages_of_their_own() {
+        let page = data_page::STREAM_BYTES as u32;
+        for (image, own) in [(0, 0), (1, 0), (page, 1), (page + 1, 1), (3 * page - 1, 2)] {
+            assert_eq!(own_bytes(&part(FLAG_PACKED), image), (own * page) as usize);
+            assert_eq!(own_bytes(&part(0), image), image as usize);
+        }
+    }
+
+    #[test]
+    fn a_stream_is_the_index_with_what_is_left_of_the_images_behind() {
+        let index = index(&[3, 5]);
+        let (alone, packed) = (stream(&index, None), stream(&index, Some(b"restrest")));
+        assert_eq!(alone, index.encode());
+        let (length, behind) = packed.split_first_chunk().unwrap();
+        assert_eq!(u32::from_le_bytes(*length) as usize, alone.len());
+        assert_eq!(behind, [&alone[..], b"restrest"].concat());
+        assert!(stream(&PartIndex::default(), Some(&[])).is_empty());
+    }
+}
