@@ -8,7 +8,8 @@ SELECT lanes.label_sets('');
 SELECT lanes.label_sets('\x02');
 SELECT lanes.label_sets(substr(packed, 1, length(packed) - 1)) FROM lanes.pack_label_sets(ARRAY['{}', '{"a":"b"}']) packed;
 -- A row that does not hold as many as it says is refused.
-INSERT INTO lanes.series_runs (first_id, last_id, metric, labels) VALUES (1, 3, 'm', lanes.pack_label_sets(ARRAY['{}', '{"a":"b"}']));
+INSERT INTO lanes.series_runs (first_id, last_id, metric, labels, registered_at)
+    VALUES (1, 3, 'm', lanes.pack_label_sets(ARRAY['{}', '{"a":"b"}']), '2026-01-01');
 BEGIN;
 SELECT lanes.register_series(0, ARRAY[('up', ARRAY['{"job":"a"}', '{"job":"b"}'])::lanes.series_run, ('up', ARRAY['{}'])::lanes.series_run]) AS first_id;
 SELECT first_id, last_id, metric, lanes.label_sets(labels) FROM lanes.series_runs ORDER BY first_id;
