@@ -228,10 +228,15 @@ COMMENT ON FUNCTION lanes.register_series(int4, lanes.series_run[]) IS
 CREATE FUNCTION lanes.find_series(ids int4[]) RETURNS TABLE (id int4, metric text, labels text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT asked.id, r.metric, (lanes.label_sets(r.labels))[asked.id - r.first_id + 1]
-      FROM unnest(ids) AS asked (id)
-     CROSS JOIN LATERAL (SELECT n.first_id, n.last_id, n.metric, n.labels FROM lanes.series_runs n
-                          WHERE n.first_id <= asked.id ORDER BY n.first_id DESC LIMIT 1) AS r
+    -- Each run is unpacked once, however many of its series are asked for.
+    SELECT asked.id, r.metric, r.label_sets[asked.id - r.first_id + 1]
+      FROM (SELECT found.first_id, array_agg(found.id) AS ids
+              FROM (SELECT u.id, (SELECT max(n.first_id) FROM lanes.series_runs n WHERE n.first_id <= u.id) AS first_id
+                      FROM unnest(ids) AS u (id)) AS found
+             GROUP BY found.first_id) AS wanted
+     CROSS JOIN LATERAL (SELECT n.first_id, n.last_id, n.metric, lanes.label_sets(n.labels) AS label_sets
+                           FROM lanes.series_runs n WHERE n.first_id = wanted.first_id OFFSET 0) AS r
+     CROSS JOIN LATERAL unnest(wanted.ids) AS asked (id)
      WHERE asked.id <= r.last_id
 $$;
 
