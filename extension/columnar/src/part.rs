@@ -60,7 +60,7 @@ pub struct SealedSegment {
     pub first_row: u64,
     /// How many rows, at most [`SEGMENT_ROWS`].
     pub rows: u32,
-    /// Block at which its image begins, or [`REMOTE_BLOCK`].
+    /// Block at which its image begins, 0 if none of it has a page of its own, or [`REMOTE_BLOCK`].
     pub block: u32,
     /// Bytes of the image.
     pub bytes: u32,

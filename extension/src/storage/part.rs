@@ -7,7 +7,7 @@
 //! | 32 | 64 each | entries, up to `pd_lower` |
 //!
 //! Entry: first row (8), row after the last (8), rows kept (8), number of the next tombstone when it was sealed (8), origin (8),
-//! number (8), block and bytes of its index (4, 4), xid (4), flags (4).
+//! number (8), block and bytes of its stream (4, 4), xid (4), flags (4). The stream holds its index ([`super::part_image`]).
 //!
 //! The *number* is the table's generation at which the entry was added: no two parts of a table ever have the same. The
 //! *origin* is the number of the part in which the rows got the numbers and the images that they have.
@@ -18,8 +18,6 @@
 //! A *remote* part is added for the same range as the part that it takes the place of, with the same rows, tombstones and
 //! origin: only the images have moved, to object storage, under keys made of the origin ([`crate::remote`]). Its index
 //! stays here, so its zones rule its segments out as before.
-//!
-//! Where index and images lie is said in [`super::part_image`].
 //!
 //! `xid` is the next transaction id at the moment of sealing. Every scan that began before, and so reads what the part
 //! took the place of, has a snapshot that is no younger. Once none of that age is left, VACUUM *settles* the part: the runs

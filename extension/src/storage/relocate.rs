@@ -32,7 +32,7 @@ use crate::table_am::reader::{Content, Reader};
 /// Blocks that one VACUUM moves at most: 64 MB.
 const MOVED_MAX: u32 = 8192;
 
-/// Consecutive blocks of a part: the image of a segment, or the index.
+/// Consecutive blocks of a part: the own pages of a segment's image, or the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     first: u32,

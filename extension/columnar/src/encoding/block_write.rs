@@ -23,7 +23,7 @@ const SHORT_ROWS: usize = 64;
 /// Pairs of rows by which it is judged what a block would take.
 const PAIRS: usize = 64;
 
-/// From one of them to the next, around the block's end: a prime, so that it has no factor with the lengths of blocks.
+/// From one of them to the next, around the block's end: a prime, so that the pairs of most lengths of blocks lie scattered.
 const STRIDE: usize = 1_237;
 
 /// Writes blocks, with memory that it keeps from one to the next.
