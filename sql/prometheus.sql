@@ -319,6 +319,8 @@ COMMENT ON FUNCTION lanes.registry_identity() IS 'changes whenever series ids le
 REVOKE ALL ON FUNCTION lanes.follow_series() FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.create_metric_view(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.register_series(int4, lanes.series_run[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.pack_label_sets(text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.label_sets(bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.metric_series(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.find_series(int4[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.append_once(regclass, bytea, bytea[]) FROM PUBLIC;
@@ -340,7 +342,7 @@ BEGIN
                    'lanes.append_logged(regclass, bytea, bytea[], int4[], int4[]), lanes.table_definition(oid), lanes.local_rows(), '
                    'lanes.part_rows(regclass, int8) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.register_series(int4, lanes.series_run[]) TO %s', role);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.find_series(int4[]) TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.find_series(int4[]), lanes.label_sets(bytea) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.forget_requests(interval, int4) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.registry_identity() TO %s', role);
     -- Object storage: these give away and take back segments of tables whose owners have set `hot`, whoever they are.
@@ -358,7 +360,8 @@ AS $$
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA lanes, metrics TO %s', role);
     EXECUTE format('GRANT SELECT ON lanes.samples, lanes.series_runs, lanes.series, lanes.metrics TO %s', role);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.metric_series(text), lanes.is_stale_marker(float8) TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.metric_series(text), lanes.label_sets(bytea), '
+                   'lanes.is_stale_marker(float8) TO %s', role);
     -- Views of metrics that exist, and of those to come: these the owner of register_series creates.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA metrics TO %s', role);
     EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %s IN SCHEMA metrics GRANT SELECT ON TABLES TO %s',

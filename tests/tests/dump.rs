@@ -97,3 +97,68 @@ fn a_dump_restores_tables_parameters_and_samples() {
         }
     }
 }
+
+#[test]
+fn labels_mean_the_same_in_another_encoding() {
+    let cluster = Cluster::builder("dump_encoding").start().unwrap();
+    // Default privileges without EXECUTE for PUBLIC: a reader has what the extension grants, and nothing else.
+    cluster
+        .psql(
+            "postgres",
+            "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
+        )
+        .unwrap();
+    cluster.psql("postgres", "CREATE ROLE reader").unwrap();
+    cluster
+        .psql(
+            "latin",
+            "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC; \
+             CREATE EXTENSION lanes; SELECT lanes.grant_reader('reader')",
+        )
+        .unwrap();
+    let register = "SELECT lanes.register_series(0, ARRAY[ROW('heat', \
+                        ARRAY['{\"site\":\"caf' || chr(233) || '\"}', '{\"site\":\"plain\"}'])::lanes.series_run])";
+    cluster.psql("latin", register).unwrap();
+    let sites =
+        "SET ROLE reader; SELECT ascii(right(labels->>'site', 1)) FROM lanes.series ORDER BY id";
+    assert_eq!(cluster.psql("latin", sites).unwrap().trim(), "233\n110");
+
+    let file = cluster.folder().join("latin.dump");
+    let file = file.to_string_lossy().into_owned();
+    program(&cluster, "pg_dump", &["--file", &file], "latin");
+    cluster
+        .psql("postgres", "CREATE DATABASE unicode ENCODING 'UTF8'")
+        .unwrap();
+    let load = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "--file", &file];
+    program(&cluster, "psql", &load, "unicode");
+    assert_eq!(cluster.psql("unicode", sites).unwrap().trim(), "233\n110");
+
+    // What LATIN1 has no letter for is refused where it is read, not made into another.
+    cluster
+        .psql(
+            "unicode",
+            "INSERT INTO lanes.series_runs (first_id, last_id, metric, labels) \
+             VALUES (3, 3, 'heat', lanes.pack_label_sets(ARRAY['{\"site\":\"' || chr(9731) || '\"}']))",
+        )
+        .unwrap();
+    let packed = cluster
+        .query(
+            "unicode",
+            "SELECT labels FROM lanes.series_runs WHERE first_id = 3",
+        )
+        .unwrap();
+    let packed = packed[0][0].as_deref().unwrap();
+    let unpack = format!("SELECT lanes.label_sets('{packed}')");
+    let refused = cluster.psql("latin", &unpack).unwrap_err().to_string();
+    assert!(refused.contains("has no equivalent"), "{refused}");
+    // No text at all: bytes that are no UTF-8, and a NUL.
+    let packed = "\\x0102040902010200".to_owned();
+    let unpack = |bytes| format!("SELECT lanes.label_sets('{packed}{bytes}')");
+    let sets = cluster.psql("unicode", &unpack("61c3a9")).unwrap();
+    assert_eq!(sets.trim(), "{a,é}");
+    for bytes in ["61c341", "00c3a9"] {
+        let refused = cluster.psql("unicode", &unpack(bytes)).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("they are no text"), "{refused}");
+    }
+}

@@ -70,6 +70,13 @@ pub struct SealedSegment {
     pub columns: Vec<StoredColumn>,
 }
 
+impl SealedSegment {
+    /// The row after the last one.
+    pub fn end_row(&self) -> u64 {
+        self.first_row + u64::from(self.rows)
+    }
+}
+
 /// What is to be known of a part without reading its segments.
 #[derive(Clone, Debug, Default)]
 pub struct PartIndex {

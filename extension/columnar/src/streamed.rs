@@ -43,7 +43,7 @@ pub use sealed_run::{ImageBytes, KeptBytes, SealedRun};
 #[derive(Default)]
 pub struct StreamMemory {
     columns: Vec<Room>,
-    vector: DecodedVector,
+    vector: Option<DecodedVector>,
     images: Vec<Vec<u8>>,
 }
 
@@ -53,6 +53,12 @@ impl StreamMemory {
         let mut image = self.images.pop().unwrap_or_default();
         image.clear();
         image
+    }
+
+    /// How many bytes it is.
+    pub fn bytes(&self) -> usize {
+        let columns = self.columns.iter().map(Room::bytes).sum::<usize>();
+        columns + self.images.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 
@@ -253,7 +259,8 @@ impl Streamed {
                 if let (Some(lane), Kept::Values { .. } | Kept::Codes { .. }) =
                     (&open.lanes[column], kept)
                 {
-                    fill(&open.run, lane, vector, kept, room, &mut self.memory.vector)?;
+                    let decoded = self.memory.vector.get_or_insert_default();
+                    fill(&open.run, lane, vector, kept, room, decoded)?;
                     self.decoded += 1;
                 }
                 let bit = 1 << (vector % 64);

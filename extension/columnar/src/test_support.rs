@@ -1,11 +1,14 @@
 //! What several tests share: columns of any kind, and their model, a list of optional values.
 
+use std::cmp::Ordering;
+
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
 use crate::column::Column;
 use crate::kind::{LaneKind, Number, item_align};
 use crate::lane::{Lane, LaneData};
+use crate::zone_map::{Bound, Zone};
 
 /// The model of a value: the bytes that the column's functions take, `None` for NULL.
 pub(crate) type Value = Option<Vec<u8>>;
@@ -152,4 +155,31 @@ pub(crate) fn assert_column(column: &Column, values: &[Value]) {
     assert_eq!(column.null_count(), nulls);
     // SAFETY: the column is borrowed meanwhile and has as many rows as values.
     unsafe { assert_lane(column.lane(), column.kind(), 0, values) };
+}
+
+/// Checks that no value is outside the bounds of a zone that is not exact.
+pub(crate) fn assert_zone<'v>(
+    zone: &Zone,
+    kind: LaneKind,
+    values: impl Iterator<Item = &'v Value>,
+) {
+    let LaneKind::Fixed { width, number, .. } = kind else {
+        return;
+    };
+    let bound = |value: &[u8]| {
+        let is_negative = value[usize::from(width) - 1] > 127;
+        let mut bytes = [if is_negative { 0xff } else { 0 }; 8];
+        bytes[..value.len()].copy_from_slice(value);
+        match (number, value) {
+            (Number::Float, &[a, b, c, d]) => Bound::Float(f32::from_le_bytes([a, b, c, d]).into()),
+            (Number::Float, _) => Bound::Float(f64::from_le_bytes(bytes)),
+            _ => Bound::Signed(i64::from_le_bytes(bytes)),
+        }
+    };
+    for value in values.flatten().map(|value| bound(value)) {
+        let is_within = zone.minimum.compare(value).is_some_and(Ordering::is_le)
+            && zone.maximum.compare(value).is_some_and(Ordering::is_ge);
+        assert!(is_within, "{value:?} is outside {zone:?}");
+        assert!(zone.non_null > 0 && !zone.exact);
+    }
 }

@@ -41,6 +41,8 @@ impl Filter {
             Prune::of(qual, &mut prunes);
             qual.zones_wanted(&mut zones_wanted);
         }
+        // Those that rule out most go first.
+        prunes.sort_by_key(|prune| prune.comparison != Comparison::Equal);
         zones_wanted.sort_unstable();
         zones_wanted.dedup();
         Ok(Filter {

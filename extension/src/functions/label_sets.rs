@@ -1,12 +1,41 @@
 //! Label sets of a run of Prometheus series as one compressed value, and back.
 //!
 //! A row of `lanes.series_runs` is mostly below the size at which PostgreSQL begins to compress, and its label sets differ
-//! in a few letters: packed they take a fraction.
+//! in a few letters: packed they take a fraction. A packed value is UTF-8 whatever the database's encoding, because a dump
+//! converts text and leaves bytes as they are.
+
+use std::borrow::Cow;
 
 use lanes_columnar::encoding::{pack_items, unpack_items};
+use pgrx::pgrx_sql_entity_graph::metadata::{
+    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
+};
 use pgrx::prelude::*;
 
 use crate::error;
+use crate::pg::text;
+
+/// A value of type text, in the server's encoding: no Rust string unless that is UTF-8.
+struct LabelSet(Vec<u8>);
+
+impl IntoDatum for LabelSet {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        self.0.into_datum()
+    }
+
+    fn type_oid() -> pg_sys::Oid {
+        pg_sys::TEXTOID
+    }
+}
+
+// SAFETY: the datum that it becomes is of type text.
+unsafe impl SqlTranslatable for LabelSet {
+    const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!(LabelSet);
+    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("text"));
+    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
+        Ok(ReturnsRef::One(SqlMappingRef::literal("text")));
+}
 
 /// Packs label sets.
 #[pg_extern(sql = r#"
@@ -14,10 +43,10 @@ CREATE FUNCTION lanes.pack_label_sets(label_sets text[]) RETURNS bytea
 IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
 COMMENT ON FUNCTION lanes.pack_label_sets(text[]) IS 'label sets as lanes.series_runs has them';
 "#)]
-fn pack_label_sets(label_sets: Array<&str>) -> Vec<u8> {
-    let sets: Option<Vec<&[u8]>> = label_sets
+fn pack_label_sets(label_sets: Array<&[u8]>) -> Vec<u8> {
+    let sets: Option<Vec<Cow<[u8]>>> = label_sets
         .iter()
-        .map(|set| set.map(str::as_bytes))
+        .map(|set| set.map(text::utf8_text))
         .collect();
     let Some(sets) = sets else {
         error::raise(
@@ -26,7 +55,7 @@ fn pack_label_sets(label_sets: Array<&str>) -> Vec<u8> {
             "A series without labels has the label set {}.",
         );
     };
-    pack_items(sets.into_iter()).unwrap_or_else(|failure| {
+    pack_items(sets.iter().map(AsRef::as_ref)).unwrap_or_else(|failure| {
         error::raise(
             PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             format!("the label sets cannot be packed: {failure}"),
@@ -41,11 +70,13 @@ CREATE FUNCTION lanes.label_sets(packed bytea) RETURNS text[]
 IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
 COMMENT ON FUNCTION lanes.label_sets(bytea) IS 'label sets of a row of lanes.series_runs, in the order of their ids';
 "#)]
-fn label_sets(packed: &[u8]) -> Vec<String> {
+fn label_sets(packed: &[u8]) -> Vec<LabelSet> {
     let (mut sets, mut is_text) = (Vec::new(), true);
-    let unpacked = unpack_items(packed, |set| match std::str::from_utf8(set) {
-        Ok(set) => sets.push(set.to_owned()),
-        Err(_) => is_text = false,
+    let unpacked = unpack_items(packed, |set| {
+        is_text = is_text && !set.contains(&0) && std::str::from_utf8(set).is_ok();
+        if is_text {
+            sets.push(LabelSet(text::server_text(set).into_owned()));
+        }
     });
     let failure = match unpacked {
         Ok(()) if is_text => return sets,

@@ -1,8 +1,6 @@
 //! Which batch type goes into which SQL type. A conversion means what an assignment cast means; types without one here are
 //! refused, except that `Text` goes into every type by its input function, as in COPY.
 
-use std::borrow::Cow;
-
 use lanes_wire::{ColumnType, ColumnView, Values};
 use pgrx::pg_sys;
 
@@ -183,38 +181,4 @@ pub fn fixed(column: &ColumnView<'_>, conversion: Conversion, row: usize) -> Res
         | Conversion::Bytes
         | Conversion::Input => Ok(0),
     }
-}
-
-/// UTF-8 in another encoding, which raises the ERROR for what it cannot express.
-fn transcode(text: &[u8], encoding: i32) -> Cow<'_, [u8]> {
-    let utf8 = pg_sys::pg_enc::PG_UTF8 as i32;
-    if encoding == utf8 || encoding == pg_sys::pg_enc::PG_SQL_ASCII as i32 || text.is_ascii() {
-        return Cow::Borrowed(text);
-    }
-    // SAFETY: the source is read for its length and not changed; a converted result is a NUL-terminated string of its own.
-    unsafe {
-        let source = text.as_ptr().cast_mut();
-        let converted =
-            pg_sys::pg_do_encoding_conversion(source, text.len() as i32, utf8, encoding);
-        if converted == source {
-            return Cow::Borrowed(text);
-        }
-        let bytes = std::ffi::CStr::from_ptr(converted.cast())
-            .to_bytes()
-            .to_vec();
-        pg_sys::pfree(converted.cast());
-        Cow::Owned(bytes)
-    }
-}
-
-/// Text as the server keeps it.
-pub fn server_text(text: &[u8]) -> Cow<'_, [u8]> {
-    // SAFETY: a plain question.
-    transcode(text, unsafe { pg_sys::GetDatabaseEncoding() })
-}
-
-/// Text as the client would send it: binary input functions convert from there to the server's encoding.
-pub fn client_text(text: &[u8]) -> Cow<'_, [u8]> {
-    // SAFETY: a plain question.
-    transcode(text, unsafe { pg_sys::pg_get_client_encoding() })
 }

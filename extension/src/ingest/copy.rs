@@ -16,7 +16,7 @@ use pgrx::prelude::*;
 use super::convert::{self, Conversion};
 use super::refusal::Refusal;
 use super::target::{Source, Target};
-use crate::pg::ports;
+use crate::pg::{ports, text};
 
 /// Signature, flags, length of the header extension.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -239,12 +239,12 @@ impl<'a> FieldWriter<'a> {
             (Values::Fixed { width, bytes }, None) => put(out, &bytes[row * width..][..*width]),
             (_, Some(text_type)) => {
                 let item = self.view.item(row).unwrap_or_default();
-                put_input(out, &convert::server_text(item), text_type, scratch);
+                put_input(out, &text::server_text(item), text_type, scratch);
             }
             (_, None) => {
                 let item = self.view.item(row).unwrap_or_default();
                 match self.conversion {
-                    Conversion::Text => put(out, &convert::client_text(item)),
+                    Conversion::Text => put(out, &text::client_text(item)),
                     _ => put(out, item),
                 }
             }

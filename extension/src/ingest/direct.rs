@@ -8,7 +8,7 @@ use pgrx::pg_sys;
 use super::convert::{self, Conversion};
 use super::refusal::Refusal;
 use super::target::{Filling, Target};
-use crate::pg::{datum, ports};
+use crate::pg::{datum, ports, text};
 use crate::storage::append::RUN_ROWS_MAX;
 use crate::table_am::insert;
 
@@ -128,7 +128,7 @@ impl<'a> ColumnFeed<'a> {
     /// An item as the server keeps it.
     fn payload<'b>(&self, payload: &'b [u8]) -> std::borrow::Cow<'b, [u8]> {
         match self.conversion {
-            Conversion::Text => convert::server_text(payload),
+            Conversion::Text => text::server_text(payload),
             _ => std::borrow::Cow::Borrowed(payload),
         }
     }

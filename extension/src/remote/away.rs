@@ -214,14 +214,16 @@ unsafe fn local_image(relation: pg_sys::Relation, origin: u64, first_row: u64) -
     unsafe {
         let parts = Parts::of(relation, &Meta::load(relation)?);
         let part = live_part(&parts, origin).filter(|part| !part.entry.is_remote())?;
-        let segments = &part.index(relation).segments;
-        let place = segments
+        let index = part.index(relation);
+        let place = index
+            .segments
             .binary_search_by_key(&first_row, |segment| segment.first_row)
             .ok()?;
-        let mut image = Vec::with_capacity(segments[place].bytes as usize);
+        let segment = &index.segments[place];
+        let mut image = Vec::with_capacity(segment.bytes as usize);
         // The statement's snapshot keeps VACUUM from settling a part that took this one's place since. What is damaged
         // all the same must not take the place of a page that tells where the damage is.
-        let read = part_image::read_image(relation, &part.entry, &segments[place], &mut image);
+        let read = part_image::read_image(relation, &part.entry, index, segment, &mut image);
         let checked =
             read.and_then(|()| Image::parse(&image).map(|_| ()).map_err(|e| e.to_string()));
         if let Err(failure) = checked {

@@ -28,6 +28,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use lanes_columnar::arena::{RelationKey, RunEntry};
+use lanes_columnar::limits::segment_of;
 use lanes_columnar::part::{PartIndex, SealedSegment};
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
@@ -272,6 +273,19 @@ thread_local! {
     static CACHE: RefCell<HashMap<RelationKey, Rc<Parts>>> = RefCell::new(HashMap::new());
 }
 
+/// The index of the part that a sealed segment belongs to, if this session has read it.
+///
+/// # Safety
+/// `relation` is the open lanes table that the segment belongs to.
+pub unsafe fn known_index(relation: pg_sys::Relation, run: &RunEntry) -> Option<Rc<PartIndex>> {
+    // SAFETY: the caller's promise.
+    let key = unsafe { Meta::load(relation)?.key(relation) };
+    let parts = CACHE.with_borrow(|cache| cache.get(&key).cloned())?;
+    let part = parts.live.get(parts.place(run.first_row))?;
+    let is_of_it = part.entry.number as u32 == run.place;
+    part.index.get().filter(|_| is_of_it).cloned()
+}
+
 impl Parts {
     /// # Safety
     /// `relation` is the open lanes table that `meta` was read from.
@@ -401,6 +415,47 @@ impl Parts {
         }
     }
 
+    /// Goes from a row on past sealed segments that `is_passed` holds of, and ranges without rows, up to a row `to`: the row it stands
+    /// at then, and how many segments of row numbers lie behind it that had some rows.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that the parts belong to.
+    pub unsafe fn pass(
+        &self,
+        relation: pg_sys::Relation,
+        from: u64,
+        to: u64,
+        is_passed: impl Fn(&SealedSegment) -> bool,
+    ) -> (u64, u64) {
+        let (mut row, mut passed, mut last) = (from, 0, None);
+        'parts: for part in &self.live[self.place(from)..] {
+            if row >= to || !part.entry.covers(row) {
+                break;
+            }
+            // SAFETY: the caller's promise.
+            let segments = &unsafe { part.index(relation) }.segments;
+            let first = segments.partition_point(|segment| segment.end_row() <= row);
+            for segment in &segments[first..] {
+                if segment.first_row >= to || !is_passed(segment) {
+                    row = row.max(segment.first_row);
+                    break 'parts;
+                }
+                // The first of a table are smaller, so one that is sealed may be several of them.
+                row = segment.end_row();
+                let numbers = segment_of(segment.first_row)..=segment_of(row - 1);
+                let is_same = last == Some(*numbers.start());
+                passed += u64::from(numbers.end() - numbers.start()) + u64::from(!is_same);
+                last = Some(*numbers.end());
+            }
+            row = part.entry.end_row;
+        }
+        if row >= to {
+            return (to, passed);
+        }
+        // The last of them may have more rows.
+        (row, passed - u64::from(last == Some(segment_of(row))))
+    }
+
     /// The sealed segment that begins at a row, and the part that it is of.
     ///
     /// # Safety
@@ -468,6 +523,71 @@ mod tests {
         assert_eq!(parts.of_row(200), None);
         assert_eq!(parts.of_row(300).map(|p| p.number), Some(3));
         assert_eq!(parts.of_row(400), None);
+    }
+
+    /// A part with sealed segments at these rows.
+    fn part_of(first_row: u64, end_row: u64, segments: &[(u64, u32)]) -> LivePart {
+        let index = PartIndex {
+            segments: segments
+                .iter()
+                .map(|&(first_row, rows)| SealedSegment {
+                    first_row,
+                    rows,
+                    block: 0,
+                    bytes: 0,
+                    zones: Vec::new(),
+                    columns: Vec::new(),
+                })
+                .collect(),
+        };
+        LivePart {
+            entry: part(first_row, end_row, first_row),
+            page: 7,
+            index: OnceCell::from(Rc::new(index)),
+        }
+    }
+
+    #[test]
+    fn passes_segments_and_ranges_without_rows() {
+        let parts = Parts {
+            generation: 1,
+            live: vec![
+                part_of(
+                    0,
+                    8192,
+                    &[(0, 1000), (1000, 1000), (2048, 2048), (6144, 10)],
+                ),
+                part_of(8192, 12_288, &[]),
+                part_of(12_288, 14_336, &[(12_288, 2048)]),
+                part_of(20_480, 22_528, &[(20_480, 2048)]),
+            ],
+        };
+        let pass = |from, to, wanted: &[u64]| {
+            let is_passed = |segment: &SealedSegment| !wanted.contains(&segment.first_row);
+            // SAFETY: nothing is read from the relation, as all indexes are there.
+            unsafe { parts.pass(std::ptr::null_mut(), from, to, is_passed) }
+        };
+        assert_eq!(pass(0, 14_336, &[]), (14_336, 4));
+        assert_eq!(pass(0, 14_336, &[0]), (0, 0));
+        // The first half of a segment is not one.
+        assert_eq!(pass(0, 14_336, &[1000]), (1000, 0));
+        assert_eq!(pass(0, 14_336, &[2048]), (2048, 1));
+        assert_eq!(pass(0, 14_336, &[6144]), (6144, 2));
+        assert_eq!(pass(0, 14_336, &[12_288]), (12_288, 3));
+        // What is no part's is not known here.
+        assert_eq!(pass(0, 30_000, &[]), (14_336, 4));
+        assert_eq!(pass(15_000, 30_000, &[]), (15_000, 0));
+        // Bounds within segments, and from a row on that one of them has.
+        assert_eq!(pass(0, 13_000, &[]), (13_000, 4));
+        assert_eq!(pass(3000, 4096, &[]), (4096, 1));
+        assert_eq!(pass(3000, 4096, &[2048]), (3000, 0));
+        let parts = Parts {
+            generation: 1,
+            live: vec![part_of(0, 70_000, &[(0, 65_536), (65_536, 4464)])],
+        };
+        // SAFETY: as above.
+        let passed = unsafe { parts.pass(std::ptr::null_mut(), 0, 70_000, |_| true) };
+        assert_eq!(passed, (70_000, 33));
     }
 
     #[test]

@@ -13,6 +13,9 @@
 //! That is a *packed* part. One that is not has images on pages of their own to the last byte, and a stream that is the index
 //! alone: parts whose images are in object storage, and those that were sealed before there were packed ones.
 
+use std::ops::Range;
+use std::rc::Rc;
+
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::part::{PartIndex, SealedSegment};
 use pgrx::pg_sys;
@@ -87,7 +90,7 @@ pub unsafe fn write_stream(relation: pg_sys::Relation, stream: &[u8]) -> (u32, u
 pub unsafe fn read_index(relation: pg_sys::Relation, part: &PartEntry) -> PartIndex {
     // SAFETY: the caller's promise.
     match unsafe { try_read_index(relation, part) } {
-        Ok((index, _)) => index,
+        Ok(index) => index,
         Err(failure) => error::corrupt(&format!(
             "the index of the part at row {}: {failure}",
             part.first_row
@@ -95,35 +98,47 @@ pub unsafe fn read_index(relation: pg_sys::Relation, part: &PartEntry) -> PartIn
     }
 }
 
-/// The index, and where in the stream the rests begin.
 unsafe fn try_read_index(
     relation: pg_sys::Relation,
     part: &PartEntry,
-) -> Result<(PartIndex, usize), String> {
+) -> Result<PartIndex, String> {
     if part.bytes == 0 {
-        return Ok((PartIndex::default(), 0));
+        return Ok(PartIndex::default());
     }
-    let total = part.bytes as usize;
-    let (mut from, mut to) = (0, total);
     let mut bytes = Vec::new();
     // SAFETY: the caller's promise.
     unsafe {
-        if part.is_packed() {
-            data_page::read(relation, part.block, 0..LENGTH_BYTES.min(total), &mut bytes)?;
-            let length = bytes
-                .first_chunk()
-                .map(|length| u32::from_le_bytes(*length));
-            let end = length.and_then(|length| LENGTH_BYTES.checked_add(length as usize));
-            let Some(end) = end.filter(|&end| end <= total) else {
-                return Err("it is longer than what holds it".to_owned());
-            };
-            (from, to) = (LENGTH_BYTES, end);
-            bytes.clear();
-        }
-        data_page::read(relation, part.block, from..to, &mut bytes)?;
+        let place = within_stream(relation, part)?;
+        data_page::read(relation, part.block, place, &mut bytes)?;
     }
-    let index = PartIndex::decode(&bytes).map_err(|failure| failure.to_string())?;
-    Ok((index, to))
+    PartIndex::decode(&bytes).map_err(|failure| failure.to_string())
+}
+
+/// Where in a part's stream its index lies. The rests begin at its end.
+unsafe fn within_stream(
+    relation: pg_sys::Relation,
+    part: &PartEntry,
+) -> Result<Range<usize>, String> {
+    let total = part.bytes as usize;
+    if !part.is_packed() {
+        return Ok(0..total);
+    }
+    let mut length = Vec::with_capacity(LENGTH_BYTES);
+    // SAFETY: the caller's promise.
+    unsafe {
+        data_page::read(
+            relation,
+            part.block,
+            0..LENGTH_BYTES.min(total),
+            &mut length,
+        )?
+    };
+    length
+        .first_chunk()
+        .and_then(|length| LENGTH_BYTES.checked_add(u32::from_le_bytes(*length) as usize))
+        .filter(|&end| end <= total)
+        .map(|end| LENGTH_BYTES..end)
+        .ok_or_else(|| "it is longer than what holds it".to_owned())
 }
 
 /// All rests of a packed part, in the order of its segments; `None`: it is not packed.
@@ -140,7 +155,7 @@ pub unsafe fn read_rests(
     let mut rests = Vec::new();
     // SAFETY: the caller's promise.
     unsafe {
-        let (_, from) = try_read_index(relation, part)?;
+        let from = within_stream(relation, part)?.end;
         data_page::read(relation, part.block, from..part.bytes as usize, &mut rests)?;
     }
     Ok(Some(rests))
@@ -153,6 +168,7 @@ pub unsafe fn read_rests(
 pub unsafe fn read_image(
     relation: pg_sys::Relation,
     part: &PartEntry,
+    index: &PartIndex,
     segment: &SealedSegment,
     image: &mut Vec<u8>,
 ) -> Result<(), String> {
@@ -166,15 +182,15 @@ pub unsafe fn read_image(
         if rest == 0 {
             return Ok(());
         }
-        let (index, mut at) = try_read_index(relation, part)?;
         let place = index
             .segments
             .binary_search_by_key(&segment.first_row, |segment| segment.first_row)
             .map_err(|_| "its part does not have it")?;
         let before = index.segments[..place].iter();
-        at += before
-            .map(|other| other.bytes as usize - own_bytes(part, other.bytes))
-            .sum::<usize>();
+        let at = within_stream(relation, part)?.end
+            + before
+                .map(|other| other.bytes as usize - own_bytes(part, other.bytes))
+                .sum::<usize>();
         if at + rest > part.bytes as usize {
             return Err("its part is cut short".to_owned());
         }
@@ -194,6 +210,10 @@ pub unsafe fn read_image_of_run(
     // SAFETY: the caller's promise.
     unsafe {
         let part = part::of_run(relation, run).ok_or("its part is not there any more")?;
+        let index = match part::known_index(relation, run) {
+            Some(index) => index,
+            None => Rc::new(try_read_index(relation, &part)?),
+        };
         let segment = SealedSegment {
             first_row: run.first_row,
             rows: run.rows,
@@ -202,7 +222,7 @@ pub unsafe fn read_image_of_run(
             zones: Vec::new(),
             columns: Vec::new(),
         };
-        read_image(relation, &part, &segment, image)
+        read_image(relation, &part, &index, &segment, image)
     }
 }
 

@@ -12,7 +12,7 @@
 //! images are copied as they are, [`MOVED_MAX`] blocks in one VACUUM at most, and only if it is worth it by the measure of
 //! shortening the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pgrx::pg_sys;
 
@@ -153,6 +153,13 @@ fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> P
     let (mut at, mut trail, mut room) = (length, free, free.to_vec());
     let (mut moved, mut targets_end) = (0, 0);
     let mut end_before = None;
+    // A part whose images move gets a new stream, which takes room wherever the old one lies.
+    let is_stream = |piece: &&Piece| piece.segment.is_none();
+    let mut streams: HashMap<u64, u32> = pieces
+        .iter()
+        .filter(is_stream)
+        .map(|stream| (stream.part, stream.blocks))
+        .collect();
     let mut planned = Planned::default();
     while let Some(last) = at.checked_sub(1)
         && at > targets_end
@@ -174,11 +181,14 @@ fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> P
                 else {
                     return planned;
                 };
-                let Some(target) = extent::take(&mut room, piece.blocks, piece.first) else {
-                    return planned;
-                };
-                targets_end = targets_end.max(target + piece.blocks);
-                moved += piece.blocks;
+                let image = piece.segment.map(|_| piece.blocks);
+                for blocks in image.into_iter().chain(streams.remove(&piece.part)) {
+                    let Some(target) = extent::take(&mut room, blocks, piece.first) else {
+                        return planned;
+                    };
+                    targets_end = targets_end.max(target + blocks);
+                    moved += blocks;
+                }
                 at = piece.first;
                 planned.pieces += 1;
             }
@@ -272,6 +282,16 @@ mod tests {
             .collect()
     }
 
+    fn stream(first: u32, blocks: u32) -> Piece {
+        let part = 7;
+        Piece {
+            first,
+            blocks,
+            part,
+            segment: None,
+        }
+    }
+
     fn planned(pieces: usize, gained: u32) -> Planned {
         Planned { pieces, gained }
     }
@@ -301,6 +321,21 @@ mod tests {
         let free = extents(&[(3, 20), (30, 60), (95, 5)]);
         let open = pieces(&[(80, 10)]);
         assert_eq!(choose(100, &free, &[], &open), planned(0, 0));
+    }
+
+    #[test]
+    fn a_part_that_moves_needs_room_for_a_stream() {
+        let mut list = pieces(&[(95, 5), (90, 5)]);
+        list.push(stream(10, 8));
+        let room = extents(&[(20, 18)]);
+        assert_eq!(choose(100, &room, &[], &list), planned(2, 10));
+        // One block less: the first image has it, the stream has not.
+        let room = extents(&[(20, 12)]);
+        assert_eq!(choose(100, &room, &[], &list), planned(0, 0));
+        // At the end itself it takes no more room than that.
+        let list = [vec![stream(100, 8)], pieces(&[(95, 5)])].concat();
+        let room = extents(&[(20, 13)]);
+        assert_eq!(choose(108, &room, &[], &list), planned(2, 13));
     }
 
     #[test]

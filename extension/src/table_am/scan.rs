@@ -5,11 +5,12 @@
 //! the ranges needs no further check. Then the segment's window is opened and rows are handed out, forwards or
 //! backwards; at either end the scan remembers on which side of the table it stands, as cursors expect.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::part::SealedSegment;
 use lanes_columnar::streamed::StreamMemory;
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
@@ -37,6 +38,13 @@ use remote_rows::is_resident;
 
 /// What one scan displaces in the arena is at most this part of it.
 const DISPLACED_SHARE: u64 = 4;
+
+/// Memory of a scan that is kept for the next one. Whoever reads a few rows would spend a good part of the time on making some.
+const SPARE_BYTES_MAX: usize = 4 << 20;
+
+thread_local! {
+    static SPARE_MEMORY: RefCell<Option<StreamMemory>> = const { RefCell::new(None) };
+}
 
 /// Whether no row with these zones, by attribute, is wanted.
 pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
@@ -161,7 +169,7 @@ impl Scan {
                 may_displace: Cell::new(gucs::arena_bytes() as u64 / DISPLACED_SHARE),
                 segments_streamed: 0,
                 columns_decoded: 0,
-                stream_memory: StreamMemory::default(),
+                stream_memory: SPARE_MEMORY.take().unwrap_or_default(),
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 shared: if parallel.is_null() {
@@ -443,6 +451,13 @@ impl Scan {
                 return false;
             }
             ports::CHECK_FOR_INTERRUPTS();
+            if forward
+                && let Some(rules_out) = rules_out
+                && let Some(next) = self.pass_ruled_out(candidate as u32, rules_out)
+            {
+                candidate = i64::from(next) - 1;
+                continue;
+            }
             if let Some(mut open) = self.open_segment(candidate as u32, rules_out) {
                 if rules_out.is_none() {
                     // Read row by row.
@@ -469,6 +484,36 @@ impl Scan {
             return taken.map_or(i64::MAX, |segment| segment as i64);
         }
         if forward { from + 1 } else { from - 1 }
+    }
+
+    /// Passes segments from one on that hold none but sealed rows and are ruled out: the one after them, if there are any. One look at
+    /// each zone, where [`Scan::open_segment`] first finds out what is to be seen. Of a parallel scan, that segment alone is passed:
+    /// others may have taken those behind it.
+    fn pass_ruled_out(&mut self, segment: u32, rules_out: RulesOut<'_>) -> Option<u32> {
+        // There, conflicts with those who deleted rows are told even if nobody wants the rows.
+        if self.serializable {
+            return None;
+        }
+        let from = segment_first_row(segment).max(self.bounds.0);
+        let end = match self.shared.is_null() {
+            true => u64::MAX,
+            false => segment_first_row(segment + 1),
+        };
+        let end = end.min(self.bounds.1).min(self.reader.end_row());
+        let content = self.reader.content.as_ref()?;
+        let is_passed = |sealed: &SealedSegment| rules_out(&|at| sealed.zones.get(at).copied());
+        // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
+        let (row, passed) = unsafe {
+            let relation = self.reader.relation;
+            content.parts.pass(relation, from, end, is_passed)
+        };
+        let next = match row {
+            // What is behind the end is nobody's.
+            _ if row == end => segment_of(end - 1) + 1,
+            _ => segment_of(row),
+        };
+        self.segments_skipped += passed;
+        (next > segment).then_some(next)
     }
 
     fn open_segment(
@@ -616,6 +661,16 @@ impl Scan {
             judged = run.end_row();
             self.rules_out_run(content, &run, rules_out)
         })
+    }
+}
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        self.leave();
+        let memory = std::mem::take(&mut self.stream_memory);
+        if memory.bytes() <= SPARE_BYTES_MAX {
+            SPARE_MEMORY.set(Some(memory));
+        }
     }
 }
 

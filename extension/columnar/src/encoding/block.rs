@@ -367,13 +367,79 @@ impl<'a> Packed<'a> {
 
     /// No residual times the factor and with the base added is less or greater; `None` if that takes decoding.
     pub(super) fn bounds(&self) -> Option<(i128, i128)> {
-        if self.patches > 0 || self.outliers > 0 {
+        let mut bounds = self.unpatched_bounds()?;
+        let (least, greatest) = bounds;
+        self.each_patch(|patch| {
+            bounds.0 = bounds.0.min(least.checked_add(patch)?);
+            bounds.1 = bounds.1.max(greatest.checked_add(patch)?);
+            Some(())
+        })?;
+        Some(bounds)
+    }
+
+    /// The first of so many residuals, times the factor and with the base added each, come to no less and no more, however many of
+    /// them they are; `None` if that takes decoding.
+    pub(super) fn sum_bounds(&self, residuals: usize) -> Option<(i128, i128)> {
+        let (least, greatest) = self.unpatched_bounds()?;
+        let (down, up) = (|step: i128| step.min(0), |step: i128| step.max(0));
+        let times = |step: i128, count: usize| step.checked_mul(count as i128);
+        let mut bounds = (
+            times(down(least), residuals)?,
+            times(up(greatest), residuals)?,
+        );
+        if self.width == 1 {
+            // Bits are counted in no time, and steps of 0 and 1 are what keys make.
+            let ones = self.ones(residuals);
+            let sum = |each: fn(i128) -> i128| {
+                times(each(least), residuals - ones)?.checked_add(times(each(greatest), ones)?)
+            };
+            bounds = (sum(down)?, sum(up)?);
+        }
+        self.each_patch(|patch| {
+            bounds.0 = bounds.0.checked_add(down(patch))?;
+            bounds.1 = bounds.1.checked_add(up(patch))?;
+            Some(())
+        })?;
+        Some(bounds)
+    }
+
+    /// As if there were no patches.
+    fn unpatched_bounds(&self) -> Option<(i128, i128)> {
+        if self.outliers > 0 {
             return None;
         }
         let base = i128::from(self.base as i64);
         let residual_max = (1_u128 << self.width) - 1;
         let span = residual_max.checked_mul(u128::from(self.factor))?;
         Some((base, base.checked_add_unsigned(span)?))
+    }
+
+    /// Calls `visit` with what each patch adds to a number; `None` if that leaves the range of numbers, or `visit` says so.
+    #[inline]
+    fn each_patch(&self, mut visit: impl FnMut(i128) -> Option<()>) -> Option<()> {
+        if self.patches == 0 {
+            return Some(());
+        }
+        let mut reader = self.exceptions;
+        let unit = 1_i64.checked_shl(self.width).filter(|&unit| unit > 0)?;
+        let unit = unit.checked_mul(i64::try_from(self.factor).ok()?)?;
+        for _ in 0..self.patches {
+            reader.count().ok()?;
+            let high = reader.signed().ok()?;
+            visit(i128::from(high) * i128::from(unit))?;
+        }
+        Some(())
+    }
+
+    /// How many of so many residuals of one bit are 1.
+    fn ones(&self, residuals: usize) -> usize {
+        let (bytes, rest) = (residuals / 8, residuals % 8);
+        let whole: u32 = self.bits[..bytes]
+            .iter()
+            .map(|byte| byte.count_ones())
+            .sum();
+        let last = self.bits[bytes] & ((1 << rest) - 1);
+        (whole + last.count_ones()) as usize
     }
 
     /// Whether the packed bits and the base are all there is.

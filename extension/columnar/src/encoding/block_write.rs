@@ -303,7 +303,8 @@ impl BlockWriter {
             &mut self.differences,
             out,
         );
-        if out.len() - end < end - begin {
+        // Nothing was written if it would not fit.
+        if (1..end - begin).contains(&(out.len() - end)) {
             out.drain(begin..end);
         } else {
             out.truncate(end);

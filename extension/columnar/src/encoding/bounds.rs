@@ -3,14 +3,13 @@
 //! | form | bounds of the numbers |
 //! |---|---|
 //! | constant | the number |
-//! | level | base; base + the greatest residual of that width × factor |
-//! | delta | as if every difference were the least, or the greatest, that its width allows; no less than none |
+//! | level | base; base + the greatest residual of that width × factor; either with the patches |
+//! | delta | as if every difference were the least, or the greatest, that its width allows; no less than none. Differences of one bit are counted, and patches summed, so those of a sorted key are exact |
 //! | delta of delta | as above, with the differences bounded in the same way |
 //! | few | of its distinct numbers |
 //! | pattern | of the whole pattern |
 //!
-//! Patches may be of any size, so a block that has some has no bounds here. Numbers count modulo 2^64: bounds that leave that
-//! range hold of nothing, and are not given.
+//! Numbers count modulo 2^64: bounds that leave that range hold of nothing, and are not given.
 //!
 //! Floats that are decimals have the bounds of their numbers, divided as each of them is: that keeps the order. Of floats by their bits
 //! only constants have bounds.
@@ -149,21 +148,18 @@ fn float(bits: u64, width: usize) -> f64 {
 /// The bounds of a block that is not taken from a pattern.
 fn own_bounds(block: &Block<'_>) -> Option<Bounds> {
     let signed = |number: u64| i128::from(number as i64);
-    let rows = block.rows as i128;
     Some(match &block.form {
         Form::Constant(number) => (signed(*number), signed(*number)),
         Form::Level(packed) => packed.bounds()?,
-        Form::Delta { first, packed } => {
-            let (low, high) = packed.bounds()?;
-            after(signed(*first), rows - 1, (low, high))?
-        }
+        Form::Delta { first, packed } => from(signed(*first), packed.sum_bounds(block.rows - 1)?)?,
         Form::DeltaOfDelta {
             first,
             step,
             packed,
         } => {
-            let steps = after(signed(*step), rows - 2, packed.bounds()?)?;
-            after(signed(*first), rows - 1, steps)?
+            let changes = packed.sum_bounds(block.rows.saturating_sub(2))?;
+            let steps = from(signed(*step), changes)?;
+            after(signed(*first), block.rows as i128 - 1, steps)?
         }
         Form::Few {
             table,
@@ -190,5 +186,10 @@ fn own_bounds(block: &Block<'_>) -> Option<Bounds> {
 fn after(first: i128, times: i128, (low, high): Bounds) -> Option<Bounds> {
     let low = low.min(0).checked_mul(times)?;
     let high = high.max(0).checked_mul(times)?;
+    from(first, (low, high))
+}
+
+/// The bounds of what begins at `first` and changes by sums within `changes`.
+fn from(first: i128, (low, high): Bounds) -> Option<Bounds> {
     Some((first.checked_add(low)?, first.checked_add(high)?))
 }

@@ -51,6 +51,9 @@ pub(super) fn assert_reads(bytes: &[u8], kind: LaneKind, values: &[Value]) {
         if let Some(constant) = lane.constant(index) {
             assert_constant(constant, items.as_ref(), values);
         }
+        if let Some(zone) = lane.zone(index) {
+            test_support::assert_zone(&zone, kind, values.iter());
+        }
         let mut first = 0;
         for (constant, rows) in lane.runs(index).into_iter().flatten() {
             assert_constant(constant, items.as_ref(), &values[first..first + rows]);

@@ -43,6 +43,10 @@ impl Room {
         }
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.values.byte_len() + self.validity.byte_len()
+    }
+
     pub(super) fn zero_codes(&mut self, places: Range<usize>) {
         const ZEROS: [u32; VECTOR_ROWS] = [0; VECTOR_ROWS];
         for place in places.clone().step_by(VECTOR_ROWS) {

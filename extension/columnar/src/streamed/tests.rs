@@ -9,8 +9,7 @@ use crate::image::{self, encode_sealed};
 use crate::kind::{LaneKind, Number};
 use crate::lane::{Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
-use crate::test_support::{Value, any_kind, any_value, assert_lane, build, cases};
-use crate::zone_map::Bound;
+use crate::test_support::{Value, any_kind, any_value, assert_lane, assert_zone, build, cases};
 
 const LONG: LaneKind = LaneKind::Fixed {
     width: 8,
@@ -224,40 +223,13 @@ fn assert_bounds(
     models: &[Model],
     places: std::ops::Range<usize>,
 ) {
-    let LaneKind::Fixed { width, number, .. } = kind else {
-        return;
-    };
-    let bound = |value: &[u8]| {
-        let is_negative = value[usize::from(width) - 1] > 127;
-        let mut bytes = [if is_negative { 0xff } else { 0 }; 8];
-        bytes[..value.len()].copy_from_slice(value);
-        match (number, value) {
-            (Number::Float, &[a, b, c, d]) => Bound::Float(f32::from_le_bytes([a, b, c, d]).into()),
-            (Number::Float, _) => Bound::Float(f64::from_le_bytes(bytes)),
-            _ => Bound::Signed(i64::from_le_bytes(bytes)),
-        }
-    };
     let mut first = 0;
     for model in models {
         first += model.gap;
         let values = &model.columns[column][model.before..];
-        for (row, value) in values.iter().enumerate() {
-            let Some(value) = value.as_ref().filter(|_| places.contains(&(first + row))) else {
-                continue;
-            };
-            let value = bound(value);
-            assert!(
-                zone.minimum
-                    .compare(value)
-                    .is_some_and(|order| order.is_le())
-            );
-            assert!(
-                zone.maximum
-                    .compare(value)
-                    .is_some_and(|order| order.is_ge())
-            );
-            assert!(zone.non_null > 0 && !zone.exact);
-        }
+        let is_at = |(row, _): &(usize, &Value)| places.contains(&(first + row));
+        let values_at = values.iter().enumerate().filter(is_at);
+        assert_zone(zone, kind, values_at.map(|(_, value)| value));
         first += values.len();
     }
 }
@@ -305,6 +277,24 @@ fn zones_tell_series_and_times_apart_without_decoding() {
         for code in 0..16 {
             let is_there = (first..first + per_vector).contains(&i64::from(code));
             assert_eq!(codes.may_have(code), is_there, "{code}");
+        }
+    }
+}
+
+#[test]
+fn zones_of_keys_are_exact_however_few_rows_each_has() {
+    let vectors = if cfg!(miri) { 1 } else { 3 };
+    for rows in [36, 5, 3, 2, 1] {
+        let count = (vectors * VECTOR_ROWS) as u32 / rows;
+        let (kinds, model) = series(count, rows);
+        let streamed = open(StreamMemory::default(), &kinds, &[model]);
+        let total = (count * rows) as usize;
+        for first in (0..total).step_by(VECTOR_ROWS) {
+            let places = first..total.min(first + VECTOR_ROWS);
+            let series = |place: usize| Some(place as i64 / i64::from(rows));
+            let zone = streamed.zone(0, places.clone()).expect("of steps");
+            assert_eq!(zone.minimum.signed(), series(first), "{rows} rows");
+            assert_eq!(zone.maximum.signed(), series(places.end - 1), "{rows} rows");
         }
     }
 }
