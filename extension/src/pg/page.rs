@@ -3,9 +3,16 @@
 //! Lock order, everywhere: tombstone tail → directory tail → metapage → the arena's relation lock → its allocator
 //! lock. Data pages are locked alone.
 
+use std::cell::Cell;
+
 use pgrx::pg_sys;
 
 use super::ports::{self, BLCKSZ, P_NEW, PAGE_HEADER_BYTES};
+
+thread_local! {
+    /// The ring of [`LockedPage::share_in_passing`], once there is one.
+    static RING: Cell<pg_sys::BufferAccessStrategy> = const { Cell::new(std::ptr::null_mut()) };
+}
 
 /// A pinned, content-locked buffer. Dropping releases lock and pin, except while an ERROR passes (see [`super`]).
 pub struct LockedPage {
@@ -18,8 +25,29 @@ impl LockedPage {
     /// # Safety
     /// `relation` is open; the block exists.
     pub unsafe fn share(relation: pg_sys::Relation, block: u32) -> LockedPage {
+        let mode = pg_sys::BUFFER_LOCK_SHARE as i32;
         // SAFETY: the caller's promise.
-        unsafe { Self::read(relation, block, pg_sys::BUFFER_LOCK_SHARE as i32) }
+        unsafe { Self::read(relation, block, mode, std::ptr::null_mut()) }
+    }
+
+    /// The same for a block that is not worth a buffer beyond this look: of those that no buffer holds yet, a few buffers in turn
+    /// hold one after another, as in a scan of a large table.
+    ///
+    /// # Safety
+    /// `relation` is open; the block exists.
+    pub unsafe fn share_in_passing(relation: pg_sys::Relation, block: u32) -> LockedPage {
+        let mode = pg_sys::BUFFER_LOCK_SHARE as i32;
+        // SAFETY: the caller's promise. The ring has the numbers of buffers, not pins, and stays as long as the backend.
+        unsafe {
+            if RING.get().is_null() {
+                let before = pg_sys::MemoryContextSwitchTo(pg_sys::TopMemoryContext);
+                RING.set(pg_sys::GetAccessStrategy(
+                    pg_sys::BufferAccessStrategyType::BAS_BULKREAD,
+                ));
+                pg_sys::MemoryContextSwitchTo(before);
+            }
+            Self::read(relation, block, mode, RING.get())
+        }
     }
 
     /// Reads and exclusively locks a block of the main fork.
@@ -27,11 +55,17 @@ impl LockedPage {
     /// # Safety
     /// `relation` is open; the block exists.
     pub unsafe fn exclusive(relation: pg_sys::Relation, block: u32) -> LockedPage {
+        let mode = pg_sys::BUFFER_LOCK_EXCLUSIVE as i32;
         // SAFETY: the caller's promise.
-        unsafe { Self::read(relation, block, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32) }
+        unsafe { Self::read(relation, block, mode, std::ptr::null_mut()) }
     }
 
-    unsafe fn read(relation: pg_sys::Relation, block: u32, mode: i32) -> LockedPage {
+    unsafe fn read(
+        relation: pg_sys::Relation,
+        block: u32,
+        mode: i32,
+        ring: pg_sys::BufferAccessStrategy,
+    ) -> LockedPage {
         // SAFETY: the caller's promise.
         unsafe {
             let buffer = pg_sys::ReadBufferExtended(
@@ -39,7 +73,7 @@ impl LockedPage {
                 pg_sys::ForkNumber::MAIN_FORKNUM,
                 block,
                 pg_sys::ReadBufferMode::RBM_NORMAL,
-                std::ptr::null_mut(),
+                ring,
             );
             pg_sys::LockBuffer(buffer, mode);
             LockedPage { buffer }

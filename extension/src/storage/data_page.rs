@@ -7,6 +7,8 @@
 //! | 32 | 4 | this page's place in the run, from 0 |
 //! | 36 | 4 | unused |
 //! | 40 | ≤ 8152 | the image's next bytes, up to `pd_lower` |
+//!
+//! They are read in passing, and fresh ones are written so: what of them is to stay in memory is in the arena, and once is enough.
 
 use std::ops::Range;
 
@@ -90,7 +92,7 @@ pub unsafe fn read(
     }
     for sequence in (range.start / STREAM_BYTES) as u32..blocks_for(range.end) {
         // SAFETY: the caller's promise; the blocks exist.
-        let page = unsafe { LockedPage::share(relation, first + sequence) };
+        let page = unsafe { LockedPage::share_in_passing(relation, first + sequence) };
         let bytes = page.bytes();
         if get_u32(bytes, AT_MAGIC) != MAGIC
             || get_u32(bytes, AT_RUN) != first

@@ -427,13 +427,23 @@ impl Parts {
         to: u64,
         is_passed: impl Fn(&SealedSegment) -> bool,
     ) -> (u64, u64) {
+        // SAFETY: the caller's promise.
+        self.pass_with(from, to, is_passed, |part| unsafe { part.index(relation) })
+    }
+
+    fn pass_with(
+        &self,
+        from: u64,
+        to: u64,
+        is_passed: impl Fn(&SealedSegment) -> bool,
+        index_of: impl Fn(&LivePart) -> &Rc<PartIndex>,
+    ) -> (u64, u64) {
         let (mut row, mut passed, mut last) = (from, 0, None);
         'parts: for part in &self.live[self.place(from)..] {
             if row >= to || !part.entry.covers(row) {
                 break;
             }
-            // SAFETY: the caller's promise.
-            let segments = &unsafe { part.index(relation) }.segments;
+            let segments = &index_of(part).segments;
             let first = segments.partition_point(|segment| segment.end_row() <= row);
             for segment in &segments[first..] {
                 if segment.first_row >= to || !is_passed(segment) {
@@ -564,8 +574,7 @@ mod tests {
         };
         let pass = |from, to, wanted: &[u64]| {
             let is_passed = |segment: &SealedSegment| !wanted.contains(&segment.first_row);
-            // SAFETY: nothing is read from the relation, as all indexes are there.
-            unsafe { parts.pass(std::ptr::null_mut(), from, to, is_passed) }
+            parts.pass_with(from, to, is_passed, |part| part.index.get().unwrap())
         };
         assert_eq!(pass(0, 14_336, &[]), (14_336, 4));
         assert_eq!(pass(0, 14_336, &[0]), (0, 0));
@@ -585,8 +594,7 @@ mod tests {
             generation: 1,
             live: vec![part_of(0, 70_000, &[(0, 65_536), (65_536, 4464)])],
         };
-        // SAFETY: as above.
-        let passed = unsafe { parts.pass(std::ptr::null_mut(), 0, 70_000, |_| true) };
+        let passed = parts.pass_with(0, 70_000, |_| true, |part| part.index.get().unwrap());
         assert_eq!(passed, (70_000, 33));
     }
 

@@ -88,8 +88,9 @@ pub struct Sealed {
 pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -> Sealed {
     let mut sealed = Sealed::default();
     let mut has_waited_in_vain = false;
-    // Where to go on after a range that is in use.
-    let mut from = 0;
+    // From where to go on after a range that is in use, and up to the end as it was at first: sealing what came meanwhile, little as
+    // it is, and what comes while that is done would go on for ever, and the less a series has of a part, the more it takes.
+    let mut rows = 0..u64::MAX;
     // SAFETY: the caller's promise.
     unsafe {
         loop {
@@ -98,8 +99,9 @@ pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -
                 return sealed;
             };
             let horizon = seal_plan::horizon(relation);
-            let Some(mut range) = seal_plan::next(&content, &reader.shape, horizon, limits, from)
-            else {
+            rows.end = rows.end.min(content.runs.end_row());
+            let next = seal_plan::next(&content, &reader.shape, horizon, limits, &rows);
+            let Some(mut range) = next else {
                 return sealed;
             };
             let is_urgent = !has_waited_in_vain
@@ -116,7 +118,7 @@ pub unsafe fn seal(relation: pg_sys::Relation, order: &Order, limits: &Limits) -
                 None => {
                     sealed.busy += 1;
                     has_waited_in_vain |= is_urgent;
-                    from = range.end_row;
+                    rows.start = range.end_row;
                 }
             }
             ports::CHECK_FOR_INTERRUPTS();

@@ -137,21 +137,21 @@ pub fn newest_xid(content: &Content, range: &Range) -> Option<u32> {
     })
 }
 
-/// The next range to seal, of rows from `from` on; `None` when there is nothing to do.
+/// The next range to seal, of what begins within some rows; `None` when there is nothing to do.
 pub fn next(
     content: &Content,
     shape: &Shape,
     horizon: u32,
     limits: &Limits,
-    from: u64,
+    rows: &std::ops::Range<u64>,
 ) -> Option<Range> {
-    let units = next_units(content, shape, horizon, limits, from)?;
+    let units = next_units(content, shape, horizon, limits, rows)?;
     Some(range_of(content, horizon, &units))
 }
 
 /// Whether there is a range to seal.
 pub fn is_any(content: &Content, shape: &Shape, horizon: u32, limits: &Limits) -> bool {
-    next_units(content, shape, horizon, limits, 0).is_some()
+    next_units(content, shape, horizon, limits, &(0..u64::MAX)).is_some()
 }
 
 fn next_units(
@@ -159,10 +159,10 @@ fn next_units(
     shape: &Shape,
     horizon: u32,
     limits: &Limits,
-    from: u64,
+    rows: &std::ops::Range<u64>,
 ) -> Option<Vec<Unit>> {
     let mut units = units(content, horizon);
-    units.retain(|unit| unit.first_row >= from);
+    units.retain(|unit| rows.contains(&unit.first_row));
     let memory = Memory::of(shape, limits);
     let chosen = choose(&units, &memory, limits)?;
     Some(units[chosen].to_vec())
