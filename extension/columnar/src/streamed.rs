@@ -171,10 +171,11 @@ impl Streamed {
         self.memory.with_images(runs)
     }
 
-    /// The images that were read for this alone, which have been verified, with the place of the first row of each.
+    /// The images that were read for this alone, which have been verified, by the index of the run.
     pub fn own_images(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        self.runs.iter().filter_map(|open| match &open.run.image {
-            ImageBytes::Own(image) => Some((open.run.place, &**image)),
+        let runs = self.runs.iter().enumerate();
+        runs.filter_map(|(index, open)| match &open.run.image {
+            ImageBytes::Own(image) => Some((index, &**image)),
             ImageBytes::Kept(_) => None,
         })
     }

@@ -36,6 +36,8 @@ impl Stream {
 pub struct SealedRows {
     segment: u32,
     runs: Vec<RunEntry>,
+    /// The segment in which the runs begin.
+    home: u32,
     /// Bytes of their images.
     pub bytes: u64,
     /// Those that the arena keeps.
@@ -51,8 +53,10 @@ pub enum NotStreamed {
 }
 
 impl SealedRows {
-    /// The runs that overlap the rows `[from, to)`, all of one segment, if all of those runs are sealed or dead, and none goes
-    /// beyond the segment: it would have to be read once more for each of its segments.
+    /// The runs that overlap the rows `[from, to)`, all of one segment, if all of those runs are sealed or dead.
+    ///
+    /// The first segments of a table are small, and one run may be several of them. Its image is kept where it begins, and looks at
+    /// those rows count. Once they are decoded there, the others are to be decoded too.
     pub fn find(runs: &Runs, from: u64, to: u64) -> Option<SealedRows> {
         let segment = segment_of(from);
         let start = segment_first_row(segment);
@@ -60,8 +64,7 @@ impl SealedRows {
         let mut found = Vec::new();
         let overlapping = (runs.first_ending_after(from)..runs.len()).map(|index| runs.get(index));
         for run in overlapping.take_while(|run| run.first_row < to) {
-            let is_within = run.first_row >= start && run.end_row() <= end;
-            if !is_within || run.flags & (FLAG_SEALED | FLAG_DEAD) == 0 {
+            if run.flags & (FLAG_SEALED | FLAG_DEAD) == 0 {
                 return None;
             }
             // Nobody sees the rows of a dead run, so no place of theirs is read.
@@ -69,11 +72,24 @@ impl SealedRows {
                 found.push(run);
             }
         }
+        let is_within = |run: &RunEntry| run.first_row >= start && run.end_row() <= end;
+        let home = match &found[..] {
+            runs if runs.iter().all(is_within) => segment,
+            [run] => segment_of(run.first_row),
+            _ => return None,
+        };
+        let cached = runs.cached();
+        let is_decoded = |home| cached.is_some_and(|cached| cached.pin_segment(home).is_some());
+        let images = cached.and_then(|cached| cached.pin_images(home));
+        if home != segment && images.is_none() && is_decoded(home) {
+            return None;
+        }
         Some(SealedRows {
             segment,
             bytes: found.iter().map(|run| u64::from(run.bytes)).sum(),
             runs: found,
-            images: runs.cached().and_then(|cached| cached.pin_images(segment)),
+            home,
+            images,
         })
     }
 
@@ -125,11 +141,13 @@ impl SealedRows {
                     ImageBytes::Own(image)
                 }
             };
+            let end = run.end_row().min(start + places as u64);
+            let first = run.first_row.max(start);
             sealed.push(SealedRun {
                 image,
                 image_rows: run.rows as usize,
-                rows: 0..run.rows as usize,
-                place: (run.first_row - start) as usize,
+                rows: (first - run.first_row) as usize..(end - run.first_row) as usize,
+                place: (first - start) as usize,
             });
         }
         let (room, missing) = (std::mem::take(memory), &shape.missing);
@@ -146,13 +164,13 @@ impl SealedRows {
         // Not before they are verified: what the arena keeps is trusted.
         if let Some(cached) = runs.cached().filter(|_| keep && self.images.is_none()) {
             let verified = rows.own_images();
-            let verified = verified.map(|(place, image)| (start + place as u64, image));
-            cached.put_images(self.segment, &verified.collect::<Vec<_>>());
+            let verified = verified.map(|(index, image)| (self.runs[index].first_row, image));
+            cached.put_images(self.home, &verified.collect::<Vec<_>>());
         }
         Ok(Stream {
             rows,
             images: self.images,
-            is_noted: false,
+            is_noted: self.home != self.segment,
         })
     }
 }
