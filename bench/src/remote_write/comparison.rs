@@ -36,14 +36,22 @@ impl Figures {
 
     /// The mean of a system's runs.
     pub fn mean(&self, system: &str) -> Option<f64> {
-        let of_system: Vec<f64> = self
-            .runs
-            .iter()
-            .filter(|(name, ..)| name == system)
-            .map(|(_, figure, _)| *figure)
-            .collect();
+        let of_system = self.of(system);
         let count = of_system.len() as f64;
         (count > 0.0).then(|| of_system.iter().sum::<f64>() / count)
+    }
+
+    /// The median of a system's runs, of which some may have met a machine that stood still for a moment.
+    pub fn median(&self, system: &str) -> Option<f64> {
+        let mut of_system = self.of(system);
+        of_system.sort_by(f64::total_cmp);
+        let (low, high) = (of_system.len().checked_sub(1)? / 2, of_system.len() / 2);
+        Some(f64::midpoint(of_system[low], of_system[high]))
+    }
+
+    fn of(&self, system: &str) -> Vec<f64> {
+        let of_system = self.runs.iter().filter(|(name, ..)| name == system);
+        of_system.map(|(_, figure, _)| *figure).collect()
     }
 
     /// What a reader has to know of a system's runs: each run's figure when there are several, and its notes once.
@@ -124,6 +132,17 @@ mod tests {
             turns(&names(&["a", "b"]), 2),
             ["a", "b", "b", "a", "a", "b", "b", "a"]
         );
+    }
+
+    #[test]
+    fn one_run_of_many_does_not_move_the_median() {
+        let mut figures = Figures::default();
+        assert_eq!(figures.median("us"), None);
+        for (figure, median) in [(5.0, 5.0), (7.0, 6.0), (900.0, 7.0), (6.0, 6.5)] {
+            figures.add("us", figure, Vec::new());
+            figures.add("them", 1.0, Vec::new());
+            assert_eq!(figures.median("us"), Some(median));
+        }
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Scenario `offload`: what sealing, and putting away what is sealed, do to the latency of ingest.
 //!
 //! The rate is a share of what a closed loop reaches at the beginning, the same in all turns. Each turn begins with an empty table; only
-//! what happens beside ingest differs. Samples are of the past, so that whatever is sealed is at once old enough to be put away.
+//! what happens beside ingest differs; figures are the medians of the turns. Samples are of the past, so that whatever is sealed is at
+//! once old enough to be put away.
 
 use super::object_store::{Kind, ObjectStore};
 use crate::fleet::bodies::Body;
@@ -306,8 +307,8 @@ impl Rows {
     fn report(&self, definition: &Definition, rate: f64, findings: &mut Findings) {
         let system = definition.system.as_str();
         let mut add = |row: String, figures: &Figures, name: &str, unit: &str| {
-            if let Some(mean) = figures.mean(name) {
-                findings.add(Record::new(row, system, mean, unit).notes(figures.notes(name)));
+            if let Some(median) = figures.median(name) {
+                findings.add(Record::new(row, system, median, unit).notes(figures.notes(name)));
             }
         };
         for beside in &definition.beside {
@@ -323,13 +324,13 @@ impl Rows {
                 add(format!("ingest beside {name}: {what}"), figures, name, unit);
             }
         }
-        let without = self.p99.mean(Beside::Nothing.name());
+        let without = self.p99.median(Beside::Nothing.name());
         for beside in &definition.beside {
             if *beside == Beside::Nothing {
                 continue;
             }
             let row = format!("ingest p99 beside {}, relative", beside.name());
-            let record = match (self.p99.mean(beside.name()), without) {
+            let record = match (self.p99.median(beside.name()), without) {
                 (Some(with), Some(without)) if without > 0.0 => {
                     Record::new(row, system, with / without, "x").notes([format!(
                         "at {:.0}% of {rate:.0} samples/s",
