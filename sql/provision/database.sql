@@ -6,6 +6,8 @@ ALTER EXTENSION lanes UPDATE;
 
 SELECT lanes.grant_gateway('lanes_gateway');
 SELECT lanes.grant_reader('lanes');
+-- Who owns the database decides how long samples stay, and where: ALTER TABLE lanes.samples SET (hot = …, retain = …).
+ALTER TABLE lanes.samples OWNER TO lanes;
 -- PostgreSQL's default path begins with a schema named like the role, which here is the extension's own.
 ALTER ROLE lanes IN DATABASE lanes SET search_path = public;
 

@@ -101,7 +101,6 @@ fn a_dump_restores_tables_parameters_and_samples() {
 #[test]
 fn labels_mean_the_same_in_another_encoding() {
     let cluster = Cluster::builder("dump_encoding").start().unwrap();
-    // Default privileges without EXECUTE for PUBLIC: a reader has what the extension grants, and nothing else.
     cluster
         .psql(
             "postgres",
@@ -109,6 +108,7 @@ fn labels_mean_the_same_in_another_encoding() {
         )
         .unwrap();
     cluster.psql("postgres", "CREATE ROLE reader").unwrap();
+    // Default privileges without EXECUTE for PUBLIC: a reader has what the extension grants, and nothing else.
     cluster
         .psql(
             "latin",

@@ -272,8 +272,12 @@ fn fill_ours(input: &Input, mut system: Lanes) -> Result<Filled> {
                 AND reldatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))";
     client.batch_execute("CREATE EXTENSION IF NOT EXISTS pg_buffercache")?;
     let read_once = number(&mut client, in_memory)?;
-    let often: String = client.query_one("SHOW lanes.decode_after", &[])?.get(0);
-    for _ in 0..often.parse().unwrap_or(0) {
+    // The look that was counted last is the one that decodes.
+    let looks = number(
+        &mut client,
+        "SELECT current_setting('lanes.decode_after')::int8",
+    )?;
+    for _ in 0..=looks {
         verify(&system, (JOB, input.start), sent, sent.samples)?;
     }
     let decoded = number(&mut client, in_memory)?;

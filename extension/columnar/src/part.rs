@@ -311,6 +311,14 @@ mod tests {
         );
     }
 
+    #[cfg(not(miri))]
+    #[test]
+    fn an_index_that_was_written_once_is_read_as_ever() {
+        let kept = crate::test_support::golden("golden/part_index", &sample().encode());
+        let read = PartIndex::decode(&kept).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{:?}", sample()));
+    }
+
     #[test]
     fn remote_segments_have_no_block_and_the_same_zones() {
         let (local, remote) = (sample(), sample().to_remote());

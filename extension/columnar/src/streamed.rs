@@ -55,7 +55,7 @@ impl StreamMemory {
         image
     }
 
-    /// How many bytes it is.
+    /// How many bytes it is, but for a vector of some 50 kB and its items.
     pub fn bytes(&self) -> usize {
         let columns = self.columns.iter().map(Room::bytes).sum::<usize>();
         columns + self.images.iter().map(Vec::capacity).sum::<usize>()

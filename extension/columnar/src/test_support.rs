@@ -157,6 +157,21 @@ pub(crate) fn assert_column(column: &Column, values: &[Value]) {
     unsafe { assert_lane(column.lane(), column.kind(), 0, values) };
 }
 
+/// The bytes of a file that was written once, for every later version to read, by its path in the sources. With `LANES_WRITE_GOLDEN` set
+/// one that is missing is written as it would be today; the others are left alone.
+#[cfg(not(miri))]
+pub(crate) fn golden(path: &str, today: &[u8]) -> Vec<u8> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src")
+        .join(path)
+        .with_extension("bin");
+    if std::env::var_os("LANES_WRITE_GOLDEN").is_some() && !path.exists() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, today).unwrap();
+    }
+    std::fs::read(&path).unwrap()
+}
+
 /// Checks that no value is outside the bounds of a zone that is not exact.
 pub(crate) fn assert_zone<'v>(
     zone: &Zone,

@@ -8,7 +8,8 @@
 //! | 36 | 4 | unused |
 //! | 40 | ≤ 8152 | the image's next bytes, up to `pd_lower` |
 //!
-//! They are read in passing, and fresh ones are written so: what of them is to stay in memory is in the arena, and once is enough.
+//! They are read in passing, and fresh ones are written so: what is to stay in memory is in the arena, and once is enough. What the
+//! arena has no room for comes from the operating system's memory each time, as the pages of a large sequential scan do.
 
 use std::ops::Range;
 

@@ -451,8 +451,9 @@ impl Parts {
                     break 'parts;
                 }
                 // The first of a table are smaller, so one that is sealed may be several of them.
+                let first = segment.first_row.max(row);
                 row = segment.end_row();
-                let numbers = segment_of(segment.first_row)..=segment_of(row - 1);
+                let numbers = segment_of(first)..=segment_of(row.min(to) - 1);
                 let is_same = last == Some(*numbers.start());
                 passed += u64::from(numbers.end() - numbers.start()) + u64::from(!is_same);
                 last = Some(*numbers.end());
@@ -596,6 +597,10 @@ mod tests {
         };
         let passed = parts.pass_with(0, 70_000, |_| true, |part| part.index.get().unwrap());
         assert_eq!(passed, (70_000, 33));
+        // As the participants of a parallel scan ask, one segment each.
+        let one = |from, to| parts.pass_with(from, to, |_| true, |part| part.index.get().unwrap());
+        assert_eq!(one(2048, 4096), (4096, 1));
+        assert_eq!(one(63_488, 65_536), (65_536, 1));
     }
 
     #[test]

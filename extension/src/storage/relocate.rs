@@ -177,7 +177,6 @@ fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> P
                 let Some(piece) = pieces
                     .get(planned.pieces)
                     .filter(|piece| piece.first + piece.blocks == at)
-                    .filter(|piece| moved + piece.blocks <= MOVED_MAX)
                 else {
                     return planned;
                 };
@@ -188,6 +187,9 @@ fn choose(length: u32, free: &[Extent], passable: &[u32], pieces: &[Piece]) -> P
                     };
                     targets_end = targets_end.max(target + blocks);
                     moved += blocks;
+                    if moved > MOVED_MAX {
+                        return planned;
+                    }
                 }
                 at = piece.first;
                 planned.pieces += 1;

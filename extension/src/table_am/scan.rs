@@ -40,7 +40,7 @@ use remote_rows::is_resident;
 const DISPLACED_SHARE: u64 = 4;
 
 /// Memory of a scan that is kept for the next one. Whoever reads a few rows would spend a good part of the time on making some.
-const SPARE_BYTES_MAX: usize = 4 << 20;
+const SPARE_BYTES_MAX: usize = 2 << 20;
 
 thread_local! {
     static SPARE_MEMORY: RefCell<Option<StreamMemory>> = const { RefCell::new(None) };

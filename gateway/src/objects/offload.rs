@@ -170,11 +170,14 @@ impl<S: Source, T: Store> Offload<S, T> {
     }
 
     fn show_lag(&self, rows: i64) {
-        let objects = &self.metrics.objects;
-        let oldest = self.first_seen.values().min();
-        let lag = oldest.map_or(0.0, |oldest| (clock::now() - *oldest).as_secs_f64());
-        objects.lag_seconds.set(lag);
-        objects.lag_rows.set(rows);
+        let oldest = self.first_seen.values().min().copied();
+        self.metrics.objects.set_lag(oldest, rows);
+    }
+}
+
+impl<S, T> Drop for Offload<S, T> {
+    fn drop(&mut self) {
+        self.metrics.objects.set_lag(None, 0);
     }
 }
 

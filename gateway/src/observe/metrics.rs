@@ -251,6 +251,7 @@ impl Metrics {
 
     /// All metrics as they are now.
     pub fn gather(&self) -> Vec<MetricFamily> {
+        self.objects.lag_seconds();
         self.registry.gather()
     }
 

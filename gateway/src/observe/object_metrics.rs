@@ -1,10 +1,13 @@
 //! Metrics of object storage.
 
+use std::sync::{Mutex, PoisonError};
+
 use prometheus::{
     Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
 };
 
 use super::metrics::{add, options};
+use crate::clock::{self, Instant};
 use crate::objects::ObjectState;
 
 /// Counters and gauges; all 0 where object storage is off.
@@ -12,8 +15,10 @@ pub struct ObjectMetrics {
     state: IntGaugeVec,
     /// Times that another gateway took over.
     pub fenced: IntCounter,
-    /// Seconds since the oldest part that is still due was first listed.
-    pub lag_seconds: Gauge,
+    /// When the oldest part that is still due was first listed.
+    oldest_due: Mutex<Option<Instant>>,
+    /// Seconds since then, as of the last look.
+    lag_seconds: Gauge,
     /// Rows listed as due and not offloaded yet.
     pub lag_rows: IntGauge,
     /// Rows of all that is due.
@@ -126,6 +131,7 @@ impl ObjectMetrics {
                 "objects_fenced_total",
                 "Times that another gateway took over the object store.",
             ),
+            oldest_due: Mutex::default(),
             lag_seconds: add(
                 registry,
                 Gauge::with_opts(options(
@@ -216,6 +222,28 @@ impl ObjectMetrics {
                 .with_label_values(&[each.name()])
                 .set(i64::from(each == state));
         }
+    }
+
+    /// Says when the oldest part that is still due was first listed, and how many rows are; `None`: none is, or this gateway does not
+    /// offload any more.
+    pub fn set_lag(&self, oldest_due: Option<Instant>, rows: i64) {
+        *self
+            .oldest_due
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = oldest_due;
+        self.lag_rows.set(rows);
+    }
+
+    /// Seconds since the oldest part that is still due was first listed. They pass while a store that is away is waited for, so they
+    /// are counted when somebody looks.
+    pub fn lag_seconds(&self) -> f64 {
+        let oldest = *self
+            .oldest_due
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let lag = oldest.map_or(0.0, |oldest| (clock::now() - oldest).as_secs_f64());
+        self.lag_seconds.set(lag);
+        lag
     }
 
     /// Counts a step that is tried again.

@@ -10,12 +10,12 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
--- A third of the rows lie in small segments, which are not streamed, the others in 64 vectors, each of one k.
+-- A third of the rows lie in 32 small segments, the others in 64 vectors, each of one k.
 CREATE TABLE seen (k int, ts timestamp, v float8, w float8, note text, flag bool) USING lanes WITH (order_by = 'k, ts');
 INSERT INTO seen SELECT g % 96, timestamp '2026-01-01' + g * interval '1 s', sqrt(g), -sqrt(g % 1000), 'n' || g % 7, g % 3 = 0
     FROM generate_series(0, 196607) g;
 SELECT lanes.seal('seen');
--- Half of these lie in 32 such vectors.
+-- Half of these lie in small segments.
 CREATE TABLE late (k int, ts timestamp, v float8, w float8, note text) USING lanes WITH (order_by = 'ts');
 INSERT INTO late SELECT g % 5, timestamp '2026-01-01' + g * interval '1 s', sqrt(g), g / 100.0, 'n' FROM generate_series(0, 131071) g;
 SELECT lanes.seal('late');

@@ -377,8 +377,8 @@ impl<'a> Packed<'a> {
         Some(bounds)
     }
 
-    /// The first of so many residuals, times the factor and with the base added each, come to no less and no more, however many of
-    /// them they are; `None` if that takes decoding.
+    /// What the first of so many residuals come to, times the factor and with the base added each, be it one of them or all: no less
+    /// and no more than this. `None` if that takes decoding.
     pub(super) fn sum_bounds(&self, residuals: usize) -> Option<(i128, i128)> {
         let (least, greatest) = self.unpatched_bounds()?;
         let (down, up) = (|step: i128| step.min(0), |step: i128| step.max(0));

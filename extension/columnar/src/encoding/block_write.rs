@@ -333,4 +333,30 @@ mod tests {
         let once_again = tries(&mut patience, true);
         assert_eq!(once_again, (once_again[0]..100).collect::<Vec<_>>());
     }
+
+    #[test]
+    fn what_fits_is_written_whichever_of_its_forms_does_not() {
+        let mut writer = BlockWriter::new(8);
+        for outliers in 0..12 {
+            // Decimals among near neighbours, some of which take all their bits.
+            let value = |row: u32| match row % 12 < outliers {
+                true => 1.0 + f64::from(row) * f64::EPSILON,
+                false => 1.0 + f64::from(row % 7) / 64.0,
+            };
+            let words: Vec<u64> = (0..48).map(|row| value(row).to_bits()).collect();
+            let mut within = |bytes_max| {
+                let mut out = Vec::new();
+                writer.write_within(&words, true, bytes_max, &mut out);
+                out.len()
+            };
+            let best = within(usize::MAX);
+            for bytes_max in best + 1..best + 80 {
+                let bytes = within(bytes_max);
+                assert!(
+                    (1..=bytes_max).contains(&bytes),
+                    "{bytes} of {bytes_max}, {outliers}"
+                );
+            }
+        }
+    }
 }

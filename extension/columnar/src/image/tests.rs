@@ -414,3 +414,27 @@ fn hostile_bodies_are_refused() {
         );
     }
 }
+
+/// Open rows and sealed ones, as segments have them in files and in object storage.
+#[cfg(not(miri))]
+#[test]
+fn images_that_were_written_once_are_read_as_ever() {
+    let kinds = [INT4, INT8, TEXT, NUMERIC, LaneKind::Bool];
+    let values = kinds.map(|kind| -> Vec<Value> {
+        let value = |row: u32| (row % 7 != 3).then(|| value(kind, row % 11).unwrap_or_default());
+        (0..40).map(value).collect()
+    });
+    let columns = [0, 1, 2, 3, 4].map(|index: usize| build(kinds[index], &values[index]));
+    for (name, today) in [
+        ("golden/image_open", image_of(&columns)),
+        ("golden/image_sealed", sealed_image_of(&columns)),
+    ] {
+        let kept = crate::test_support::golden(name, &today);
+        let image = Image::parse(&kept).unwrap();
+        for (index, (kind, values)) in kinds.iter().zip(&values).enumerate() {
+            let mut column = Column::new(*kind);
+            image.decode(index, *kind, None, &mut column).unwrap();
+            assert_column(&column, values);
+        }
+    }
+}

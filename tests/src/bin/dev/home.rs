@@ -7,6 +7,7 @@
 //!        pg_service.conf   `psql service=lanes`, with PGSERVICEFILE pointing here
 //!        pgpass            what the service file points to (0600)
 //!        gateway/          the gateway's configuration and log
+//!        objects/          object storage: what is older than its table's `hot`
 //!        demo/             Prometheus's configuration, data and log
 //!        peers/            what the bench compares with, and MinIO for the tests, built once: a folder a program and version
 //!        lanes--*.sql      the script that the database's extension was made with

@@ -109,6 +109,19 @@ impl Ports {
     }
 }
 
+/// Where the gateway puts what is older than `hot`, unless its variable says otherwise.
+fn objects(home: &Home) -> Result<Vec<(String, String)>> {
+    const URL: &str = "LANES_GATEWAY_OBJECTS_URL";
+    if std::env::var_os(URL).is_some() {
+        return Ok(Vec::new());
+    }
+    let folder = home.subfolder("objects")?;
+    Ok(vec![(
+        URL.to_owned(),
+        folder.to_string_lossy().into_owned(),
+    )])
+}
+
 /// What runs. Fields are in the order of stopping, which is also the order of dropping: writers before what they write to.
 struct Session {
     prometheus: Option<Prometheus>,
@@ -132,7 +145,7 @@ impl Session {
             port: home.http_port,
             postgres_port: home.postgres_port,
             password: passwords.gateway,
-            environment: Vec::new(),
+            environment: objects(home)?,
             through: Vec::new(),
         })?;
 

@@ -7,7 +7,7 @@
 use super::super::EncodedLane;
 use super::{DOUBLE, LONG, assert_identity, assert_reads};
 use crate::kind::{LaneKind, Number};
-use crate::test_support::{Value, value};
+use crate::test_support::{self, Value, value};
 
 /// A lane that is kept as a file.
 struct Golden {
@@ -193,19 +193,11 @@ const FILES: &[Golden] = &[
 
 #[test]
 fn golden_files_read_as_ever_and_so_does_what_is_written_today() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/encoding/golden");
-    let writes = std::env::var_os("LANES_WRITE_GOLDEN").is_some();
     let mut others = Vec::new();
     for golden in FILES {
         let values = (golden.values)();
         let today = assert_identity(golden.kind, &values, golden.starts);
-        let path = std::path::Path::new(folder)
-            .join(golden.name)
-            .with_extension("bin");
-        if writes && !path.exists() {
-            std::fs::write(&path, &today).unwrap();
-        }
-        let kept = std::fs::read(&path).unwrap();
+        let kept = test_support::golden(&format!("encoding/golden/{}", golden.name), &today);
         assert_reads(&kept, golden.kind, &values);
         let encodings = EncodedLane::open(&kept, golden.kind).unwrap().encodings();
         if !encodings.iter().any(|(name, _)| *name == golden.encoding) {
