@@ -219,11 +219,10 @@ unsafe fn local_image(relation: pg_sys::Relation, origin: u64, first_row: u64) -
             .segments
             .binary_search_by_key(&first_row, |segment| segment.first_row)
             .ok()?;
-        let segment = &index.segments[place];
-        let mut image = Vec::with_capacity(segment.bytes as usize);
+        let mut image = Vec::with_capacity(index.segments[place].bytes as usize);
         // The statement's snapshot keeps VACUUM from settling a part that took this one's place since. What is damaged
         // all the same must not take the place of a page that tells where the damage is.
-        let read = part_image::read_image(relation, &part.entry, index, segment, &mut image);
+        let read = part_image::read_image(relation, &part.entry, index, place, &mut image);
         let checked =
             read.and_then(|()| Image::parse(&image).map(|_| ()).map_err(|e| e.to_string()));
         if let Err(failure) = checked {

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use lanes_columnar::arena::RunEntry;
-use lanes_columnar::part::{PartIndex, SealedSegment};
+use lanes_columnar::part::PartIndex;
 use pgrx::pg_sys;
 
 use super::part::PartEntry;
@@ -161,7 +161,7 @@ pub unsafe fn read_rests(
     Ok(Some(rests))
 }
 
-/// Appends the image of a local sealed segment to `image`.
+/// Appends the image of a local sealed segment, by its place in its part's index, to `image`.
 ///
 /// # Safety
 /// `relation` is the open lanes table that the part belongs to.
@@ -169,9 +169,10 @@ pub unsafe fn read_image(
     relation: pg_sys::Relation,
     part: &PartEntry,
     index: &PartIndex,
-    segment: &SealedSegment,
+    place: usize,
     image: &mut Vec<u8>,
 ) -> Result<(), String> {
+    let segment = &index.segments[place];
     let own = own_bytes(part, segment.bytes);
     // SAFETY: the caller's promise.
     unsafe {
@@ -182,10 +183,6 @@ pub unsafe fn read_image(
         if rest == 0 {
             return Ok(());
         }
-        let place = index
-            .segments
-            .binary_search_by_key(&segment.first_row, |segment| segment.first_row)
-            .map_err(|_| "its part does not have it")?;
         let before = index.segments[..place].iter();
         let at = within_stream(relation, part)?.end
             + before
@@ -214,15 +211,11 @@ pub unsafe fn read_image_of_run(
             Some(index) => index,
             None => Rc::new(try_read_index(relation, &part)?),
         };
-        let segment = SealedSegment {
-            first_row: run.first_row,
-            rows: run.rows,
-            block: run.block,
-            bytes: run.bytes,
-            zones: Vec::new(),
-            columns: Vec::new(),
-        };
-        read_image(relation, &part, &index, &segment, image)
+        let place = index
+            .segments
+            .binary_search_by_key(&run.first_row, |segment| segment.first_row)
+            .map_err(|_| "its part does not have it")?;
+        read_image(relation, &part, &index, place, image)
     }
 }
 
@@ -230,6 +223,7 @@ pub unsafe fn read_image_of_run(
 mod tests {
     use super::*;
     use crate::storage::part::FLAG_PACKED;
+    use lanes_columnar::part::SealedSegment;
 
     fn part(flags: u32) -> PartEntry {
         PartEntry {

@@ -79,9 +79,11 @@ impl SealedRows {
             _ => return None,
         };
         let cached = runs.cached();
-        let is_decoded = |home| cached.is_some_and(|cached| cached.pin_segment(home).is_some());
         let images = cached.and_then(|cached| cached.pin_images(home));
-        if home != segment && images.is_none() && is_decoded(home) {
+        if home != segment
+            && images.is_none()
+            && cached.is_some_and(|cached| cached.pin_segment(home).is_some())
+        {
             return None;
         }
         Some(SealedRows {

@@ -5,7 +5,7 @@
 //! the ranges needs no further check. Then the segment's window is opened and rows are handed out, forwards or
 //! backwards; at either end the scan remembers on which side of the table it stands, as cursors expect.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lanes_columnar::arena::RunEntry;
@@ -43,7 +43,7 @@ const DISPLACED_SHARE: u64 = 4;
 const SPARE_BYTES_MAX: usize = 2 << 20;
 
 thread_local! {
-    static SPARE_MEMORY: RefCell<Option<StreamMemory>> = const { RefCell::new(None) };
+    static SPARE_MEMORY: Cell<Option<StreamMemory>> = const { Cell::new(None) };
 }
 
 /// Whether no row with these zones, by attribute, is wanted.
