@@ -232,11 +232,10 @@ pub fn forget_recalled(cluster: &Cluster) {
         return;
     };
     for file in folder.flatten() {
-        if file
-            .file_name()
-            .to_string_lossy()
-            .starts_with("pgsql_tmp_lanes_")
-        {
+        let name = file.file_name();
+        let name = name.to_string_lossy();
+        // What is still being written is nobody's to remove.
+        if name.starts_with("pgsql_tmp_lanes_") && !name.starts_with("pgsql_tmp_lanes_new_") {
             let _ = std::fs::remove_file(file.path());
         }
     }

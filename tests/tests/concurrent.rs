@@ -1,5 +1,5 @@
-//! Many sessions at once on the same lanes tables: every snapshot is whole, whatever is written, vacuumed, sealed, loaded and
-//! evicted beside it.
+//! Many sessions at once on the same lanes tables: every snapshot is whole, whatever is written, vacuumed, sealed, loaded,
+//! evicted, offloaded and recalled beside it.
 //!
 //! - `account`: transfers between rows by UPDATE, some of them computed by the client from rows that it locked; each
 //!   snapshot has all accounts, and the same total.
@@ -7,6 +7,7 @@
 //!   Some batches are rolled back, some are deleted whole.
 
 use lanes_tests::cluster::{Builder, Cluster};
+use lanes_tests::objects::{Objects, Supplier, forget_recalled};
 use lanes_tests::seed::{Random, seeded};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
@@ -197,7 +198,27 @@ fn maintain(client: &mut Client, random: &mut Random) {
     }
 }
 
-fn run(name: &str, builder: Builder) {
+/// Offloads what is sealed, and forgets what has come back.
+fn move_away(cluster: &Cluster, objects: &Objects, client: &mut Client, random: &mut Random) {
+    std::thread::sleep(Duration::from_millis(random.random_range(0..60)));
+    match objects.offload(client) {
+        Ok(_) => {}
+        // A part that has been merged since it was listed, or rows that are locked for long.
+        Err(error) => assert!(
+            [
+                Some(&SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE),
+                Some(&SqlState::LOCK_NOT_AVAILABLE)
+            ]
+            .contains(&error.code()),
+            "{error:?}"
+        ),
+    }
+    if random.random_ratio(1, 2) {
+        forget_recalled(cluster);
+    }
+}
+
+fn run(name: &str, builder: Builder, rows_move_away: bool) {
     let (mut random, _) = seeded(name);
     let builder = builder
         .setting("lock_timeout", "20s")
@@ -210,18 +231,33 @@ fn run(name: &str, builder: Builder) {
         .psql(
             "postgres",
             &format!(
-                "CREATE EXTENSION lanes; CREATE TABLE account (id int8, balance int8) USING lanes WITH (order_by = 'balance'); \
-                 CREATE TABLE batch (number int8, rows int8, k text, x text) USING lanes WITH (order_by = 'k, number'); \
+                "CREATE EXTENSION lanes; CREATE TABLE account (id int8, balance int8, at timestamptz DEFAULT '2020-01-01') USING lanes WITH (order_by = 'balance'); \
+                 CREATE TABLE batch (number int8, rows int8, k text, x text, at timestamptz DEFAULT '2020-01-01') USING lanes \
+                     WITH (order_by = 'k, number'); \
                  INSERT INTO account SELECT g, 100 FROM generate_series(0, {ACCOUNTS} - 1) g"
             ),
         )
         .unwrap();
+    let objects = Objects::default();
+    let supplier = rows_move_away.then(|| {
+        let away = "ALTER TABLE account SET (hot = '1 day'); ALTER TABLE batch SET (hot = '1 day')";
+        cluster.psql("postgres", away).unwrap();
+        Supplier::start(&cluster, "postgres", &objects)
+    });
     let config = cluster.config("postgres");
     let stop = AtomicBool::new(false);
-    let work: [AtomicU64; 5] = Default::default();
-    let pieces: [fn(&mut Client, &mut Random); 5] =
-        [transfer, transfer_by_client, batch, read, maintain];
-    let sessions = [2, 1, 2, 2, 1];
+    let work: [AtomicU64; 6] = Default::default();
+    let away =
+        |client: &mut Client, random: &mut Random| move_away(&cluster, &objects, client, random);
+    let pieces: [&(dyn Fn(&mut Client, &mut Random) + Sync); 6] = [
+        &transfer,
+        &transfer_by_client,
+        &batch,
+        &read,
+        &maintain,
+        &away,
+    ];
+    let sessions = [2, 1, 2, 2, 1, usize::from(rows_move_away)];
     std::thread::scope(|scope| {
         for (place, piece) in pieces.into_iter().enumerate() {
             for _ in 0..sessions[place] {
@@ -251,11 +287,18 @@ fn run(name: &str, builder: Builder) {
         stop.store(true, Ordering::Relaxed);
     });
     let work = work.map(AtomicU64::into_inner);
-    println!("{name}: transfers, by clients, batches, reads, maintenance: {work:?}");
+    println!("{name}: transfers, by clients, batches, reads, maintenance, moves: {work:?}");
     assert!(
-        work.iter().all(|done| *done > 0),
+        work.iter()
+            .zip(sessions)
+            .all(|(done, sessions)| *done > 0 || sessions == 0),
         "all had their turn: {work:?}"
     );
+    if let Some(supplier) = &supplier {
+        let (away, back) = (objects.len(), supplier.supplied());
+        println!("{name}: {away} segments moved away, {back} came back");
+        assert!(away > 0 && back > 0, "{away} moved away, {back} came back");
+    }
     // The same once more from the pages alone.
     let digest = "SELECT (SELECT sum(hashtextextended(a::text, 0)::numeric) FROM account a) || ' ' || (SELECT sum(hashtextextended(b::text, 0)::numeric) FROM batch b)";
     let before = cluster.scalar("postgres", digest).unwrap();
@@ -271,12 +314,19 @@ fn run(name: &str, builder: Builder) {
 
 #[test]
 fn every_snapshot_is_whole() {
-    run("concurrent", Cluster::builder("concurrent"));
+    run("concurrent", Cluster::builder("concurrent"), false);
 }
 
 /// The arena holds a part of the tables only, and gives it up all the time.
 #[test]
 fn every_snapshot_is_whole_with_a_tiny_arena() {
     let builder = Cluster::builder("concurrent_tiny").setting("lanes.arena_size", "1MB");
-    run("concurrent_tiny", builder);
+    run("concurrent_tiny", builder, false);
+}
+
+/// Rows leave for object storage and come back, time and again.
+#[test]
+fn every_snapshot_is_whole_while_rows_move_away() {
+    let builder = Cluster::builder("concurrent_away").setting("lanes.arena_size", "1MB");
+    run("concurrent_away", builder, true);
 }

@@ -1,5 +1,5 @@
 //! Segments in object storage, through the SQL contract that a gateway keeps: offloaded, recalled, cancelled, timed out,
-//! changed, dropped; after a crash, and on a standby with a gateway of its own.
+//! changed, dropped, kept in a cache of bounded size; after a crash, and on a standby with a gateway of its own.
 
 use lanes_tests::cluster::{Cluster, Stop};
 use lanes_tests::objects::{Objects, Supplier};
@@ -188,6 +188,57 @@ fn offloaded_rows_come_back() {
             keys.len()
         );
     }
+}
+
+#[test]
+fn what_came_back_takes_no_more_disk_than_it_may() {
+    const BYTES_MAX: u64 = 1 << 20;
+    let cluster = Cluster::builder("remote_bounded")
+        .setting("autovacuum", "off")
+        .setting("lanes.arena_size", "1MB")
+        .setting("lanes.cold_cache_size", "1MB")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    // Of which hardly a bit can be saved.
+    client
+        .batch_execute(&format!(
+            "CREATE EXTENSION lanes; {TABLE}; ALTER TABLE far ADD COLUMN noise float8; \
+             INSERT INTO far SELECT g % 10, '2020-01-01 00:00+00'::timestamptz + g * interval '1 s', g, NULL, random() FROM generate_series(1, 500000) g"
+        ))
+        .unwrap();
+    client.batch_execute("SELECT lanes.seal('far')").unwrap();
+    let sum = "SELECT sum(v)::text, count(DISTINCT noise)::text, max(noise)::text, min(noise)::text FROM far";
+    let expected = cluster.query("postgres", sum).unwrap();
+    let objects = Objects::default();
+    assert_eq!(objects.offload(&mut client).unwrap(), 1);
+    let bytes: i64 = client
+        .query_one(
+            "SELECT sum(bytes)::int8 FROM lanes.stored_segments('far')",
+            &[],
+        )
+        .unwrap()
+        .get(0);
+    assert!(bytes as u64 > 2 * BYTES_MAX, "{bytes} bytes are away");
+    let gateway = Supplier::start(&cluster, "postgres", &objects);
+    for round in 1..=2 {
+        assert_eq!(cluster.query("postgres", sum).unwrap(), expected);
+        let kept: Vec<u64> = std::fs::read_dir(cluster.data().join("base/pgsql_tmp"))
+            .unwrap()
+            .flatten()
+            .filter(|file| {
+                file.file_name()
+                    .to_string_lossy()
+                    .starts_with("pgsql_tmp_lanes_")
+            })
+            .map(|file| file.metadata().unwrap().len())
+            .collect();
+        let sum: u64 = kept.iter().sum();
+        assert!(sum > 0 && sum <= BYTES_MAX, "round {round}: {kept:?}");
+    }
+    // What had to make room came once more.
+    let supplied = gateway.supplied();
+    assert!(supplied > objects.len() as u64, "{supplied} came");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The background sealer: it seals, drops what is too old, and gives space back, without being asked.
 
 use lanes_tests::cluster::{Cluster, Stop};
+use lanes_tests::seed::seeded;
+use rand::RngExt;
 use std::io::{Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -60,6 +62,65 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
         .batch_execute("ALTER TABLE load SET (retain = '1 day')")
         .unwrap();
     wait_for(&mut client, "SELECT count(*) = 0 FROM load");
+}
+
+/// What `dedup = on` leaves is what DISTINCT ON finds, whatever came, went, was sealed and was merged in whatever order.
+#[test]
+fn the_last_of_equal_keys_stays() {
+    let (mut random, _) = seeded("sealing_dedup");
+    let cluster = Cluster::builder("sealing_dedup")
+        .setting("lanes.seal_naptime", "0")
+        .setting("lanes.seal_rows", "1")
+        .setting("autovacuum", "off")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes;
+             CREATE TABLE latest (host int, ts timestamptz, v int8, txt text) USING lanes WITH (order_by = 'host, ts', dedup = on);
+             CREATE TABLE every (n int8 GENERATED ALWAYS AS IDENTITY, host int, ts timestamptz, v int8, txt text) USING heap",
+        )
+        .unwrap();
+    // The last of equal keys; a key with a NULL equals none.
+    const LAST: &str = "SELECT host, ts, v, txt FROM every WHERE host IS NULL OR ts IS NULL
+         UNION ALL (SELECT DISTINCT ON (host, ts) host, ts, v, txt FROM every WHERE host IS NOT NULL AND ts IS NOT NULL ORDER BY host, ts, n DESC)";
+    let none = |client: &mut postgres::Client, sql: &str, what: &str| {
+        let found = client.query(sql, &[]).unwrap();
+        assert!(found.is_empty(), "{what}: {} rows", found.len());
+    };
+    for round in 0..24 {
+        let (rows, hosts) = (
+            random.random_range(1..6000),
+            [2, 20, 400][random.random_range(0..3)],
+        );
+        let insert = format!(
+            "WITH new AS (INSERT INTO every (host, ts, v, txt)
+                 SELECT nullif(hashint4(g * 7 + {round}) % {hosts}, 1), '2026-01-01 00:00+00'::timestamptz + hashint4(g) % 60 * interval '1 s',
+                     {round} * 10000 + g, 'text ' || g % 5 FROM generate_series(1, {rows}) g RETURNING *)
+             INSERT INTO latest SELECT host, ts, v, txt FROM new ORDER BY n"
+        );
+        client.batch_execute(&insert).unwrap();
+        if random.random_ratio(1, 4) {
+            let host = random.random_range(0..hosts);
+            for table in ["every", "latest"] {
+                let delete = format!("DELETE FROM {table} WHERE host = {host}");
+                client.batch_execute(&delete).unwrap();
+            }
+        }
+        match random.random_range(0..4) {
+            0 => client.batch_execute("SELECT lanes.seal('latest')").unwrap(),
+            1 => client.batch_execute("VACUUM latest").unwrap(),
+            _ => {}
+        }
+        let missing = format!("({LAST}) EXCEPT ALL SELECT * FROM latest");
+        none(&mut client, &missing, "the last of a key is gone");
+        let made_up = "SELECT * FROM latest EXCEPT ALL SELECT host, ts, v, txt FROM every";
+        none(&mut client, made_up, "nobody inserted it");
+    }
+    client.batch_execute("SELECT lanes.seal('latest')").unwrap();
+    let more = format!("SELECT * FROM latest EXCEPT ALL ({LAST})");
+    none(&mut client, &more, "not the last of its key");
 }
 
 /// The nice value of a process; `None` once it has ended.
@@ -184,6 +245,66 @@ fn a_table_that_is_always_being_changed_is_sealed() {
         (row.get(0), row.get(1)),
         (50_000 + i64::from(WRITERS), Some(changes))
     );
+}
+
+/// Sealing by hand that had to wait for its moment gives the lock back with that, not with its transaction: else whoever
+/// changes rows would wait for this too.
+#[test]
+fn sealing_keeps_others_off_for_a_moment_only() {
+    let cluster = Cluster::builder("sealing_moment")
+        .setting("lanes.seal_naptime", "0")
+        .setting("lanes.seal_rows", "1")
+        .setting("autovacuum", "off")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes;
+             CREATE TABLE load (host int, ts timestamptz, value int) USING lanes WITH (order_by = 'host, ts');
+             INSERT INTO load VALUES (-1, now(), 0)",
+        )
+        .unwrap();
+    let (mut changer, config) = (
+        cluster.connect("postgres").unwrap(),
+        cluster.config("postgres"),
+    );
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        client
+            .batch_execute("INSERT INTO load SELECT g, now(), g FROM generate_series(1, 1000) g")
+            .unwrap();
+        changer
+            .batch_execute("BEGIN; UPDATE load SET value = value + 1 WHERE host = -1")
+            .unwrap();
+        let config = config.clone();
+        let sealer = std::thread::spawn(move || {
+            let mut client = config.connect(postgres::NoTls).unwrap();
+            client.batch_execute("BEGIN").unwrap();
+            let sealed = client.query_one("SELECT lanes.seal('load')", &[]).unwrap();
+            let kept = client
+                .query_one(
+                    "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'page' AND granted",
+                    &[],
+                )
+                .unwrap();
+            client.batch_execute("COMMIT").unwrap();
+            (sealed.get::<_, i64>(0), kept.get::<_, i64>(0))
+        });
+        let waits = "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'page' AND page = 1 AND NOT granted";
+        let mut waited = false;
+        while !waited && !sealer.is_finished() {
+            waited = client.query_one(waits, &[]).unwrap().get(0);
+        }
+        changer.batch_execute("COMMIT").unwrap();
+        let (rows, kept) = sealer.join().unwrap();
+        assert_eq!(kept, 0, "{rows} rows were sealed");
+        // It may have given up before the change was committed.
+        if waited && rows > 0 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "sealing never had to wait");
+    }
 }
 
 /// A table that cannot be read keeps none of the others from being sealed.

@@ -78,6 +78,7 @@ impl Explain {
         if counters.segments_recalled > 0 {
             self.integer(c"Segments Recalled", counters.segments_recalled);
             self.integer(c"Bytes Recalled", counters.bytes_recalled);
+            self.integer(c"Cold Cache Hits", counters.cold_cache_hits);
         }
         self.integer(c"Vectors", counters.vectors);
         self.integer(c"Vectors Skipped", counters.vectors_skipped);
@@ -95,6 +96,7 @@ impl Explain {
             if counters.segments_recalled > 0 {
                 self.integer(c"Joined Segments Recalled", counters.segments_recalled);
                 self.integer(c"Joined Bytes Recalled", counters.bytes_recalled);
+                self.integer(c"Joined Cold Cache Hits", counters.cold_cache_hits);
             }
             self.integer(c"Joined Vectors", counters.vectors);
             self.integer(c"Joined Vectors Skipped", counters.vectors_skipped);

@@ -38,6 +38,8 @@ pub struct Counters {
     /// What came from object storage.
     pub segments_recalled: u64,
     pub bytes_recalled: u64,
+    /// Segments of those that the cold cache had.
+    pub cold_cache_hits: u64,
     pub vectors: u64,
     pub vectors_skipped: u64,
     pub rows: u64,
@@ -53,6 +55,7 @@ impl Counters {
             columns_decoded: self.columns_decoded + other.columns_decoded,
             segments_recalled: self.segments_recalled + other.segments_recalled,
             bytes_recalled: self.bytes_recalled + other.bytes_recalled,
+            cold_cache_hits: self.cold_cache_hits + other.cold_cache_hits,
             vectors: self.vectors + other.vectors,
             vectors_skipped: self.vectors_skipped + other.vectors_skipped,
             rows: self.rows + other.rows,
@@ -242,6 +245,7 @@ impl VectorSource {
             columns_decoded: self.scan.columns_decoded(),
             segments_recalled: self.scan.recalled.segments,
             bytes_recalled: self.scan.recalled.bytes,
+            cold_cache_hits: self.scan.recalled.cached,
             ..self.counters
         }
     }

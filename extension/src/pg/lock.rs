@@ -51,6 +51,8 @@ impl Drop for SpaceLock {
 /// if it can be had soon. So a number that was found still means the same row when it is used.
 pub struct RowNumbersLock {
     relation: pg_sys::Relation,
+    /// Only this resource owner can give it back.
+    owner: pg_sys::ResourceOwner,
 }
 
 /// The page that stands for it.
@@ -73,8 +75,12 @@ impl RowNumbersLock {
     pub unsafe fn try_exclusive(relation: pg_sys::Relation) -> Option<RowNumbersLock> {
         let mode = pg_sys::ExclusiveLock as i32;
         // SAFETY: the caller's promise.
-        unsafe { pg_sys::ConditionalLockPage(relation, ROW_NUMBERS_PAGE, mode) }
-            .then_some(RowNumbersLock { relation })
+        let (taken, owner) = unsafe {
+            let taken = pg_sys::ConditionalLockPage(relation, ROW_NUMBERS_PAGE, mode);
+            (taken, pg_sys::CurrentResourceOwner)
+        };
+        // Not a value that is made first: dropping it would give back what nobody has.
+        taken.then(|| RowNumbersLock { relation, owner })
     }
 
     /// Waits for it in its queue, so that whoever wants to share it from now on stands behind. `None`: those who share it have
@@ -108,14 +114,17 @@ impl RowNumbersLock {
                 .finally(|| pg_sys::LockTimeout = setting)
                 .execute();
             if taken {
-                // The lock is the transaction's now.
+                // The lock becomes the transaction's, which a statement of it is not.
                 pg_sys::ReleaseCurrentSubTransaction();
             } else {
                 pg_sys::RollbackAndReleaseCurrentSubTransaction();
             }
             pg_sys::MemoryContextSwitchTo(context);
             pg_sys::CurrentResourceOwner = owner;
-            taken.then_some(RowNumbersLock { relation })
+            taken.then(|| RowNumbersLock {
+                relation,
+                owner: pg_sys::CurTransactionResourceOwner,
+            })
         }
     }
 }
@@ -124,8 +133,14 @@ impl Drop for RowNumbersLock {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let mode = pg_sys::ExclusiveLock as i32;
-            // SAFETY: taken above; an abort releases it by the resource owner instead.
-            unsafe { pg_sys::UnlockPage(self.relation, ROW_NUMBERS_PAGE, mode) }
+            // SAFETY: taken above by this owner, which lives as long as the statement or longer; an abort releases it by the
+            // resource owner instead.
+            unsafe {
+                let current =
+                    std::mem::replace(&mut *(&raw mut pg_sys::CurrentResourceOwner), self.owner);
+                pg_sys::UnlockPage(self.relation, ROW_NUMBERS_PAGE, mode);
+                pg_sys::CurrentResourceOwner = current;
+            }
         }
     }
 }
@@ -216,7 +231,7 @@ impl RowQueueLock {
         let mut pointer = tid;
         // SAFETY: the caller's promise.
         let taken = unsafe { ports::ConditionalLockTuple(relation, &mut pointer, mode) };
-        taken.then_some(RowQueueLock {
+        taken.then(|| RowQueueLock {
             relation,
             tid,
             mode,

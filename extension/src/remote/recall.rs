@@ -1,6 +1,6 @@
 //! Getting a remote segment's image: from the cold cache, or from whoever answers the request for it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::CStr;
 
 use lanes_columnar::arena::RunEntry;
@@ -27,14 +27,18 @@ const AHEAD_LEASE: i64 = 15_000_000;
 pub struct Recalled {
     pub segments: u64,
     pub bytes: u64,
+    /// Those of them that were in the cold cache before the statement asked for them.
+    pub cached: u64,
 }
 
 thread_local! {
-    static RECALLED: Cell<Recalled> = const { Cell::new(Recalled { segments: 0, bytes: 0 }) };
+    static RECALLED: Cell<Recalled> = const { Cell::new(Recalled { segments: 0, bytes: 0, cached: 0 }) };
     /// Counted last: an image may be decoded piece by piece.
     static COUNTED: Cell<Option<Key>> = const { Cell::new(None) };
     /// Start of the statement that was warned last.
     static WARNED: Cell<i64> = const { Cell::new(0) };
+    /// Start of the statement that asked last, and what it asked for ahead and has not read yet.
+    static ASKED: RefCell<(i64, Vec<Key>)> = const { RefCell::new((0, Vec::new())) };
 }
 
 impl Recalled {
@@ -48,15 +52,17 @@ impl Recalled {
         let now = Recalled::so_far();
         self.segments += now.segments - before.segments;
         self.bytes += now.bytes - before.bytes;
+        self.cached += now.cached - before.cached;
     }
 }
 
-fn count(key: &Key, bytes: u32) {
+fn count(key: &Key, bytes: u32, is_cached: bool) {
     if COUNTED.replace(Some(*key)) != Some(*key) {
         let so_far = RECALLED.get();
         RECALLED.set(Recalled {
             segments: so_far.segments + 1,
             bytes: so_far.bytes + u64::from(bytes),
+            cached: so_far.cached + u64::from(is_cached),
         });
     }
 }
@@ -79,9 +85,10 @@ pub unsafe fn image(relation: pg_sys::Relation, run: &RunEntry) -> Vec<u8> {
     // SAFETY: reads the clock.
     let began = unsafe { pg_sys::GetCurrentTimestamp() };
     let timeout = gucs::recall_timeout_micros();
+    let mut was_asked = forget_asked(&key);
     loop {
         if let Some(image) = cold_cache::read(&key, run.bytes) {
-            count(&key, run.bytes);
+            count(&key, run.bytes, !was_asked);
             return image;
         }
         // SAFETY: reads the clock.
@@ -91,6 +98,7 @@ pub unsafe fn image(relation: pg_sys::Relation, run: &RunEntry) -> Vec<u8> {
             // SAFETY: the caller's promise.
             unsafe { refuse(relation, &meta, run, &reason) };
         }
+        was_asked = true;
         let is_there = || cold_cache::has(&key);
         if let Answer::Failed(reason) = requests::ask(&key, run.bytes, began, left, is_there) {
             // SAFETY: the caller's promise.
@@ -107,7 +115,36 @@ pub fn ask_ahead(meta: &Meta, run: &RunEntry) {
         // SAFETY: reads the clock.
         let now = unsafe { pg_sys::GetCurrentTimestamp() };
         requests::post(&key, run.bytes, now + AHEAD_LEASE);
+        remember_asked(key);
     }
+}
+
+fn remember_asked(key: Key) {
+    with_asked(|asked| {
+        if !asked.contains(&key) {
+            asked.push(key);
+        }
+    });
+}
+
+/// Whether this statement asked for it ahead; not any more.
+fn forget_asked(key: &Key) -> bool {
+    with_asked(|asked| {
+        let place = asked.iter().position(|other| other == key);
+        place.map(|place| asked.swap_remove(place)).is_some()
+    })
+}
+
+/// With what this statement has asked for ahead.
+fn with_asked<T>(change: impl FnOnce(&mut Vec<Key>) -> T) -> T {
+    // SAFETY: a plain read.
+    let statement = unsafe { pg_sys::GetCurrentStatementStartTimestamp() };
+    ASKED.with_borrow_mut(|(asked_by, keys)| {
+        if std::mem::replace(asked_by, statement) != statement {
+            keys.clear();
+        }
+        change(keys)
+    })
 }
 
 /// Says that remote rows are left out, once a statement.

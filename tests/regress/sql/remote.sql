@@ -18,7 +18,7 @@ CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
     FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'Segments|Bytes' THEN RETURN NEXT regexp_replace(trim(line), 'Bytes Recalled: [1-9]\d+', 'Bytes Recalled: N'); END IF;
+        IF line ~ 'Segments|Bytes|Hits' THEN RETURN NEXT regexp_replace(trim(line), 'Bytes Recalled: [1-9]\d+', 'Bytes Recalled: N'); END IF;
     END LOOP;
 END $$;
 

@@ -342,6 +342,32 @@ impl Cluster {
     }
 }
 
+/// What PostgreSQL says, as a warning, of something that was not given back, or given back twice.
+const SIGNS_OF_LEAKS: [&str; 5] = [
+    "you don't own a lock",
+    "reference leak",
+    "refcount leak",
+    "file leak",
+    "still referenced",
+];
+
+impl Cluster {
+    /// Fails the test if the server has told of a leak.
+    fn check_log(&self) {
+        let log = std::fs::read(&self.layout.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let is_leak = |line: &&str| {
+            line.contains("WARNING:") && SIGNS_OF_LEAKS.iter().any(|sign| line.contains(sign))
+        };
+        let leaks: Vec<&str> = log.lines().filter(is_leak).take(5).collect();
+        assert!(
+            leaks.is_empty(),
+            "in {}: {leaks:#?}",
+            self.layout.log.display()
+        );
+    }
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -358,6 +384,9 @@ impl Drop for Cluster {
         };
         if self.stop(how).is_err() {
             let _ = self.kill9();
+        }
+        if !std::thread::panicking() {
+            self.check_log();
         }
         if self.temporary && std::env::var_os("LANES_KEEP").is_none() {
             self.release_shared_memory();

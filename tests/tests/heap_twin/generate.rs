@@ -23,6 +23,8 @@ pub struct Session {
     pub in_transaction: bool,
     pub aborted: bool,
     pub savepoints: u32,
+    /// The transaction has opened a cursor.
+    pub has_cursor: bool,
     pub prepared: Vec<String>,
 }
 
@@ -39,6 +41,8 @@ pub struct Scene<'a> {
     pub session: &'a Session,
     pub counters: &'a mut Counters,
     pub tables: &'a [Table],
+    /// On heap, VACUUM (FREEZE) waits for pages that a cursor stands on until that is closed; the session that has it waits for us.
+    pub may_freeze: bool,
 }
 
 impl Scene<'_> {
@@ -384,6 +388,10 @@ impl Scene<'_> {
         ]
         .choose(self.random)
         .unwrap();
+        let verb = match *verb {
+            "VACUUM (FREEZE)" if !self.may_freeze => "VACUUM",
+            verb => verb,
+        };
         format!("{verb} {name}")
     }
 

@@ -22,7 +22,8 @@
 //! In the adverse runs the cluster is also killed, at any step and in the middle of sealing, offloading and transactions, and a standby
 //! answers the same questions; memory, and when sealed rows are decoded, change from run to run.
 //!
-//! `LANES_SEED` replays a run; `LANES_TWIN_SCRIPTS` says how many scripts to run. A failure prints the script.
+//! `LANES_SEED` replays a run; `LANES_TWIN_SCRIPTS` says how many scripts to run. A failure shows the end of the script, and
+//! says in which file all of it is.
 
 mod answer;
 mod crash;

@@ -8,6 +8,7 @@ use super::queries::digest;
 use super::stage::Stage;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::objects::{Objects, forget_recalled};
+use lanes_tests::place;
 use lanes_tests::seed::Random;
 use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
@@ -17,6 +18,9 @@ use std::path::PathBuf;
 
 /// Long enough for a lock that is free, short enough for one that is not.
 const LOCK_TIMEOUT_MS: u32 = 10;
+/// What a failure shows of its script, and of each statement.
+const SHOWN_STATEMENTS: usize = 20;
+const SHOWN_STATEMENT_CHARS: usize = 200;
 
 /// The two sides in two sessions each, and the script so far.
 pub struct Twin<'a> {
@@ -146,6 +150,8 @@ impl<'a> Twin<'a> {
             session: &self.sessions[who],
             counters: &mut self.counters,
             tables: &tables,
+            may_freeze: !(self.sessions[1 - who].in_transaction
+                && self.sessions[1 - who].has_cursor),
         }
         .next();
         let succeeded = self.run(who, &statement);
@@ -168,8 +174,8 @@ impl<'a> Twin<'a> {
         }
     }
 
-    /// Moves what is sealed of a lanes table to object storage, if no lock of the script is in the way, and now and then forgets
-    /// what has come back.
+    /// Seals what it can of a lanes table and moves what is sealed to object storage, if no lock of the script is in the way, and now
+    /// and then forgets what has come back.
     fn move_away(&mut self, objects: &Objects) {
         let table = model::TABLES[self.random.random_range(0..model::TABLES.len())];
         // Only once: it takes a lock that is seldom to be had. Without room in the arena, queries need what is away, and take
@@ -187,6 +193,10 @@ impl<'a> Twin<'a> {
         let moved = self
             .administrator
             .batch_execute(&want)
+            .and_then(|()| {
+                let seal = format!("SELECT lanes.seal('{table}')");
+                self.administrator.batch_execute(&seal)
+            })
             .and_then(|()| objects.offload_table(&mut self.administrator, table));
         match moved {
             Ok(parts) => self.offloaded += parts,
@@ -331,7 +341,9 @@ impl<'a> Twin<'a> {
                 .and_then(|rest| rest.parse::<u32>().ok())
         };
         if text.starts_with("BEGIN") {
-            session.in_transaction = true;
+            (session.in_transaction, session.has_cursor) = (true, false);
+        } else if text.starts_with("DECLARE") {
+            session.has_cursor = true;
         } else if let Some(savepoint) = number("SAVEPOINT s") {
             session.savepoints = savepoint;
         } else if let Some(savepoint) = number("RELEASE s") {
@@ -350,12 +362,24 @@ impl<'a> Twin<'a> {
         }
     }
 
+    /// Fails the test. The script goes to a file whole, and its end into the message: long output is cut by those who show it.
     pub(super) fn fail(&self, reason: &str) -> ! {
-        println!("-- the script, for a schema of its own on each side:");
-        for line in &self.script {
-            println!("{line}");
-        }
-        panic!("heap and lanes differ at the last statement of the script above\n{reason}");
+        let file = place::target().join("heap-twin-script.sql");
+        let wrote = std::fs::write(&file, self.script.join("\n"));
+        let written = wrote.map_or_else(|error| error.to_string(), |()| file.display().to_string());
+        let end = self.script.len().saturating_sub(SHOWN_STATEMENTS);
+        let last: String = self.script[end..]
+            .iter()
+            .flat_map(|line| {
+                line.chars()
+                    .take(SHOWN_STATEMENT_CHARS)
+                    .chain(std::iter::once('\n'))
+            })
+            .collect();
+        panic!(
+            "heap and lanes differ at the last of these statements (all of them, for a schema of its own on each side: {written})\n\
+             {last}{reason}"
+        );
     }
 }
 
