@@ -5,6 +5,7 @@
 use lanes_columnar::encoding::{DecodedVector, EncodedLane};
 use lanes_columnar::kind::Number;
 use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::part::PartIndex;
 use lanes_columnar::streamed::{ImageBytes, SealedRun, StreamMemory, Streamed};
 use lanes_columnar::{Bound, Column, Image, Lane, LaneData, LaneKind, Zone};
 use std::ops::Range;
@@ -45,6 +46,24 @@ fn repaired(data: &[u8]) -> Vec<u8> {
         bytes[CHECKSUM].copy_from_slice(&checksum.to_le_bytes());
     }
     bytes
+}
+
+/// The index of a part, as it is and with its checksum put right: what is read of it is what is written again.
+pub fn part_index(data: &[u8]) {
+    for bytes in [data.to_vec(), repaired(data)] {
+        if let Ok(index) = PartIndex::decode(&bytes) {
+            let again = PartIndex::decode(&index.encode());
+            assert_eq!(
+                format!("{:?}", again.map(|index| index.segments)),
+                format!("Ok({:?})", index.segments)
+            );
+        }
+    }
+}
+
+/// An entry of the log in the object store.
+pub fn log_entry(data: &[u8]) {
+    lanes_gateway::objects::fuzz::exercise_log_entry(data);
 }
 
 /// An encoded lane of a sealed segment, as it is and with its checksum put right, opened and read as every kind of column;

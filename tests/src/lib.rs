@@ -17,8 +17,9 @@
 //! | [`gateway`] | the `lanes-gateway` program: configure, start, ask, stop, kill -9 |
 //! | [`prometheus`] | Debian's Prometheus and node_exporter, scraping and remote-writing to a gateway |
 //! | [`minio`] | MinIO, for what needs S3 |
+//! | [`faulty_proxy`] | a network that is slow, or breaks off |
 //! | [`small_disk`] | a disk that can be full |
-//! | [`store`] | where a gateway keeps objects: a directory, MinIO, a disk that can be full |
+//! | [`store`] | where a gateway keeps objects: a directory, MinIO with a good network or a bad one, a disk that can be full |
 //! | [`remote_write`] | remote write requests, encoded by hand |
 //!
 //! A test needs three lines:
@@ -38,6 +39,7 @@
 pub mod account;
 pub mod cluster;
 pub mod error;
+pub mod faulty_proxy;
 pub mod gateway;
 pub mod minio;
 pub mod objects;

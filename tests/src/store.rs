@@ -1,8 +1,10 @@
-//! Where a gateway keeps objects in a test: a directory, a bucket of a MinIO of its own, or a directory on a disk that can be full.
+//! Where a gateway keeps objects in a test: a directory, a bucket of a MinIO of its own, perhaps behind a network with faults, or a
+//! directory on a disk that can be full.
 //!
 //! It goes with the value, and with it what it keeps.
 
 use crate::error::Result;
+use crate::faulty_proxy::FaultyProxy;
 use crate::gateway::Settings;
 use crate::minio::{self, Minio};
 use crate::small_disk::SmallDisk;
@@ -20,6 +22,7 @@ pub struct Store {
 enum Keeper {
     Directory(PathBuf),
     Minio(Minio),
+    BehindProxy(FaultyProxy, Minio),
     SmallDisk(SmallDisk),
 }
 
@@ -39,10 +42,24 @@ impl Store {
     /// # Errors
     /// As for [`Minio::start`].
     pub fn minio() -> Result<Store> {
-        Ok(Store {
+        Ok(Store::on(Keeper::Minio(Minio::start()?)))
+    }
+
+    /// The same behind a proxy that can make faults, which are the same for the same seed as far as connections are.
+    ///
+    /// # Errors
+    /// As for [`Minio::start`] and [`FaultyProxy::start`].
+    pub fn minio_behind_proxy(seed: u64) -> Result<Store> {
+        let minio = Minio::start()?;
+        let proxy = FaultyProxy::start(minio.port(), seed)?;
+        Ok(Store::on(Keeper::BehindProxy(proxy, minio)))
+    }
+
+    fn on(keeper: Keeper) -> Store {
+        Store {
             url: format!("s3://{}/a/prefix", minio::BUCKET),
-            keeper: Keeper::Minio(Minio::start()?),
-        })
+            keeper,
+        }
     }
 
     /// A directory on a disk of so many bytes.
@@ -73,7 +90,15 @@ impl Store {
     /// The MinIO, if it is one.
     pub fn server(&self) -> Option<&Minio> {
         match &self.keeper {
-            Keeper::Minio(minio) => Some(minio),
+            Keeper::Minio(minio) | Keeper::BehindProxy(_, minio) => Some(minio),
+            _ => None,
+        }
+    }
+
+    /// The proxy before it, if there is one.
+    pub fn proxy(&self) -> Option<&FaultyProxy> {
+        match &self.keeper {
+            Keeper::BehindProxy(proxy, _) => Some(proxy),
             _ => None,
         }
     }
@@ -103,15 +128,17 @@ impl Store {
     }
 
     fn environment(&self) -> Vec<(&'static str, String)> {
-        match &self.keeper {
-            Keeper::Minio(minio) => vec![
-                ("AWS_ENDPOINT_URL", minio.url()),
-                ("AWS_ACCESS_KEY_ID", minio::USER.to_owned()),
-                ("AWS_SECRET_ACCESS_KEY", minio::PASSWORD.to_owned()),
-                ("AWS_REGION", "us-east-1".to_owned()),
-            ],
-            _ => Vec::new(),
-        }
+        let endpoint = match &self.keeper {
+            Keeper::Minio(minio) => minio.url(),
+            Keeper::BehindProxy(proxy, _) => format!("http://127.0.0.1:{}", proxy.port()),
+            Keeper::Directory(_) | Keeper::SmallDisk(_) => return Vec::new(),
+        };
+        vec![
+            ("AWS_ENDPOINT_URL", endpoint),
+            ("AWS_ACCESS_KEY_ID", minio::USER.to_owned()),
+            ("AWS_SECRET_ACCESS_KEY", minio::PASSWORD.to_owned()),
+            ("AWS_REGION", "us-east-1".to_owned()),
+        ]
     }
 
     fn through(&self) -> Vec<String> {

@@ -31,6 +31,12 @@ const TABLES: &str =
      GRANT INSERT ON far, near, checked, fleeting TO lanes_gateway";
 
 fn begin(name: &str, store: &Store) -> (Cluster, Settings) {
+    let (cluster, passwords) = make_tables(name);
+    let settings = settings_of("gateway", &cluster, &passwords, store);
+    (cluster, settings)
+}
+
+fn make_tables(name: &str) -> (Cluster, Passwords) {
     let cluster = Cluster::builder(name)
         .setting("autovacuum", "off")
         .start()
@@ -38,12 +44,15 @@ fn begin(name: &str, store: &Store) -> (Cluster, Settings) {
     let passwords = Passwords::generate();
     provision(&cluster, &passwords).unwrap();
     cluster.psql(DATABASE, TABLES).unwrap();
-    let settings = Settings::for_test("gateway", &cluster, &passwords).unwrap();
-    let settings = store
+    (cluster, passwords)
+}
+
+fn settings_of(name: &str, cluster: &Cluster, passwords: &Passwords, store: &Store) -> Settings {
+    let settings = Settings::for_test(name, cluster, passwords).unwrap();
+    store
         .configure(settings)
         .environment("LANES_GATEWAY_OBJECTS_INTERVAL", "100ms")
-        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0");
-    (cluster, settings)
+        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "0")
 }
 
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -239,6 +248,68 @@ fn outlive_the_cluster(name: &str, store: &Store) {
         !again.status.success() && told.contains("not empty"),
         "{told}"
     );
+}
+
+/// Two gateways of one database and one store, all the time written to: the second takes the store over, the first one cannot keep
+/// anything at level `object` from then on and says so, and when the second one is gone the first takes over in turn. Whatever one of
+/// them acknowledged is there.
+#[test]
+fn what_either_of_two_gateways_acknowledged_outlives_the_cluster() {
+    let store = Store::directory("restore_two");
+    let (mut cluster, passwords) = make_tables("restore_two_first");
+    let names = ["one", "two"];
+    let mut gateways =
+        names.map(|name| Gateway::new(settings_of(name, &cluster, &passwords, &store)));
+    let mut next = 0;
+    let mut acknowledged = BTreeSet::new();
+    let mut send = |gateway: &Gateway| {
+        next += 1;
+        let status = match next % 2 {
+            0 => event(gateway, "far", &far(next), Some(&next.to_string())),
+            _ => event(gateway, "far", &far(next), None),
+        };
+        if status == 204 {
+            acknowledged.insert(next);
+        }
+        status
+    };
+    let mut release = cluster.connect(DATABASE).unwrap();
+    let fenced = |gateway: &Gateway| metric(gateway, "objects_fenced_total");
+
+    gateways[0].start_again().unwrap();
+    gateways[0].wait_ready().unwrap();
+    wait_for("the first keeps", || send(&gateways[0]) == 204);
+    gateways[1].start_again().unwrap();
+    gateways[1].wait_ready().unwrap();
+    // Both are asked for all the while.
+    wait_for("the second keeps, the first does not", || {
+        let statuses = [0, 1].map(|which| send(&gateways[which]));
+        release.execute("SELECT lanes.seal('far')", &[]).unwrap();
+        statuses[0] != 204 && statuses[1] == 204
+    });
+    wait_for("the first knows why", || fenced(&gateways[0]) == 1.0);
+    assert_eq!(fenced(&gateways[1]), 0.0);
+    for _ in 0..3 {
+        assert_ne!(send(&gateways[0]), 204);
+        wait_for("the second goes on", || send(&gateways[1]) == 204);
+    }
+    assert_eq!(near_at_wal(&gateways[0]), 204, "other levels go on");
+
+    gateways[1].kill9().unwrap();
+    wait_for("the first keeps again", || send(&gateways[0]) == 204);
+    gateways[1].start_again().unwrap();
+    wait_for("the second keeps again", || send(&gateways[1]) == 204);
+    seal_until(&cluster, &gateways[1], "objects_parts_offloaded_total", 1.0);
+    wait_for("it goes on", || send(&gateways[1]) == 204);
+
+    destroy(&mut cluster);
+    for gateway in &mut gateways {
+        gateway.kill9().unwrap();
+    }
+    let second = Cluster::builder("restore_two_second").start().unwrap();
+    run(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    let restored = numbers(&second, "SELECT n FROM far");
+    assert_all("far", &acknowledged, &restored);
 }
 
 /// A store that takes nothing for a while.

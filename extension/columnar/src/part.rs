@@ -64,7 +64,8 @@ pub struct SealedSegment {
     pub block: u32,
     /// Bytes of the image.
     pub bytes: u32,
-    /// A zone a column, never exact: rows may have been deleted since.
+    /// A zone a column, never exact: rows may have been deleted since. Of all rows that were sealed the bounds are met, and counts and
+    /// flags right; sums are not kept. Queries are answered by that, so it has to stay.
     pub zones: Vec<Zone>,
     /// As many as zones; all default where nothing was noted.
     pub columns: Vec<StoredColumn>,

@@ -17,7 +17,9 @@
 //!
 //! Whoever answers from a zone, and does not merely skip by it, must know three things: that it is
 //! [exact](Zone::exact); that all of its rows are visible; and that no row is missing, which is the
-//! same thing, since rows that no run holds count as NULL.
+//! same thing, since rows that no run holds count as NULL. The zones that are stored with a sealed run
+//! are not exact, as rows of it may have been deleted since; of a run none of whose rows was, they tell
+//! everything but sums ([`SealedSegment::zones`](crate::part::SealedSegment::zones)).
 
 use std::cmp::Ordering;
 use std::ops::Range;

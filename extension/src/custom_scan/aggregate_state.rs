@@ -1,5 +1,6 @@
 //! `LanesAggregate`: a table aggregated in one pass, then a slot a group.
 
+use std::cell::RefCell;
 use std::ffi::CStr;
 
 use lanes_columnar::aggregate::Aggregation;
@@ -23,6 +24,7 @@ use super::{answers, privilege};
 use crate::error;
 use crate::pg::ports;
 use crate::table_am::insert_buffer;
+use crate::table_am::scan::Takes;
 
 static ROUTINES: Routines = Routines::of::<AggregateState>();
 
@@ -33,7 +35,8 @@ pub struct AggregateState {
     /// Of a join: what reading its right side took, and how its rows were found.
     join: Option<(Counters, &'static str)>,
     passed: u64,
-    /// Vectors whose zones told all.
+    /// Sealed segments, and vectors, whose zones told all.
+    segments_told: u64,
     vectors_told: u64,
     groups: usize,
     bytes: usize,
@@ -128,6 +131,9 @@ impl Node for AggregateState {
             explain.counters(&self.counters);
             explain.joined(&self.join);
             explain.integer(c"Vector Rows Passed", self.passed);
+            if self.segments_told > 0 {
+                explain.integer(c"Segments Answered By Zone Maps", self.segments_told);
+            }
             if self.vectors_told > 0 {
                 explain.integer(c"Vectors Answered By Zone Maps", self.vectors_told);
             }
@@ -235,9 +241,37 @@ impl Program {
 }
 
 impl Program {
+    /// Whether all visible rows count.
+    fn is_of_all_rows(&self) -> bool {
+        self.filter.quals.is_empty() && self.join.is_none() && self.quals_above.is_empty()
+    }
+
+    /// Goes on to the next vector. Sealed rows are not read if their zones tell all that is asked of them; they passed then.
+    fn advance(
+        &mut self,
+        source: &mut VectorSource,
+        scalars: &[Option<Scalar>],
+        passed: &mut u64,
+    ) -> bool {
+        if !self.is_of_all_rows() {
+            return source.advance(&mut self.filter, scalars);
+        }
+        let taken = RefCell::new((&mut self.aggregation, passed));
+        let takes = Takes {
+            tells: &|rows, zones| taken.borrow().0.tells(rows, zones).is_some(),
+            take: &|rows, zones| {
+                let (aggregation, passed) = &mut *taken.borrow_mut();
+                let is_told = aggregation.add_stored(rows, zones);
+                **passed += u64::from(is_told) * u64::from(rows);
+                is_told
+            },
+        };
+        source.advance_past(&mut self.filter, scalars, Some(takes))
+    }
+
     /// Takes in the vector under way; gives how many of its rows counted.
     fn add(&mut self, source: &mut VectorSource, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
-        if self.filter.quals.is_empty() && self.join.is_none() && self.quals_above.is_empty() {
+        if self.is_of_all_rows() {
             source.fill(None);
             let (visible, rows) = source.visible();
             let frame = source.frame(scalars);
@@ -283,7 +317,7 @@ impl AggregateState {
             source.want_only(program.translator.attributes());
             let scalars = std::mem::take(&mut program.translator.scalars);
             self.passed = 0;
-            while source.advance(&mut program.filter, &scalars) {
+            while program.advance(&mut source, &scalars, &mut self.passed) {
                 match program.add(&mut source, &scalars) {
                     Ok(passed) => self.passed += passed as u64,
                     Err(EvaluationError::Disordered) => {
@@ -301,7 +335,9 @@ impl AggregateState {
                 self.join = Some((join.end(), join.algorithm()));
             }
             self.counters = source.counters();
+            let segments_told = source.segments_taken();
             source.end();
+            self.segments_told = segments_told;
             self.vectors_told = program.aggregation.vectors_told();
             self.groups = program.aggregation.groups();
             self.bytes = program.aggregation.bytes();

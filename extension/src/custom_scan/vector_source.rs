@@ -22,7 +22,7 @@ use super::prune::{Filter, Prune};
 use super::settings;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
-use crate::table_am::scan::{Range, Scan, SharedSegments};
+use crate::table_am::scan::{ByZone, Range, Scan, SharedSegments, Takes};
 use crate::table_am::tid;
 
 /// What a source did, for EXPLAIN.
@@ -203,8 +203,18 @@ impl VectorSource {
 
     /// Goes on to the next vector that has visible rows and is not ruled out; false at the end. Nothing of it is filled.
     pub fn advance(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> bool {
+        self.advance_past(filter, scalars, None)
+    }
+
+    /// The same past sealed rows that `takes` takes in by their zones alone.
+    pub fn advance_past(
+        &mut self,
+        filter: &mut Filter,
+        scalars: &[Option<Scalar>],
+        takes: Option<Takes<'_>>,
+    ) -> bool {
         loop {
-            if !self.open && !self.open_window(&filter.prunes, scalars) {
+            if !self.open && !self.open_window(&filter.prunes, scalars, takes) {
                 return false;
             }
             let found = if self.backward {
@@ -250,6 +260,11 @@ impl VectorSource {
         }
     }
 
+    /// How many segments were taken in by their zones so far.
+    pub fn segments_taken(&self) -> u64 {
+        self.scan.segments_taken
+    }
+
     /// Whether zones tell that the filter passes no row of the vector under way, those of codes asked last: they need the dictionary.
     fn is_ruled_out(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> bool {
         let is_contradicted = filter.prunes.iter().any(|prune| {
@@ -274,7 +289,12 @@ impl VectorSource {
         self.open && self.range == self.ranges.len()
     }
 
-    fn open_window(&mut self, prunes: &[Prune], scalars: &[Option<Scalar>]) -> bool {
+    fn open_window(
+        &mut self,
+        prunes: &[Prune],
+        scalars: &[Option<Scalar>],
+        takes: Option<Takes<'_>>,
+    ) -> bool {
         let zone_maps = self.zone_maps;
         let rules_out = |zone: &dyn Fn(usize) -> Option<Zone>| {
             zone_maps
@@ -282,7 +302,11 @@ impl VectorSource {
                     zone(prune.attribute).is_some_and(|zone| prune.rules_out(&zone, scalars))
                 })
         };
-        let opened = self.scan.next_window(!self.backward, &rules_out).is_some();
+        let by_zone = ByZone {
+            rules_out: &rules_out,
+            takes: takes.filter(|_| zone_maps),
+        };
+        let opened = self.scan.next_window(!self.backward, by_zone).is_some();
         let Some((ranges, window)) = self.scan.current().filter(|_| opened) else {
             return false;
         };

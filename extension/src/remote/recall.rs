@@ -142,6 +142,7 @@ fn with_asked<T>(change: impl FnOnce(&mut Vec<Key>) -> T) -> T {
     ASKED.with_borrow_mut(|(asked_by, keys)| {
         if std::mem::replace(asked_by, statement) != statement {
             keys.clear();
+            COUNTED.set(None);
         }
         change(keys)
     })

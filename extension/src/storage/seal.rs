@@ -213,6 +213,7 @@ unsafe fn write_segments(
         let room = u64::from(SEGMENT_ROWS) - row % u64::from(SEGMENT_ROWS);
         let (here, rest) = left.split_at((room as usize).min(left.len()));
         let gathered: Vec<Column> = columns.iter().map(|c| c.gather(here)).collect();
+        // Of the rows themselves, not of what their encoding tells: queries are answered by their bounds and counts.
         let zones = gathered.iter().map(|column| {
             // SAFETY: the column is alive and unchanged, and has these rows.
             let zone = unsafe { zone_map::compute(&column.lane(), column.kind(), 0..here.len()) };

@@ -6,35 +6,32 @@
 //! backwards; at either end the scan remembers on which side of the table it stands, as cursors expect.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use lanes_columnar::arena::RunEntry;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
-use lanes_columnar::part::SealedSegment;
 use lanes_columnar::streamed::StreamMemory;
-use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
-use super::reader::{Content, Reader, Window};
+use super::reader::{Reader, Window};
 use super::row_numbers::{self, Reading};
 use super::tid;
 use crate::gucs;
 use crate::pg::ports;
-use crate::pg::shmem;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::Snapshot;
 use crate::remote::recall::Recalled;
-use crate::storage::directory::FLAG_SEALED;
 use crate::storage::load::Shape;
-use crate::storage::stream::SealedRows;
 
+mod open_window;
 mod ranges;
 mod remote_rows;
+mod ruled_out;
+mod shared;
 
 pub use ranges::Range;
 use ranges::visible_ranges;
 pub use remote_rows::holds_remote;
-use remote_rows::is_resident;
+pub use ruled_out::{ByZone, Takes};
+pub use shared::{ParallelState, SharedSegments};
 
 /// What one scan displaces in the arena is at most this part of it.
 const DISPLACED_SHARE: u64 = 4;
@@ -45,9 +42,6 @@ const SPARE_BYTES_MAX: usize = 2 << 20;
 thread_local! {
     static SPARE_MEMORY: Cell<Option<StreamMemory>> = const { Cell::new(None) };
 }
-
-/// Whether no row with these zones, by attribute, is wanted.
-pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
 
 /// A segment that a scan is in.
 struct OpenSegment {
@@ -75,47 +69,6 @@ enum Place {
     AfterLast,
 }
 
-/// What all participants of a parallel scan share, behind Postgres's own part of the descriptor.
-#[repr(C)]
-pub struct ParallelState {
-    pub base: pg_sys::ParallelTableScanDescData,
-    pub segments: SharedSegments,
-}
-
-/// Which segments the participants of a parallel scan have taken.
-#[repr(C)]
-#[derive(Default)]
-pub struct SharedSegments {
-    /// The next one that nobody has taken.
-    next: AtomicU64,
-    /// One more than the sealings of the table as the first participant found it; 0: nobody has taken a segment yet.
-    /// Whoever opened the table before or after a sealing in between has other rows in its segments, and leaves all of
-    /// them to the others.
-    numbering: AtomicU64,
-}
-
-impl SharedSegments {
-    /// Starts over. No participant is scanning now.
-    pub fn restart(&self) {
-        self.next.store(0, Ordering::Relaxed);
-        self.numbering.store(0, Ordering::Relaxed);
-    }
-
-    /// Takes a segment; `None`: the table was sealed between the others' looking at it and this one's.
-    /// `first` is the first that has rows; an older list of runs may say that there are some before, of dead ones.
-    fn take(&self, sealings: u64, first: u64) -> Option<u64> {
-        let own = sealings + 1;
-        let others = self
-            .numbering
-            .compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
-        if others.is_err_and(|others| others != own) {
-            return None;
-        }
-        self.next.fetch_max(first, Ordering::Relaxed);
-        Some(self.next.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
 /// A scan under way.
 pub struct Scan {
     pub reader: Reader,
@@ -130,6 +83,10 @@ pub struct Scan {
     readings: Vec<Reading>,
     /// Sealed segments that were left unread.
     pub segments_skipped: u64,
+    /// Those that were taken in by their zones.
+    pub segments_taken: u64,
+    /// Rows before this one need not be looked at: the run that they are of was taken.
+    taken_until: u64,
     /// What came from object storage.
     pub recalled: Recalled,
     /// The attributes that are looked at in segments opened from now on; `None`: any.
@@ -164,6 +121,8 @@ impl Scan {
                 serializable: !snapshot.is_null()
                     && ports::serializable_check_needed(relation, snapshot),
                 segments_skipped: 0,
+                segments_taken: 0,
+                taken_until: 0,
                 recalled: Recalled::default(),
                 wanted: None,
                 may_displace: Cell::new(gucs::arena_bytes() as u64 / DISPLACED_SHARE),
@@ -269,6 +228,7 @@ impl Scan {
     /// Goes back to before the first row, or to after the last if the scan goes backwards from there.
     pub fn rewind(&mut self, forward: bool) {
         self.leave();
+        self.taken_until = 0;
         self.place = if forward {
             Place::BeforeFirst
         } else {
@@ -277,14 +237,14 @@ impl Scan {
     }
 
     /// Goes on to the next segment in the direction that has visible rows, and opens it; `None` at the end. Sealed ones
-    /// that are ruled out by what their parts' indexes say are left without being read. What is to be read of the window has to
-    /// be [filled](Scan::fill) first.
+    /// that are ruled out, or taken in, by what their parts' indexes say are left without being read. What is to be read of the
+    /// window has to be [filled](Scan::fill) first.
     pub fn next_window(
         &mut self,
         forward: bool,
-        rules_out: RulesOut<'_>,
+        by_zone: ByZone<'_>,
     ) -> Option<(&[Range], &Window)> {
-        if !self.enter_next_segment(forward, Some(rules_out)) {
+        if !self.enter_next_segment(forward, Some(by_zone)) {
             return None;
         }
         self.current()
@@ -416,7 +376,7 @@ impl Scan {
         self.enter_next_segment(forward, None)
     }
 
-    fn enter_next_segment(&mut self, forward: bool, rules_out: Option<RulesOut<'_>>) -> bool {
+    fn enter_next_segment(&mut self, forward: bool, by_zone: Option<ByZone<'_>>) -> bool {
         let end = self.reader.end_row().min(self.bounds.1);
         if end <= self.bounds.0 {
             self.place = if forward {
@@ -452,14 +412,14 @@ impl Scan {
             }
             ports::CHECK_FOR_INTERRUPTS();
             if forward
-                && let Some(rules_out) = rules_out
-                && let Some(next) = self.pass_ruled_out(candidate as u32, rules_out)
+                && let Some(by_zone) = by_zone
+                && let Some(next) = self.pass_ruled_out(candidate as u32, by_zone.rules_out)
             {
                 candidate = i64::from(next) - 1;
                 continue;
             }
-            if let Some(mut open) = self.open_segment(candidate as u32, rules_out) {
-                if rules_out.is_none() {
+            if let Some(mut open) = self.open_segment(candidate as u32, by_zone) {
+                if by_zone.is_none() {
                     // Read row by row.
                     open.fill_visible();
                 }
@@ -486,45 +446,17 @@ impl Scan {
         if forward { from + 1 } else { from - 1 }
     }
 
-    /// Passes segments from one on that hold none but sealed rows and are ruled out: the one after them, if there are any. One look at
-    /// each zone, where [`Scan::open_segment`] first finds out what is to be seen. Of a parallel scan, that segment alone is passed:
-    /// others may have taken those behind it.
-    fn pass_ruled_out(&mut self, segment: u32, rules_out: RulesOut<'_>) -> Option<u32> {
-        // There, conflicts with those who deleted rows are told even if nobody wants the rows.
-        if self.serializable {
-            return None;
-        }
-        let from = segment_first_row(segment).max(self.bounds.0);
-        let end = match self.shared.is_null() {
-            true => u64::MAX,
-            false => segment_first_row(segment + 1),
-        };
-        let end = end.min(self.bounds.1).min(self.reader.end_row());
-        let content = self.reader.content.as_ref()?;
-        let is_passed = |sealed: &SealedSegment| rules_out(&|at| sealed.zones.get(at).copied());
-        // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
-        let (row, passed) = unsafe {
-            let relation = self.reader.relation;
-            content.parts.pass(relation, from, end, is_passed)
-        };
-        let next = match row {
-            // What is behind the end is nobody's.
-            _ if row == end => segment_of(end - 1) + 1,
-            _ => segment_of(row),
-        };
-        self.segments_skipped += passed;
-        (next > segment).then_some(next)
-    }
-
-    fn open_segment(
-        &mut self,
-        segment: u32,
-        rules_out: Option<RulesOut<'_>>,
-    ) -> Option<OpenSegment> {
-        let start = segment_first_row(segment).max(self.bounds.0);
+    fn open_segment(&mut self, segment: u32, by_zone: Option<ByZone<'_>>) -> Option<OpenSegment> {
+        let start = segment_first_row(segment)
+            .max(self.bounds.0)
+            .max(self.taken_until);
         let end = (segment_first_row(segment) + segment_rows_max(segment) as u64)
             .min(self.bounds.1)
             .min(self.reader.end_row());
+        if start >= end {
+            self.segments_taken += u64::from(self.taken_until >= end);
+            return None;
+        }
         // The old window goes first: it may be what has to be evicted.
         self.leave();
         let (relation, serializable) = (self.reader.relation, self.serializable);
@@ -537,129 +469,45 @@ impl Scan {
             start,
             end,
         );
-        let (from, to) = (ranges.first()?.from, ranges.last()?.to);
+        let rules_out = by_zone.map(|by_zone| by_zone.rules_out);
+        if ranges.is_empty() {
+            return None;
+        }
         if let Some(rules_out) = rules_out
             && self.is_ruled_out(&ranges, rules_out)
         {
             self.segments_skipped += 1;
             return None;
         }
+        if let Some(takes) = by_zone.and_then(|by_zone| by_zone.takes)
+            && self.take_whole_runs(&mut ranges, takes)
+        {
+            return None;
+        }
+        let (from, to) = (ranges.first()?.from, ranges.last()?.to);
         let content = self.reader.content.as_ref()?;
         let before = Recalled::so_far();
         let mut memory = std::mem::take(&mut self.stream_memory);
         // SAFETY: the reader is open (`begin`'s promise) and holds these rows.
         let window = unsafe {
             if holds_remote(content, segment_first_row(segment), to) {
-                self.open_partly_remote(content, segment, &mut ranges, rules_out, &mut memory)?
+                self.open_partly_remote(content, segment, &mut ranges, by_zone, &mut memory)
             } else {
-                self.open_within_share(content, from, to, &mut memory)
+                Some(self.open_within_share(content, from, to, &mut memory))
             }
         };
         self.stream_memory = memory;
+        self.recalled.add_since(before);
+        let window = window?;
         if window.is_private() {
             self.segments_streamed += 1;
         }
-        self.recalled.add_since(before);
         Some(OpenSegment {
             segment,
             ranges,
             window,
             range: 0,
             row: 0,
-        })
-    }
-}
-
-impl Scan {
-    /// Opens the window on rows of one segment.
-    ///
-    /// | the rows are | they are read |
-    /// |---|---|
-    /// | in the arena, decoded | there |
-    /// | all sealed | from their images, which the arena keeps if it can; decoded to the arena once most of them were looked at `lanes.decode_after` times |
-    /// | others | from the arena, to which they are decoded |
-    ///
-    /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
-    /// again and again stays.
-    ///
-    /// # Safety
-    /// `content` is the reader's and holds these rows.
-    unsafe fn open_within_share(
-        &self,
-        content: &Content,
-        from: u64,
-        to: u64,
-        memory: &mut StreamMemory,
-    ) -> Window {
-        let segment = segment_of(from);
-        let decoded_bytes = || (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
-        if is_resident(content, segment, to) {
-            // SAFETY: the caller's promise.
-            return unsafe { Window::open(&self.reader, content, from, to) };
-        }
-        let sealed = SealedRows::find(&content.runs, from, to);
-        // Whether it is streamed, and whether its images are to be kept then.
-        let (streams, keep) = match &sealed {
-            Some(sealed) if gucs::decode_after() > 0 => match sealed.looks() {
-                Some(looks) if looks < gucs::decode_after() => (true, false),
-                Some(_) => (!self.may_load(content, decoded_bytes()), false),
-                None => (true, self.may_load(content, sealed.bytes)),
-            },
-            _ => (!self.may_load(content, decoded_bytes()), false),
-        };
-        // SAFETY: the caller's promise.
-        unsafe {
-            if streams {
-                let (rows, wanted) = ((from, to), self.wanted.as_deref());
-                return Window::stream(&self.reader, content, rows, wanted, (sealed, keep), memory);
-            }
-            // Images make way for lanes only once nobody has them pinned.
-            drop(sealed);
-            Window::open(&self.reader, content, from, to)
-        }
-    }
-
-    /// Whether the arena has room for so many bytes of a table, or what this scan may displace makes some.
-    fn may_load(&self, content: &Content, bytes: u64) -> bool {
-        let budget = content.runs.cached().map_or(0, |c| c.stats().bytes_max);
-        if budget != 0 && bytes > budget {
-            return false;
-        }
-        if has_room(bytes) {
-            return true;
-        }
-        let left = self.may_displace.get().checked_sub(bytes);
-        self.may_displace
-            .set(left.unwrap_or(self.may_displace.get()));
-        left.is_some()
-    }
-
-    /// Whether the zones of a sealed run rule it out.
-    fn rules_out_run(&self, content: &Content, run: &RunEntry, rules_out: RulesOut<'_>) -> bool {
-        let relation = self.reader.relation;
-        let zone = |attribute: usize| {
-            // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
-            unsafe { content.parts.zone(relation, run.first_row, attribute) }
-        };
-        run.flags & FLAG_SEALED != 0 && rules_out(&zone)
-    }
-
-    /// Whether all of these rows are sealed, and their zones rule them out.
-    fn is_ruled_out(&self, ranges: &[Range], rules_out: RulesOut<'_>) -> bool {
-        let Some(content) = &self.reader.content else {
-            return false;
-        };
-        let mut judged = 0;
-        ranges.iter().all(|range| {
-            // Rows that were deleted part the ranges of one run.
-            if range.to <= judged {
-                return true;
-            }
-            let Some((_, run)) = content.run_of(range.from) else {
-                return false;
-            };
-            judged = run.end_row();
-            self.rules_out_run(content, &run, rules_out)
         })
     }
 }
@@ -672,12 +520,4 @@ impl Drop for Scan {
             SPARE_MEMORY.set(Some(memory));
         }
     }
-}
-
-/// Whether the arena takes so many bytes of lanes, and what goes with them, without anything having to go.
-fn has_room(bytes: u64) -> bool {
-    shmem::arena().is_some_and(|arena| {
-        let stats = arena.stats();
-        stats.bytes_usable.saturating_sub(stats.bytes_used) >= 2 * bytes
-    })
 }

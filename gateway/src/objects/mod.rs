@@ -97,6 +97,8 @@ pub mod term;
 
 pub mod run;
 
+pub mod fuzz;
+
 #[cfg(test)]
 mod log_tests;
 #[cfg(test)]

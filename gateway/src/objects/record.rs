@@ -167,6 +167,47 @@ mod tests {
         );
     }
 
+    /// These texts stand for what is in stores already: they are never changed.
+    #[test]
+    fn documents_that_were_written_once_are_read_as_ever() {
+        let head = Head {
+            target: 7,
+            storage: u64::MAX,
+            runs: vec![(0, 65_536), (70_000, 3)],
+            bytes: 5,
+            logged_ms: -1,
+        };
+        let text = br#"{"target":7,"storage":18446744073709551615,"runs":[[0,65536],[70000,3]],"bytes":5,"logged_ms":-1}"#;
+        assert_eq!(read("head", text), Ok(head));
+        let part = PartRecord {
+            target: 7,
+            storage: 255,
+            origin: 3,
+            first_row: 9,
+            end_row: 12,
+            segments: vec![("7/5/00000000000000ff/3/9".to_owned(), 3)],
+        };
+        let text = br#"{"target":7,"storage":255,"origin":3,"first_row":9,"end_row":12,"segments":[["7/5/00000000000000ff/3/9",3]]}"#;
+        assert_eq!(read("part", text), Ok(part));
+        let series = SeriesRecord {
+            first_id: 1,
+            last_id: 2,
+            metric: "up".to_owned(),
+            labels: vec!["{}".to_owned(), r#"{"job":"a"}"#.to_owned()],
+            registered_at: "2026-01-01 00:00:00+00".to_owned(),
+        };
+        let text = br#"{"first_id":1,"last_id":2,"metric":"up","labels":["{}","{\"job\":\"a\"}"],"registered_at":"2026-01-01 00:00:00+00"}"#;
+        assert_eq!(read("series", text), Ok(series));
+        let registry = RegistryRecord {
+            epoch: "e".to_owned(),
+            last_id: 4,
+        };
+        assert_eq!(
+            read("registry", br#"{"epoch":"e","last_id":4}"#),
+            Ok(registry)
+        );
+    }
+
     #[test]
     fn fields_that_a_later_version_adds_are_skipped() {
         let text = br#"{"epoch": "e", "last_id": 4, "more": 1}"#;

@@ -49,6 +49,9 @@ SELECT lanes.segment_image('far', :part, 0);
 SET lanes.recall_timeout = '20ms';
 SELECT count(*) FROM far WHERE series = 77;
 SELECT explained('SELECT count(*) FROM far WHERE ts < ''2019-01-01''');
+-- Nor is what they tell all of.
+SELECT count(*), count(v), min(ts), max(v) FROM far;
+SELECT explained('SELECT count(*), count(v), min(ts), max(v) FROM far');
 SELECT serve();
 SELECT max(v) FROM far WHERE series = 3;
 SELECT serve();
@@ -84,11 +87,14 @@ ANALYZE far;
 SELECT reltuples FROM pg_class WHERE relname = 'far';
 
 -- They come back after all: rows of them can be changed, and are read into a new file by what rewrites the table.
-SELECT count(*) FROM far;
+SELECT sum(v) FROM far;
 SELECT count(lanes.recall_supply(key, image)::text) FROM objects;
 RESET lanes.recall_timeout;
 DELETE FROM far WHERE series = 0 AND v < 40;
 UPDATE far SET v = -1 WHERE series = 1 AND v < 41;
+-- Zones tell nothing of runs that rows were deleted of.
+SELECT count(*), min(v), max(v) FROM far;
+SELECT explained('SELECT count(*), min(v), max(v) FROM far');
 SELECT series, count(*), min(v), sum(v) FROM far GROUP BY series ORDER BY series;
 SELECT lanes.seal('far');
 SELECT state, sum(rows) FROM lanes.segments('far') GROUP BY state ORDER BY state;

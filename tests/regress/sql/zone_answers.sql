@@ -38,4 +38,37 @@ SELECT sum(late), min(late), count(late) FROM l;
 SELECT date_trunc('day', ts), sum(i4), min(f4), count(ok) FROM l GROUP BY 1;
 SELECT date_trunc('day', ts), sum(i4), min(f4), count(ok) FROM h GROUP BY 1;
 SELECT x, (SELECT sum(i4) FROM l WHERE i8 > x) FROM (VALUES (0), (1)) v (x);
-DROP FUNCTION answers; DROP VIEW asked; DROP TABLE l, h;
+-- Sealed runs, of which what is stored with them tells counts and ends, as long as all of their rows are seen.
+CREATE TABLE sealed USING lanes WITH (order_by = 'ts') AS TABLE l;
+SELECT lanes.seal('sealed');
+CREATE FUNCTION told(expressions text[]) RETURNS TABLE (expression text, agrees bool, segments text) LANGUAGE plpgsql AS $$
+DECLARE heap text; lanes text; line text;
+BEGIN
+  FOREACH expression IN ARRAY expressions LOOP
+    EXECUTE format('SELECT (%s)::text FROM h', expression) INTO heap;
+    EXECUTE format('SELECT (%s)::text FROM sealed', expression) INTO lanes;
+    agrees := heap = lanes; segments := NULL;
+    FOR line IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT %s FROM sealed', expression) LOOP
+      segments := coalesce(substring(line FROM 'Segments Answered By Zone Maps: (\d+)'), segments);
+    END LOOP;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+SELECT * FROM told('{count(*),count(i4),count(s),count(ok),min(ts),max(ts),min(i2),max(i4),min(i8),max(f4),min(f8),"ROW(count(*), max(i8), count(s))"}');
+-- Sums are not kept, zeros and NaN do not tell their bits, and rows that do not count are for the rows to tell.
+SELECT * FROM told('{sum(i4),avg(i2),bool_and(ok),max(f8),min(zero),max(nan),count(*) FILTER (WHERE ok),count(DISTINCT i2),"ROW(count(*), sum(i2))"}');
+-- What was added later, open rows, rows that are gone, rows that are going.
+ALTER TABLE sealed ADD COLUMN later int DEFAULT 7; ALTER TABLE h ADD COLUMN later int DEFAULT 7;
+SELECT * FROM told('{count(*),count(later),min(later)}');
+INSERT INTO sealed (i4, i8) VALUES (1000000, NULL), (NULL, -5); INSERT INTO h (i4, i8) VALUES (1000000, NULL), (NULL, -5);
+SELECT * FROM told('{count(*),count(later),max(i4),min(i8)}');
+BEGIN;
+DELETE FROM sealed WHERE i2 = 3 AND i4 = 4503; DELETE FROM h WHERE i2 = 3 AND i4 = 4503;
+SELECT * FROM told('{count(*),max(i8)}');
+ROLLBACK;
+SET lanes.zone_maps = off;
+SELECT * FROM told('{count(*),max(i8)}');
+RESET lanes.zone_maps;
+DELETE FROM sealed WHERE i8 = 9223372036854775807; DELETE FROM h WHERE i8 = 9223372036854775807;
+SELECT * FROM told('{count(*),max(i8)}');
+DROP FUNCTION answers, told; DROP VIEW asked; DROP TABLE l, h, sealed;

@@ -94,6 +94,16 @@ fn encoded_lanes() {
 }
 
 #[test]
+fn part_indexes() {
+    replay("part_index", entries::part_index);
+}
+
+#[test]
+fn log_entries() {
+    replay("log_entry", entries::log_entry);
+}
+
+#[test]
 fn streamed_images() {
     replay("streamed", entries::streamed);
 }

@@ -1,7 +1,7 @@
 //! The gateway program and the extension itself: what is killed at any moment loses nothing and leaves no object for ever; what
 //! refuses, is slow or damaged holds nothing up but what needs it.
 
-use super::{PATIENCE, start_with, wait_for, wait_for_state};
+use super::{PATIENCE, metric, start_with, wait_for, wait_for_state};
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::Gateway;
 use lanes_tests::objects::forget_recalled;
@@ -109,18 +109,6 @@ impl World {
             "SELECT coalesce(sum(rows), 0)::int8 FROM lanes.segments WHERE relation = 'far'::regclass AND state <> 'remote'",
         )
     }
-}
-
-/// A metric of a gateway, all its labels together.
-fn metric(gateway: &Gateway, name: &str) -> f64 {
-    let Ok(metrics) = gateway.get("/metrics") else {
-        return 0.0;
-    };
-    let lines = metrics.body.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .filter(|line| line.split([' ', '{']).next() == Some(name))
-        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
-        .sum()
 }
 
 #[test]
@@ -360,6 +348,7 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     }
     wait_for("the store's errors are counted", || {
         metric(&gateway, "lanes_gateway_objects_errors_total") > 0.0
+            && metric(&gateway, "lanes_gateway_objects_retries_total") > 0.0
     });
     assert_eq!(
         world.rows_in_file(),
@@ -375,6 +364,69 @@ fn a_store_that_fails_holds_up_only_what_needs_it() {
     forget_recalled(&world.cluster);
     world.cluster.restart().unwrap();
     world.check("the store is back");
+    assert!(gateway.stop().unwrap().unwrap().success());
+}
+
+/// Answers of the store come late, or end in the middle: segments go and come back all the same, if not at once.
+#[test]
+fn a_network_that_is_slow_or_breaks_off_loses_nothing() {
+    let name = "objects_network";
+    let (_, seed) = seeded(name);
+    let mut world = World::new(name, Store::minio_behind_proxy(seed).unwrap());
+    let mut gateway = world.gateway();
+    for (is_slow, cuts) in [(true, false), (false, true), (true, true)] {
+        let network = world.store.proxy().unwrap();
+        network.be_slow(is_slow);
+        network.cut(cuts);
+        let before = network.faults();
+        world.grow();
+        wait_for("all rows are away", || world.rows_in_file() == 0);
+        forget_recalled(&world.cluster);
+        world.cluster.restart().unwrap();
+        // An answer may be an error, and is never wrong.
+        let deadline = Instant::now() + PATIENCE;
+        while world.client().query("SELECT sum(v) FROM far", &[]).is_err() {
+            assert!(Instant::now() < deadline, "nothing comes back");
+        }
+        world.check(&format!("slow: {is_slow}, cut: {cuts}"));
+        let after = world.store.proxy().unwrap().faults();
+        assert!(
+            (!is_slow || after.0 > before.0) && (!cuts || after.1 > before.1),
+            "slow: {is_slow}, cut: {cuts}, {before:?}, {after:?}"
+        );
+    }
+    assert!(gateway.stop().unwrap().unwrap().success());
+}
+
+/// The store's disk is full: rows stay, and more come, until there is room again.
+#[test]
+fn a_full_disk_under_the_store_holds_up_segments_only() {
+    let name = "objects_disk";
+    let mut world = World::new(name, Store::small_disk(name, 16 << 20).unwrap());
+    let mut gateway = world.gateway();
+    world.grow();
+    wait_for("all rows are away", || world.rows_in_file() == 0);
+    let away = world.rows;
+    world.store.disk().unwrap().fill().unwrap();
+    for _ in 0..3 {
+        world.grow();
+    }
+    wait_for("what came is due", || {
+        world.number("SELECT coalesce(sum(rows), 0)::int8 FROM lanes.offload_list(1000)")
+            == world.rows - away
+    });
+    let errors = || metric(&gateway, "lanes_gateway_objects_errors_total");
+    let before = errors();
+    wait_for("the store refuses it", || errors() > before);
+    assert_eq!(world.rows_in_file(), world.rows - away);
+    let here = format!("SELECT count(*) FROM far WHERE v > {away}");
+    assert_eq!(world.number(&here), world.rows - away);
+    wait_for("ingest goes on", || send_sample(&gateway, 1) == 204);
+    world.store.disk().unwrap().free().unwrap();
+    wait_for("all rows are away", || world.rows_in_file() == 0);
+    forget_recalled(&world.cluster);
+    world.cluster.restart().unwrap();
+    world.check("there is room again");
     assert!(gateway.stop().unwrap().unwrap().success());
 }
 

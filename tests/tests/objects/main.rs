@@ -54,6 +54,18 @@ fn wait_for_state(gateway: &Gateway, state: &str) {
     });
 }
 
+/// A metric of a gateway, all its labels together.
+fn metric(gateway: &Gateway, name: &str) -> f64 {
+    let Ok(metrics) = gateway.get("/metrics") else {
+        return 0.0;
+    };
+    let lines = metrics.body.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter(|line| line.split([' ', '{']).next() == Some(name))
+        .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+        .sum()
+}
+
 fn whole_way(name: &str, store: &Store) {
     let cluster = Cluster::builder(name).without_extension().start().unwrap();
     let passwords = Passwords::generate();
@@ -99,6 +111,18 @@ fn whole_way(name: &str, store: &Store) {
         1
     );
 
+    let counted = |name: &str| metric(&first, &format!("lanes_gateway_objects_{name}"));
+    let (puts, put_bytes) = (counted("puts_total"), counted("put_bytes_total"));
+    assert_eq!(puts, 12.0);
+    wait_for("all parts are counted", || {
+        counted("parts_offloaded_total") == 3.0
+    });
+    assert!(put_bytes >= 12.0 * 200_000.0, "{put_bytes} bytes were put");
+    // They are counted once the database has them; one may have been asked for twice.
+    wait_for("all recalls are counted", || {
+        counted("recalls_total") >= 13.0 && counted("recall_bytes_total") >= put_bytes
+    });
+
     // A second gateway takes over; the first one goes on without.
     let mut second = start(&cluster, &passwords, "second", store);
     wait_for_state(&second, "working");
@@ -106,6 +130,9 @@ fn whole_way(name: &str, store: &Store) {
     sql("SELECT lanes.fake_seal(p, 2, 3000000) FROM generate_series(11, 12) p");
     wait_for("the second gateway's parts are remote", || remote() == 16);
     assert_eq!(first.status().unwrap()["objects"], "fenced");
+    wait_for("it is counted", || {
+        metric(&first, "lanes_gateway_objects_fenced_total") == 1.0
+    });
 
     // What is durable outlives both.
     first.kill9().unwrap();

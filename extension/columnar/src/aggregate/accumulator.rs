@@ -133,6 +133,11 @@ pub trait Accumulator {
         false
     }
 
+    /// Whether [`add_zone`](Self::add_zone) takes in a zone of which the sum is not known, as those of sealed rows are stored.
+    fn takes_without_sum(&self, _zone: &Zone) -> bool {
+        false
+    }
+
     /// There are no more rows.
     fn finish(&mut self) {}
 
@@ -201,6 +206,10 @@ impl Accumulator for Count {
 
     fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
         self.counts[group] += u64::from(zone.non_null);
+        true
+    }
+
+    fn takes_without_sum(&self, _zone: &Zone) -> bool {
         true
     }
 

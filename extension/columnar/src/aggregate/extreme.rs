@@ -77,6 +77,14 @@ impl<T: Number> Extreme<T> {
         }
     }
 
+    /// The best of a zone's numbers, if its bound tells that.
+    fn best_of(&self, zone: &Zone) -> Option<T> {
+        zone_answer::number::<T>(match self.end {
+            End::Minimum => zone.minimum,
+            End::Maximum => zone.maximum,
+        })
+    }
+
     #[inline]
     fn offer(&mut self, group: usize, value: T) {
         let worse = match self.end {
@@ -154,15 +162,14 @@ impl<T: Number> Accumulator for Extreme<T> {
     }
 
     fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
-        let bound = match self.end {
-            End::Minimum => zone.minimum,
-            End::Maximum => zone.maximum,
-        };
-        let best = zone_answer::number::<T>(bound);
-        best.is_some_and(|best| {
+        self.best_of(zone).is_some_and(|best| {
             self.offer(group, best);
             true
         })
+    }
+
+    fn takes_without_sum(&self, zone: &Zone) -> bool {
+        self.best_of(zone).is_some()
     }
 
     fn answer(&self, group: usize) -> Answer {

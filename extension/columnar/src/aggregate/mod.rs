@@ -12,7 +12,7 @@
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
-//! - [`zone_answer`]: whole vectors taken in by their zones, without a look at a row.
+//! - [`zone_answer`]: whole vectors, and whole sealed runs, taken in by their zones, without a look at a row.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
 //! *Order of addition of floats.* Integers are exact. Rows of one vector that are known to be of one group (there are no
@@ -51,6 +51,7 @@ use crate::vector::frame::Frame;
 use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
 use crate::vector::value::{Operand, Value};
+use crate::zone_map::Zone;
 
 pub use accumulator::{Accumulator, Answer, Grouping, Input};
 use group::Groups;
@@ -180,6 +181,30 @@ impl Aggregation {
         }
         self.vectors_told += u64::from(told);
         Ok(())
+    }
+
+    /// What to take in of so many rows, an aggregate each, if the zones that are stored of them tell all that is asked for without keys.
+    pub fn tells(&self, rows: u32, zone: &dyn Fn(usize) -> Option<Zone>) -> Option<Vec<Zone>> {
+        if !self.single || self.aggregates.is_empty() {
+            return None;
+        }
+        let aggregates = self.aggregates.iter();
+        aggregates
+            .map(|aggregate| aggregate.stored_zone(rows, zone))
+            .collect()
+    }
+
+    /// Takes in so many rows without keys by the zones that are stored of them, by attribute. False, and nothing is taken in, if they do
+    /// not tell all that is asked for.
+    pub fn add_stored(&mut self, rows: u32, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
+        let Some(zones) = self.tells(rows, zone) else {
+            return false;
+        };
+        for (aggregate, zone) in self.aggregates.iter_mut().zip(&zones) {
+            let is_taken = zone.non_null == 0 || aggregate.accumulator.add_zone(0, zone);
+            debug_assert!(is_taken, "what was told can be taken");
+        }
+        true
     }
 
     /// To which groups the selected rows of a vector belong, and how many groups there are now.

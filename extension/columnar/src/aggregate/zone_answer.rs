@@ -10,6 +10,9 @@
 //! | sum and avg of integers | `sum`, `non_null` |
 //! | min, max | the bounds; not a zero, whose sign a bound does not tell, nor a NaN, whose bits it does not |
 //! | bool_and, bool_or | `sum`, `non_null` |
+//!
+//! The zones that are stored with sealed rows are of whole runs, their bounds are met and their counts right, but they have no sums. If
+//! all rows of a run are seen they tell those aggregates that can do without, or none: the run need not be read then, wherever it is.
 
 use super::{Aggregate, Argument};
 use crate::limits::VECTOR_ROWS;
@@ -44,13 +47,27 @@ impl Aggregate {
         self.filter.is_none() && matches!(self.argument, Argument::Nothing)
     }
 
+    /// The zone to take in for so many rows, all those of which stored zones tell; `None`: the rows have to be read.
+    pub(super) fn stored_zone(
+        &self,
+        rows: u32,
+        zone: &dyn Fn(usize) -> Option<Zone>,
+    ) -> Option<Zone> {
+        if self.filter.is_some() {
+            return None;
+        }
+        let zone = match &self.argument {
+            Argument::Nothing => zone_of_rows(rows),
+            _ => zone(self.zone_wanted()?)?,
+        };
+        let is_told = zone.non_null == 0 || self.accumulator.takes_without_sum(&zone);
+        is_told.then_some(zone)
+    }
+
     /// Takes in a whole vector of one group by its zone, if that tells enough. Rows are not counted one by one then.
     pub(super) fn add_zone(&mut self, frame: &Frame<'_>, group: u32) -> bool {
         if self.is_count_of_rows() {
-            let rows = Zone {
-                non_null: frame.rows as u32,
-                ..Zone::empty(crate::kind::LaneKind::Absent)
-            };
+            let rows = zone_of_rows(frame.rows as u32);
             return self.accumulator.add_zone(group as usize, &rows);
         }
         let Some(zone) = self.zone_wanted().and_then(|a| frame.zone(a)) else {
@@ -68,6 +85,14 @@ impl Aggregate {
             },
         };
         counted.non_null == 0 || self.accumulator.add_zone(group as usize, &counted)
+    }
+}
+
+/// What there is to know of rows that are only counted.
+fn zone_of_rows(rows: u32) -> Zone {
+    Zone {
+        non_null: rows,
+        ..Zone::empty(crate::kind::LaneKind::Absent)
     }
 }
 

@@ -8,7 +8,7 @@ use lanes_columnar::limits::{segment_first_row, segment_of};
 use lanes_columnar::streamed::StreamMemory;
 use pgrx::pg_sys;
 
-use super::{Range, RulesOut, Scan};
+use super::{ByZone, Range, Scan};
 use crate::gucs;
 use crate::remote::recall;
 use crate::storage::directory::FLAG_REMOTE;
@@ -25,10 +25,10 @@ impl Scan {
         content: &Content,
         segment: u32,
         ranges: &mut Vec<Range>,
-        rules_out: Option<RulesOut<'_>>,
+        by_zone: Option<ByZone<'_>>,
         memory: &mut StreamMemory,
     ) -> Option<Window> {
-        if let Some(rules_out) = rules_out {
+        if let Some(rules_out) = by_zone.map(|by_zone| by_zone.rules_out) {
             ranges.retain(|range| {
                 let run = remote_run(content, range.from);
                 !run.is_some_and(|run| self.rules_out_run(content, &run, rules_out))
@@ -52,14 +52,14 @@ impl Scan {
             if !ranges.iter().any(is_needed) {
                 return Some(Window::open_local(&self.reader, content, from, to));
             }
-            self.ask_ahead(content, segment, rules_out);
+            self.ask_ahead(content, segment, by_zone);
             Some(self.open_within_share(content, from, to, memory))
         }
     }
 
     /// Whether rows in object storage are left out. Those of statements that change, lock or rewrite rows are not: what they
     /// do not see would be lost.
-    fn leaves_remote(&self) -> bool {
+    pub(super) fn leaves_remote(&self) -> bool {
         let lock = pg_sys::RowShareLock as i32;
         gucs::recall_skips()
             // SAFETY: the relation is open (`begin`'s promise).
@@ -67,7 +67,7 @@ impl Scan {
     }
 
     /// Asks for the remote segments that this scan needs next, those of `segment` first, so that several come at once.
-    fn ask_ahead(&self, content: &Content, segment: u32, rules_out: Option<RulesOut<'_>>) {
+    fn ask_ahead(&self, content: &Content, segment: u32, by_zone: Option<ByZone<'_>>) {
         /// Asked for at a time.
         const AHEAD: usize = 8;
         /// Looked at to find them.
@@ -79,9 +79,7 @@ impl Scan {
             .map(|index| content.runs.get(index))
             .take_while(|run| run.first_row < self.bounds.1)
             .filter(|run| run.flags & FLAG_REMOTE != 0 && run.end_row() > self.bounds.0)
-            .filter(|run| {
-                !rules_out.is_some_and(|rules_out| self.rules_out_run(content, run, rules_out))
-            })
+            .filter(|run| !by_zone.is_some_and(|by_zone| self.is_spared(content, run, by_zone)))
             .filter(|run| !is_resident(content, segment_of(run.first_row), run.end_row()))
             .filter(|run| !is_kept(content, run.first_row));
         for run in ahead.take(AHEAD) {

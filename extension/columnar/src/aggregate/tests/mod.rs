@@ -7,7 +7,7 @@
 //! - [`averages`]: moving averages of rows that come in order of their times, or not.
 //! - [`float_order`]: in which order floats are added.
 //! - [`overflow`]: sums at the limits of their types.
-//! - [`zones`]: whole vectors whose zones may tell all.
+//! - [`zones`]: whole vectors, and whole runs, whose zones may tell all.
 
 mod averages;
 mod extremes;

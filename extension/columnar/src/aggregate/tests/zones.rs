@@ -1,4 +1,4 @@
-//! Whole vectors whose zones may tell all: the same answers as by their rows, and told if nothing is in doubt.
+//! Whole vectors, and whole runs, whose zones may tell all: the same answers as by their rows, and told if nothing is in doubt.
 
 use proptest::prelude::*;
 
@@ -14,6 +14,7 @@ use crate::vector::selection::Selection;
 use crate::vector::tests::number_tree::{NumberTree, any_rarity};
 use crate::vector::tests::truth_tree::TruthTree;
 use crate::vector::tests::window::{ATTRIBUTES, BOOL, Column, Source, TYPES, Window};
+use crate::zone_map::Zone;
 
 /// Aggregates of plain columns, which zones know something of, among others.
 fn any_of_columns() -> impl Strategy<Value = (Option<TruthTree>, Wanted)> {
@@ -103,6 +104,101 @@ proptest! {
             prop_assert!(agree(&wanted.1, found, expected), "{wanted:?}: {found:?}, not {expected:?}");
         }
     }
+}
+
+/// The zones of a window as they are stored with sealed rows: of these rows, but without sums.
+fn stored(window: &Window, attribute: usize) -> Option<Zone> {
+    Some(Zone {
+        exact: false,
+        sum: 0,
+        ..window.zone(attribute)
+    })
+}
+
+/// Takes in windows by their stored zones where that can be, else by their rows; how many by zones.
+fn run_stored(
+    wanted: &[(Option<TruthTree>, Wanted)],
+    windows: &[(Window, Selection)],
+) -> (Option<Aggregation>, usize) {
+    let built = wanted
+        .iter()
+        .map(|(filter, wanted)| wanted.build(filter.as_ref()));
+    let mut aggregation = Aggregation::new(Vec::new(), built.collect());
+    let mut taken = 0;
+    for (window, rows) in windows {
+        let is_whole = rows.count() == VECTOR_ROWS;
+        let zone = |attribute: usize| stored(window, attribute);
+        if is_whole && aggregation.add_stored(VECTOR_ROWS as u32, &zone) {
+            taken += 1;
+        } else if window
+            .with_frame(|frame| aggregation.add(frame, rows))
+            .is_err()
+        {
+            return (None, taken);
+        }
+    }
+    (Some(aggregation), taken)
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn stored_zones_and_rows_agree(
+        wanted in prop::collection::vec(any_of_columns(), 1..4), seed in any::<u64>(), rarity in any_rarity(),
+        vectors in 1..4_usize,
+    ) {
+        let mut source = Source(seed);
+        let windows: Vec<_> = (0..vectors).map(|_| {
+            let mut window = Window::random(source.next(), VECTOR_ROWS, rarity);
+            if source.one_in(2) {
+                put_zeros(&mut window, &mut source);
+            }
+            let mut rows = Selection::first(VECTOR_ROWS);
+            if source.one_in(5) {
+                rows.words[3] = 7;
+            }
+            (window, rows)
+        }).collect();
+        let (by_zones, _) = run_stored(&wanted, &windows);
+        let by_rows: Option<Vec<_>> = wanted.iter().map(|wanted| run(wanted, &windows)).collect();
+        prop_assert_eq!(by_rows.is_some(), by_zones.is_some(), "one of them failed");
+        if let (Some(rows), Some(zones)) = (by_rows, by_zones) {
+            for (number, rows) in rows.iter().enumerate() {
+                let (found, expected) = (zones.answer(0, number), rows.answer(0, 0));
+                prop_assert!(agree(&wanted[number].1, found, expected), "{wanted:?}: {found:?}, not {expected:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn stored_zones_tell_all_or_nothing() {
+    let windows = [(
+        Window::random(7, VECTOR_ROWS, 0),
+        Selection::first(VECTOR_ROWS),
+    )];
+    let column = |t: usize| NumberTree::Column(TYPES[t], t * 2);
+    let counts = [Wanted::Rows, Wanted::Presence(1)];
+    let ends = [
+        Wanted::Extreme(End::Maximum, column(1)),
+        Wanted::Extreme(End::Minimum, column(4)),
+    ];
+    let taken = |wanted: &[Wanted]| {
+        let wanted: Vec<_> = wanted.iter().map(|wanted| (None, wanted.clone())).collect();
+        run_stored(&wanted, &windows).1 == 1
+    };
+    assert!(taken(&counts) && taken(&ends));
+    assert!(taken(&[counts, ends].concat()));
+    for other in [
+        Wanted::Integers(IntegerShape::Sum, column(0)),
+        Wanted::Logic(true, TruthTree::Bool(BOOL)),
+        Wanted::FloatSum(column(4)),
+    ] {
+        assert!(!taken(&[Wanted::Rows, other.clone()]), "{other:?}");
+    }
+    let filtered = [(Some(TruthTree::Bool(BOOL)), Wanted::Rows)];
+    assert_eq!(run_stored(&filtered, &windows).1, 0, "its rows decide");
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! How the rows of a segment are read: where the arena has them, or from their images.
+
+use lanes_columnar::limits::{segment_first_row, segment_of};
+use lanes_columnar::streamed::StreamMemory;
+
+use super::Scan;
+use super::remote_rows::is_resident;
+use crate::gucs;
+use crate::pg::shmem;
+use crate::storage::stream::SealedRows;
+use crate::table_am::reader::{Content, Window};
+
+impl Scan {
+    /// Opens the window on rows of one segment.
+    ///
+    /// | the rows are | they are read |
+    /// |---|---|
+    /// | in the arena, decoded | there |
+    /// | all sealed | from their images, which the arena keeps if it can; decoded to the arena once most of them were looked at `lanes.decode_after` times |
+    /// | others | from the arena, to which they are decoded |
+    ///
+    /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
+    /// again and again stays.
+    ///
+    /// # Safety
+    /// `content` is the reader's and holds these rows.
+    pub(super) unsafe fn open_within_share(
+        &self,
+        content: &Content,
+        from: u64,
+        to: u64,
+        memory: &mut StreamMemory,
+    ) -> Window {
+        let segment = segment_of(from);
+        let decoded_bytes = || (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
+        if is_resident(content, segment, to) {
+            // SAFETY: the caller's promise.
+            return unsafe { Window::open(&self.reader, content, from, to) };
+        }
+        let sealed = SealedRows::find(&content.runs, from, to);
+        // Whether it is streamed, and whether its images are to be kept then.
+        let (streams, keep) = match &sealed {
+            Some(sealed) if gucs::decode_after() > 0 => match sealed.looks() {
+                Some(looks) if looks < gucs::decode_after() => (true, false),
+                Some(_) => (!self.may_load(content, decoded_bytes()), false),
+                None => (true, self.may_load(content, sealed.bytes)),
+            },
+            _ => (!self.may_load(content, decoded_bytes()), false),
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if streams {
+                let (rows, wanted) = ((from, to), self.wanted.as_deref());
+                return Window::stream(&self.reader, content, rows, wanted, (sealed, keep), memory);
+            }
+            // Images make way for lanes only once nobody has them pinned.
+            drop(sealed);
+            Window::open(&self.reader, content, from, to)
+        }
+    }
+
+    /// Whether the arena has room for so many bytes of a table, or what this scan may displace makes some.
+    fn may_load(&self, content: &Content, bytes: u64) -> bool {
+        let budget = content.runs.cached().map_or(0, |c| c.stats().bytes_max);
+        if budget != 0 && bytes > budget {
+            return false;
+        }
+        if has_room(bytes) {
+            return true;
+        }
+        let left = self.may_displace.get().checked_sub(bytes);
+        self.may_displace
+            .set(left.unwrap_or(self.may_displace.get()));
+        left.is_some()
+    }
+}
+
+/// Whether the arena takes so many bytes of lanes, and what goes with them, without anything having to go.
+fn has_room(bytes: u64) -> bool {
+    shmem::arena().is_some_and(|arena| {
+        let stats = arena.stats();
+        stats.bytes_usable.saturating_sub(stats.bytes_used) >= 2 * bytes
+    })
+}

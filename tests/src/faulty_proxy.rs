@@ -1,0 +1,178 @@
+//! A TCP proxy on loopback that is slow, or breaks off in the middle of an answer, when it is told to.
+
+use crate::error::{Error, Result};
+use crate::seed::Random;
+use rand::{RngExt, SeedableRng};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Bytes that are passed on at a time.
+const CHUNK_BYTES: usize = 16 << 10;
+/// How long a slow proxy sits on each of them.
+const SLOWNESS: Duration = Duration::from_millis(50);
+/// Of so many pieces of answers, one is cut in two while answers are cut.
+const CUT_RATIO: u32 = 6;
+
+#[derive(Debug, Default)]
+struct State {
+    is_slow: AtomicBool,
+    cuts: AtomicBool,
+    slowed: AtomicU64,
+    cut: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// A proxy; it ends with the value.
+#[derive(Debug)]
+pub struct FaultyProxy {
+    address: SocketAddr,
+    state: Arc<State>,
+}
+
+impl FaultyProxy {
+    /// A proxy for a server on loopback that passes everything on as it comes.
+    ///
+    /// # Errors
+    /// No port can be had.
+    pub fn start(server_port: u16, seed: u64) -> Result<FaultyProxy> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))
+            .map_err(|error| Error::Other(format!("no port for a proxy: {error}")))?;
+        let address = listener
+            .local_addr()
+            .map_err(|error| Error::Other(format!("no address of a proxy: {error}")))?;
+        let state = Arc::new(State::default());
+        let shared = Arc::clone(&state);
+        std::thread::spawn(move || {
+            let mut random = Random::seed_from_u64(seed);
+            for client in listener.incoming().flatten() {
+                if shared.is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                // Whoever finds no server behind us finds us closed, too.
+                if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)) {
+                    let random = Random::seed_from_u64(random.random());
+                    let _ = connect(client, server, &shared, random);
+                }
+            }
+        });
+        Ok(FaultyProxy { address, state })
+    }
+
+    /// Its port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Answers take their time from now on, or no longer.
+    pub fn be_slow(&self, is_slow: bool) {
+        self.state.is_slow.store(is_slow, Ordering::Relaxed);
+    }
+
+    /// Some answers end in the middle from now on, or none.
+    pub fn cut(&self, cuts: bool) {
+        self.state.cuts.store(cuts, Ordering::Relaxed);
+    }
+
+    /// How many pieces of answers were late, and how many answers were cut.
+    pub fn faults(&self) -> (u64, u64) {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (count(&self.state.slowed), count(&self.state.cut))
+    }
+}
+
+impl Drop for FaultyProxy {
+    fn drop(&mut self) {
+        self.state.is_over.store(true, Ordering::Relaxed);
+        // It waits for a connection.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Starts both directions of a connection.
+fn connect(
+    client: TcpStream,
+    server: TcpStream,
+    state: &Arc<State>,
+    random: Random,
+) -> std::io::Result<()> {
+    let (from_client, to_server) = (client.try_clone()?, server.try_clone()?);
+    std::thread::spawn(move || pass_requests(from_client, to_server));
+    let state = Arc::clone(state);
+    std::thread::spawn(move || pass_answers(server, client, &state, random));
+    Ok(())
+}
+
+fn pass_requests(mut from: TcpStream, mut to: TcpStream) {
+    let _ = std::io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
+}
+
+fn pass_answers(mut from: TcpStream, mut to: TcpStream, state: &State, mut random: Random) {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    while let Ok(bytes @ 1..) = from.read(&mut chunk) {
+        let mut bytes = &chunk[..bytes];
+        if state.is_slow.load(Ordering::Relaxed) {
+            state.slowed.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(SLOWNESS);
+        }
+        let is_cut = state.cuts.load(Ordering::Relaxed) && random.random_ratio(1, CUT_RATIO);
+        if is_cut {
+            state.cut.fetch_add(1, Ordering::Relaxed);
+            bytes = &bytes[..bytes.len() / 2];
+        }
+        if to.write_all(bytes).is_err() || is_cut {
+            break;
+        }
+    }
+    for stream in [from, to] {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that answers each connection with so many bytes, once it has been asked.
+    fn server(bytes: usize) -> u16 {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for mut client in listener.incoming().flatten() {
+                let mut asked = [0];
+                if client.read_exact(&mut asked).is_ok() {
+                    let _ = client.write_all(&vec![asked[0]; bytes]);
+                }
+            }
+        });
+        port
+    }
+
+    fn ask(proxy: &FaultyProxy, with: u8) -> Vec<u8> {
+        let mut client = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
+        client.write_all(&[with]).unwrap();
+        let mut answer = Vec::new();
+        let _ = client.read_to_end(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn answers_come_whole_late_or_cut_as_told() {
+        const BYTES: usize = 100_000;
+        let proxy = FaultyProxy::start(server(BYTES), 7).unwrap();
+        assert_eq!(ask(&proxy, 5), vec![5; BYTES]);
+        assert_eq!(proxy.faults(), (0, 0));
+        proxy.be_slow(true);
+        assert_eq!(ask(&proxy, 6), vec![6; BYTES]);
+        assert!(proxy.faults().0 > 0);
+        proxy.be_slow(false);
+        proxy.cut(true);
+        let whole = (0..20).filter(|_| ask(&proxy, 7).len() == BYTES).count();
+        assert!(whole < 20 && proxy.faults().1 as usize == 20 - whole);
+        proxy.cut(false);
+        assert_eq!(ask(&proxy, 8), vec![8; BYTES]);
+    }
+}
