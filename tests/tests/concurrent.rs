@@ -198,6 +198,9 @@ fn maintain(client: &mut Client, random: &mut Random) {
     }
 }
 
+/// What a session does over and over.
+type Piece<'a> = dyn Fn(&mut Client, &mut Random) + Sync + 'a;
+
 /// Offloads what is sealed, and forgets what has come back.
 fn move_away(cluster: &Cluster, objects: &Objects, client: &mut Client, random: &mut Random) {
     std::thread::sleep(Duration::from_millis(random.random_range(0..60)));
@@ -249,7 +252,7 @@ fn run(name: &str, builder: Builder, rows_move_away: bool) {
     let work: [AtomicU64; 6] = Default::default();
     let away =
         |client: &mut Client, random: &mut Random| move_away(&cluster, &objects, client, random);
-    let pieces: [&(dyn Fn(&mut Client, &mut Random) + Sync); 6] = [
+    let pieces: [&Piece<'_>; 6] = [
         &transfer,
         &transfer_by_client,
         &batch,

@@ -136,8 +136,8 @@ impl Drop for RowNumbersLock {
             // SAFETY: taken above by this owner, which lives as long as the statement or longer; an abort releases it by the
             // resource owner instead.
             unsafe {
-                let current =
-                    std::mem::replace(&mut *(&raw mut pg_sys::CurrentResourceOwner), self.owner);
+                let current = pg_sys::CurrentResourceOwner;
+                pg_sys::CurrentResourceOwner = self.owner;
                 pg_sys::UnlockPage(self.relation, ROW_NUMBERS_PAGE, mode);
                 pg_sys::CurrentResourceOwner = current;
             }
