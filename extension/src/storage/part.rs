@@ -363,6 +363,12 @@ impl Parts {
         part.entry.covers(row).then_some(&part.entry)
     }
 
+    /// Whether some of the rows `[from, to)` lie in a part's range.
+    pub fn has_any(&self, from: u64, to: u64) -> bool {
+        let part = self.live.get(self.place(from));
+        part.is_some_and(|part| part.entry.first_row < to)
+    }
+
     /// All parts, ascending by row.
     pub fn live(&self) -> &[LivePart] {
         &self.live
@@ -534,6 +540,8 @@ mod tests {
         assert_eq!(parts.of_row(200), None);
         assert_eq!(parts.of_row(300).map(|p| p.number), Some(3));
         assert_eq!(parts.of_row(400), None);
+        assert!(parts.has_any(0, 1) && parts.has_any(199, 300) && parts.has_any(200, 301));
+        assert!(!parts.has_any(200, 300) && !parts.has_any(400, u64::MAX));
     }
 
     /// A part with sealed segments at these rows.

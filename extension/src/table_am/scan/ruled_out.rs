@@ -67,6 +67,14 @@ impl Scan {
     ///
     /// A table's first segments are small, so a run may go on in those behind: they are entered behind it then.
     pub(super) fn take_whole_runs(&mut self, ranges: &mut Vec<Range>, takes: Takes<'_>) -> bool {
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
+            return true;
+        };
+        // Open rows are of very many runs: each look for one is felt.
+        let has_any = |content: &Content| content.parts.has_any(first.from, last.to);
+        if !self.reader.content.as_ref().is_some_and(has_any) {
+            return false;
+        }
         let mut left = Vec::with_capacity(ranges.len());
         for range in ranges.drain(..) {
             match self.take_run(range, takes) {
@@ -84,6 +92,7 @@ impl Scan {
         let end = self.bounds.1.min(self.reader.end_row());
         let (relation, serializable) = (self.reader.relation, self.serializable);
         let content = self.reader.content.as_mut()?;
+        content.parts.of_row(range.from)?;
         let (_, run) = content.run_of(range.from)?;
         if run.flags & FLAG_SEALED == 0 || range.from != run.first_row || run.end_row() > end {
             return None;
