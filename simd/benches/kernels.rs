@@ -420,6 +420,47 @@ fn sorted_lanes(all: &mut Vec<(String, Run)>) {
             );
         })
     });
+    add(all, "unpack of 29 bits to 4 bytes", |lanes, go| {
+        let mut out = [0_u32; ROWS];
+        // SAFETY: as above.
+        vectors(lanes.half.len(), 4, go, |at, rows| unsafe {
+            decode::unpack_bits_u32(
+                lanes.half[at / 64 * 29..].as_ptr().cast(),
+                29,
+                rows,
+                1,
+                black_box(out.as_mut_ptr()),
+            );
+        })
+    });
+    add(all, "unpack of 17 bits and sum", |lanes, go| {
+        let mut out = [0_u64; ROWS];
+        // SAFETY: as above.
+        vectors(lanes.half.len(), 8, go, |at, rows| unsafe {
+            decode::unpack_deltas_u64(
+                lanes.half[at / 64 * 17..].as_ptr().cast(),
+                17,
+                rows,
+                1,
+                1,
+                black_box(out.as_mut_ptr()),
+            );
+        })
+    });
+    add(all, "unpack of 17 bits to decimals", |lanes, go| {
+        let mut out = [0_u64; ROWS];
+        // SAFETY: as above.
+        vectors(lanes.half.len(), 8, go, |at, rows| unsafe {
+            decode::unpack_decimals_f64(
+                lanes.half[at / 64 * 17..].as_ptr().cast(),
+                17,
+                rows,
+                1,
+                100.0,
+                black_box(out.as_mut_ptr()),
+            );
+        })
+    });
     add(all, "sum of deltas", |lanes, go| {
         let mut out = [1_u64; ROWS];
         // SAFETY: an array of as many rows.

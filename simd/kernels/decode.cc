@@ -1,8 +1,10 @@
 // Packed values begin at any bit, so each is cut out of a few whole bytes: a shuffle brings the bytes of each value into its
 // lane, a shift by the lane's own count drops the bits below it, a mask those above. Eight values of `width` bits take exactly
 // `width` bytes, so what one group of eight needs, all groups need: the shuffles and shifts of a width are constants. A lane of
-// 64 bits holds a value of up to 57 bits wherever in a byte it begins, one of 32 bits up to 25; wider values, which are rare,
-// are cut out one by one, and so are the last few rows.
+// 64 bits holds a value of up to 57 bits wherever in a byte it begins, one of 32 bits up to 25; wider values of 32 bits are cut
+// out of lanes of 64, those of 64, which are rare, one by one, and so are the last few rows.
+//
+// What is made of the values as a rule, sums and decimals, is made of them while they are in registers.
 
 #include "kernels/decode.h"
 
@@ -18,14 +20,13 @@
 namespace lanes {
 namespace simd {
 
-constexpr size_t kGroup = 8;
-
-// For each width: which bytes make a lane and how far it is to be shifted. A block of 16 bytes holds 16 / sizeof(T) values and
-// is loaded from the byte in which the first of them begins.
+// For each width: which bytes make a lane and how far it is to be shifted, for as many values as the widest vector has. A
+// block of 16 bytes holds 16 / sizeof(T) values and is loaded from the byte in which the first of them begins.
 template <typename T, uint32_t kWidthMax>
 struct UnpackTables {
+  static constexpr uint32_t kWidest = kWidthMax;
   static constexpr size_t kBlockValues = 16 / sizeof(T);
-  static constexpr size_t kBlocks = kGroup / kBlockValues;
+  static constexpr size_t kGroup = 64 / sizeof(T);
   alignas(64) uint8_t bytes[kWidthMax + 1][kGroup * sizeof(T)] = {};
   alignas(64) T shifts[kWidthMax + 1][kGroup] = {};
 
@@ -44,23 +45,24 @@ struct UnpackTables {
   }
 };
 
-constexpr uint32_t kWidthMax64 = 57;
-constexpr uint32_t kWidthMax32 = 25;
-inline constexpr UnpackTables<uint64_t, kWidthMax64> kTables64;
-inline constexpr UnpackTables<uint32_t, kWidthMax32> kTables32;
+inline constexpr UnpackTables<uint64_t, 57> kTables64;
+inline constexpr UnpackTables<uint32_t, 25> kTables32;
 
 // Any width of 1 to 64, one value at a time.
-template <typename T>
-inline void UnpackEach(const uint8_t* packed, uint32_t width, size_t first, size_t rows, T base, T* out) {
-  const uint64_t mask = ~uint64_t{0} >> (64 - width);
-  for (size_t i = first; i < rows; ++i) {
-    const size_t bit = i * width;
-    uint64_t low;
-    memcpy(&low, packed + bit / 8, sizeof(low));
-    const uint64_t high = packed[bit / 8 + 8];
-    const uint64_t value = low >> (bit % 8) | high << 1 << (63 - bit % 8);
-    out[i] = static_cast<T>(base + static_cast<T>(value & mask));
-  }
+inline uint64_t UnpackOne(const uint8_t* packed, uint32_t width, size_t i) {
+  const size_t bit = i * width;
+  uint64_t low;
+  memcpy(&low, packed + bit / 8, sizeof(low));
+  const uint64_t high = packed[bit / 8 + 8];
+  const uint64_t value = low >> (bit % 8) | high << 1 << (63 - bit % 8);
+  return value & ~uint64_t{0} >> (64 - width);
+}
+
+inline uint64_t DecimalBits(uint64_t number, double divisor) {
+  const double quotient = static_cast<double>(static_cast<int64_t>(number)) / divisor;
+  uint64_t bits;
+  memcpy(&bits, &quotient, sizeof(bits));
+  return bits;
 }
 
 }  // namespace simd
@@ -74,75 +76,85 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most two blocks of 16 bytes: a wider vector would need more loads to fill.
-template <typename T>
-using Tag = hn::CappedTag<T, 32 / sizeof(T)>;
-
-// Blocks of 16 bytes from two places, or one from the first where a vector has no room for two.
-template <class D8>
-HWY_INLINE hn::Vec<D8> LoadBlocks(D8 d8, const uint8_t* low, const uint8_t* high) {
 #if HWY_TARGET != HWY_SCALAR
-  if constexpr (hn::MaxLanes(d8) == 32) {
+// As many blocks of 16 bytes as the vector has, each from its place.
+template <class D8>
+HWY_INLINE hn::Vec<D8> LoadBlocks(D8 d8, const uint8_t* packed, const size_t* places) {
+  if constexpr (hn::MaxLanes(D8()) == 16) {
+    return hn::LoadU(d8, packed + places[0]);
+  } else {
     const hn::Half<D8> half;
-    return hn::Combine(d8, hn::LoadU(half, high), hn::LoadU(half, low));
+    constexpr size_t kBlocks = hn::MaxLanes(hn::Half<D8>()) / 16;
+    return hn::Combine(d8, LoadBlocks(half, packed, places + kBlocks), LoadBlocks(half, packed, places));
   }
-#endif
-  (void)high;
-  return hn::LoadU(d8, low);
 }
 
-template <typename T, class Tables>
-HWY_INLINE void Unpack(const Tables& tables, uint32_t width, const uint8_t* packed, size_t rows, T base, T* out) {
-  size_t done = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const Tag<T> d;
+// Calls `each(first row, its values and those after it)` for whole groups of rows, and returns how many rows these are.
+template <typename T, class Tables, class Each>
+HWY_INLINE size_t UnpackGroups(const Tables& tables, uint32_t width, const uint8_t* packed, size_t rows, T base,
+                               Each each) {
+  const hn::ScalableTag<T> d;
   const hn::Repartition<uint8_t, decltype(d)> d8;
-  constexpr size_t kLanes = hn::MaxLanes(Tag<T>());
-  constexpr size_t kVectors = kGroup / kLanes;
+  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+  constexpr size_t kVectors = Tables::kGroup / kLanes;
   constexpr size_t kBlocksEach = kLanes / Tables::kBlockValues;
   hn::Vec<decltype(d8)> bytes[kVectors];
   hn::Vec<decltype(d)> shifts[kVectors];
-  size_t at[kVectors][2];
+  size_t at[kVectors * kBlocksEach];
   for (size_t v = 0; v < kVectors; ++v) {
     bytes[v] = hn::LoadU(d8, tables.bytes[width] + v * kLanes * sizeof(T));
     shifts[v] = hn::LoadU(d, tables.shifts[width] + v * kLanes);
-    for (size_t block = 0; block < 2; ++block) {
-      at[v][block] = (v * kBlocksEach + block % kBlocksEach) * Tables::kBlockValues * width / 8;
-    }
+  }
+  for (size_t block = 0; block < kVectors * kBlocksEach; ++block) {
+    at[block] = block * Tables::kBlockValues * width / 8;
   }
   const auto mask = hn::Set(d, static_cast<T>((T{1} << width) - 1));
   const auto add = hn::Set(d, base);
-  for (; done + kGroup <= rows; done += kGroup, packed += width) {
-    for (size_t v = 0; v < kVectors; ++v) {
-      const auto blocks = LoadBlocks(d8, packed + at[v][0], packed + at[v][1]);
+  size_t done = 0;
+  for (; done + Tables::kGroup <= rows; packed += Tables::kGroup / 8 * width) {
+    for (size_t v = 0; v < kVectors; ++v, done += kLanes) {
+      const auto blocks = LoadBlocks(d8, packed, at + v * kBlocksEach);
       const auto lanes = hn::BitCast(d, hn::TableLookupBytes(blocks, bytes[v]));
-      const auto values = hn::And(hn::Shr(lanes, shifts[v]), mask);
-      hn::StoreU(hn::Add(values, add), d, out + done + v * kLanes);
+      each(done, hn::Add(hn::And(hn::Shr(lanes, shifts[v]), mask), add));
     }
   }
-#else
-  (void)tables;
-#endif
-  UnpackEach(packed, width, 0, rows - done, base, out + done);
+  return done;
 }
+#endif
 
 void UnpackU32(const uint8_t* packed, uint32_t width, size_t rows, uint32_t base, uint32_t* out) {
-  if (width == 0) {
-    for (size_t i = 0; i < rows; ++i) out[i] = base;
-  } else if (width <= kWidthMax32) {
-    Unpack(kTables32, width, packed, rows, base, out);
+  size_t done = 0;
+  width = width < 32 ? width : 32;
+#if HWY_TARGET != HWY_SCALAR
+  if (width <= kTables32.kWidest) {
+    const hn::ScalableTag<uint32_t> d;
+    done = UnpackGroups(kTables32, width, packed, rows, base,
+                        [&](size_t row, hn::Vec<decltype(d)> values) { hn::StoreU(values, d, out + row); });
   } else {
-    UnpackEach(packed, width < 32 ? width : 32, 0, rows, base, out);
+    const hn::ScalableTag<uint64_t> d;
+    const hn::Rebind<uint32_t, decltype(d)> narrow;
+    done = UnpackGroups(kTables64, width, packed, rows, uint64_t{base}, [&](size_t row, hn::Vec<decltype(d)> values) {
+      hn::StoreU(hn::TruncateTo(narrow, values), narrow, out + row);
+    });
+  }
+#endif
+  for (; done < rows; ++done) {
+    out[done] = base + (width == 0 ? 0 : static_cast<uint32_t>(UnpackOne(packed, width, done)));
   }
 }
 
 void UnpackU64(const uint8_t* packed, uint32_t width, size_t rows, uint64_t base, uint64_t* out) {
-  if (width == 0) {
-    for (size_t i = 0; i < rows; ++i) out[i] = base;
-  } else if (width <= kWidthMax64) {
-    Unpack(kTables64, width, packed, rows, base, out);
-  } else {
-    UnpackEach(packed, width < 64 ? width : 64, 0, rows, base, out);
+  size_t done = 0;
+  width = width < 64 ? width : 64;
+#if HWY_TARGET != HWY_SCALAR
+  if (width <= kTables64.kWidest) {
+    const hn::ScalableTag<uint64_t> d;
+    done = UnpackGroups(kTables64, width, packed, rows, base,
+                        [&](size_t row, hn::Vec<decltype(d)> values) { hn::StoreU(values, d, out + row); });
+  }
+#endif
+  for (; done < rows; ++done) {
+    out[done] = base + (width == 0 ? 0 : UnpackOne(packed, width, done));
   }
 }
 
@@ -151,38 +163,112 @@ void Scale(uint64_t* values, size_t rows, uint64_t factor, uint64_t base) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-// The sums of each lane and those below it; `d` has at most two blocks of two lanes.
-template <class D, class V>
-HWY_INLINE V SumsUpTo(D d, V values) {
-  V sums = hn::Add(values, hn::ShiftLeftLanes<1>(d, values));
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    // The sum of the low block goes to both lanes of the high one.
-    sums = hn::Add(sums, hn::DupOdd(hn::ConcatLowerLower(d, sums, hn::Zero(d))));
-  }
-  return sums;
-}
+// Sums of all differences so far; `D` has at most four blocks of two lanes. What one vector hands to the next is one addition away
+// from it: the rest does not wait.
+template <class D>
+class RunningSum {
+ public:
+  using V = hn::Vec<D>;
 
-// The last lane in all lanes.
-template <class D, class V>
-HWY_INLINE V BroadcastLast(D d, V values) {
-  if constexpr (hn::MaxLanes(D()) == 4) values = hn::ConcatUpperUpper(d, values, values);
-  return hn::DupOdd(values);
-}
+  explicit HWY_INLINE RunningSum(uint64_t before) : carry_(hn::Set(D(), before)) {}
+
+  HWY_INLINE V Next(V deltas) {
+    const D d;
+    const V sums = SumsUpTo(deltas);
+    const V numbers = hn::Add(sums, carry_);
+    carry_ = hn::Add(carry_, BroadcastLast(sums));
+    return numbers;
+  }
+
+  HWY_INLINE uint64_t Last() const { return hn::GetLane(carry_); }
+
+ private:
+  // The sums of each lane and those below it.
+  HWY_INLINE V SumsUpTo(V values) const {
+    const D d;
+    V sums = hn::Add(values, hn::ShiftLeftLanes<1>(d, values));
+    if constexpr (hn::MaxLanes(D()) == 8) {
+      // That of each block goes to the next; below, those of two to the two after them.
+      sums = hn::Add(sums, hn::IfThenElseZero(has_block_before_, hn::TableLookupLanes(sums, block_before_)));
+    }
+    if constexpr (hn::MaxLanes(D()) >= 4) {
+      // The last sum of a block goes to both of its lanes.
+      sums = hn::Add(sums, hn::DupOdd(hn::ConcatLowerLower(d, sums, hn::Zero(d))));
+    }
+    return sums;
+  }
+
+  // The last lane in all lanes.
+  HWY_INLINE V BroadcastLast(V values) const {
+    if constexpr (hn::MaxLanes(D()) == 8) {
+      return hn::TableLookupLanes(values, last_);
+    } else {
+      const D d;
+      if constexpr (hn::MaxLanes(D()) == 4) values = hn::ConcatUpperUpper(d, values, values);
+      return hn::DupOdd(values);
+    }
+  }
+
+  using Indices = decltype(hn::SetTableIndices(D(), static_cast<const int64_t*>(nullptr)));
+  static constexpr int64_t kBlockBefore[8] = {0, 0, 1, 1, 3, 3, 5, 5};
+  static constexpr int64_t kLast[8] = {7, 7, 7, 7, 7, 7, 7, 7};
+
+  static HWY_INLINE Indices Table(const int64_t (&lanes)[8]) {
+    // Only vectors of eight lanes have a use for it.
+    constexpr int64_t kNone[8] = {};
+    return hn::SetTableIndices(D(), hn::MaxLanes(D()) == 8 ? lanes : kNone);
+  }
+
+  V carry_;
+  const Indices block_before_ = Table(kBlockBefore);
+  const Indices last_ = Table(kLast);
+  const hn::Mask<D> has_block_before_ = hn::Not(hn::FirstN(D(), 2));
+};
+
+// A power of ten that divides numbers.
+//
+// Where a multiplication and an addition round once together, the quotient is made without a division, which takes several
+// times as long: q = n / d roughly, by the rounded inverse; r = n - q d, exactly, since d has few bits (5^14 < 2^33) and q is
+// wrong by less than two units in its last place; q + r / d, by the inverse again, then is off by less than 2^-51 of a unit
+// before it is rounded. It is rounded as the true quotient is, because that never is so near to the middle m of two doubles:
+// n has 53 bits and m 54, so n is not m d, and differs from it by one unit of both or more, which is 5^-14 of a unit of m.
+template <class DF>
+struct Divisor {
+  hn::Vec<DF> divisor;
+  hn::Vec<DF> inverse;
+  bool is_one;
+
+  explicit HWY_INLINE Divisor(double by) : divisor(hn::Set(DF(), by)), inverse(hn::Set(DF(), 1 / by)), is_one(by == 1) {}
+
+  HWY_INLINE hn::Vec<DF> Divide(hn::Vec<DF> number) const {
+    if (is_one) return number;
+#if HWY_NATIVE_FMA
+    const auto quotient = hn::Mul(number, inverse);
+    return hn::MulAdd(hn::NegMulAdd(quotient, divisor, number), inverse, quotient);
+#else
+    return hn::Div(number, divisor);
+#endif
+  }
+
+  // The bits of the doubles that signed integers over the divisor are.
+  template <class DU>
+  HWY_INLINE hn::Vec<DU> Bits(DU du, hn::Vec<DU> numbers) const {
+    const hn::RebindToSigned<DU> di;
+    return hn::BitCast(du, Divide(hn::ConvertTo(DF(), hn::BitCast(di, numbers))));
+  }
+};
 #endif
 
 void SumDeltas(uint64_t* values, size_t rows, uint64_t before) {
   size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const Tag<uint64_t> d;
-  constexpr size_t kLanes = hn::MaxLanes(Tag<uint64_t>());
-  // What one vector hands to the next is one addition away from it: the rest does not wait.
-  auto carry = hn::Set(d, before);
+  const hn::ScalableTag<uint64_t> d;
+  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<uint64_t>());
+  RunningSum<decltype(d)> sum(before);
   for (; i + kLanes <= rows; i += kLanes) {
-    const auto sums = SumsUpTo(d, hn::LoadU(d, values + i));
-    hn::StoreU(hn::Add(sums, carry), d, values + i);
-    carry = hn::Add(carry, BroadcastLast(d, sums));
+    hn::StoreU(sum.Next(hn::LoadU(d, values + i)), d, values + i);
   }
-  before = hn::GetLane(carry);
+  before = sum.Last();
 #endif
   for (; i < rows; ++i) {
     before += values[i];
@@ -190,23 +276,52 @@ void SumDeltas(uint64_t* values, size_t rows, uint64_t before) {
   }
 }
 
+void UnpackDeltas(const uint8_t* packed, uint32_t width, size_t rows, uint64_t base, uint64_t before, uint64_t* out) {
+  size_t done = 0;
+  width = width < 64 ? width : 64;
+#if HWY_TARGET != HWY_SCALAR
+  if (width <= kTables64.kWidest) {
+    const hn::ScalableTag<uint64_t> d;
+    RunningSum<decltype(d)> sum(before);
+    done = UnpackGroups(kTables64, width, packed, rows, base, [&](size_t row, hn::Vec<decltype(d)> deltas) {
+      hn::StoreU(sum.Next(deltas), d, out + row);
+    });
+    before = sum.Last();
+  }
+#endif
+  for (; done < rows; ++done) {
+    before += base + (width == 0 ? 0 : UnpackOne(packed, width, done));
+    out[done] = before;
+  }
+}
+
 void DecimalsToDoubles(uint64_t* values, size_t rows, double divisor) {
   size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const hn::ScalableTag<double> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const hn::RebindToUnsigned<decltype(d)> du;
-  const auto by = hn::Set(d, divisor);
-  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<double>());
+  const hn::ScalableTag<uint64_t> d;
+  const Divisor<hn::ScalableTag<double>> by(divisor);
+  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<uint64_t>());
   for (; i + kLanes <= rows; i += kLanes) {
-    auto number = hn::ConvertTo(d, hn::BitCast(di, hn::LoadU(du, values + i)));
-    if (divisor != 1.0) number = hn::Div(number, by);
-    hn::StoreU(hn::BitCast(du, number), du, values + i);
+    hn::StoreU(by.Bits(d, hn::LoadU(d, values + i)), d, values + i);
   }
 #endif
-  for (; i < rows; ++i) {
-    const double number = static_cast<double>(static_cast<int64_t>(values[i])) / divisor;
-    memcpy(values + i, &number, sizeof(number));
+  for (; i < rows; ++i) values[i] = DecimalBits(values[i], divisor);
+}
+
+void UnpackDecimals(const uint8_t* packed, uint32_t width, size_t rows, uint64_t base, double divisor, uint64_t* out) {
+  size_t done = 0;
+  width = width < 64 ? width : 64;
+#if HWY_TARGET != HWY_SCALAR
+  if (width <= kTables64.kWidest) {
+    const hn::ScalableTag<uint64_t> d;
+    const Divisor<hn::ScalableTag<double>> by(divisor);
+    done = UnpackGroups(kTables64, width, packed, rows, base, [&](size_t row, hn::Vec<decltype(d)> numbers) {
+      hn::StoreU(by.Bits(d, numbers), d, out + row);
+    });
+  }
+#endif
+  for (; done < rows; ++done) {
+    out[done] = DecimalBits(base + (width == 0 ? 0 : UnpackOne(packed, width, done)), divisor);
   }
 }
 
@@ -223,7 +338,9 @@ HWY_EXPORT(UnpackU32);
 HWY_EXPORT(UnpackU64);
 HWY_EXPORT(Scale);
 HWY_EXPORT(SumDeltas);
+HWY_EXPORT(UnpackDeltas);
 HWY_EXPORT(DecimalsToDoubles);
+HWY_EXPORT(UnpackDecimals);
 
 void unpack_bits(const uint8_t* packed, uint32_t width, size_t rows, uint32_t base, uint32_t* out) noexcept {
   HWY_DYNAMIC_DISPATCH(UnpackU32)(packed, width, rows, base, out);
@@ -247,6 +364,14 @@ void sum_deltas_of_deltas(uint64_t* values, size_t rows, uint64_t before, uint64
 }
 void decimals_to_doubles(uint64_t* values, size_t rows, double divisor) noexcept {
   HWY_DYNAMIC_DISPATCH(DecimalsToDoubles)(values, rows, divisor);
+}
+void unpack_deltas(const uint8_t* packed, uint32_t width, size_t rows, uint64_t base, uint64_t before,
+                   uint64_t* out) noexcept {
+  HWY_DYNAMIC_DISPATCH(UnpackDeltas)(packed, width, rows, base, before, out);
+}
+void unpack_decimals(const uint8_t* packed, uint32_t width, size_t rows, uint64_t base, double divisor,
+                     uint64_t* out) noexcept {
+  HWY_DYNAMIC_DISPATCH(UnpackDecimals)(packed, width, rows, base, divisor, out);
 }
 
 }  // namespace simd

@@ -23,7 +23,16 @@ void sum_deltas(uint64_t* values, size_t rows, uint64_t before) noexcept;
 // As sum_deltas twice: the differences begin with `step`, the numbers with `before`.
 void sum_deltas_of_deltas(uint64_t* values, size_t rows, uint64_t before, uint64_t step) noexcept;
 
-// values[i] = the bits of the double that is the signed integer values[i] over `divisor`, rounded once each.
+// As unpack_bits, then sum_deltas.
+void unpack_deltas(const uint8_t* packed, uint32_t width, size_t rows, uint64_t base, uint64_t before,
+                   uint64_t* out) noexcept;
+
+// As unpack_bits, then decimals_to_doubles.
+void unpack_decimals(const uint8_t* packed, uint32_t width, size_t rows, uint64_t base, double divisor,
+                     uint64_t* out) noexcept;
+
+// values[i] = the bits of the double that is the signed integer values[i] over `divisor`, a power of ten up to 10^14, rounded once
+// each.
 void decimals_to_doubles(uint64_t* values, size_t rows, double divisor) noexcept;
 
 }  // namespace simd

@@ -67,7 +67,40 @@ pub unsafe fn sum_deltas_of_deltas_u64(values: *mut u64, rows: usize, before: u6
     unsafe { bridge::sum_deltas_of_deltas(values, rows, before, step) }
 }
 
-/// Each value, a signed integer, becomes the bits of the double nearest to it, divided by `divisor`.
+/// [`unpack_bits_u64`], then [`sum_deltas_u64`], in one pass.
+///
+/// # Safety
+/// As for [`unpack_bits_u32`].
+pub unsafe fn unpack_deltas_u64(
+    packed: *const u8,
+    width: u32,
+    rows: usize,
+    base: u64,
+    before: u64,
+    out: *mut u64,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { bridge::unpack_deltas(packed, width, rows, base, before, out) }
+}
+
+/// [`unpack_bits_u64`], then [`decimals_to_f64`], in one pass.
+///
+/// # Safety
+/// As for [`unpack_bits_u32`].
+pub unsafe fn unpack_decimals_f64(
+    packed: *const u8,
+    width: u32,
+    rows: usize,
+    base: u64,
+    divisor: f64,
+    out: *mut u64,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { bridge::unpack_decimals(packed, width, rows, base, divisor, out) }
+}
+
+/// Each value, a signed integer, becomes the bits of the double nearest to it, divided by `divisor`: a power of ten up to 10^14,
+/// of others the last bit may be wrong.
 ///
 /// # Safety
 /// As for the [crate](crate#safety).

@@ -45,6 +45,36 @@ fn bits_are_unpacked() {
 }
 
 #[test]
+fn bits_become_sums_and_decimals_in_one_pass() {
+    on_every_target(|target| {
+        let mut random = Random(17);
+        for rows in row_counts() {
+            for width in 0..=64 {
+                let packed = packed(&mut random, rows * width as usize);
+                let (base, before) = (random.next(), random.next());
+                let numbers = naive::unpack_bits(packed.values(), width, rows, base);
+                let mut out = Fenced::filled(0, rows);
+                let (bits, to) = (packed.ptr(), out.mut_ptr());
+                // SAFETY: as many bytes as the rows need, and the slack; here and below.
+                unsafe { decode::unpack_deltas_u64(bits, width, rows, base, before, to) };
+                let expected = naive::sum_deltas(&numbers, before);
+                assert_eq!(out.values(), expected, "{target:?} {rows} {width}");
+                let divisor = 10_f64.powi(random.below(15) as i32);
+                let to = out.mut_ptr();
+                // SAFETY: as above.
+                unsafe { decode::unpack_decimals_f64(bits, width, rows, base, divisor, to) };
+                let expected = naive::decimals_to_f64(&numbers, divisor);
+                assert_eq!(
+                    out.values(),
+                    expected,
+                    "{target:?} {rows} {width} {divisor}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
 fn numbers_are_scaled_and_summed() {
     on_every_target(|target| {
         let mut random = Random(16);
@@ -96,6 +126,35 @@ fn decimals_become_the_nearest_doubles() {
                 let expected = naive::decimals_to_f64(&lane, divisor);
                 assert_eq!(found.values(), expected, "{target:?} {rows} {power}");
             }
+        }
+    });
+}
+
+/// Numbers whose quotients lie as near to the middle of two doubles as they can, or to a double.
+#[test]
+fn decimals_near_the_middle_of_two_doubles_are_rounded_as_a_division_does() {
+    let mut random = Random(19);
+    let mut lanes = Vec::new();
+    for power in 0..15 {
+        let divisor = 10_f64.powi(power);
+        let mut lane = Vec::new();
+        for _ in 0..20_000 {
+            // A middle or a double of any size, times the divisor, is near to these integers.
+            let bits = 1 << 53 | random.next() >> 11 | 1;
+            let shift = random.below(54 + 3 * power as u64) as i32;
+            let near = (bits as f64 / 2_f64.powi(shift) * divisor) as i64;
+            let sign = if random.below(2) == 0 { 1 } else { -1 };
+            lane.extend([near - 1, near, near.saturating_add(1)].map(|near| (near * sign) as u64));
+        }
+        lanes.push((divisor, lane));
+    }
+    on_every_target(|target| {
+        for (divisor, lane) in &lanes {
+            let mut found = lane.clone();
+            // SAFETY: a lane of as many rows.
+            unsafe { decode::decimals_to_f64(found.as_mut_ptr(), found.len(), *divisor) };
+            let expected = naive::decimals_to_f64(lane, *divisor);
+            assert!(found == expected, "{target:?} {divisor}");
         }
     });
 }

@@ -393,21 +393,28 @@ fn fill(
         Kept::Codes { kind, items, .. } => (*kind, items.len()),
     };
     let lane = lane(&run.image, place, kind)?;
-    lane.try_decode_vector(vector, decoded)?;
     let first = vector * VECTOR_ROWS;
     // Those rows of the vector that have places.
     let rows = run.rows.start.max(first)..run.rows.end.min(first + lane.vector_rows(vector));
     let at = run.place + (rows.start - run.rows.start);
     let rows = rows.start - first..rows.end - first;
+    let is_whole = rows.len() == lane.vector_rows(vector);
+    let values = is_whole
+        .then(|| room.values_at(kind, at, rows.len()))
+        .flatten();
+    let is_there = lane.try_decode_vector_to(vector, values, decoded)?;
     match kept {
+        Kept::Codes { .. } if is_there => {
+            let codes = room.codes_at(at..at + rows.len());
+            if !are_below(codes, items) {
+                // Nobody may follow one of them.
+                codes.fill(0);
+                return Err(Error::Malformed("a code names no item"));
+            }
+        }
         Kept::Codes { .. } => {
             let codes = decoded.codes();
-            // The greatest of them, which takes one pass without branches.
-            if codes
-                .iter()
-                .max()
-                .is_some_and(|&code| code as usize >= items)
-            {
+            if !are_below(codes, items) {
                 return Err(Error::Malformed("a code names no item"));
             }
             match codes.get(rows.clone()) {
@@ -416,6 +423,7 @@ fn fill(
                 None => room.zero_codes(at..at + rows.len()),
             }
         }
+        _ if is_there => {}
         _ => match (decoded.lane(None).data, kind) {
             (LaneData::Bool(words), _) => {
                 // SAFETY: a bitmap of a decoded vector covers all of its rows.
@@ -443,6 +451,15 @@ fn fill(
         });
     }
     Ok(())
+}
+
+/// Whether all codes are below the number of items, of which there are fewer than 2^31: in one pass without branches.
+fn are_below(codes: &[u32], items: usize) -> bool {
+    let Some(last) = items.checked_sub(1) else {
+        return codes.is_empty();
+    };
+    let beyond = |beyond, &code: &u32| beyond | code | (last as u32).wrapping_sub(code);
+    codes.iter().fold(0, beyond) >> (u32::BITS - 1) == 0
 }
 
 mod room;

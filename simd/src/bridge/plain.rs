@@ -170,6 +170,22 @@ mod ffi {
         unsafe fn sum_deltas(values: *mut u64, rows: usize, before: u64);
         unsafe fn sum_deltas_of_deltas(values: *mut u64, rows: usize, before: u64, step: u64);
         unsafe fn decimals_to_doubles(values: *mut u64, rows: usize, divisor: f64);
+        unsafe fn unpack_deltas(
+            packed: *const u8,
+            width: u32,
+            rows: usize,
+            base: u64,
+            before: u64,
+            out: *mut u64,
+        );
+        unsafe fn unpack_decimals(
+            packed: *const u8,
+            width: u32,
+            rows: usize,
+            base: u64,
+            divisor: f64,
+            out: *mut u64,
+        );
 
         unsafe fn dot(left: *const f32, right: *const f32, dimensions: usize) -> f32;
         unsafe fn l2_squared(left: *const f32, right: *const f32, dimensions: usize) -> f32;

@@ -3,10 +3,10 @@
 
 use super::bytes::{Reader, malformed};
 use super::format::{
-    CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, FEW, FORM_MASK, LEVEL, PATTERN, POWER_BITS,
-    POWER_SHIFT, REST, WIDTH_MASK,
+    CONSTANT, DELTA, DELTA_OF_DELTA, FEW, FORM_MASK, LEVEL, PATTERN, POWER_BITS, POWER_SHIFT, REST,
 };
 use super::kernel;
+use super::packed::Packed;
 use crate::error::Result;
 use crate::limits::VECTOR_ROWS;
 
@@ -69,18 +69,6 @@ pub(super) enum Form<'a> {
         count: usize,
         packed: Packed<'a>,
     },
-}
-
-/// Packed residuals.
-pub(super) struct Packed<'a> {
-    base: u64,
-    factor: u64,
-    width: u32,
-    /// The packed bits and the slack behind them.
-    bits: &'a [u8],
-    patches: usize,
-    outliers: usize,
-    exceptions: Reader<'a>,
 }
 
 impl<'a> Block<'a> {
@@ -170,21 +158,22 @@ impl<'a> Block<'a> {
         let Form::Constant(number) = self.form else {
             return None;
         };
-        let mut values = [number];
-        self.finish(&mut values, float_width);
-        Some(values[0])
+        Some(self.value(number, float_width))
     }
 
-    /// The bits of the float that a number stands for; `None` if numbers are bits, whose order is another.
-    pub(super) fn float_bits(&self, number: i64, float_width: usize) -> Option<u64> {
-        let mut values = [number as u64];
-        self.finish(&mut values, float_width);
-        (self.power != POWER_BITS).then_some(values[0])
+    /// Whether numbers are the bits of floats, whose order is another.
+    pub(super) fn is_bits(&self) -> bool {
+        self.power == POWER_BITS
+    }
+
+    /// The bits of the float that a number stands for.
+    pub(super) fn float_bits(&self, number: i64, float_width: usize) -> u64 {
+        self.value(number as u64, float_width)
     }
 
     /// The form's name, as views show it.
     pub(super) fn name(&self, float_width: usize) -> &'static str {
-        match (&self.form, float_width != 0 && self.power != POWER_BITS) {
+        match (&self.form, self.is_decimal(float_width)) {
             (Form::Constant(_), _) => "constant",
             (Form::Level(_), false) => "bit-packed",
             (Form::Delta { .. }, false) => "delta",
@@ -202,10 +191,16 @@ impl<'a> Block<'a> {
         if let Some(constant) = self.constant(float_width) {
             return out.fill(constant);
         }
-        let Some(packed) = self.decode_numbers(out) else {
+        let packed = match self.is_decimal(float_width) {
+            true => self.decode_decimals(out),
+            false => self.decode_numbers(out),
+        };
+        let Some(packed) = packed else {
             return out.fill(0);
         };
-        self.finish(out, float_width);
+        if self.is_decimal(float_width) && float_width == size_of::<f32>() {
+            kernel::floats_in_place(out);
+        }
         packed.each_outlier(float_width, |place, bits| {
             if let Some(value) = out.get_mut(place) {
                 *value = bits;
@@ -218,27 +213,49 @@ impl<'a> Block<'a> {
         if let Some(constant) = self.constant(float_width) {
             return out.fill(constant as u32);
         }
-        if let Form::Level(packed) = &self.form
-            && packed.is_plain()
-            && packed.width <= u32::BITS
-            && float_width == 0
-        {
-            return kernel::unpack_narrow(packed.bits, packed.width, packed.base as u32, out);
-        }
-        let Some(packed) = self.decode_numbers(room) else {
+        let packed = if self.is_decimal(float_width) {
+            let packed = self.decode_decimals(room);
+            kernel::narrow_floats(room, out);
+            packed
+        } else {
+            self.decode_numbers_narrow(out, room)
+        };
+        let Some(packed) = packed else {
             return out.fill(0);
         };
-        if float_width == 0 || self.power == POWER_BITS {
-            kernel::narrow(room, out);
-        } else {
-            kernel::decimals_to_f64(room, self.power);
-            kernel::narrow_floats(room, out);
-        }
         packed.each_outlier(float_width, |place, bits| {
             if let Some(value) = out.get_mut(place) {
                 *value = bits as u32;
             }
         });
+    }
+
+    /// Whether numbers are floats over a power of ten.
+    fn is_decimal(&self, float_width: usize) -> bool {
+        float_width != 0 && !self.is_bits()
+    }
+
+    /// As [`decode_numbers`](Self::decode_numbers), over the block's power of ten: floats of 8 bytes.
+    fn decode_decimals(&self, out: &mut [u64]) -> Option<&Packed<'a>> {
+        if let Form::Level(packed) = &self.form {
+            packed.unpack_decimals(out, self.power);
+            return Some(packed);
+        }
+        let packed = self.decode_numbers(out)?;
+        kernel::decimals_to_f64(out, self.power);
+        Some(packed)
+    }
+
+    /// As [`decode_numbers`](Self::decode_numbers), the low halves.
+    fn decode_numbers_narrow(&self, out: &mut [u32], room: &mut [u64]) -> Option<&Packed<'a>> {
+        if let Form::Level(packed) = &self.form
+            && packed.unpack_narrow(out)
+        {
+            return Some(packed);
+        }
+        let packed = self.decode_numbers(room)?;
+        kernel::narrow(room, out);
+        Some(packed)
     }
 
     /// Writes the numbers of all rows, unless they are constant or a pattern's.
@@ -254,8 +271,7 @@ impl<'a> Block<'a> {
                     return None;
                 };
                 *start = *first;
-                packed.unpack(deltas);
-                kernel::sum_deltas(deltas, *first);
+                packed.unpack_sums(deltas, *first);
                 packed
             }
             Form::DeltaOfDelta {
@@ -292,211 +308,15 @@ impl<'a> Block<'a> {
         })
     }
 
-    /// Turns numbers into values.
-    fn finish(&self, numbers: &mut [u64], float_width: usize) {
-        if self.power == POWER_BITS {
-            return;
+    /// The value of a number.
+    fn value(&self, number: u64, float_width: usize) -> u64 {
+        if !self.is_decimal(float_width) {
+            return number;
         }
+        let value = kernel::decimal_to_f64(number as i64, self.power);
         match float_width {
-            8 => kernel::decimals_to_f64(numbers, self.power),
-            4 => kernel::decimals_to_f32(numbers, self.power),
-            _ => {}
+            4 => (value as f32).to_bits().into(),
+            _ => value.to_bits(),
         }
     }
-}
-
-impl<'a> Packed<'a> {
-    fn parse(
-        reader: &mut Reader<'a>,
-        base: u64,
-        residuals: usize,
-        float_width: usize,
-    ) -> Result<Self> {
-        let head = reader.byte()?;
-        let width = u32::from(head & WIDTH_MASK);
-        if width > 64 {
-            return malformed("a width exceeds 64 bits");
-        }
-        let (mut factor, mut patches, mut outliers, mut exception_bytes) = (1, 0, 0, 0);
-        if head & EXTRAS != 0 {
-            factor = reader.varint()?;
-            patches = reader.count()?;
-            outliers = reader.count()?;
-            exception_bytes = reader.count()?;
-        }
-        if float_width == 0 && outliers > 0 {
-            return malformed("an outlier where there are no floats");
-        }
-        let bits = reader.bytes_and_slack(packed_len(residuals, width))?;
-        let exceptions = *reader;
-        reader.bytes(exception_bytes)?;
-        Ok(Packed {
-            base,
-            factor,
-            width,
-            bits,
-            patches,
-            outliers,
-            exceptions,
-        })
-    }
-
-    /// Checks the places of patches and outliers.
-    fn verify(&self, residuals: usize, rows: usize, float_width: usize) -> Result<()> {
-        let mut reader = self.exceptions;
-        let mut next = 0;
-        for _ in 0..self.patches {
-            let place = reader.count()?;
-            reader.varint()?;
-            if place >= residuals - next.min(residuals) {
-                return malformed("a patch is outside its block");
-            }
-            next += place + 1;
-        }
-        let mut next = 0;
-        for _ in 0..self.outliers {
-            let place = reader.count()?;
-            reader.bytes(float_width)?;
-            if place >= rows - next.min(rows) {
-                return malformed("an outlier is outside its block");
-            }
-            next += place + 1;
-        }
-        Ok(())
-    }
-
-    /// No residual times the factor and with the base added is less or greater; `None` if that takes decoding.
-    pub(super) fn bounds(&self) -> Option<(i128, i128)> {
-        let mut bounds = self.unpatched_bounds()?;
-        let (least, greatest) = bounds;
-        self.each_patch(|patch| {
-            bounds.0 = bounds.0.min(least.checked_add(patch)?);
-            bounds.1 = bounds.1.max(greatest.checked_add(patch)?);
-            Some(())
-        })?;
-        Some(bounds)
-    }
-
-    /// What the first of so many residuals come to, times the factor and with the base added each, be it one of them or all: no less
-    /// and no more than this. `None` if that takes decoding.
-    pub(super) fn sum_bounds(&self, residuals: usize) -> Option<(i128, i128)> {
-        let (least, greatest) = self.unpatched_bounds()?;
-        let (down, up) = (|step: i128| step.min(0), |step: i128| step.max(0));
-        let times = |step: i128, count: usize| step.checked_mul(count as i128);
-        let mut bounds = (
-            times(down(least), residuals)?,
-            times(up(greatest), residuals)?,
-        );
-        if self.width == 1 {
-            // Bits are counted in no time, and steps of 0 and 1 are what keys make.
-            let ones = self.ones(residuals);
-            let sum = |each: fn(i128) -> i128| {
-                times(each(least), residuals - ones)?.checked_add(times(each(greatest), ones)?)
-            };
-            bounds = (sum(down)?, sum(up)?);
-        }
-        self.each_patch(|patch| {
-            bounds.0 = bounds.0.checked_add(down(patch))?;
-            bounds.1 = bounds.1.checked_add(up(patch))?;
-            Some(())
-        })?;
-        Some(bounds)
-    }
-
-    /// As if there were no patches.
-    fn unpatched_bounds(&self) -> Option<(i128, i128)> {
-        if self.outliers > 0 {
-            return None;
-        }
-        let base = i128::from(self.base as i64);
-        let residual_max = (1_u128 << self.width) - 1;
-        let span = residual_max.checked_mul(u128::from(self.factor))?;
-        Some((base, base.checked_add_unsigned(span)?))
-    }
-
-    /// Calls `visit` with what each patch adds to a number; `None` if that leaves the range of numbers, or `visit` says so.
-    #[inline]
-    fn each_patch(&self, mut visit: impl FnMut(i128) -> Option<()>) -> Option<()> {
-        if self.patches == 0 {
-            return Some(());
-        }
-        let mut reader = self.exceptions;
-        let unit = 1_i64.checked_shl(self.width).filter(|&unit| unit > 0)?;
-        let unit = unit.checked_mul(i64::try_from(self.factor).ok()?)?;
-        for _ in 0..self.patches {
-            reader.count().ok()?;
-            let high = reader.signed().ok()?;
-            visit(i128::from(high) * i128::from(unit))?;
-        }
-        Some(())
-    }
-
-    /// How many of so many residuals of one bit are 1.
-    fn ones(&self, residuals: usize) -> usize {
-        let (bytes, rest) = (residuals / 8, residuals % 8);
-        let whole: u32 = self.bits[..bytes]
-            .iter()
-            .map(|byte| byte.count_ones())
-            .sum();
-        let last = self.bits[bytes] & ((1 << rest) - 1);
-        (whole + last.count_ones()) as usize
-    }
-
-    /// Whether the packed bits and the base are all there is.
-    fn is_plain(&self) -> bool {
-        self.factor == 1 && self.patches == 0
-    }
-
-    fn unpack(&self, out: &mut [u64]) {
-        if self.factor == 1 {
-            kernel::unpack(self.bits, self.width, self.base, out);
-        } else {
-            kernel::unpack(self.bits, self.width, 0, out);
-            kernel::scale(out, self.factor, self.base);
-        }
-        let mut reader = self.exceptions;
-        let mut next = 0_usize;
-        for _ in 0..self.patches {
-            let (Ok(gap), Ok(high)) = (reader.count(), reader.signed()) else {
-                return;
-            };
-            let place = next.saturating_add(gap);
-            let Some(residual) = out.get_mut(place) else {
-                return;
-            };
-            let high = (high as u64).checked_shl(self.width).unwrap_or_default();
-            *residual = residual.wrapping_add(high.wrapping_mul(self.factor));
-            next = place + 1;
-        }
-    }
-
-    /// The places and the bits of all outliers, in order; places may be outside of unverified blocks.
-    fn each_outlier(&self, float_width: usize, mut visit: impl FnMut(usize, u64)) {
-        if self.outliers == 0 {
-            return;
-        }
-        let mut reader = self.exceptions;
-        for _ in 0..2 * self.patches {
-            if reader.varint().is_err() {
-                return;
-            }
-        }
-        let mut next = 0_usize;
-        for _ in 0..self.outliers {
-            let (Ok(gap), Ok(bytes)) = (reader.count(), reader.bytes(float_width)) else {
-                return;
-            };
-            let place = next.saturating_add(gap);
-            let mut whole = [0; 8];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            visit(place, u64::from_le_bytes(whole));
-            next = place.saturating_add(1);
-        }
-    }
-}
-
-/// Bytes of `count` packed residuals of `width` bits.
-#[inline]
-pub(super) fn packed_len(count: usize, width: u32) -> usize {
-    (count * width as usize).div_ceil(8)
 }

@@ -98,15 +98,18 @@ impl EncodedLane<'_> {
                     (value, value)
                 }
                 None => {
-                    let bounds = self.bounds(&block)?;
                     let pattern = match block.form {
                         Form::Pattern { index, .. } => Some(self.pattern(index).ok()?),
                         _ => None,
                     };
                     let numbers = pattern.as_ref().unwrap_or(&block);
+                    if numbers.is_bits() {
+                        return None;
+                    }
+                    let bounds = own_bounds(numbers)?;
                     let value = |bound: i128| {
                         let number = i64::try_from(bound).ok()?;
-                        let bits = numbers.float_bits(number, shape.float_width)?;
+                        let bits = numbers.float_bits(number, shape.float_width);
                         Some(float(bits, shape.float_width))
                     };
                     (value(bounds.0)?, value(bounds.1)?)

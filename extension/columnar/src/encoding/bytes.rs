@@ -128,10 +128,16 @@ impl<'a> Reader<'a> {
     /// Bits for `rows` rows as words; bits past the last row are 0.
     pub(super) fn bitmap(&mut self, rows: usize, words: &mut [u64]) -> Result<()> {
         let bytes = self.bytes(rows.div_ceil(8))?;
-        for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
-            let mut whole = [0; 8];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_le_bytes(whole);
+        let (whole, rest) = bytes.as_chunks::<8>();
+        for (word, bytes) in words.iter_mut().zip(whole) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        if let Some(word) = words.get_mut(whole.len())
+            && !rest.is_empty()
+        {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            *word = u64::from_le_bytes(last);
         }
         if !rows.is_multiple_of(64)
             && let Some(last) = words.get_mut(rows / 64)

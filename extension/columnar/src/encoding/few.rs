@@ -1,9 +1,10 @@
 //! Few distinct numbers, and for each row which of them it has.
 
-use super::block::{FEW_MAX, packed_len};
+use super::block::FEW_MAX;
 use super::bytes::{signed_len, write_signed, write_varint};
 use super::format::FEW;
 use super::integers::{Head, Outliers, Start, pack, write_head, write_outliers};
+use super::packed::packed_len;
 use super::sample::{SAMPLE, sample};
 
 /// Slots of the table in which numbers are looked for: at most a quarter is in use.

@@ -5,11 +5,12 @@
 //! window is chosen by a histogram of distances from the median, and then drawn close around what is in it, so that
 //! distributions with one tail lose no bit to symmetry.
 
-use super::block::{FEW_MAX, packed_len};
+use super::block::FEW_MAX;
 use super::bytes::{signed_len, varint_len, write_signed, write_varint, zigzag};
 use super::divisor::{Divisor, common_factor, common_power_of_two};
 use super::few::Few;
 use super::format::{CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, LEVEL, POWER_SHIFT, REST};
+use super::packed::packed_len;
 use super::sample::sample;
 
 /// The floats of a block that no decimal stands for.

@@ -1,7 +1,7 @@
 //! The kernels behind safe functions. Under Miri, which cannot follow them, their naive twins.
 
-use super::block::packed_len;
 use super::format::SLACK_BYTES;
+use super::packed::packed_len;
 #[cfg(not(miri))]
 use lanes_simd::decode;
 #[cfg(miri)]
@@ -38,6 +38,62 @@ pub(super) fn unpack_narrow(bits: &[u8], width: u32, base: u32, out: &mut [u32])
     // SAFETY: as many bytes as the rows need and the slack have just been counted.
     unsafe {
         decode::unpack_bits_u32(bits.as_ptr(), width, out.len(), base, out.as_mut_ptr());
+    }
+}
+
+/// As [`unpack`], the one of row `row`.
+pub(super) fn unpack_one(bits: &[u8], width: u32, base: u64, row: usize) -> u64 {
+    if width == 0 {
+        return base;
+    }
+    let bit = row * width as usize;
+    let whole = bits[bit / 8..]
+        .first_chunk()
+        .map_or(0, |bytes| u128::from_le_bytes(*bytes));
+    base.wrapping_add((whole >> (bit % 8)) as u64 & u64::MAX >> (u64::BITS - width))
+}
+
+/// As [`unpack`], then [`sum_deltas`].
+pub(super) fn unpack_sums(bits: &[u8], width: u32, base: u64, before: u64, out: &mut [u64]) {
+    assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 64);
+    #[cfg(miri)]
+    {
+        unpack(bits, width, base, out);
+        sum_deltas(out, before);
+    }
+    #[cfg(not(miri))]
+    // SAFETY: as many bytes as the rows need and the slack have just been counted.
+    unsafe {
+        decode::unpack_deltas_u64(
+            bits.as_ptr(),
+            width,
+            out.len(),
+            base,
+            before,
+            out.as_mut_ptr(),
+        );
+    }
+}
+
+/// As [`unpack`], then [`decimals_to_f64`].
+pub(super) fn unpack_decimals(bits: &[u8], width: u32, base: u64, power: u8, out: &mut [u64]) {
+    assert!(bits.len() >= packed_len(out.len(), width) + SLACK_BYTES && width <= 64);
+    #[cfg(miri)]
+    {
+        unpack(bits, width, base, out);
+        decimals_to_f64(out, power);
+    }
+    #[cfg(not(miri))]
+    // SAFETY: as many bytes as the rows need and the slack have just been counted.
+    unsafe {
+        decode::unpack_decimals_f64(
+            bits.as_ptr(),
+            width,
+            out.len(),
+            base,
+            POWERS[usize::from(power)],
+            out.as_mut_ptr(),
+        );
     }
 }
 
@@ -106,10 +162,9 @@ pub(super) fn decimals_to_f64(numbers: &mut [u64], power: u8) {
     }
 }
 
-/// Turns decimals into the bits of floats of 4 bytes.
-pub(super) fn decimals_to_f32(numbers: &mut [u64], power: u8) {
-    decimals_to_f64(numbers, power);
-    for number in numbers {
-        *number = u64::from((f64::from_bits(*number) as f32).to_bits());
+/// The bits of floats of 8 bytes to those of 4, where they are.
+pub(super) fn floats_in_place(doubles: &mut [u64]) {
+    for double in doubles {
+        *double = (f64::from_bits(*double) as f32).to_bits().into();
     }
 }

@@ -12,7 +12,7 @@ use super::format::{
 use super::item_bytes::each_item;
 use super::items::ItemList;
 use super::kernel;
-use super::vector::DecodedVector;
+use super::vector::{DecodedVector, Room, Values};
 use crate::bits::{self, Bitmap};
 use crate::column::Column;
 use crate::error::{Error, Result};
@@ -137,31 +137,56 @@ impl<'a> EncodedLane<'a> {
     /// # Errors
     /// If the vector is damaged.
     pub fn try_decode_vector(&self, vector: usize, out: &mut DecodedVector) -> Result<()> {
+        self.try_decode_vector_to(vector, None, out).map(|_| ())
+    }
+
+    /// As [`try_decode_vector`](Self::try_decode_vector). The values go to `values`, and not to `out`, if they fit there: they are of
+    /// that width, as many, and not all of them NULL. Says whether they did.
+    ///
+    /// # Errors
+    /// If the vector is damaged. What is in `values` then is nothing to rely on.
+    pub fn try_decode_vector_to(
+        &self,
+        vector: usize,
+        values: Option<Values<'_>>,
+        out: &mut DecodedVector,
+    ) -> Result<bool> {
         let rows = self.vector_rows(vector);
         out.begin(self.kind, self.header.class, rows);
         match rows > 0 && !self.is_null() {
-            true => self.try_decode(vector, rows, out),
-            false => Ok(()),
+            true => self.try_decode(vector, rows, values, out),
+            false => Ok(false),
         }
     }
 
-    fn try_decode(&self, vector: usize, rows: usize, out: &mut DecodedVector) -> Result<()> {
+    fn try_decode(
+        &self,
+        vector: usize,
+        rows: usize,
+        values: Option<Values<'_>>,
+        out: &mut DecodedVector,
+    ) -> Result<bool> {
         let mut validity = [0; WORDS];
         let (mut reader, some_nulls) = self.vector_body(vector, &mut validity)?;
         let Some(some_nulls) = some_nulls else {
             out.begin(self.kind, Class::Null, rows);
-            return Ok(());
+            return Ok(false);
         };
+        let mut is_there = false;
         if some_nulls {
             out.set_validity(&validity);
         }
         match self.header.class {
             Class::Null => {}
-            Class::Bools => match reader.byte()? {
-                ALL_FALSE => out.bools().fill(0),
-                ALL_TRUE => out.bools().fill(u64::MAX),
-                _ => reader.bitmap(rows, out.bools())?,
-            },
+            Class::Bools => {
+                let bools;
+                (bools, is_there) = out.bools(values);
+                match reader.byte()? {
+                    ALL_FALSE => bools.fill(0),
+                    ALL_TRUE => bools.fill(u64::MAX),
+                    _ => reader.bitmap(rows, bools)?,
+                }
+            }
             Class::Bytes => {
                 let width = usize::from(self.header.width);
                 match reader.byte()? {
@@ -170,7 +195,9 @@ impl<'a> EncodedLane<'a> {
                 }
             }
             Class::Integers | Class::Floats | Class::Dictionary => {
-                self.decode_numbers(Blocks::new(reader, rows, self.shape()), out)?;
+                let room;
+                (room, is_there) = out.numbers(values);
+                self.decode_numbers(Blocks::new(reader, rows, self.shape()), room)?;
                 out.narrow();
             }
             Class::Items => {
@@ -180,10 +207,10 @@ impl<'a> EncodedLane<'a> {
                 })?;
             }
         }
-        Ok(())
+        Ok(is_there)
     }
 
-    fn decode_numbers(&self, blocks: Blocks<'a>, out: &mut DecodedVector) -> Result<()> {
+    fn decode_numbers(&self, blocks: Blocks<'a>, room: Room<'_>) -> Result<()> {
         let float_width = blocks.shape.float_width;
         let mut at = 0;
         let mut decoded = None;
@@ -191,7 +218,6 @@ impl<'a> EncodedLane<'a> {
             let block = block?;
             let rows = at..at + block.rows;
             at = rows.end;
-            let room = out.numbers();
             if let Form::Pattern { index, first } = block.form {
                 if decoded != Some(index) {
                     self.decode_pattern(index, room.pattern)?;

@@ -27,7 +27,7 @@
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`, `bounds`: what is known without decoding.
 //!   `main_encoding`: a name for what most of it is.
-//! - `blocks`: the blocks of a vector. `block`: one block to numbers. `kernel`: the inner loops of that.
+//! - `blocks`: the blocks of a vector. `block`: one block to values. `packed`: its residuals to numbers. `kernel`: the inner loops of that.
 //! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `item_list`: items without a lane. `vector`: what a vector is decoded into.
 //!
 //! # Invariants
@@ -52,6 +52,7 @@ mod items;
 mod kernel;
 mod lane;
 mod main_encoding;
+mod packed;
 mod pattern;
 mod runs;
 mod sample;
@@ -69,7 +70,7 @@ pub use lane::EncodedLane;
 pub use main_encoding::MainEncoding;
 pub use runs::{Constant, Runs};
 pub use starts::key_starts;
-pub use vector::DecodedVector;
+pub use vector::{DecodedVector, Values};
 
 /// Rows that one encoded lane may hold.
 pub const LANE_ROWS_MAX: usize = 1 << 22;

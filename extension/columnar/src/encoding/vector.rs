@@ -35,6 +35,16 @@ pub struct DecodedVector {
     room: Vec<u8>,
 }
 
+/// Memory for the values of all rows of a vector, where they are to lie in the end.
+pub enum Values<'a> {
+    /// Of 8 bytes.
+    Wide(&'a mut [u64]),
+    /// Of 4 bytes, or codes.
+    Narrow(&'a mut [u32]),
+    /// Bools, whole words of them.
+    Bits(&'a mut [u64]),
+}
+
 /// Where the numbers of all rows are to be put.
 pub(super) struct Room<'a> {
     /// Their low halves into `narrow`, where `wide` may be used on the way; else the numbers into `wide`.
@@ -157,18 +167,36 @@ impl DecodedVector {
         self.has_nulls = true;
     }
 
-    pub(super) fn bools(&mut self) -> &mut [u64] {
-        &mut self.bits
+    /// Where bools are to be put: into `values` if these are for bools.
+    pub(super) fn bools<'a>(&'a mut self, values: Option<Values<'a>>) -> (&'a mut [u64], bool) {
+        match values {
+            Some(Values::Bits(values)) if values.len() == bits::words(self.rows) => (values, true),
+            _ => (&mut self.bits, false),
+        }
     }
 
-    /// Where numbers are to be put.
-    pub(super) fn numbers(&mut self) -> Room<'_> {
-        Room {
-            is_narrow: self.is_narrow(),
+    /// Where numbers are to be put: into `values` if those of this lane fit there.
+    pub(super) fn numbers<'a>(&'a mut self, values: Option<Values<'a>>) -> (Room<'a>, bool) {
+        let is_narrow = self.is_narrow();
+        let is_wide = self.class != Class::Dictionary && self.stride() == size_of::<u64>();
+        let mut room = Room {
+            is_narrow,
             wide: &mut self.words[..self.rows],
             narrow: &mut self.narrow[..self.rows],
             pattern: &mut self.pattern,
-        }
+        };
+        let is_there = match values {
+            Some(Values::Wide(values)) if is_wide && values.len() == self.rows => {
+                room.wide = values;
+                true
+            }
+            Some(Values::Narrow(values)) if is_narrow && values.len() == self.rows => {
+                room.narrow = values;
+                true
+            }
+            _ => false,
+        };
+        (room, is_there)
     }
 
     /// Whether values are of 4 bytes.

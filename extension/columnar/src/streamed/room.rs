@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::bits;
 use crate::buffer::{Buffer, Plain};
+use crate::encoding::Values;
 use crate::kind::LaneKind;
 use crate::limits::{LANE_ALIGN, VECTOR_ROWS};
 
@@ -41,6 +42,34 @@ impl Room {
             self.validity
                 .extend_zeros(words.saturating_sub(self.validity.len()));
         }
+    }
+
+    /// The memory of the values at these places, if they may be written there as they are decoded.
+    pub(super) fn values_at(
+        &mut self,
+        kind: LaneKind,
+        at: usize,
+        rows: usize,
+    ) -> Option<Values<'_>> {
+        match kind {
+            LaneKind::Bool if at.is_multiple_of(64) && rows.is_multiple_of(64) => {
+                Some(Values::Bits(&mut self.values[at / 64..(at + rows) / 64]))
+            }
+            LaneKind::Fixed { stride: 8, .. } => {
+                Some(Values::Wide(&mut self.values[at..at + rows]))
+            }
+            LaneKind::Fixed { stride: 4, .. } | LaneKind::Varlena { .. } => {
+                Some(Values::Narrow(self.codes_at(at..at + rows)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Values of 4 bytes.
+    pub(super) fn codes_at(&mut self, places: Range<usize>) -> &mut [u32] {
+        // SAFETY: words hold two numbers each, any bits of which are numbers; what is borrowed is all that may be used.
+        let (_, narrow, _) = unsafe { self.values.align_to_mut::<u32>() };
+        &mut narrow[places]
     }
 
     pub(super) fn bytes(&self) -> usize {
