@@ -5,7 +5,7 @@
 //!
 //! | bytes | index |
 //! |---|---|
-//! | 1 | version, 3; 2 is read |
+//! | 1 | version, 4; 2 and 3 are read |
 //! | 4 | checksum: low half of XXH3-64 of all bytes after it |
 //! | 4 | segments |
 //! | 2 | columns, at most 1,600 |
@@ -13,9 +13,10 @@
 //!
 //! | bytes | zone |
 //! |---|---|
-//! | 1 | bits 0-1: 0 nothing known, 1 signed, 2 float; bit 2 sorted, 3 has NaN, 4 has an infinity |
+//! | 1 | bits 0-1: 0 nothing known, 1 signed, 2 float; bit 2 sorted, 3 has NaN, 4 has an infinity, 5 has a sum (not before version 4) |
 //! | 4 | rows that are not NULL |
 //! | 8, 8 | minimum and maximum, of signed and float |
+//! | 16 | the sum, if there is one |
 //!
 //! | bytes | stored column |
 //! |---|---|
@@ -28,7 +29,9 @@ use crate::error::{Error, Result};
 use crate::limits::{COLUMNS_MAX, SEGMENT_ROWS};
 use crate::zone_map::{Bound, Zone};
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
+/// The version that has no sums.
+const VERSION_WITHOUT_SUMS: u8 = 3;
 /// The version that knows nothing of stored columns.
 const VERSION_BARE: u8 = 2;
 /// Stands for the block of a segment whose image is in object storage only.
@@ -41,6 +44,7 @@ const FLOAT: u8 = 2;
 const SORTED: u8 = 1 << 2;
 const HAS_NAN: u8 = 1 << 3;
 const HAS_INFINITE: u8 = 1 << 4;
+const HAS_SUM: u8 = 1 << 5;
 
 /// What sealing made of a column of a segment: for people to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +68,8 @@ pub struct SealedSegment {
     pub block: u32,
     /// Bytes of the image.
     pub bytes: u32,
-    /// A zone a column, never exact: rows may have been deleted since. Of all rows that were sealed the bounds are met, and counts and
-    /// flags right; sums are not kept. Queries are answered by that, so it has to stay.
+    /// A zone a column, never exact: rows may have been deleted since. Of all rows that were sealed the bounds are met, and counts,
+    /// flags and sums right, if there is a sum. Queries are answered by that, so it has to stay.
     pub zones: Vec<Zone>,
     /// As many as zones; all default where nothing was noted.
     pub columns: Vec<StoredColumn>,
@@ -136,7 +140,7 @@ impl PartIndex {
     pub fn decode(bytes: &[u8]) -> Result<PartIndex> {
         let mut left = bytes;
         let [version] = take(&mut left)?;
-        if version != VERSION && version != VERSION_BARE {
+        if ![VERSION, VERSION_WITHOUT_SUMS, VERSION_BARE].contains(&version) {
             return Err(Error::Version { version });
         }
         let found = u32::from_le_bytes(take(&mut left)?);
@@ -193,7 +197,8 @@ fn write_zone(zone: &Zone, out: &mut Vec<u8>) {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     let flags = flag(zone.sorted, SORTED)
         | flag(zone.has_nan, HAS_NAN)
-        | flag(zone.has_infinite, HAS_INFINITE);
+        | flag(zone.has_infinite, HAS_INFINITE)
+        | flag(zone.has_sum, HAS_SUM);
     let bounds = match (zone.minimum, zone.maximum) {
         (Bound::Signed(minimum), Bound::Signed(maximum)) => {
             Some((SIGNED, minimum.to_le_bytes(), maximum.to_le_bytes()))
@@ -208,6 +213,9 @@ fn write_zone(zone: &Zone, out: &mut Vec<u8>) {
     if let Some((_, minimum, maximum)) = bounds {
         out.extend_from_slice(&minimum);
         out.extend_from_slice(&maximum);
+    }
+    if zone.has_sum {
+        out.extend_from_slice(&zone.sum.to_le_bytes());
     }
 }
 
@@ -226,12 +234,18 @@ fn read_zone(left: &mut &[u8]) -> Result<Zone> {
         ),
         _ => return Err(Error::Malformed("a zone of an unknown sort")),
     };
+    let has_sum = flags & HAS_SUM != 0;
+    let sum = match has_sum {
+        true => i128::from_le_bytes(take(left)?),
+        false => 0,
+    };
     Ok(Zone {
         codes: None,
         minimum,
         maximum,
         non_null,
-        sum: 0,
+        sum,
+        has_sum,
         sorted: flags & SORTED != 0,
         has_nan: flags & HAS_NAN != 0,
         has_infinite: flags & HAS_INFINITE != 0,
@@ -267,6 +281,7 @@ mod tests {
             maximum,
             non_null: 7,
             sum: 0,
+            has_sum: false,
             sorted: true,
             has_nan: false,
             has_infinite: true,
@@ -300,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let index = sample();
+        let index = summed();
         let read = PartIndex::decode(&index.encode()).unwrap();
         assert_eq!(format!("{read:?}"), format!("{index:?}"));
         assert_eq!(read.rows(), 5 + u64::from(SEGMENT_ROWS));
@@ -312,10 +327,32 @@ mod tests {
         );
     }
 
+    /// With sums of integers and of bools.
+    fn summed() -> PartIndex {
+        let mut index = sample();
+        let sums = [i128::from(i64::MIN) * 3, 7, i128::MAX];
+        for (segment, sum) in index.segments.iter_mut().zip(sums) {
+            for zone in &mut segment.zones[..2] {
+                (zone.sum, zone.has_sum) = (sum, true);
+            }
+        }
+        index
+    }
+
     #[cfg(not(miri))]
     #[test]
     fn an_index_that_was_written_once_is_read_as_ever() {
-        let kept = crate::test_support::golden("golden/part_index", &sample().encode());
+        let kept = crate::test_support::golden("golden/part_index_summed", &summed().encode());
+        let read = PartIndex::decode(&kept).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{:?}", summed()));
+    }
+
+    #[cfg(not(miri))]
+    #[test]
+    fn an_index_of_the_version_without_sums_is_read_as_ever() {
+        let mut before = sample().encode();
+        before[0] = VERSION_WITHOUT_SUMS;
+        let kept = crate::test_support::golden("golden/part_index", &before);
         let read = PartIndex::decode(&kept).unwrap();
         assert_eq!(format!("{read:?}"), format!("{:?}", sample()));
     }
@@ -335,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_version_before_wrote_is_read() {
+    fn what_the_version_without_stored_columns_wrote_is_read() {
         let mut index = sample();
         let bytes = index.encode();
         let segment_bytes = (bytes.len() - 11) / 2;
@@ -359,7 +396,7 @@ mod tests {
 
     #[test]
     fn damage_is_found() {
-        let bytes = sample().encode();
+        let bytes = summed().encode();
         for length in 0..bytes.len() {
             assert!(PartIndex::decode(&bytes[..length]).is_err());
         }

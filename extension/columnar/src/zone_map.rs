@@ -19,7 +19,7 @@
 //! [exact](Zone::exact); that all of its rows are visible; and that no row is missing, which is the
 //! same thing, since rows that no run holds count as NULL. The zones that are stored with a sealed run
 //! are not exact, as rows of it may have been deleted since; of a run none of whose rows was, they tell
-//! everything but sums ([`SealedSegment::zones`](crate::part::SealedSegment::zones)).
+//! everything ([`SealedSegment::zones`](crate::part::SealedSegment::zones)).
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -114,8 +114,10 @@ pub struct Zone {
     pub maximum: Bound,
     /// Rows that are not NULL.
     pub non_null: u32,
-    /// The sum of signed numbers, or how many bools are true.
+    /// The sum of signed numbers, or how many bools are true, of all rows that the zone is of; if `has_sum`, else 0.
     pub sum: i128,
+    /// Whether the sum is known. It is not of other kinds, of which some row is not NULL.
+    pub has_sum: bool,
     /// Whether these are numbers without a NULL that never decrease from row to row. It may be
     /// false of rows that are sorted, never true of rows that are not.
     pub sorted: bool,
@@ -144,6 +146,7 @@ impl Zone {
             maximum,
             non_null: 0,
             sum: 0,
+            has_sum: true,
             sorted: minimum.is_known(),
             has_nan: false,
             has_infinite: false,
@@ -171,7 +174,11 @@ impl Zone {
                 _ => self.maximum,
             },
             non_null: self.non_null + later.non_null,
-            sum: self.sum.wrapping_add(later.sum),
+            sum: match self.has_sum && later.has_sum {
+                true => self.sum.wrapping_add(later.sum),
+                false => 0,
+            },
+            has_sum: self.has_sum && later.has_sum,
             sorted: self.sorted && later.sorted && is_ascending,
             has_nan: self.has_nan || later.has_nan,
             has_infinite: self.has_infinite || later.has_infinite,
@@ -200,6 +207,11 @@ fn number_of(kind: LaneKind) -> Number {
         LaneKind::Fixed { number, .. } => number,
         LaneKind::Absent | LaneKind::Bool | LaneKind::Varlena { .. } => Number::Opaque,
     }
+}
+
+/// Whether columns of this kind have sums.
+pub(crate) fn has_sums(kind: LaneKind) -> bool {
+    kind == LaneKind::Bool || number_of(kind) == Number::Signed
 }
 
 /// The zone of rows of a lane, by one pass over their values.
@@ -234,6 +246,7 @@ unsafe fn compute_vector(lane: &Lane, kind: LaneKind, first: usize, rows: usize)
     }
     let zone = Zone {
         non_null: non_null as u32,
+        has_sum: false,
         ..empty
     };
     let valid = (non_null < rows).then_some(&*valid);
@@ -246,8 +259,11 @@ unsafe fn compute_vector(lane: &Lane, kind: LaneKind, first: usize, rows: usize)
                 let both = values.iter().zip(valid);
                 trues = both.map(|(a, b)| (a & b).count_ones() as usize).sum();
             }
-            let sum = trues as i128;
-            Zone { sum, ..zone }
+            Zone {
+                sum: trues as i128,
+                has_sum: true,
+                ..zone
+            }
         }
         (LaneData::Fixed { values, .. }, LaneKind::Fixed { width, number, .. }) => {
             // SAFETY: numbers lie without padding, at a multiple of their width, and those of the

@@ -133,8 +133,8 @@ pub trait Accumulator {
         false
     }
 
-    /// Whether [`add_zone`](Self::add_zone) takes in a zone of which the sum is not known, as those of sealed rows are stored.
-    fn takes_without_sum(&self, _zone: &Zone) -> bool {
+    /// Whether [`add_zone`](Self::add_zone) takes it in.
+    fn takes(&self, _zone: &Zone) -> bool {
         false
     }
 
@@ -209,7 +209,7 @@ impl Accumulator for Count {
         true
     }
 
-    fn takes_without_sum(&self, _zone: &Zone) -> bool {
+    fn takes(&self, _zone: &Zone) -> bool {
         true
     }
 

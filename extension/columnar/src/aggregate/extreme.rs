@@ -168,7 +168,7 @@ impl<T: Number> Accumulator for Extreme<T> {
         })
     }
 
-    fn takes_without_sum(&self, zone: &Zone) -> bool {
+    fn takes(&self, zone: &Zone) -> bool {
         self.best_of(zone).is_some()
     }
 

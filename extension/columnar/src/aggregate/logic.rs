@@ -64,7 +64,14 @@ impl Accumulator for Logic {
         true
     }
 
+    fn takes(&self, zone: &Zone) -> bool {
+        zone.has_sum
+    }
+
     fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
+        if !self.takes(zone) {
+            return false;
+        }
         let truth = match self.all {
             true => zone.sum == i128::from(zone.non_null),
             false => zone.sum > 0,

@@ -145,8 +145,12 @@ where
         self.shape != IntegerShape::Moments
     }
 
+    fn takes(&self, zone: &Zone) -> bool {
+        zone.has_sum && zone.minimum.signed().is_some() && self.takes_zones()
+    }
+
     fn add_zone(&mut self, group: usize, zone: &Zone) -> bool {
-        if zone.minimum.signed().is_none() || self.shape == IntegerShape::Moments {
+        if !self.takes(zone) {
             return false;
         }
         self.counts[group] += u64::from(zone.non_null);

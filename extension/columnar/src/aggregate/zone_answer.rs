@@ -11,8 +11,8 @@
 //! | min, max | the bounds; not a zero, whose sign a bound does not tell, nor a NaN, whose bits it does not |
 //! | bool_and, bool_or | `sum`, `non_null` |
 //!
-//! The zones that are stored with sealed rows are of whole runs, their bounds are met and their counts right, but they have no sums. If
-//! all rows of a run are seen they tell those aggregates that can do without, or none: the run need not be read then, wherever it is.
+//! The zones that are stored with sealed rows are of whole runs, their bounds are met and their counts and sums right, those that there
+//! are. If all rows of a run are seen they tell all aggregates or none: the run need not be read then, wherever it is.
 
 use super::{Aggregate, Argument};
 use crate::limits::VECTOR_ROWS;
@@ -53,15 +53,24 @@ impl Aggregate {
         rows: u32,
         zone: &dyn Fn(usize) -> Option<Zone>,
     ) -> Option<Zone> {
-        if self.filter.is_some() {
-            return None;
-        }
-        let zone = match &self.argument {
-            Argument::Nothing => zone_of_rows(rows),
-            _ => zone(self.zone_wanted()?)?,
+        let zone = match self.is_count_of_rows() {
+            true => zone_of_rows(rows),
+            false => self.counted(zone(self.zone_wanted()?)?)?,
         };
-        let is_told = zone.non_null == 0 || self.accumulator.takes_without_sum(&zone);
+        let is_told = zone.non_null == 0 || self.accumulator.takes(&zone);
         is_told.then_some(zone)
+    }
+
+    /// The zone of the rows that count, given that of all rows.
+    fn counted(&self, zone: Zone) -> Option<Zone> {
+        match self.filter {
+            None => Some(zone),
+            // The rows that are TRUE are those that count.
+            Some(_) => zone.has_sum.then_some(Zone {
+                non_null: zone.sum as u32,
+                ..zone
+            }),
+        }
     }
 
     /// Takes in a whole vector of one group by its zone, if that tells enough. Rows are not counted one by one then.
@@ -76,13 +85,8 @@ impl Aggregate {
         if !zone.exact {
             return false;
         }
-        let counted = match self.filter {
-            None => zone,
-            // The rows that are TRUE are those that count.
-            Some(_) => Zone {
-                non_null: zone.sum as u32,
-                ..zone
-            },
+        let Some(counted) = self.counted(zone) else {
+            return false;
         };
         counted.non_null == 0 || self.accumulator.add_zone(group as usize, &counted)
     }

@@ -65,9 +65,11 @@ impl ZoneHead {
         let sum = u128::from(self.sum_high.load(Relaxed)) << 64;
         let sum = (sum | u128::from(self.sum_low.load(Relaxed))) as i128;
         let has_codes = tally & HAS_CODES != 0;
+        let has_sum = tally as u32 == 0 || zone_map::has_sums(kind);
         let mut zone = Zone {
             non_null: tally as u32,
-            sum: if has_codes { 0 } else { sum },
+            sum: if has_sum { sum } else { 0 },
+            has_sum,
             codes: has_codes.then(|| {
                 let words = [&self.minimum, &self.maximum, &self.sum_low, &self.sum_high];
                 CodeZone::of_words(words.map(|word| word.load(Relaxed)))

@@ -4,6 +4,7 @@
 use super::bytes::{Reader, malformed};
 use super::format::{
     CONSTANT, DELTA, DELTA_OF_DELTA, FEW, FORM_MASK, LEVEL, PATTERN, POWER_BITS, POWER_SHIFT, REST,
+    RISING_DELTA, RISING_DELTA_OF_DELTA,
 };
 use super::kernel;
 use super::packed::Packed;
@@ -52,10 +53,14 @@ pub(super) enum Form<'a> {
     Level(Packed<'a>),
     Delta {
         first: u64,
+        /// By how much the last number is greater, if the block says so: then none is less than the one before.
+        rise: Option<u64>,
         packed: Packed<'a>,
     },
     DeltaOfDelta {
         first: u64,
+        /// As above.
+        rise: Option<u64>,
         step: u64,
         packed: Packed<'a>,
     },
@@ -93,20 +98,27 @@ impl<'a> Block<'a> {
                 let base = reader.signed()? as u64;
                 Form::Level(Packed::parse(reader, base, rows, width)?)
             }
-            DELTA => {
+            form @ (DELTA | RISING_DELTA) => {
                 let first = reader.signed()? as u64;
+                let rise = (form == RISING_DELTA)
+                    .then(|| reader.varint())
+                    .transpose()?;
                 let base = reader.signed()? as u64;
                 Form::Delta {
                     first,
+                    rise,
                     packed: Packed::parse(reader, base, rows - 1, width)?,
                 }
             }
-            DELTA_OF_DELTA if rows >= 2 => {
+            form @ (DELTA_OF_DELTA | RISING_DELTA_OF_DELTA) if rows >= 2 => {
                 let first = reader.signed()? as u64;
+                let is_rising = form == RISING_DELTA_OF_DELTA;
+                let rise = is_rising.then(|| reader.varint()).transpose()?;
                 let step = reader.signed()? as u64;
                 let base = reader.signed()? as u64;
                 Form::DeltaOfDelta {
                     first,
+                    rise,
                     step,
                     packed: Packed::parse(reader, base, rows - 2, width)?,
                 }
@@ -150,7 +162,34 @@ impl<'a> Block<'a> {
             Form::Delta { packed, .. } => (packed, self.rows - 1),
             Form::DeltaOfDelta { packed, .. } => (packed, self.rows - 2),
         };
-        packed.verify(residuals, self.rows, float_width)
+        packed.verify(residuals, self.rows, float_width)?;
+        match &self.form {
+            Form::Delta {
+                first,
+                rise: Some(rise),
+                ..
+            }
+            | Form::DeltaOfDelta {
+                first,
+                rise: Some(rise),
+                ..
+            } => self.verify_rise(*first, *rise),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the first and the last number are the bounds that a rising block says they are.
+    fn verify_rise(&self, first: u64, rise: u64) -> Result<()> {
+        let mut numbers = [0; VECTOR_ROWS];
+        let numbers = &mut numbers[..self.rows];
+        let packed = self.decode_numbers(numbers);
+        let is_bounded = packed.is_none_or(|packed| packed.outliers == 0);
+        let is_rising = numbers.is_sorted_by_key(|&number| number as i64);
+        let last = numbers.last().copied().unwrap_or(first);
+        if !is_bounded || !is_rising || last.wrapping_sub(first) != rise {
+            return malformed("a rising block does not rise as it says");
+        }
+        Ok(())
     }
 
     /// The value of every row, if the block says that it is one.
@@ -266,7 +305,7 @@ impl<'a> Block<'a> {
                 packed.unpack(out);
                 packed
             }
-            Form::Delta { first, packed } => {
+            Form::Delta { first, packed, .. } => {
                 let [start, deltas @ ..] = out else {
                     return None;
                 };
@@ -278,6 +317,7 @@ impl<'a> Block<'a> {
                 first,
                 step,
                 packed,
+                ..
             } => {
                 let [start, second, changes @ ..] = out else {
                     return None;

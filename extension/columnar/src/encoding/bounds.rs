@@ -6,6 +6,7 @@
 //! | level | base; base + the greatest residual of that width × factor; either with the patches |
 //! | delta | as if every difference were the least, or the greatest, that its width allows; no less than none. Differences of one bit are counted, and patches summed, so those of a sorted key are exact |
 //! | delta of delta | as above, with the differences bounded in the same way |
+//! | either, rising | the first and the last |
 //! | few | of its distinct numbers |
 //! | pattern | of the whole pattern |
 //!
@@ -29,6 +30,7 @@ impl EncodedLane<'_> {
     pub fn zone(&self, vector: usize) -> Option<Zone> {
         let empty = Zone {
             sorted: false,
+            has_sum: false,
             exact: false,
             ..Zone::empty(self.kind)
         };
@@ -154,11 +156,24 @@ fn own_bounds(block: &Block<'_>) -> Option<Bounds> {
     Some(match &block.form {
         Form::Constant(number) => (signed(*number), signed(*number)),
         Form::Level(packed) => packed.bounds()?,
-        Form::Delta { first, packed } => from(signed(*first), packed.sum_bounds(block.rows - 1)?)?,
+        Form::Delta {
+            first,
+            rise: Some(rise),
+            ..
+        }
+        | Form::DeltaOfDelta {
+            first,
+            rise: Some(rise),
+            ..
+        } => from(signed(*first), (0, i128::from(*rise)))?,
+        Form::Delta { first, packed, .. } => {
+            from(signed(*first), packed.sum_bounds(block.rows - 1)?)?
+        }
         Form::DeltaOfDelta {
             first,
             step,
             packed,
+            ..
         } => {
             let changes = packed.sum_bounds(block.rows.saturating_sub(2))?;
             let steps = from(signed(*step), changes)?;

@@ -57,6 +57,11 @@
 //! | 3 | delta of delta | signed first number; signed first difference; signed base; packed residuals of the changes of the difference |
 //! | 4 | pattern | varint: which pattern; varint: its row that is the block's first |
 //! | 5 | few | varint: distinct numbers less 1; a signed each, less the one before; packed residuals that are their places |
+//! | 6 | delta, rising | as 2, with a varint after the first number: the last number less the first |
+//! | 7 | delta of delta, rising | as 3, with the same varint |
+//!
+//! No number of a *rising* block is less than the one before, so that the first and the last are its bounds. Blocks of whole vectors
+//! have these forms where they can; in shorter ones the varint would be felt.
 //!
 //! Form 4 is not allowed in a pattern. *Packed residuals*:
 //!
@@ -105,6 +110,8 @@ pub(super) const DELTA: u8 = 2;
 pub(super) const DELTA_OF_DELTA: u8 = 3;
 pub(super) const PATTERN: u8 = 4;
 pub(super) const FEW: u8 = 5;
+pub(super) const RISING_DELTA: u8 = 6;
+pub(super) const RISING_DELTA_OF_DELTA: u8 = 7;
 
 pub(super) const AS_THEY_ARE: u8 = 0;
 pub(super) const COMPRESSED: u8 = 1;

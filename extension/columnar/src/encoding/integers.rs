@@ -9,9 +9,13 @@ use super::block::FEW_MAX;
 use super::bytes::{signed_len, varint_len, write_signed, write_varint, zigzag};
 use super::divisor::{Divisor, common_factor, common_power_of_two};
 use super::few::Few;
-use super::format::{CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, LEVEL, POWER_SHIFT, REST};
+use super::format::{
+    CONSTANT, DELTA, DELTA_OF_DELTA, EXTRAS, LEVEL, POWER_SHIFT, REST, RISING_DELTA,
+    RISING_DELTA_OF_DELTA,
+};
 use super::packed::packed_len;
 use super::sample::sample;
+use crate::limits::VECTOR_ROWS;
 
 /// The floats of a block that no decimal stands for.
 #[derive(Default)]
@@ -175,14 +179,30 @@ fn write_block_anywhere(
         start.write(LEVEL, rows, out);
         level.write(numbers, outliers, out);
     } else if best == delta.bytes {
-        start.write(DELTA, rows, out);
-        write_signed(first, out);
+        write_first(numbers, outliers, start, [DELTA, RISING_DELTA], out);
         delta.write(deltas, outliers, out);
     } else if rows > 2 && best == change.bytes {
-        start.write(DELTA_OF_DELTA, rows, out);
-        write_signed(first, out);
+        let forms = [DELTA_OF_DELTA, RISING_DELTA_OF_DELTA];
+        write_first(numbers, outliers, start, forms, out);
         write_signed(deltas[0], out);
         change.write(changes, outliers, out);
+    }
+}
+
+/// Begins a block of the first of these forms, or of the second, the rising one, where a whole vector can have it.
+fn write_first(
+    numbers: &[i64],
+    outliers: &Outliers,
+    start: Start,
+    [form, rising]: [u8; 2],
+    out: &mut Vec<u8>,
+) {
+    let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+    let is_rising = numbers.len() == VECTOR_ROWS && outliers.rows.is_empty() && numbers.is_sorted();
+    start.write(if is_rising { rising } else { form }, numbers.len(), out);
+    write_signed(first, out);
+    if is_rising {
+        write_varint(last.abs_diff(first), out);
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) struct Packed<'a> {
     /// The packed bits and the slack behind them.
     bits: &'a [u8],
     pub(super) patches: usize,
-    outliers: usize,
+    pub(super) outliers: usize,
     exceptions: Reader<'a>,
 }
 

@@ -215,6 +215,7 @@ fn signed_body<T: Integer>(values: &[T], valid: Option<&[u64]>, zone: Zone) -> Z
         minimum: Bound::Signed(least.widen()),
         maximum: Bound::Signed(greatest.widen()),
         sum: (high << 32) + low,
+        has_sum: true,
         sorted: valid.is_none() && is_sorted(values),
         ..zone
     }

@@ -36,6 +36,7 @@ pub(crate) fn naive(kind: LaneKind, values: &[Value]) -> Zone {
             continue;
         };
         zone.non_null += 1;
+        zone.has_sum = kind == LaneKind::Bool || number_of(kind) == Number::Signed;
         if kind == LaneKind::Bool {
             zone.sum += i128::from(value[0]);
         }
@@ -65,13 +66,21 @@ pub(crate) fn assert_zone(found: &Zone, expected: &Zone) {
         let Zone {
             non_null,
             sum,
+            has_sum,
             sorted,
             has_nan,
             has_infinite,
             exact,
             ..
         } = *zone;
-        (non_null, sum, sorted, has_nan, has_infinite, exact)
+        (
+            non_null,
+            (sum, has_sum),
+            sorted,
+            has_nan,
+            has_infinite,
+            exact,
+        )
     };
     assert!(
         same(found.minimum, expected.minimum)

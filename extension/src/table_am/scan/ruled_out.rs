@@ -13,7 +13,7 @@ use crate::table_am::reader::Content;
 /// Whether no row with these zones, by attribute, is wanted.
 pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
 
-/// The zones of the rows of a sealed run, by attribute: their bounds are met, but they have no sums.
+/// The zones of the rows of a sealed run, by attribute: their bounds are met; older ones have no sums.
 pub type StoredZones<'a> = &'a dyn Fn(usize) -> Option<Zone>;
 
 /// Who needs no more than zones of rows that all count.

@@ -106,12 +106,15 @@ proptest! {
     }
 }
 
-/// The zones of a window as they are stored with sealed rows: of these rows, but without sums.
-fn stored(window: &Window, attribute: usize) -> Option<Zone> {
+/// The zones of a window as they are stored with sealed rows: of these rows. Those that were stored earlier have no sums.
+fn stored(window: &Window, attribute: usize, with_sums: bool) -> Option<Zone> {
+    let zone = window.zone(attribute);
+    let has_sum = with_sums && zone.has_sum;
     Some(Zone {
         exact: false,
-        sum: 0,
-        ..window.zone(attribute)
+        sum: if has_sum { zone.sum } else { 0 },
+        has_sum,
+        ..zone
     })
 }
 
@@ -119,6 +122,7 @@ fn stored(window: &Window, attribute: usize) -> Option<Zone> {
 fn run_stored(
     wanted: &[(Option<TruthTree>, Wanted)],
     windows: &[(Window, Selection)],
+    with_sums: bool,
 ) -> (Option<Aggregation>, usize) {
     let built = wanted
         .iter()
@@ -127,7 +131,7 @@ fn run_stored(
     let mut taken = 0;
     for (window, rows) in windows {
         let is_whole = rows.count() == VECTOR_ROWS;
-        let zone = |attribute: usize| stored(window, attribute);
+        let zone = |attribute: usize| stored(window, attribute, with_sums);
         if is_whole && aggregation.add_stored(VECTOR_ROWS as u32, &zone) {
             taken += 1;
         } else if window
@@ -146,7 +150,7 @@ proptest! {
     #[test]
     fn stored_zones_and_rows_agree(
         wanted in prop::collection::vec(any_of_columns(), 1..4), seed in any::<u64>(), rarity in any_rarity(),
-        vectors in 1..4_usize,
+        vectors in 1..4_usize, with_sums in any::<bool>(),
     ) {
         let mut source = Source(seed);
         let windows: Vec<_> = (0..vectors).map(|_| {
@@ -160,7 +164,7 @@ proptest! {
             }
             (window, rows)
         }).collect();
-        let (by_zones, _) = run_stored(&wanted, &windows);
+        let (by_zones, _) = run_stored(&wanted, &windows, with_sums);
         let by_rows: Option<Vec<_>> = wanted.iter().map(|wanted| run(wanted, &windows)).collect();
         prop_assert_eq!(by_rows.is_some(), by_zones.is_some(), "one of them failed");
         if let (Some(rows), Some(zones)) = (by_rows, by_zones) {
@@ -184,21 +188,33 @@ fn stored_zones_tell_all_or_nothing() {
         Wanted::Extreme(End::Maximum, column(1)),
         Wanted::Extreme(End::Minimum, column(4)),
     ];
-    let taken = |wanted: &[Wanted]| {
-        let wanted: Vec<_> = wanted.iter().map(|wanted| (None, wanted.clone())).collect();
-        run_stored(&wanted, &windows).1 == 1
+    let is_taken = |wanted: &[(Option<TruthTree>, Wanted)], with_sums: bool| {
+        run_stored(wanted, &windows, with_sums).1 == 1
     };
-    assert!(taken(&counts) && taken(&ends));
-    assert!(taken(&[counts, ends].concat()));
-    for other in [
+    let taken = |wanted: &[Wanted], with_sums: bool| {
+        let wanted: Vec<_> = wanted.iter().map(|wanted| (None, wanted.clone())).collect();
+        is_taken(&wanted, with_sums)
+    };
+    assert!(taken(&counts, false) && taken(&ends, false));
+    assert!(taken(&[counts, ends].concat(), false));
+    for summed in [
         Wanted::Integers(IntegerShape::Sum, column(0)),
+        Wanted::Integers(IntegerShape::Average, column(2)),
         Wanted::Logic(true, TruthTree::Bool(BOOL)),
-        Wanted::FloatSum(column(4)),
     ] {
-        assert!(!taken(&[Wanted::Rows, other.clone()]), "{other:?}");
+        assert!(taken(&[Wanted::Rows, summed.clone()], true), "{summed:?}");
+        assert!(!taken(&[Wanted::Rows, summed.clone()], false), "{summed:?}");
     }
-    let filtered = [(Some(TruthTree::Bool(BOOL)), Wanted::Rows)];
-    assert_eq!(run_stored(&filtered, &windows).1, 0, "its rows decide");
+    for other in [
+        Wanted::FloatSum(column(4)),
+        Wanted::Integers(IntegerShape::Moments, column(0)),
+    ] {
+        assert!(!taken(&[Wanted::Rows, other.clone()], true), "{other:?}");
+    }
+    let trues = [(Some(TruthTree::Bool(BOOL)), Wanted::Rows)];
+    assert!(is_taken(&trues, true) && !is_taken(&trues, false));
+    let of_trues = [(Some(TruthTree::Bool(BOOL)), Wanted::Presence(1))];
+    assert!(!is_taken(&of_trues, true), "its rows decide");
 }
 
 #[test]

@@ -135,6 +135,20 @@ const FILES: &[Golden] = &[
         longs(300, |row| row * row * 50 - noise(row, 4))
     ),
     golden!(
+        "rising",
+        "delta",
+        LONG,
+        [],
+        longs(2048, |row| row * 100 + noise(row, 16))
+    ),
+    golden!(
+        "rising_steps",
+        "delta-of-delta",
+        LONG,
+        [],
+        longs(2048, |row| row * row * 50 - noise(row, 4) % 2)
+    ),
+    golden!(
         "patches",
         "bit-packed",
         LONG,

@@ -100,6 +100,32 @@ fn every_damaged_byte_is_noticed() {
 }
 
 #[test]
+fn a_block_that_rises_otherwise_than_it_says_is_refused() {
+    let last_row = VECTOR_ROWS as i64 - 1;
+    let noise = |row: i64| (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58;
+    let number = |row: i64| row * 100 + noise(row) as i64;
+    let encoded = |last: i64| {
+        let number = |row| if row == last_row { last } else { number(row) };
+        let numbers: Vec<_> = (0..=last_row)
+            .map(|row| Some(number(row).to_ne_bytes().to_vec()))
+            .collect();
+        encode_lane(&build(LONG, &numbers), &[]).unwrap()
+    };
+    let last = number(last_row);
+    let (one, other) = (encoded(last), encoded(last + 1));
+    assert_eq!(one.len(), other.len());
+    // The rise of one in the other: it is the first byte but for the checksum in which they differ.
+    let differs = |place: &usize| *place >= CHECKED_AT && one[*place] != other[*place];
+    let place = (0..one.len()).find(differs).unwrap();
+    let mut bytes = one.clone();
+    bytes[place] = other[place];
+    repair(&mut bytes);
+    let refused = EncodedLane::open(&bytes, LONG).map(|_| ());
+    let reason = "a rising block does not rise as it says";
+    assert_eq!(refused, Err(Error::EncodedLane(reason)));
+}
+
+#[test]
 fn an_outlier_past_its_block_is_refused() {
     let tenths = |row| Some((f64::from(row * 7919 % 101) / 10.0).to_ne_bytes().to_vec());
     let mut values: Vec<_> = (0..64_u32).map(tenths).collect();

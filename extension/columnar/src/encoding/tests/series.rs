@@ -84,6 +84,28 @@ fn series_are_runs_times_are_patterns_and_each_series_has_its_own_decimals() {
 }
 
 #[test]
+fn a_whole_vector_of_rising_times_tells_its_first_and_last() {
+    let rows = VECTOR_ROWS as i64 + 100;
+    // Neither equal steps nor equal changes of them.
+    let noise = |row: i64| (row * 7919 % 1_000) + (row * row * 31 % 977);
+    let times = |step: i64| move |row: i64| row * 2_000 + row * row * step + noise(row);
+    for step in [0, 40] {
+        let time = times(step);
+        let values: Vec<Value> = (0..rows)
+            .map(|row| Some(time(row).to_ne_bytes().to_vec()))
+            .collect();
+        let bytes = encode_lane(&build(LONG, &values), &[]).unwrap();
+        assert_reads(&bytes, LONG, &values);
+        let lane = EncodedLane::open(&bytes, LONG).unwrap();
+        let zone = lane.zone(0).expect("of a rising block");
+        assert_eq!(zone.minimum.signed(), Some(time(0)));
+        assert_eq!(zone.maximum.signed(), Some(time(VECTOR_ROWS as i64 - 1)));
+        let zone = lane.zone(1).expect("of a short block");
+        assert!(zone.maximum.signed() >= Some(time(rows - 1)), "{zone:?}");
+    }
+}
+
+#[test]
 fn starts_that_make_no_sense_are_ignored() {
     let samples = samples();
     let column = build(DOUBLE, &samples.values);
