@@ -24,6 +24,16 @@ impl Items {
     }
 
     #[inline]
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packed
+    }
+
+    /// Bytes of memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.byte_len() + self.lengths.byte_len() + self.heap.byte_len()
+    }
+
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.slots.len()
     }

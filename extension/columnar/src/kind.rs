@@ -51,6 +51,13 @@ pub enum LaneKind {
     },
 }
 
+impl LaneKind {
+    /// Whether short items may lie at any address.
+    pub(crate) fn is_packed(self) -> bool {
+        matches!(self, LaneKind::Varlena { packed: true, .. })
+    }
+}
+
 /// Longest item, in bytes, that a packed lane may lay down at any address.
 pub const PACKED_ITEM_BYTES_MAX: usize = 127;
 

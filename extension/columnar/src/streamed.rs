@@ -13,7 +13,7 @@
 //! | column | is kept as | decoded |
 //! |---|---|---|
 //! | of fixed width, bools | values at their places | by vector, when asked for |
-//! | items, one run, all of it codes of a dictionary | codes at their places; the items of that dictionary | by vector, when asked for |
+//! | items, one run, all of it codes of a dictionary | codes at their places; the items of that dictionary, which are kept for the next rows: those often have the same | by vector, when asked for |
 //! | other items | a column: dictionaries of several runs have to become one, and items lie where those before them end | when opened |
 //! | those that an image does not have yet | a column too | when opened |
 //! | of kind [`LaneKind::Absent`] | nothing | never |
@@ -43,6 +43,8 @@ pub use sealed_run::{ImageBytes, KeptBytes, SealedRun};
 #[derive(Default)]
 pub struct StreamMemory {
     columns: Vec<Room>,
+    /// The dictionary that each column had last: that of the next rows is often the same.
+    dictionaries: Vec<Option<Dictionary>>,
     vector: Option<DecodedVector>,
     images: Vec<Vec<u8>>,
 }
@@ -58,7 +60,9 @@ impl StreamMemory {
     /// How many bytes it is, but for a vector of some 50 kB and its items.
     pub fn bytes(&self) -> usize {
         let columns = self.columns.iter().map(Room::bytes).sum::<usize>();
-        columns + self.images.iter().map(Vec::capacity).sum::<usize>()
+        let dictionaries = self.dictionaries.iter().flatten();
+        let dictionaries = dictionaries.map(|known| known.items.bytes()).sum::<usize>();
+        columns + dictionaries + self.images.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 
@@ -90,6 +94,13 @@ struct OpenRun {
     filled: Vec<Vec<u64>>,
 }
 
+/// What codes mean.
+struct Dictionary {
+    items: ItemList,
+    /// Another number, other items.
+    instance: u64,
+}
+
 /// How a column is kept.
 enum Kept {
     Absent,
@@ -98,8 +109,7 @@ enum Kept {
     },
     Codes {
         kind: LaneKind,
-        items: ItemList,
-        instance: u64,
+        dictionary: Dictionary,
     },
     Whole(Column),
 }
@@ -128,6 +138,7 @@ impl Streamed {
         }
         let mut columns = Vec::with_capacity(kinds.len());
         memory.columns.resize_with(kinds.len(), Room::new);
+        memory.dictionaries.resize_with(kinds.len(), || None);
         for (index, &kind) in kinds.iter().enumerate() {
             if kind == LaneKind::Absent {
                 columns.push(Kept::Absent);
@@ -140,8 +151,9 @@ impl Streamed {
                 of_column.push(lane.map_err(|error| NotStreamed::Unreadable(number, error))?);
             }
             let room = &mut memory.columns[index];
+            let known = memory.dictionaries[index].take();
             let missing = missing.get(index).and_then(Option::as_deref);
-            let kept = keep(kind, places, &runs, &of_column, missing, room);
+            let kept = keep(kind, places, &runs, &of_column, missing, known, room);
             let unreadable = |(number, error)| NotStreamed::Unreadable(number, error);
             columns.push(kept.map_err(unreadable)?);
         }
@@ -166,7 +178,13 @@ impl Streamed {
     }
 
     /// The memory, for other rows. No lane may be read any more.
-    pub fn into_memory(self) -> StreamMemory {
+    pub fn into_memory(mut self) -> StreamMemory {
+        let known = self.memory.dictionaries.iter_mut();
+        for (known, kept) in known.zip(self.columns) {
+            if let Kept::Codes { dictionary, .. } = kept {
+                *known = Some(dictionary);
+            }
+        }
         let runs = self.runs.into_iter().map(|open| open.run);
         self.memory.with_images(runs)
     }
@@ -197,11 +215,11 @@ impl Streamed {
                 stride: (*stride).into(),
             },
             Kept::Values { .. } => LaneData::Bool(values),
-            Kept::Codes { items, .. } if items.is_empty() => return Lane::NULL,
-            Kept::Codes { items, .. } => LaneData::Codes {
+            Kept::Codes { dictionary, .. } if dictionary.items.is_empty() => return Lane::NULL,
+            Kept::Codes { dictionary, .. } => LaneData::Codes {
                 codes: values.cast(),
-                slots: items.slots().as_ptr(),
-                heap: items.heap().as_ptr(),
+                slots: dictionary.items.slots().as_ptr(),
+                heap: dictionary.items.heap().as_ptr(),
             },
         };
         Lane {
@@ -213,13 +231,11 @@ impl Streamed {
     /// The dictionary of a column of codes.
     pub fn dictionary(&self, column: usize) -> Option<DictionaryView> {
         match self.columns.get(column)? {
-            Kept::Codes {
-                items, instance, ..
-            } => Some(DictionaryView {
-                instance: *instance,
+            Kept::Codes { dictionary, .. } => Some(DictionaryView {
+                instance: dictionary.instance,
                 parent: 0,
                 inherited: 0,
-                items: items.len() as u32,
+                items: dictionary.items.len() as u32,
             }),
             Kept::Whole(column) => column.dictionary(),
             Kept::Absent | Kept::Values { .. } => None,
@@ -342,6 +358,7 @@ fn keep(
     runs: &[SealedRun],
     lanes: &[Option<EncodedLane<'_>>],
     missing: Option<&[u8]>,
+    known: Option<Dictionary>,
     room: &mut Room,
 ) -> std::result::Result<Kept, (usize, Error)> {
     let has_nulls = lanes.iter().flatten().any(EncodedLane::may_have_nulls);
@@ -350,18 +367,21 @@ fn keep(
         room.prepare(kind, places, has_nulls);
         return Ok(Kept::Values { kind });
     }
+    let known = |lane: &EncodedLane<'_>| known.filter(|known| known.items.is_of(lane));
+    let read = |lane: &EncodedLane<'_>| {
+        lane.dictionary().map(|items| Dictionary {
+            items,
+            instance: next_instance(),
+        })
+    };
     if let ([run], [Some(lane)]) = (runs, lanes)
-        && let Some(items) = lane.dictionary()
+        && let Some(dictionary) = known(lane).or_else(|| read(lane))
     {
         room.prepare(kind, places, has_nulls);
         // Codes of another dictionary may lie where the run has no rows.
         room.zero_codes(0..run.place);
         room.zero_codes(run.place + run.rows.len()..places);
-        return Ok(Kept::Codes {
-            kind,
-            items,
-            instance: next_instance(),
-        });
+        return Ok(Kept::Codes { kind, dictionary });
     }
     let mut column = Column::new(kind);
     for (number, (run, lane)) in runs.iter().zip(lanes).enumerate() {
@@ -390,7 +410,7 @@ fn fill(
     let (kind, items) = match kept {
         Kept::Absent | Kept::Whole(_) => return Ok(()),
         Kept::Values { kind } => (*kind, 0),
-        Kept::Codes { kind, items, .. } => (*kind, items.len()),
+        Kept::Codes { kind, dictionary } => (*kind, dictionary.items.len()),
     };
     let lane = lane(&run.image, place, kind)?;
     let first = vector * VECTOR_ROWS;

@@ -185,6 +185,14 @@ struct Program {
     keys: Vec<KeyShape>,
     shapes: Vec<Shape>,
     zones_wanted: Vec<usize>,
+    sparing: Option<Sparing>,
+}
+
+/// A column that nothing but one key reads, which is a bucket: mostly zones tell that.
+struct Sparing {
+    key: usize,
+    /// All attributes but that.
+    others: Vec<usize>,
 }
 
 impl Program {
@@ -203,7 +211,7 @@ impl Program {
         let mut join = None;
         let (mut keys, mut key_shapes) = (Vec::new(), Vec::new());
         let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
-        let mut zones_wanted = Vec::new();
+        let (mut zones_wanted, mut buckets) = (Vec::new(), Vec::new());
         // SAFETY: the plan's live expressions.
         unsafe {
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
@@ -211,6 +219,7 @@ impl Program {
                 let (key, shape) = aggregate_call::key(&mut translator, *node)?;
                 if let lanes_columnar::aggregate::Key::Bucket(value, _) = &key {
                     zones_wanted.extend(value.column());
+                    buckets.extend(value.column().map(|attribute| (keys.len(), attribute)));
                 }
                 keys.push(key);
                 key_shapes.push(shape);
@@ -226,6 +235,15 @@ impl Program {
             if let Some(plan) = &plan.join {
                 join = Some(JoinStage::begin(plan, plan_state, &mut translator)?);
             }
+            buckets.retain(|&(_, attribute)| translator.is_asked_once(attribute));
+            let sparing = buckets.first().map(|&(key, spared)| Sparing {
+                key,
+                others: {
+                    let mut others = translator.attributes();
+                    others.retain(|&attribute| attribute != spared);
+                    others
+                },
+            });
             Ok(Program {
                 translator,
                 filter,
@@ -235,6 +253,7 @@ impl Program {
                 keys: key_shapes,
                 shapes,
                 zones_wanted,
+                sparing,
             })
         }
     }
@@ -272,7 +291,12 @@ impl Program {
     /// Takes in the vector under way; gives how many of its rows counted.
     fn add(&mut self, source: &mut VectorSource, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
         if self.is_of_all_rows() {
-            source.fill(None);
+            let is_told = |sparing: &&Sparing| {
+                let frame = source.frame(scalars);
+                self.aggregation.is_key_told(sparing.key, &frame)
+            };
+            let spared = self.sparing.as_ref().filter(is_told);
+            source.fill(spared.map(|sparing| &*sparing.others));
             let (visible, rows) = source.visible();
             let frame = source.frame(scalars);
             self.aggregation.add_counted(&frame, visible, rows)?;

@@ -9,7 +9,7 @@
 //! arithmetic and casts by the OIDs of their functions, so nothing depends on names or search paths.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
@@ -45,8 +45,8 @@ pub struct Translator {
     /// The scalars of all that was translated so far.
     pub scalars: Vec<Option<Scalar>>,
     joined: Option<Joined>,
-    /// The table's attributes that were asked for.
-    attributes: RefCell<BTreeSet<usize>>,
+    /// The table's attributes that were asked for, and how often.
+    attributes: RefCell<BTreeMap<usize, usize>>,
 }
 
 /// What a join gives.
@@ -124,13 +124,18 @@ impl Translator {
     unsafe fn own_attribute(&self, node: *mut pg_sys::Node) -> Translation<usize> {
         // SAFETY: the caller has a live Var.
         let attribute = unsafe { attribute(node)? };
-        self.attributes.borrow_mut().insert(attribute);
+        *self.attributes.borrow_mut().entry(attribute).or_default() += 1;
         Ok(attribute)
     }
 
     /// The table's attributes that were asked for so far.
     pub fn attributes(&self) -> Vec<usize> {
-        self.attributes.borrow().iter().copied().collect()
+        self.attributes.borrow().keys().copied().collect()
+    }
+
+    /// Whether this one was asked for once only.
+    pub fn is_asked_once(&self, attribute: usize) -> bool {
+        self.attributes.borrow().get(&attribute) == Some(&1)
     }
 
     /// A column that is a number.

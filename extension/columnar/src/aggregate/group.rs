@@ -128,6 +128,11 @@ impl Groups {
         self.keys[0].values.value(id)
     }
 
+    /// Whether the ids of a key's rows are told by what is known of the vector: what the key is made of is not read then.
+    pub(super) fn is_told(&self, key: usize, frame: &Frame<'_>) -> bool {
+        self.keys[key].reader.told(frame).is_some()
+    }
+
     /// The groups of the selected rows.
     pub(super) fn assign(
         &mut self,

@@ -117,6 +117,27 @@ impl KeyReader {
         size_of::<[u32; VECTOR_ROWS]>() + memos + self.runs.bytes()
     }
 
+    /// The id of the bucket of all rows of a vector, if that was met before and the zone tells so much: no time of it is read then.
+    pub(crate) fn told(&self, frame: &Frame<'_>) -> Option<u32> {
+        let Key::Bucket(value, _) = &self.key else {
+            return None;
+        };
+        let attribute = value.column()?;
+        let (lane, bounds) = (frame.lane(attribute), frame.bounds(attribute));
+        if !bounds.known || !lane.validity.is_null() || matches!(lane.data, LaneData::Null) {
+            return None;
+        }
+        let has_all =
+            |bucket: Bucket| bucket.first <= bounds.minimum && bounds.maximum <= bucket.last;
+        match self.bucket {
+            Some((bucket, Some(id))) if has_all(bucket) => Some(id),
+            _ => {
+                let (bucket, id) = self.buckets.get(bounds.minimum)?;
+                has_all(bucket).then_some(id)
+            }
+        }
+    }
+
     /// The ids of the selected rows.
     pub(crate) fn assign(
         &mut self,
@@ -124,6 +145,9 @@ impl KeyReader {
         frame: &Frame<'_>,
         selection: &Selection,
     ) -> Evaluation<Ids<'_>> {
+        if let Some(id) = self.told(frame) {
+            return Ok(Ids::One(id));
+        }
         match &mut self.key {
             Key::Text(attribute) => {
                 let attribute = *attribute;

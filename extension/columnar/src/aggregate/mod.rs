@@ -220,6 +220,11 @@ impl Aggregation {
         Ok((assigned.grouping, assigned.groups))
     }
 
+    /// Whether [`add`](Self::add) of this vector is not going to read what a key, a bucket, is made of.
+    pub fn is_key_told(&self, key: usize, frame: &Frame<'_>) -> bool {
+        self.groups.is_told(key, frame)
+    }
+
     /// There are no more rows. Answers may be asked for from now on.
     pub fn finish(&mut self) {
         for aggregate in &mut self.aggregates {

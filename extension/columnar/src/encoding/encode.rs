@@ -21,6 +21,9 @@ use crate::items::Items;
 use crate::kind::LaneKind;
 use crate::limits::{IMAGE_BYTES_MAX, VECTOR_ROWS};
 
+/// Dictionaries of more items stay in the order in which these came: sorting them would be felt, and others will hardly have the same.
+const SORTED_ITEMS_MAX: usize = 4096;
+
 /// Encodes a column. `starts` are the rows at which a new key starts (see [`key_starts`](super::key_starts)), ascending; none is
 /// always right, and costs bytes only.
 ///
@@ -235,11 +238,12 @@ impl LaneWriter<'_> {
     }
 
     fn coded(&mut self, codes: &[u32], items: &Items, starts: &[u32]) {
-        // Only items that rows have are kept, in the order in which they come.
+        // Only items that rows have are kept.
         const UNUSED: u32 = u32::MAX;
         let mut own = vec![UNUSED; items.len()];
         let mut used = Vec::new();
         let mut words = vec![0; codes.len()];
+        let (mut last, mut changes) = (UNUSED, 0);
         for (row, (&code, word)) in codes.iter().zip(&mut words).enumerate() {
             if self.validity.is_none_or(|bits| bits::get(bits, row)) {
                 let own = &mut own[code as usize];
@@ -247,8 +251,24 @@ impl LaneWriter<'_> {
                     *own = used.len() as u32;
                     used.push(code as usize);
                 }
+                changes += usize::from(*own != last);
+                last = *own;
                 *word = u64::from(*own);
             }
+        }
+        // In the order in which they come, which suits keys, each of which comes once. What comes and goes is sorted: then segments
+        // with the same items have the same dictionary, and it is read but once.
+        if changes > used.len() && used.len() <= SORTED_ITEMS_MAX {
+            let mut order: Vec<usize> = (0..used.len()).collect();
+            order.sort_unstable_by_key(|&own| items.item(used[own]));
+            let mut place_of = vec![0; used.len()];
+            for (place, &own) in order.iter().enumerate() {
+                place_of[own] = place as u64;
+            }
+            words.iter_mut().for_each(|word| {
+                *word = place_of.get(*word as usize).copied().unwrap_or_default();
+            });
+            used = order.into_iter().map(|own| used[own]).collect();
         }
         words::fill_nulls(&mut words, self.validity);
         self.numbers(&words, 0, starts);

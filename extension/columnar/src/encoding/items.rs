@@ -1,15 +1,38 @@
 //! The items of a lane's dictionary, laid out for scans.
 
+use super::lane::EncodedLane;
 use crate::items::Items;
 
 /// Items in the order of their codes.
 pub struct ItemList {
     items: Items,
+    /// What they were read from.
+    section: Vec<u8>,
+    is_marked: bool,
 }
 
 impl ItemList {
-    pub(super) fn new(items: Items) -> Self {
-        ItemList { items }
+    pub(super) fn new(items: Items, section: &[u8], is_marked: bool) -> Self {
+        ItemList {
+            items,
+            section: section.to_vec(),
+            is_marked,
+        }
+    }
+
+    /// Whether the items of a lane's dictionary are these, in this order, as far as a look at its bytes tells.
+    pub fn is_of(&self, lane: &EncodedLane<'_>) -> bool {
+        lane.dictionary_section().is_some_and(|section| {
+            self.len() == lane.header.items as usize
+                && self.is_marked == lane.header.is_marked
+                && lane.kind.is_packed() == self.items.is_packed()
+                && self.section == section
+        })
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.items.bytes() + self.section.capacity()
     }
 
     /// How many there are.

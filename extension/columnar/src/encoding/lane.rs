@@ -98,13 +98,8 @@ impl<'a> EncodedLane<'a> {
 
     /// The items that the codes of this lane mean, if it has codes.
     pub fn dictionary(&self) -> Option<ItemList> {
-        let LaneKind::Varlena { packed, .. } = self.kind else {
-            return None;
-        };
-        if self.header.class != Class::Dictionary {
-            return None;
-        }
-        let mut items = Items::new(packed);
+        let bytes = self.dictionary_section()?;
+        let mut items = Items::new(self.kind.is_packed());
         let section = self.section(self.header.sections() - 1);
         // Verified when opened.
         let _ = section.and_then(|mut reader| {
@@ -120,7 +115,17 @@ impl<'a> EncodedLane<'a> {
                 },
             )
         });
-        Some(ItemList::new(items))
+        Some(ItemList::new(items, bytes, self.header.is_marked))
+    }
+
+    /// The bytes of the dictionary, if this is a lane of codes.
+    pub(super) fn dictionary_section(&self) -> Option<&'a [u8]> {
+        if self.header.class != Class::Dictionary || !matches!(self.kind, LaneKind::Varlena { .. })
+        {
+            return None;
+        }
+        let mut section = self.section(self.header.sections() - 1).ok()?;
+        section.bytes(section.remaining()).ok()
     }
 
     /// Decodes a vector. Past the last one there are no rows.

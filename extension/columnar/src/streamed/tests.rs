@@ -404,6 +404,37 @@ fn only_the_columns_asked_for_are_decoded() {
 }
 
 #[test]
+fn a_dictionary_that_comes_again_is_read_once() {
+    let names = |count: usize, offset: usize| Model {
+        gap: 0,
+        before: 0,
+        series: 1,
+        columns: vec![
+            (0..100)
+                .map(|row| Some(format!("name {}", (row * 7 + offset) % count).into_bytes()))
+                .collect(),
+        ],
+    };
+    let instance = |streamed: &Streamed| streamed.dictionary(0).expect("codes").instance;
+    let mut memory = StreamMemory::default();
+    let mut instances = Vec::new();
+    // The same names in another order, others, and the first ones again.
+    for (count, offset) in [(20, 0), (20, 3), (21, 0), (20, 0)] {
+        let model = names(count, offset);
+        let mut streamed = open(memory, &[TEXT], std::slice::from_ref(&model));
+        instances.push(instance(&streamed));
+        streamed.fill(0..100, None).unwrap();
+        let all: Vec<usize> = (0..100).collect();
+        assert_places(streamed.lane(0), TEXT, 0, &[model], &all);
+        memory = streamed.into_memory();
+    }
+    assert!(memory.bytes() > 0);
+    assert_eq!(instances[0], instances[1]);
+    assert_ne!(instances[1], instances[2]);
+    assert_ne!(instances[2], instances[3]);
+}
+
+#[test]
 fn zones_of_floats_hold_and_tell_series_apart() {
     const ROWS: usize = VECTOR_ROWS / 2;
     let floats = |width: u16| LaneKind::Fixed {
