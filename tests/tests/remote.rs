@@ -78,7 +78,7 @@ fn offloaded_rows_come_back() {
     client
         .batch_execute("SET lanes.recall_timeout = '50ms'")
         .unwrap();
-    let error = client.query("SELECT sum(v) FROM far", &[]).unwrap_err();
+    let error = client.query("SELECT sum(v + 0) FROM far", &[]).unwrap_err();
     let error = error.as_db_error().unwrap();
     assert_eq!(error.code().code(), "58030");
     assert!(
@@ -97,7 +97,7 @@ fn offloaded_rows_come_back() {
     let cancel = client.cancel_token();
     let mut observer = cluster.connect("postgres").unwrap();
     let waiting =
-        std::thread::spawn(move || client.query("SELECT sum(v) FROM far", &[]).unwrap_err());
+        std::thread::spawn(move || client.query("SELECT sum(v + 0) FROM far", &[]).unwrap_err());
     wait_for(
         &mut observer,
         "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND query LIKE 'SELECT sum%'",
@@ -108,7 +108,9 @@ fn offloaded_rows_come_back() {
 
     // A gateway that does not have them says so at once.
     let empty = Supplier::start(&cluster, "postgres", &Objects::default());
-    let error = observer.query("SELECT sum(v) FROM far", &[]).unwrap_err();
+    let error = observer
+        .query("SELECT sum(v + 0) FROM far", &[])
+        .unwrap_err();
     let error = error.as_db_error().unwrap();
     assert_eq!(error.code().code(), "58030");
     assert!(
@@ -262,7 +264,7 @@ fn a_standby_recalls_by_itself() {
     reader
         .batch_execute("SET lanes.recall_timeout = '50ms'")
         .unwrap();
-    let error = reader.query("SELECT sum(v) FROM far", &[]).unwrap_err();
+    let error = reader.query("SELECT sum(v + 0) FROM far", &[]).unwrap_err();
     assert_eq!(error.code().unwrap().code(), "58030");
     let gateway = Supplier::start(&standby, "postgres", &objects);
     assert_eq!(answers(&standby), expected);

@@ -11,13 +11,13 @@ SELECT bytes_max, bytes_used BETWEEN 500000 AND 1500 * 1024 AS bounded, segment_
 SELECT sum(i), sum(v) FROM bounded;
 SELECT sum(i), sum(v) FROM bounded WHERE i % 3 = 0;
 INSERT INTO bounded SELECT g, g / 2.0 FROM generate_series(200001, 250000) g;
-SELECT count(*), sum(i) FROM bounded;
+SELECT count(*), sum(i + 0) FROM bounded;
 SELECT lanes.seal('bounded');
-SELECT count(*), sum(i) FROM bounded;
+SELECT count(*), sum(i + 0) FROM bounded;
 SELECT bytes_max, bytes_used BETWEEN 500000 AND 1500 * 1024 AS bounded FROM lanes.arena('bounded');
 -- Too little for any segment: rows are read from the file.
 ALTER TABLE bounded SET (arena_budget = 1000);
-SELECT count(*), sum(i) FROM bounded;
+SELECT count(*), sum(i + 0) FROM bounded;
 SELECT bytes_max, bytes_used FROM lanes.arena('bounded');
 -- Taken back.
 BEGIN;
@@ -26,7 +26,7 @@ SELECT bytes_max FROM lanes.arena('bounded');
 ROLLBACK;
 SELECT bytes_max FROM lanes.arena('bounded');
 ALTER TABLE bounded RESET (arena_budget);
-SELECT count(*), sum(i) FROM bounded;
+SELECT count(*), sum(i + 0) FROM bounded;
 SELECT bytes_max, bytes_used > 3000000 AS all_of_it FROM lanes.arena('bounded');
 ALTER TABLE bounded SET (arena_budget = 0);
 SELECT bytes_max FROM lanes.arena('bounded');

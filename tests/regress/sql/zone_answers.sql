@@ -38,7 +38,7 @@ SELECT sum(late), min(late), count(late) FROM l;
 SELECT date_trunc('day', ts), sum(i4), min(f4), count(ok) FROM l GROUP BY 1;
 SELECT date_trunc('day', ts), sum(i4), min(f4), count(ok) FROM h GROUP BY 1;
 SELECT x, (SELECT sum(i4) FROM l WHERE i8 > x) FROM (VALUES (0), (1)) v (x);
--- Sealed runs, of which what is stored with them tells counts and ends, as long as all of their rows are seen.
+-- Sealed runs, of which what is stored with them tells counts, ends and sums, as long as all of their rows are seen.
 CREATE TABLE sealed USING lanes WITH (order_by = 'ts') AS TABLE l;
 SELECT lanes.seal('sealed');
 CREATE FUNCTION told(expressions text[]) RETURNS TABLE (expression text, agrees bool, segments text) LANGUAGE plpgsql AS $$
@@ -55,8 +55,9 @@ BEGIN
   END LOOP;
 END $$;
 SELECT * FROM told('{count(*),count(i4),count(s),count(ok),min(ts),max(ts),min(i2),max(i4),min(i8),max(f4),min(f8),"ROW(count(*), max(i8), count(s))"}');
--- Sums are not kept, zeros and NaN do not tell their bits, and rows that do not count are for the rows to tell.
-SELECT * FROM told('{sum(i4),avg(i2),bool_and(ok),max(f8),min(zero),max(nan),count(*) FILTER (WHERE ok),count(DISTINCT i2),"ROW(count(*), sum(i2))"}');
+SELECT * FROM told('{sum(i2),sum(i4),sum(i8),avg(i2),avg(i8),bool_and(ok),bool_or(ok),count(*) FILTER (WHERE ok),"ROW(count(*), sum(i2), count(*) FILTER (WHERE ok))"}');
+-- Floats have no sums, zeros and NaN do not tell their bits, and rows that do not count are for the rows to tell.
+SELECT * FROM told('{sum(f8),avg(f4),max(f8),min(zero),max(nan),count(s) FILTER (WHERE ok),sum(i4) FILTER (WHERE ok),count(DISTINCT i2),"ROW(count(*), sum(f8))"}');
 -- What was added later, open rows, rows that are gone, rows that are going.
 ALTER TABLE sealed ADD COLUMN later int DEFAULT 7; ALTER TABLE h ADD COLUMN later int DEFAULT 7;
 SELECT * FROM told('{count(*),count(later),min(later)}');
@@ -71,4 +72,14 @@ SELECT * FROM told('{count(*),max(i8)}');
 RESET lanes.zone_maps;
 DELETE FROM sealed WHERE i8 = 9223372036854775807; DELETE FROM h WHERE i8 = 9223372036854775807;
 SELECT * FROM told('{count(*),max(i8)}');
-DROP FUNCTION answers, told; DROP VIEW asked; DROP TABLE l, h, sealed;
+-- Times that only a bucket reads are decoded where a vector does not lie in one that was met before: twice here, of five.
+CREATE TABLE uneven USING lanes WITH (order_by = 'ts') AS
+  SELECT '2026-01-01'::timestamptz + i * interval '1 s' + i * 7919 % 997 * interval '1 ms' AS ts, i AS n FROM generate_series(0, 9999) i;
+SELECT lanes.seal('uneven');
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT date_bin('90 min', ts, 'epoch'), min(n), count(*) FROM uneven GROUP BY 1;
+SELECT date_bin('90 min', ts, 'epoch'), min(n), count(*) FROM uneven GROUP BY 1 ORDER BY 1;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT date_bin('90 min', ts, 'epoch'), max(ts) FROM uneven GROUP BY 1;
+SET lanes.vectorize = off;
+SELECT date_bin('90 min', ts, 'epoch'), min(n), count(*) FROM uneven GROUP BY 1 ORDER BY 1;
+RESET lanes.vectorize;
+DROP FUNCTION answers, told; DROP VIEW asked; DROP TABLE l, h, sealed, uneven;
