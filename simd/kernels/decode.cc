@@ -173,7 +173,6 @@ class RunningSum {
   explicit HWY_INLINE RunningSum(uint64_t before) : carry_(hn::Set(D(), before)) {}
 
   HWY_INLINE V Next(V deltas) {
-    const D d;
     const V sums = SumsUpTo(deltas);
     const V numbers = hn::Add(sums, carry_);
     carry_ = hn::Add(carry_, BroadcastLast(sums));

@@ -130,23 +130,35 @@ fn decimals_become_the_nearest_doubles() {
     });
 }
 
-/// Numbers whose quotients lie as near to the middle of two doubles as they can, or to a double.
+/// Numbers whose quotients lie as near to the middle of two doubles as they can: n / 5^k = m / 2^t - r / (5^k 2^t), where m has 54 bits
+/// and is odd, and r is small.
 #[test]
 fn decimals_near_the_middle_of_two_doubles_are_rounded_as_a_division_does() {
+    const MIDDLE: u64 = 1 << 53;
     let mut random = Random(19);
     let mut lanes = Vec::new();
-    for power in 0..15 {
-        let divisor = 10_f64.powi(power);
+    for power in 1..15 {
+        let five = 5_u64.pow(power);
+        // Newton's iteration doubles the right bits; an odd number is its own inverse in three.
+        let inverse = (0..5).fold(five, |inverse, _| {
+            inverse.wrapping_mul(2_u64.wrapping_sub(five.wrapping_mul(inverse)))
+        });
+        let least = u64::from(64 - five.leading_zeros()) + 1;
         let mut lane = Vec::new();
-        for _ in 0..20_000 {
-            // A middle or a double of any size, times the divisor, is near to these integers.
-            let bits = 1 << 53 | random.next() >> 11 | 1;
-            let shift = random.below(54 + 3 * power as u64) as i32;
-            let near = (bits as f64 / 2_f64.powi(shift) * divisor) as i64;
-            let sign = if random.below(2) == 0 { 1 } else { -1 };
-            lane.extend([near - 1, near, near.saturating_add(1)].map(|near| (near * sign) as u64));
+        while lane.len() < 40_000 {
+            let t = least + random.below(54 - least);
+            let rest = random.below(16) as i64 * 2 - 15;
+            // Modulo 2^t, m is r over 5^k.
+            let mask = (1 << t) - 1;
+            let low = inverse.wrapping_mul(rest as u64).wrapping_sub(MIDDLE) & mask;
+            let middle = MIDDLE + (low | random.next() & (MIDDLE - 1) & !mask);
+            let product = i128::from(middle) * i128::from(five) - i128::from(rest);
+            assert_eq!(product & i128::from(mask), 0);
+            let number = (product >> t) as i64;
+            assert!(number < 1 << 53, "it is a double itself");
+            lane.extend([number as u64, -number as u64]);
         }
-        lanes.push((divisor, lane));
+        lanes.push((10_f64.powi(power as i32), lane));
     }
     on_every_target(|target| {
         for (divisor, lane) in &lanes {

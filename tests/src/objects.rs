@@ -226,17 +226,22 @@ impl Drop for Supplier {
     }
 }
 
-/// Removes what has come back from object storage, as if the cold cache were too small for it.
-pub fn forget_recalled(cluster: &Cluster) {
+/// The files of what has come back from object storage, without those that are still being written.
+pub fn recalled_files(cluster: &Cluster) -> Vec<std::fs::DirEntry> {
     let Ok(folder) = std::fs::read_dir(cluster.data().join("base/pgsql_tmp")) else {
-        return;
+        return Vec::new();
     };
-    for file in folder.flatten() {
+    let is_whole = |file: &std::fs::DirEntry| {
         let name = file.file_name();
         let name = name.to_string_lossy();
-        // What is still being written is nobody's to remove.
-        if name.starts_with("pgsql_tmp_lanes_") && !name.starts_with("pgsql_tmp_lanes_new_") {
-            let _ = std::fs::remove_file(file.path());
-        }
+        name.starts_with("pgsql_tmp_lanes_") && !name.starts_with("pgsql_tmp_lanes_new_")
+    };
+    folder.flatten().filter(is_whole).collect()
+}
+
+/// Removes what has come back from object storage, as if the cold cache were too small for it.
+pub fn forget_recalled(cluster: &Cluster) {
+    for file in recalled_files(cluster) {
+        let _ = std::fs::remove_file(file.path());
     }
 }

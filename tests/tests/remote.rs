@@ -2,7 +2,7 @@
 //! changed, dropped, kept in a cache of bounded size; after a crash, and on a standby with a gateway of its own.
 
 use lanes_tests::cluster::{Cluster, Stop};
-use lanes_tests::objects::{Objects, Supplier};
+use lanes_tests::objects::{Objects, Supplier, recalled_files};
 use postgres::Client;
 use std::time::{Duration, Instant};
 
@@ -225,14 +225,9 @@ fn what_came_back_takes_no_more_disk_than_it_may() {
     let gateway = Supplier::start(&cluster, "postgres", &objects);
     for round in 1..=2 {
         assert_eq!(cluster.query("postgres", sum).unwrap(), expected);
-        let kept: Vec<u64> = std::fs::read_dir(cluster.data().join("base/pgsql_tmp"))
-            .unwrap()
-            .flatten()
-            .filter(|file| {
-                let name = file.file_name();
-                let name = name.to_string_lossy();
-                name.starts_with("pgsql_tmp_lanes_") && !name.starts_with("pgsql_tmp_lanes_new_")
-            })
+        let kept = recalled_files(&cluster);
+        let kept: Vec<u64> = kept
+            .iter()
             .filter_map(|file| Some(file.metadata().ok()?.len()))
             .collect();
         let sum: u64 = kept.iter().sum();

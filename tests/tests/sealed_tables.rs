@@ -44,9 +44,7 @@ fn number(client: &mut Client, sql: &str) -> i64 {
 #[test]
 fn a_table_under_steady_ingest_keeps_its_size() {
     let cluster = Cluster::builder("sealed_steady")
-        .setting("autovacuum", "off")
-        .setting("lanes.seal_naptime", "0")
-        .setting("lanes.seal_rows", "1")
+        .sealed_by_hand()
         .start()
         .unwrap();
     let mut client = cluster.connect("postgres").unwrap();
@@ -110,9 +108,7 @@ fn a_table_whose_rows_move_away_keeps_its_size() {
     const HOT: i64 = 2;
     const KEPT: i64 = 8;
     let cluster = Cluster::builder("sealed_away")
-        .setting("autovacuum", "off")
-        .setting("lanes.seal_naptime", "0")
-        .setting("lanes.seal_rows", "1")
+        .sealed_by_hand()
         .start()
         .unwrap();
     let mut client = cluster.connect("postgres").unwrap();
@@ -183,9 +179,7 @@ fn a_table_whose_rows_move_away_keeps_its_size() {
 #[test]
 fn the_space_of_sealed_runs_is_reused_in_an_idle_cluster() {
     let cluster = Cluster::builder("sealed_idle")
-        .setting("autovacuum", "off")
-        .setting("lanes.seal_naptime", "0")
-        .setting("lanes.seal_rows", "1")
+        .sealed_by_hand()
         .start()
         .unwrap();
     let mut client = cluster.connect("postgres").unwrap();
@@ -239,10 +233,8 @@ fn question(random: &mut Random) -> String {
 fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
     let (mut random, _) = seeded("sealed_large");
     let cluster = Cluster::builder("sealed_large")
-        .setting("autovacuum", "off")
-        .setting("lanes.seal_naptime", "0")
+        .sealed_by_hand()
         .setting("lanes.arena_size", "1MB")
-        .setting("lanes.seal_rows", "1")
         .setting("lanes.seal_memory", "16MB")
         .start()
         .unwrap();

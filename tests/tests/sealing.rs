@@ -10,6 +10,17 @@ use std::time::{Duration, Instant};
 /// Long enough for any machine; the sealer takes a second or two.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// A cluster whose sealer looks around so often, in seconds, or never, and seals from so many rows on.
+fn cluster(name: &str, naptime: u32, rows: Option<u32>) -> Cluster {
+    let mut builder = Cluster::builder(name)
+        .setting("lanes.seal_naptime", &naptime.to_string())
+        .setting("autovacuum", "off");
+    if let Some(rows) = rows {
+        builder = builder.setting("lanes.seal_rows", &rows.to_string());
+    }
+    builder.start().unwrap()
+}
+
 /// Asks again and again until the answer is the one that is waited for.
 fn wait_for(client: &mut postgres::Client, query: &str) {
     let deadline = Instant::now() + PATIENCE;
@@ -21,12 +32,7 @@ fn wait_for(client: &mut postgres::Client, query: &str) {
 
 #[test]
 fn tables_are_sealed_and_thinned_without_being_asked() {
-    let cluster = Cluster::builder("sealing")
-        .setting("lanes.seal_naptime", "1")
-        .setting("lanes.seal_rows", "1000")
-        .setting("autovacuum", "off")
-        .start()
-        .unwrap();
+    let cluster = cluster("sealing", 1, Some(1000));
     let mut client = cluster.connect("postgres").unwrap();
     client
         .batch_execute(
@@ -68,12 +74,7 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
 #[test]
 fn the_last_of_equal_keys_stays() {
     let (mut random, _) = seeded("sealing_dedup");
-    let cluster = Cluster::builder("sealing_dedup")
-        .setting("lanes.seal_naptime", "0")
-        .setting("lanes.seal_rows", "1")
-        .setting("autovacuum", "off")
-        .start()
-        .unwrap();
+    let cluster = cluster("sealing_dedup", 0, Some(1));
     let mut client = cluster.connect("postgres").unwrap();
     client
         .batch_execute(
@@ -156,11 +157,7 @@ fn sealing_gives_way_to_sessions() {
 /// Fewer rows than are worth sealing are sealed all the same when only so they can go.
 #[test]
 fn few_rows_are_dropped_too_once_they_are_too_old() {
-    let cluster = Cluster::builder("sealing_few")
-        .setting("lanes.seal_naptime", "1")
-        .setting("autovacuum", "off")
-        .start()
-        .unwrap();
+    let cluster = cluster("sealing_few", 1, None);
     let mut client = cluster.connect("postgres").unwrap();
     client
         .batch_execute(
@@ -182,12 +179,7 @@ fn few_rows_are_dropped_too_once_they_are_too_old() {
 #[test]
 fn a_table_that_is_always_being_changed_is_sealed() {
     const WRITERS: i32 = 4;
-    let cluster = Cluster::builder("sealing_changes")
-        .setting("lanes.seal_naptime", "1")
-        .setting("lanes.seal_rows", "1000")
-        .setting("autovacuum", "off")
-        .start()
-        .unwrap();
+    let cluster = cluster("sealing_changes", 1, Some(1000));
     let mut client = cluster.connect("postgres").unwrap();
     client
         .batch_execute(
@@ -251,12 +243,7 @@ fn a_table_that_is_always_being_changed_is_sealed() {
 /// changes rows would wait for this too.
 #[test]
 fn sealing_keeps_others_off_for_a_moment_only() {
-    let cluster = Cluster::builder("sealing_moment")
-        .setting("lanes.seal_naptime", "0")
-        .setting("lanes.seal_rows", "1")
-        .setting("autovacuum", "off")
-        .start()
-        .unwrap();
+    let cluster = cluster("sealing_moment", 0, Some(1));
     let mut client = cluster.connect("postgres").unwrap();
     client
         .batch_execute(
@@ -310,12 +297,7 @@ fn sealing_keeps_others_off_for_a_moment_only() {
 /// A table that cannot be read keeps none of the others from being sealed.
 #[test]
 fn a_damaged_table_does_not_end_the_visit() {
-    let mut cluster = Cluster::builder("sealing_damage")
-        .setting("lanes.seal_naptime", "0")
-        .setting("lanes.seal_rows", "1000")
-        .setting("autovacuum", "off")
-        .start()
-        .unwrap();
+    let mut cluster = cluster("sealing_damage", 0, Some(1000));
     let mut client = cluster.connect("postgres").unwrap();
     client.batch_execute("CREATE EXTENSION lanes").unwrap();
     let mut damaged = Vec::new();
@@ -372,11 +354,7 @@ fn size(client: &mut postgres::Client) -> i64 {
 /// What is damaged is told of each time that it is read: nobody keeps it as if it were right.
 #[test]
 fn damaged_images_are_never_kept() {
-    let mut cluster = Cluster::builder("sealing_images")
-        .setting("lanes.seal_naptime", "0")
-        .setting("autovacuum", "off")
-        .start()
-        .unwrap();
+    let mut cluster = cluster("sealing_images", 0, None);
     let mut client = cluster.connect("postgres").unwrap();
     // More rows than those of small segments, whose images are not kept; the query asks for later ones alone.
     for statement in [

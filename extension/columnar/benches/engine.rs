@@ -255,6 +255,7 @@ impl Table {
                 scalars: &scalars,
                 zones: &[],
                 given: &[],
+                unread: None,
             };
             if all.0 != frame.rows {
                 all = (frame.rows, Selection::first(frame.rows));

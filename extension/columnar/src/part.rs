@@ -16,7 +16,7 @@
 //! | 1 | bits 0-1: 0 nothing known, 1 signed, 2 float; bit 2 sorted, 3 has NaN, 4 has an infinity, 5 has a sum (not before version 4) |
 //! | 4 | rows that are not NULL |
 //! | 8, 8 | minimum and maximum, of signed and float |
-//! | 16 | the sum, if there is one |
+//! | 16 | the sum, if there is one; that of no values is not written |
 //!
 //! | bytes | stored column |
 //! |---|---|
@@ -171,7 +171,7 @@ impl PartIndex {
             next_row = first_row
                 .checked_add(rows.into())
                 .ok_or(Error::Malformed("a row number is too large"))?;
-            let zones = (0..columns).map(|_| read_zone(&mut left));
+            let zones = (0..columns).map(|_| read_zone(&mut left, version));
             let zones = zones.collect::<Result<_>>()?;
             let stored = (0..columns).map(|_| match version {
                 VERSION_BARE => Ok(StoredColumn::default()),
@@ -195,10 +195,11 @@ impl PartIndex {
 
 fn write_zone(zone: &Zone, out: &mut Vec<u8>) {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    let has_sum = zone.has_sum && zone.non_null > 0;
     let flags = flag(zone.sorted, SORTED)
         | flag(zone.has_nan, HAS_NAN)
         | flag(zone.has_infinite, HAS_INFINITE)
-        | flag(zone.has_sum, HAS_SUM);
+        | flag(has_sum, HAS_SUM);
     let bounds = match (zone.minimum, zone.maximum) {
         (Bound::Signed(minimum), Bound::Signed(maximum)) => {
             Some((SIGNED, minimum.to_le_bytes(), maximum.to_le_bytes()))
@@ -214,12 +215,12 @@ fn write_zone(zone: &Zone, out: &mut Vec<u8>) {
         out.extend_from_slice(&minimum);
         out.extend_from_slice(&maximum);
     }
-    if zone.has_sum {
+    if has_sum {
         out.extend_from_slice(&zone.sum.to_le_bytes());
     }
 }
 
-fn read_zone(left: &mut &[u8]) -> Result<Zone> {
+fn read_zone(left: &mut &[u8], version: u8) -> Result<Zone> {
     let [flags] = take(left)?;
     let non_null = u32::from_le_bytes(take(left)?);
     let (minimum, maximum) = match flags & KIND_MASK {
@@ -234,8 +235,11 @@ fn read_zone(left: &mut &[u8]) -> Result<Zone> {
         ),
         _ => return Err(Error::Malformed("a zone of an unknown sort")),
     };
-    let has_sum = flags & HAS_SUM != 0;
-    let sum = match has_sum {
+    let is_summed = flags & HAS_SUM != 0;
+    if is_summed && version != VERSION {
+        return Err(Error::Malformed("a sum in a version without"));
+    }
+    let sum = match is_summed {
         true => i128::from_le_bytes(take(left)?),
         false => 0,
     };
@@ -245,7 +249,8 @@ fn read_zone(left: &mut &[u8]) -> Result<Zone> {
         maximum,
         non_null,
         sum,
-        has_sum,
+        // Of no values it is 0.
+        has_sum: is_summed || non_null == 0,
         sorted: flags & SORTED != 0,
         has_nan: flags & HAS_NAN != 0,
         has_infinite: flags & HAS_INFINITE != 0,

@@ -20,7 +20,7 @@
 //!
 //! # Invariants
 //! Lanes do not move while the value lives: all room is there before the first lane is asked for. Codes at places that were filled,
-//! and in gaps, are below the number of items, whatever the bytes say: a vector with a code beyond is refused. A vector of a
+//! and in gaps, are below the number of items, whatever the bytes say: a vector with a code beyond is refused, and not filled. A vector of a
 //! column is decoded once.
 
 use std::ops::Range;
@@ -425,10 +425,8 @@ fn fill(
     let is_there = lane.try_decode_vector_to(vector, values, decoded)?;
     match kept {
         Kept::Codes { .. } if is_there => {
-            let codes = room.codes_at(at..at + rows.len());
-            if !are_below(codes, items) {
-                // Nobody may follow one of them.
-                codes.fill(0);
+            // They lie there for nobody to follow: the vector is not filled then.
+            if !are_below(room.codes_at(at..at + rows.len()), items) {
                 return Err(Error::Malformed("a code names no item"));
             }
         }

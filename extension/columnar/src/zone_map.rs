@@ -114,9 +114,9 @@ pub struct Zone {
     pub maximum: Bound,
     /// Rows that are not NULL.
     pub non_null: u32,
-    /// The sum of signed numbers, or how many bools are true, of all rows that the zone is of; if `has_sum`, else 0.
+    /// The sum of signed numbers, or how many bools are true, of all rows that the zone is of; 0 unless `has_sum`.
     pub sum: i128,
-    /// Whether the sum is known. It is not of other kinds, of which some row is not NULL.
+    /// Whether the sum is known: of signed numbers, of bools, and where all rows are NULL.
     pub has_sum: bool,
     /// Whether these are numbers without a NULL that never decrease from row to row. It may be
     /// false of rows that are sorted, never true of rows that are not.
@@ -129,7 +129,8 @@ pub struct Zone {
     pub codes: Option<CodeZone>,
     /// Whether all of this is true of exactly the rows asked for. If not, more rows may be included,
     /// and some of those in part: the bounds, `sorted` and the flags hold for the rows asked for but
-    /// need not be tight, `non_null` is no less than theirs, and `sum` says nothing.
+    /// need not be tight, `non_null` is no less than theirs, and `sum` may be that of more rows. Of zones
+    /// that are stored with a sealed run it is that of all rows that were sealed.
     pub exact: bool,
 }
 

@@ -24,7 +24,7 @@ use super::{answers, privilege};
 use crate::error;
 use crate::pg::ports;
 use crate::table_am::insert_buffer;
-use crate::table_am::scan::Takes;
+use crate::table_am::scan::{StoredZones, TakesZones};
 
 static ROUTINES: Routines = Routines::of::<AggregateState>();
 
@@ -188,9 +188,27 @@ struct Program {
     sparing: Option<Sparing>,
 }
 
-/// A column that nothing but one key reads, which is a bucket: mostly zones tell that.
+/// Takes in sealed runs by their zones; all of their rows pass.
+struct WholeRuns<'a>(RefCell<(&'a mut Aggregation, &'a mut u64)>);
+
+impl TakesZones for WholeRuns<'_> {
+    fn are_told(&self, rows: u32, zones: StoredZones<'_>) -> bool {
+        self.0.borrow().0.tells(rows, zones).is_some()
+    }
+
+    fn take(&self, rows: u32, zones: StoredZones<'_>) -> bool {
+        let (aggregation, passed) = &mut *self.0.borrow_mut();
+        let is_told = aggregation.add_stored(rows, zones);
+        **passed += u64::from(is_told) * u64::from(rows);
+        is_told
+    }
+}
+
+/// A column that nothing but one key reads, which is a bucket: where a zone tells that, the column is not decoded. If there are
+/// several such columns it is the first. All rows count, so that no qual reads it.
 struct Sparing {
     key: usize,
+    attribute: usize,
     /// All attributes but that.
     others: Vec<usize>,
 }
@@ -238,6 +256,7 @@ impl Program {
             buckets.retain(|&(_, attribute)| translator.is_asked_once(attribute));
             let sparing = buckets.first().map(|&(key, spared)| Sparing {
                 key,
+                attribute: spared,
                 others: {
                     let mut others = translator.attributes();
                     others.retain(|&attribute| attribute != spared);
@@ -275,17 +294,8 @@ impl Program {
         if !self.is_of_all_rows() {
             return source.advance(&mut self.filter, scalars);
         }
-        let taken = RefCell::new((&mut self.aggregation, passed));
-        let takes = Takes {
-            tells: &|rows, zones| taken.borrow().0.tells(rows, zones).is_some(),
-            take: &|rows, zones| {
-                let (aggregation, passed) = &mut *taken.borrow_mut();
-                let is_told = aggregation.add_stored(rows, zones);
-                **passed += u64::from(is_told) * u64::from(rows);
-                is_told
-            },
-        };
-        source.advance_past(&mut self.filter, scalars, Some(takes))
+        let whole_runs = WholeRuns(RefCell::new((&mut self.aggregation, passed)));
+        source.advance_past(&mut self.filter, scalars, Some(&whole_runs))
     }
 
     /// Takes in the vector under way; gives how many of its rows counted.
@@ -298,7 +308,10 @@ impl Program {
             let spared = self.sparing.as_ref().filter(is_told);
             source.fill(spared.map(|sparing| &*sparing.others));
             let (visible, rows) = source.visible();
-            let frame = source.frame(scalars);
+            let frame = Frame {
+                unread: spared.map(|sparing| sparing.attribute),
+                ..source.frame(scalars)
+            };
             self.aggregation.add_counted(&frame, visible, rows)?;
             return Ok(rows);
         }

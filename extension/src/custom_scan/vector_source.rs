@@ -22,7 +22,7 @@ use super::prune::{Filter, Prune};
 use super::settings;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
-use crate::table_am::scan::{ByZone, Range, Scan, SharedSegments, Takes};
+use crate::table_am::scan::{ByZone, Range, Scan, SharedSegments, TakesZones};
 use crate::table_am::tid;
 
 /// What a source did, for EXPLAIN.
@@ -211,7 +211,7 @@ impl VectorSource {
         &mut self,
         filter: &mut Filter,
         scalars: &[Option<Scalar>],
-        takes: Option<Takes<'_>>,
+        takes: Option<&dyn TakesZones>,
     ) -> bool {
         loop {
             if !self.open && !self.open_window(&filter.prunes, scalars, takes) {
@@ -293,7 +293,7 @@ impl VectorSource {
         &mut self,
         prunes: &[Prune],
         scalars: &[Option<Scalar>],
-        takes: Option<Takes<'_>>,
+        takes: Option<&dyn TakesZones>,
     ) -> bool {
         let zone_maps = self.zone_maps;
         let rules_out = |zone: &dyn Fn(usize) -> Option<Zone>| {
@@ -429,6 +429,7 @@ impl VectorSource {
             scalars,
             zones: &self.zones,
             given: &[],
+            unread: None,
         }
     }
 

@@ -30,7 +30,7 @@ mod shared;
 pub use ranges::Range;
 use ranges::visible_ranges;
 pub use remote_rows::holds_remote;
-pub use ruled_out::{ByZone, Takes};
+pub use ruled_out::{ByZone, StoredZones, TakesZones};
 pub use shared::{ParallelState, SharedSegments};
 
 /// What one scan displaces in the arena is at most this part of it.

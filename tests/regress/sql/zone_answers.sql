@@ -60,18 +60,23 @@ SELECT * FROM told('{sum(i2),sum(i4),sum(i8),avg(i2),avg(i8),bool_and(ok),bool_o
 SELECT * FROM told('{sum(f8),avg(f4),max(f8),min(zero),max(nan),count(s) FILTER (WHERE ok),sum(i4) FILTER (WHERE ok),count(DISTINCT i2),"ROW(count(*), sum(f8))"}');
 -- What was added later, open rows, rows that are gone, rows that are going.
 ALTER TABLE sealed ADD COLUMN later int DEFAULT 7; ALTER TABLE h ADD COLUMN later int DEFAULT 7;
-SELECT * FROM told('{count(*),count(later),min(later)}');
+SELECT * FROM told('{count(*),count(later),min(later),sum(later),sum(i4)}');
 INSERT INTO sealed (i4, i8) VALUES (1000000, NULL), (NULL, -5); INSERT INTO h (i4, i8) VALUES (1000000, NULL), (NULL, -5);
-SELECT * FROM told('{count(*),count(later),max(i4),min(i8)}');
+SELECT * FROM told('{count(*),count(later),max(i4),min(i8),sum(i4),avg(i8),count(*) FILTER (WHERE ok),bool_or(ok)}');
 BEGIN;
 DELETE FROM sealed WHERE i2 = 3 AND i4 = 4503; DELETE FROM h WHERE i2 = 3 AND i4 = 4503;
-SELECT * FROM told('{count(*),max(i8)}');
+SELECT * FROM told('{count(*),max(i8),sum(i4),avg(i8),count(*) FILTER (WHERE ok),bool_and(ok)}');
 ROLLBACK;
 SET lanes.zone_maps = off;
-SELECT * FROM told('{count(*),max(i8)}');
+SELECT * FROM told('{count(*),max(i8),sum(i4),avg(i8),count(*) FILTER (WHERE ok),bool_and(ok)}');
 RESET lanes.zone_maps;
 DELETE FROM sealed WHERE i8 = 9223372036854775807; DELETE FROM h WHERE i8 = 9223372036854775807;
-SELECT * FROM told('{count(*),max(i8)}');
+SELECT * FROM told('{count(*),max(i8),sum(i4),avg(i8),count(*) FILTER (WHERE ok),bool_and(ok)}');
+-- Sealed once more with what was added, and a column without any value.
+ALTER TABLE sealed ADD COLUMN never int; ALTER TABLE h ADD COLUMN never int;
+UPDATE sealed SET later = 8 WHERE i2 < 0; UPDATE h SET later = 8 WHERE i2 < 0;
+SELECT lanes.seal('sealed');
+SELECT * FROM told('{count(*),sum(later),avg(later),sum(never),count(never),sum(i4),bool_and(ok),count(*) FILTER (WHERE ok)}');
 -- Times that only a bucket reads are decoded where a vector does not lie in one that was met before: twice here, of five.
 CREATE TABLE uneven USING lanes WITH (order_by = 'ts') AS
   SELECT '2026-01-01'::timestamptz + i * interval '1 s' + i * 7919 % 997 * interval '1 ms' AS ts, i AS n FROM generate_series(0, 9999) i;
@@ -79,7 +84,39 @@ SELECT lanes.seal('uneven');
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT date_bin('90 min', ts, 'epoch'), min(n), count(*) FROM uneven GROUP BY 1;
 SELECT date_bin('90 min', ts, 'epoch'), min(n), count(*) FROM uneven GROUP BY 1 ORDER BY 1;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT date_bin('90 min', ts, 'epoch'), max(ts) FROM uneven GROUP BY 1;
-SET lanes.vectorize = off;
-SELECT date_bin('90 min', ts, 'epoch'), min(n), count(*) FROM uneven GROUP BY 1 ORDER BY 1;
-RESET lanes.vectorize;
+CREATE FUNCTION bucketed() RETURNS TABLE (query text, agrees bool) LANGUAGE plpgsql AS $$
+DECLARE vectorised text; plain text;
+BEGIN
+  FOREACH query IN ARRAY ARRAY[
+    'SELECT date_bin(''90 min'', ts, ''epoch'') k, min(n) a, count(*) b FROM uneven GROUP BY 1',
+    'SELECT date_bin(''90 min'', ts, ''epoch'') k, day d, min(n) a, count(*) b FROM uneven GROUP BY 1, 2',
+    'SELECT date_bin(''1 day'', ts, ''epoch'') k, date_trunc(''week'', day) d, sum(n) a FROM uneven GROUP BY 1, 2',
+    'SELECT lanes.time_bucket(''7 days'', day) k, sum(n) a FROM uneven GROUP BY 1',
+    'SELECT date_bin(''90 min'', ts, ''epoch'') k, count(ts) a, avg(n) b FROM uneven GROUP BY 1',
+    'SELECT date_bin(''90 min'', ts, ''epoch'') k, count(*) a FROM uneven WHERE n % 3 = 0 GROUP BY 1'] LOOP
+    EXECUTE format('SELECT string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', query) INTO vectorised;
+    SET LOCAL lanes.vectorize = off;
+    EXECUTE format('SELECT string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', query) INTO plain;
+    SET LOCAL lanes.vectorize = on;
+    agrees := vectorised = plain;
+    RETURN NEXT;
+  END LOOP;
+END $$;
+ALTER TABLE uneven ADD COLUMN day date;
+UPDATE uneven SET day = ts::date + n / 3000;
+SELECT lanes.seal('uneven');
+SELECT * FROM bucketed();
+-- Rows that are gone, two runs in a segment, times that are not known.
+DELETE FROM uneven WHERE n % 5 = 1 AND n > 3000;
+SELECT * FROM bucketed();
+INSERT INTO uneven SELECT '2026-01-01'::timestamptz + i * interval '1 s', i, '2026-01-01'::date + i / 3000 FROM generate_series(10000, 14000) i;
+SELECT lanes.seal('uneven');
+SELECT * FROM bucketed();
+INSERT INTO uneven SELECT CASE WHEN i % 900 <> 0 THEN '2026-01-01'::timestamptz + i * interval '1 s' END, i, NULL FROM generate_series(14001, 19000) i;
+SELECT lanes.seal('uneven');
+SELECT * FROM bucketed();
+SET lanes.zone_maps = off;
+SELECT * FROM bucketed();
+RESET lanes.zone_maps;
+DROP FUNCTION bucketed;
 DROP FUNCTION answers, told; DROP VIEW asked; DROP TABLE l, h, sealed, uneven;

@@ -62,6 +62,13 @@ impl Builder {
         self
     }
 
+    /// Nothing is sealed or vacuumed but by hand, and then whatever there is.
+    pub fn sealed_by_hand(self) -> Builder {
+        self.setting("autovacuum", "off")
+            .setting("lanes.seal_naptime", "0")
+            .setting("lanes.seal_rows", "1")
+    }
+
     /// Makes the cluster if it is not there yet, and starts it.
     pub fn start(self) -> Result<Cluster> {
         let mut cluster = self.create()?;

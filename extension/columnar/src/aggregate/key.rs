@@ -9,7 +9,7 @@ use super::runs::{RunList, Runs};
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
-use crate::vector::frame::Frame;
+use crate::vector::frame::{Bounds, Frame};
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::predicate::Predicate;
 use crate::vector::selection::Selection;
@@ -38,6 +38,13 @@ pub struct Bucket {
     pub first: i64,
     /// The last of them, as far as is known.
     pub last: i64,
+}
+
+impl Bucket {
+    /// Whether all times within these bounds fall into it.
+    fn has_all(&self, bounds: Bounds) -> bool {
+        self.first <= bounds.minimum && bounds.maximum <= self.last
+    }
 }
 
 /// A function from times to buckets.
@@ -123,17 +130,15 @@ impl KeyReader {
             return None;
         };
         let attribute = value.column()?;
-        let (lane, bounds) = (frame.lane(attribute), frame.bounds(attribute));
+        let (lane, bounds) = (frame.lane_of_any_values(attribute), frame.bounds(attribute));
         if !bounds.known || !lane.validity.is_null() || matches!(lane.data, LaneData::Null) {
             return None;
         }
-        let has_all =
-            |bucket: Bucket| bucket.first <= bounds.minimum && bounds.maximum <= bucket.last;
         match self.bucket {
-            Some((bucket, Some(id))) if has_all(bucket) => Some(id),
+            Some((bucket, Some(id))) if bucket.has_all(bounds) => Some(id),
             _ => {
                 let (bucket, id) = self.buckets.get(bounds.minimum)?;
-                has_all(bucket).then_some(id)
+                bucket.has_all(bounds).then_some(id)
             }
         }
     }
@@ -347,7 +352,7 @@ impl KeyReader {
         values: &mut KeyValues,
         operand: Operand,
         selection: &Selection,
-        bounds: crate::vector::frame::Bounds,
+        bounds: Bounds,
         frame: &Frame<'_>,
     ) -> Ids<'_> {
         let valid = operand.valid(selection);
@@ -360,7 +365,7 @@ impl KeyReader {
             // SAFETY: the operand has a `T` for each row of the vector.
             let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
             let bucket = self.bucket_of(time);
-            if bucket.first <= bounds.minimum && bounds.maximum <= bucket.last {
+            if bucket.has_all(bounds) {
                 return Ids::One(self.bucket_id(values, bucket));
             }
         }

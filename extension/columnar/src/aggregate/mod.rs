@@ -202,7 +202,7 @@ impl Aggregation {
         };
         for (aggregate, zone) in self.aggregates.iter_mut().zip(&zones) {
             let is_taken = zone.non_null == 0 || aggregate.accumulator.add_zone(0, zone);
-            debug_assert!(is_taken, "what was told can be taken");
+            assert!(is_taken, "what was told can be taken");
         }
         true
     }

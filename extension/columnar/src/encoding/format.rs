@@ -63,6 +63,9 @@
 //! No number of a *rising* block is less than the one before, so that the first and the last are its bounds. Blocks of whole vectors
 //! have these forms where they can; in shorter ones the varint would be felt.
 //!
+//! Forms 5 to 7, like the marked classes, came after the first lanes of this version: who does not know them refuses a lane that
+//! has them.
+//!
 //! Form 4 is not allowed in a pattern. *Packed residuals*:
 //!
 //! | bytes | |

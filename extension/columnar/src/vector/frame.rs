@@ -23,6 +23,8 @@ pub struct Frame<'a> {
     pub zones: &'a [Option<Zone>],
     /// Numbers a row that no lane has: what a join found for the rows of the vector.
     pub given: &'a [Operand],
+    /// An attribute whose lane has other rows' values, as nobody is going to read it.
+    pub unread: Option<usize>,
 }
 
 /// What a zone says of the integers of a vector.
@@ -40,7 +42,19 @@ pub struct Bounds {
 
 impl Frame<'_> {
     /// The lane of an attribute; all NULL past the last.
+    ///
+    /// # Panics
+    /// If it was not to be read: its values are not those of the vector.
     pub fn lane(&self, attribute: usize) -> Lane {
+        assert!(
+            self.unread != Some(attribute),
+            "attribute {attribute} was not to be read"
+        );
+        self.lane_of_any_values(attribute)
+    }
+
+    /// The same of an attribute whose values need not be those of the vector.
+    pub(crate) fn lane_of_any_values(&self, attribute: usize) -> Lane {
         self.lanes.get(attribute).copied().unwrap_or(Lane::NULL)
     }
 

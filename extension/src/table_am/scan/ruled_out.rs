@@ -17,19 +17,19 @@ pub type RulesOut<'a> = &'a dyn Fn(&dyn Fn(usize) -> Option<Zone>) -> bool;
 pub type StoredZones<'a> = &'a dyn Fn(usize) -> Option<Zone>;
 
 /// Who needs no more than zones of rows that all count.
-#[derive(Clone, Copy)]
-pub struct Takes<'a> {
+pub trait TakesZones {
     /// Whether these zones, of so many rows, tell all that is wanted of them.
-    pub tells: &'a dyn Fn(u32, StoredZones<'_>) -> bool,
+    fn are_told(&self, rows: u32, zones: StoredZones<'_>) -> bool;
+
     /// Takes in what they tell; false if that is not all.
-    pub take: &'a dyn Fn(u32, StoredZones<'_>) -> bool,
+    fn take(&self, rows: u32, zones: StoredZones<'_>) -> bool;
 }
 
 /// What whoever scans does by zones alone.
 #[derive(Clone, Copy)]
 pub struct ByZone<'a> {
     pub rules_out: RulesOut<'a>,
-    pub takes: Option<Takes<'a>>,
+    pub takes: Option<&'a dyn TakesZones>,
 }
 
 impl Scan {
@@ -63,12 +63,17 @@ impl Scan {
         (next > segment).then_some(next)
     }
 
-    /// Takes out of the visible ranges of a segment the sealed runs that are taken as a whole. Whether nothing is left to be read of it.
+    /// Takes out of the visible ranges of a segment, of which there are some, the sealed runs that are taken as a whole. Whether nothing
+    /// is left to be read of it.
     ///
     /// A table's first segments are small, so a run may go on in those behind: they are entered behind it then.
-    pub(super) fn take_whole_runs(&mut self, ranges: &mut Vec<Range>, takes: Takes<'_>) -> bool {
+    pub(super) fn take_whole_runs(
+        &mut self,
+        ranges: &mut Vec<Range>,
+        takes: &dyn TakesZones,
+    ) -> bool {
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
-            return true;
+            return false;
         };
         // Open rows are of very many runs: each look for one is felt.
         let has_any = |content: &Content| content.parts.has_any(first.from, last.to);
@@ -88,7 +93,7 @@ impl Scan {
     }
 
     /// The end of the sealed run that a range begins with, if all of its rows are visible and it is taken.
-    fn take_run(&mut self, range: Range, takes: Takes<'_>) -> Option<u64> {
+    fn take_run(&mut self, range: Range, takes: &dyn TakesZones) -> Option<u64> {
         let end = self.bounds.1.min(self.reader.end_row());
         let (relation, serializable) = (self.reader.relation, self.serializable);
         let content = self.reader.content.as_mut()?;
@@ -110,18 +115,20 @@ impl Scan {
             return None;
         }
         let content = self.reader.content.as_ref()?;
-        (takes.take)(run.rows, &self.stored_zones(content, &run)).then_some(run.end_row())
+        takes
+            .take(run.rows, &self.stored_zones(content, &run))
+            .then_some(run.end_row())
     }
 
     /// Whether a run need not be read, as far as its zones and those who deleted rows tell.
     pub(super) fn is_spared(&self, content: &Content, run: &RunEntry, by_zone: ByZone<'_>) -> bool {
-        let is_told = |takes: Takes<'_>| {
+        let is_told = |takes: &dyn TakesZones| {
             let tombstones = content.tombstones.borrow();
             let is_whole = tombstones
                 .range(run.first_row, run.end_row())
                 .next()
                 .is_none();
-            is_whole && (takes.tells)(run.rows, &self.stored_zones(content, run))
+            is_whole && takes.are_told(run.rows, &self.stored_zones(content, run))
         };
         self.rules_out_run(content, run, by_zone.rules_out) || by_zone.takes.is_some_and(is_told)
     }

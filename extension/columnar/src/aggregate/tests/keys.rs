@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use super::wanted::{Cut, Wanted, WantedKey};
 use crate::aggregate::{Aggregation, Answer};
 use crate::test_support::cases;
+use crate::vector::frame::Frame;
 use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::selection::Selection;
 use crate::vector::tests::dictionaries::{Walk, any_steps};
 use crate::vector::tests::number_tree::NumberTree;
 use crate::vector::tests::window::{Cell, Column, Source, Window};
@@ -18,6 +20,8 @@ struct Counts {
     keys: Vec<WantedKey>,
     aggregation: Aggregation,
     expected: BTreeMap<String, u64>,
+    /// Vectors whose times were not to be read.
+    unread: u32,
 }
 
 impl Counts {
@@ -27,13 +31,24 @@ impl Counts {
             keys,
             aggregation: Aggregation::new(built, vec![Wanted::Rows.build(None)]),
             expected: BTreeMap::new(),
+            unread: 0,
         }
     }
 
-    fn add(&mut self, window: &Window, source: &mut Source) {
-        let selection = source.selection(window.rows);
+    fn add(&mut self, window: &Window, selection: Selection) {
+        let buckets = self.keys.iter().enumerate();
+        let buckets = buckets.filter(|(_, key)| matches!(key, WantedKey::Bucket(..)));
+        let buckets: Vec<usize> = buckets.map(|(key, _)| key).collect();
         window
-            .with_frame(|frame| self.aggregation.add(frame, &selection))
+            .with_frame(|frame| {
+                // What one key alone reads, which is told, may not be read then.
+                let is_told = |&key: &usize| self.aggregation.is_key_told(key, frame);
+                let is_unread = buckets.len() == 1 && buckets.iter().any(is_told);
+                self.unread += u32::from(is_unread);
+                let unread = is_unread.then_some(0);
+                let frame = Frame { unread, ..*frame };
+                self.aggregation.add(&frame, &selection)
+            })
             .unwrap();
         selection.for_each(|row| {
             let key: Vec<Cell> = self
@@ -93,8 +108,8 @@ proptest! {
         for step in steps {
             let columns = vec![walk.column(step, rows, &mut source), other.column(step, rows, &mut source)];
             let window = Window::of(columns);
-            single.add(&window, &mut source);
-            pairs.add(&window, &mut source);
+            single.add(&window, source.selection(rows));
+            pairs.add(&window, source.selection(rows));
         }
         prop_assert_eq!(single.found(), single.expected);
         prop_assert_eq!(pairs.found(), pairs.expected);
@@ -136,11 +151,44 @@ proptest! {
                 ..window.zone(0)
             })];
             for query in &mut queries {
-                query.add(&window, &mut source);
+                query.add(&window, source.selection(rows));
             }
         }
         for query in queries {
             prop_assert_eq!(query.found(), query.expected);
         }
     }
+}
+
+#[test]
+fn times_of_a_bucket_that_was_met_are_not_read_again() {
+    let cut = Cut {
+        width: 1000,
+        names: 3,
+        knows_ends: true,
+    };
+    let bucket = WantedKey::Bucket(NumberTree::Column(NumberType::I64, 0), cut);
+    let mut counts = Counts::new(vec![bucket]);
+    let mut source = Source(5);
+    // The first of a bucket is read, and the one that is not within one.
+    for (first, unread) in [
+        (0, 0),
+        (100, 1),
+        (300, 2),
+        (950, 2),
+        (1500, 3),
+        (20, 4),
+        (2500, 4),
+        (2600, 5),
+    ] {
+        let times: Vec<_> = (0..100)
+            .map(|row| Some((first + row).to_scalar()))
+            .collect();
+        let times = Column::numbers(NumberType::I64, &times, &mut source).without_bitmap();
+        let mut window = Window::of(vec![times]);
+        window.zones = vec![Some(window.zone(0))];
+        counts.add(&window, Selection::first(100));
+        assert_eq!(counts.unread, unread, "from {first}");
+    }
+    assert_eq!(counts.found(), counts.expected);
 }

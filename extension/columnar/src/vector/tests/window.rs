@@ -246,6 +246,15 @@ impl Column {
         column
     }
 
+    /// The same without a bitmap, as none of its values is NULL.
+    pub(crate) fn without_bitmap(self) -> Column {
+        assert!(!self.cells.contains(&Cell::Null));
+        Column {
+            validity: None,
+            ..self
+        }
+    }
+
     pub(crate) fn truths(values: &[Option<bool>], source: &mut Source) -> Column {
         let cells = values.iter().map(|v| v.map_or(Cell::Null, Cell::Truth));
         let mut column = Column::new(LaneData::Bool(null()), cells.collect(), source);
@@ -446,6 +455,7 @@ impl Window {
             scalars: &self.scalars,
             zones: &self.zones,
             given: &[],
+            unread: None,
         })
     }
 
