@@ -47,7 +47,7 @@ BEGIN
   FOREACH expression IN ARRAY expressions LOOP
     EXECUTE format('SELECT (%s)::text FROM h', expression) INTO heap;
     EXECUTE format('SELECT (%s)::text FROM sealed', expression) INTO lanes;
-    agrees := heap = lanes; segments := NULL;
+    agrees := heap IS NOT DISTINCT FROM lanes; segments := NULL;
     FOR line IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT %s FROM sealed', expression) LOOP
       segments := coalesce(substring(line FROM 'Segments Answered By Zone Maps: (\d+)'), segments);
     END LOOP;
@@ -98,7 +98,7 @@ BEGIN
     SET LOCAL lanes.vectorize = off;
     EXECUTE format('SELECT string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', query) INTO plain;
     SET LOCAL lanes.vectorize = on;
-    agrees := vectorised = plain;
+    agrees := vectorised IS NOT DISTINCT FROM plain;
     RETURN NEXT;
   END LOOP;
 END $$;
