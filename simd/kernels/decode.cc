@@ -1,8 +1,9 @@
 // Packed values begin at any bit, so each is cut out of a few whole bytes: a shuffle brings the bytes of each value into its
 // lane, a shift by the lane's own count drops the bits below it, a mask those above. Eight values of `width` bits take exactly
 // `width` bytes, so what one group of eight needs, all groups need: the shuffles and shifts of a width are constants. A lane of
-// 64 bits holds a value of up to 57 bits wherever in a byte it begins, one of 32 bits up to 25; wider values of 32 bits are cut
-// out of lanes of 64, those of 64, which are rare, one by one, and so are the last few rows.
+// 64 bits holds a value of up to 57 bits wherever in a byte it begins, one of 32 bits up to 25. Wider values of 32 bits may lie in
+// five bytes, of which the fifth is brought and shifted on its own; those of 64, which are rare, are cut out one by one, and so are
+// the last few rows.
 //
 // What is made of the values as a rule, sums and decimals, is made of them while they are in registers.
 
@@ -22,15 +23,21 @@ namespace simd {
 
 // For each width: which bytes make a lane and how far it is to be shifted, for as many values as the widest vector has. A
 // block of 16 bytes holds 16 / sizeof(T) values and is loaded from the byte in which the first of them begins.
-template <typename T, uint32_t kWidthMax>
+//
+// With tails: the byte that follows those, too, in the highest byte of a lane, the others of which are 0. Shifted up by 8 less than
+// the lane is shifted down, its low bits lie above those that are left of the lane. A block that ends before has no bits there.
+template <typename T, uint32_t kWidthMax, bool kTails>
 struct UnpackTables {
   static constexpr uint32_t kWidest = kWidthMax;
+  static constexpr bool kHasTails = kTails;
   static constexpr size_t kBlockValues = 16 / sizeof(T);
   static constexpr size_t kGroup = 64 / sizeof(T);
   alignas(64) uint8_t bytes[kWidthMax + 1][kGroup * sizeof(T)] = {};
+  alignas(64) uint8_t tails[kTails ? kWidthMax + 1 : 1][kGroup * sizeof(T)] = {};
   alignas(64) T shifts[kWidthMax + 1][kGroup] = {};
 
   constexpr UnpackTables() {
+    constexpr uint8_t kZero = 0x80;
     for (uint32_t width = 0; width <= kWidthMax; ++width) {
       for (size_t value = 0; value < kGroup; ++value) {
         const size_t block = value / kBlockValues;
@@ -38,15 +45,19 @@ struct UnpackTables {
         const size_t bit = value * width - begin;
         for (size_t i = 0; i < sizeof(T); ++i) {
           bytes[width][value * sizeof(T) + i] = static_cast<uint8_t>(bit / 8 + i);
+          if (kTails) tails[width][value * sizeof(T) + i] = kZero;
         }
+        const size_t tail = bit / 8 + sizeof(T);
+        if (kTails && tail < 16) tails[width][(value + 1) * sizeof(T) - 1] = static_cast<uint8_t>(tail);
         shifts[width][value] = static_cast<T>(bit % 8);
       }
     }
   }
 };
 
-inline constexpr UnpackTables<uint64_t, 57> kTables64;
-inline constexpr UnpackTables<uint32_t, 25> kTables32;
+inline constexpr UnpackTables<uint64_t, 57, false> kTables64;
+inline constexpr UnpackTables<uint32_t, 25, false> kTables32;
+inline constexpr UnpackTables<uint32_t, 32, true> kTables32Wide;
 
 // Any width of 1 to 64, one value at a time.
 inline uint64_t UnpackOne(const uint8_t* packed, uint32_t width, size_t i) {
@@ -99,23 +110,29 @@ HWY_INLINE size_t UnpackGroups(const Tables& tables, uint32_t width, const uint8
   constexpr size_t kVectors = Tables::kGroup / kLanes;
   constexpr size_t kBlocksEach = kLanes / Tables::kBlockValues;
   hn::Vec<decltype(d8)> bytes[kVectors];
+  hn::Vec<decltype(d8)> tails[kVectors];
   hn::Vec<decltype(d)> shifts[kVectors];
   size_t at[kVectors * kBlocksEach];
   for (size_t v = 0; v < kVectors; ++v) {
     bytes[v] = hn::LoadU(d8, tables.bytes[width] + v * kLanes * sizeof(T));
+    if constexpr (Tables::kHasTails) tails[v] = hn::LoadU(d8, tables.tails[width] + v * kLanes * sizeof(T));
     shifts[v] = hn::LoadU(d, tables.shifts[width] + v * kLanes);
   }
   for (size_t block = 0; block < kVectors * kBlocksEach; ++block) {
     at[block] = block * Tables::kBlockValues * width / 8;
   }
-  const auto mask = hn::Set(d, static_cast<T>((T{1} << width) - 1));
+  const auto mask = hn::Set(d, static_cast<T>(width == 0 ? 0 : static_cast<T>(~T{0}) >> (8 * sizeof(T) - width)));
   const auto add = hn::Set(d, base);
   size_t done = 0;
   for (; done + Tables::kGroup <= rows; packed += Tables::kGroup / 8 * width) {
     for (size_t v = 0; v < kVectors; ++v, done += kLanes) {
       const auto blocks = LoadBlocks(d8, packed, at + v * kBlocksEach);
-      const auto lanes = hn::BitCast(d, hn::TableLookupBytes(blocks, bytes[v]));
-      each(done, hn::Add(hn::And(hn::Shr(lanes, shifts[v]), mask), add));
+      auto values = hn::Shr(hn::BitCast(d, hn::TableLookupBytes(blocks, bytes[v])), shifts[v]);
+      if constexpr (Tables::kHasTails) {
+        const auto high = hn::BitCast(d, hn::TableLookupBytesOr0(blocks, tails[v]));
+        values = hn::Or(values, hn::Shl(high, hn::Sub(hn::Set(d, T{8}), shifts[v])));
+      }
+      each(done, hn::Add(hn::And(values, mask), add));
     }
   }
   return done;
@@ -126,17 +143,10 @@ void UnpackU32(const uint8_t* packed, uint32_t width, size_t rows, uint32_t base
   size_t done = 0;
   width = width < 32 ? width : 32;
 #if HWY_TARGET != HWY_SCALAR
-  if (width <= kTables32.kWidest) {
-    const hn::ScalableTag<uint32_t> d;
-    done = UnpackGroups(kTables32, width, packed, rows, base,
-                        [&](size_t row, hn::Vec<decltype(d)> values) { hn::StoreU(values, d, out + row); });
-  } else {
-    const hn::ScalableTag<uint64_t> d;
-    const hn::Rebind<uint32_t, decltype(d)> narrow;
-    done = UnpackGroups(kTables64, width, packed, rows, uint64_t{base}, [&](size_t row, hn::Vec<decltype(d)> values) {
-      hn::StoreU(hn::TruncateTo(narrow, values), narrow, out + row);
-    });
-  }
+  const hn::ScalableTag<uint32_t> d;
+  const auto store = [&](size_t row, hn::Vec<decltype(d)> values) { hn::StoreU(values, d, out + row); };
+  done = width <= kTables32.kWidest ? UnpackGroups(kTables32, width, packed, rows, base, store)
+                                    : UnpackGroups(kTables32Wide, width, packed, rows, base, store);
 #endif
   for (; done < rows; ++done) {
     out[done] = base + (width == 0 ? 0 : static_cast<uint32_t>(UnpackOne(packed, width, done)));

@@ -89,11 +89,14 @@ impl<'a> Reader<'a> {
             self.at += 1;
             return Ok(self.lane[self.at - 1].into());
         }
-        self.long_varint()
+        let (value, rest) = self.long_varint()?;
+        *self = rest;
+        Ok(value)
     }
 
+    /// Takes a copy and gives one back, so that a reader in a loop need not lie in memory.
     #[inline(never)]
-    fn long_varint(&mut self) -> Result<u64> {
+    fn long_varint(mut self) -> Result<(u64, Self)> {
         let mut value = 0_u64;
         let mut shift = 0;
         loop {
@@ -104,7 +107,7 @@ impl<'a> Reader<'a> {
             }
             value |= bits << shift;
             if byte & 0x80 == 0 {
-                return Ok(value);
+                return Ok((value, self));
             }
             shift += 7;
             if shift > 63 {

@@ -212,13 +212,13 @@ impl<'a> Packed<'a> {
     fn each_patched(&self, mut visit: impl FnMut(usize, u64)) {
         let mut reader = self.exceptions;
         let mut next = 0_usize;
+        let unit = self.factor.checked_shl(self.width).unwrap_or_default();
         for _ in 0..self.patches {
             let (Ok(gap), Ok(high)) = (reader.count(), reader.signed()) else {
                 return;
             };
             let place = next.saturating_add(gap);
-            let high = (high as u64).checked_shl(self.width).unwrap_or_default();
-            visit(place, high.wrapping_mul(self.factor));
+            visit(place, (high as u64).wrapping_mul(unit));
             next = place.saturating_add(1);
         }
     }
