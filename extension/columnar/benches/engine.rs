@@ -255,7 +255,7 @@ impl Table {
                 scalars: &scalars,
                 zones: &[],
                 given: &[],
-                unread: None,
+                sparable: &[],
             };
             if all.0 != frame.rows {
                 all = (frame.rows, Selection::first(frame.rows));

@@ -33,6 +33,7 @@ use crate::error::{Error, Result};
 use crate::kind::LaneKind;
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
+use crate::value_runs::ValueRuns;
 use crate::zone_map::Zone;
 
 use room::{Room, write_bits, write_bytes};
@@ -289,6 +290,38 @@ impl Streamed {
             }
         }
         Ok(())
+    }
+
+    /// What a column has at these places, in runs of equal values, where the bytes say so and nobody had them decoded yet: false, and
+    /// nothing is known of `runs`, if not.
+    pub fn runs(&self, column: usize, places: Range<usize>, runs: &mut ValueRuns) -> bool {
+        let Some(Kept::Values { kind } | Kept::Codes { kind, .. }) = self.columns.get(column)
+        else {
+            return false;
+        };
+        let mut with_rows = self.runs.iter().filter_map(|open| {
+            let rows = open.rows_at(&places);
+            (!rows.is_empty()).then_some((open, rows))
+        });
+        let (Some((open, rows)), None) = (with_rows.next(), with_rows.next()) else {
+            return false;
+        };
+        let vector = rows.start / VECTOR_ROWS;
+        let Some(place) = &open.lanes[column] else {
+            return false;
+        };
+        let is_of_vector = rows.start.is_multiple_of(VECTOR_ROWS) && rows.len() == places.len();
+        if !is_of_vector || bits::get(&open.filled[column], vector) {
+            return false;
+        }
+        let Ok(lane) = lane(&open.run.image, place, *kind) else {
+            return false;
+        };
+        let items = match &self.columns[column] {
+            Kept::Codes { dictionary, .. } => dictionary.items.len(),
+            _ => 0,
+        };
+        runs.read(&lane, vector, rows.len(), items)
     }
 
     /// Whether of half of the vectors or more something was decoded.

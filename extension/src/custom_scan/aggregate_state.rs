@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::CStr;
 
 use lanes_columnar::aggregate::Aggregation;
-use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::frame::{Frame, Sparable, Spared};
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::value::Operand;
@@ -17,7 +17,7 @@ use super::join_stage::JoinStage;
 use super::node::{Node, Planned, Routines};
 use super::own_aggregate::Arrival;
 use super::plan::{self, EnginePlan};
-use super::prune::{Filter, predicates};
+use super::prune::{Filter, Prune, predicates};
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{answers, privilege};
@@ -185,32 +185,89 @@ struct Program {
     keys: Vec<KeyShape>,
     shapes: Vec<Shape>,
     zones_wanted: Vec<usize>,
-    sparing: Option<Sparing>,
+    /// All of the quals, if rows can pass them by zones alone.
+    comparisons: Option<Vec<Prune>>,
+    /// The attributes that keys, aggregates and what is between them and the quals look at.
+    looked_at: Vec<usize>,
+    sparing: Sparing,
 }
 
-/// Takes in sealed runs by their zones; all of their rows pass.
-struct WholeRuns<'a>(RefCell<(&'a mut Aggregation, &'a mut u64)>);
+/// Takes in sealed runs by their zones, where these tell that all of their rows pass.
+struct WholeRuns<'a> {
+    comparisons: &'a [Prune],
+    scalars: &'a [Option<Scalar>],
+    /// With how many rows have passed.
+    aggregation: RefCell<(&'a mut Aggregation, &'a mut u64)>,
+}
+
+impl WholeRuns<'_> {
+    fn pass(&self, rows: u32, zones: StoredZones<'_>) -> bool {
+        Prune::affirm(self.comparisons, rows, zones, self.scalars)
+    }
+}
 
 impl TakesZones for WholeRuns<'_> {
     fn are_told(&self, rows: u32, zones: StoredZones<'_>) -> bool {
-        self.0.borrow().0.tells(rows, zones).is_some()
+        self.pass(rows, zones) && self.aggregation.borrow().0.tells(rows, zones).is_some()
     }
 
     fn take(&self, rows: u32, zones: StoredZones<'_>) -> bool {
-        let (aggregation, passed) = &mut *self.0.borrow_mut();
-        let is_told = aggregation.add_stored(rows, zones);
+        let (aggregation, passed) = &mut *self.aggregation.borrow_mut();
+        let is_told = self.pass(rows, zones) && aggregation.add_stored(rows, zones);
         **passed += u64::from(is_told) * u64::from(rows);
         is_told
     }
 }
 
-/// A column that nothing but one key reads, which is a bucket: where a zone tells that, the column is not decoded. If there are
-/// several such columns it is the first. All rows count, so that no qual reads it.
+/// Columns that nothing but quals and one key each looks at. Where zones tell that all rows pass, what the key does with less than the
+/// values is not decoded: a bucket by the zone, other keys by runs of equal values.
 struct Sparing {
-    key: usize,
-    attribute: usize,
-    /// All attributes but that.
-    others: Vec<usize>,
+    sparable: Vec<Sparable>,
+    /// The key of each.
+    keys: Vec<usize>,
+    /// What is to be filled of the vector under way.
+    filled: Vec<usize>,
+}
+
+impl Sparing {
+    /// Keys, each with the attribute that it looks at.
+    fn of(keys: impl Iterator<Item = (usize, usize)>) -> Sparing {
+        let sparable = |attribute| Sparable {
+            attribute,
+            ..Sparable::default()
+        };
+        let (keys, sparable) = keys.map(|(key, of)| (key, sparable(of))).unzip();
+        Sparing {
+            sparable,
+            keys,
+            filled: Vec::new(),
+        }
+    }
+
+    /// Looks how much of the vector under way is needed of these attributes.
+    fn look(
+        &mut self,
+        looked_at: &[usize],
+        aggregation: &Aggregation,
+        source: &VectorSource,
+        scalars: &[Option<Scalar>],
+    ) {
+        self.filled.clear();
+        self.filled.extend_from_slice(looked_at);
+        for (sparable, key) in self.sparable.iter_mut().zip(&self.keys) {
+            let attribute = sparable.attribute;
+            sparable.spared = if aggregation.is_key_told(*key, &source.frame(scalars)) {
+                Spared::ByZone
+            } else if aggregation.takes_runs(*key) && source.runs(attribute, &mut sparable.runs) {
+                Spared::ByRuns
+            } else {
+                Spared::No
+            };
+            if sparable.spared != Spared::No {
+                self.filled.retain(|filled| *filled != attribute);
+            }
+        }
+    }
 }
 
 impl Program {
@@ -229,16 +286,17 @@ impl Program {
         let mut join = None;
         let (mut keys, mut key_shapes) = (Vec::new(), Vec::new());
         let (mut aggregates, mut shapes) = (Vec::new(), Vec::new());
-        let (mut zones_wanted, mut buckets) = (Vec::new(), Vec::new());
+        let mut zones_wanted = Vec::new();
+        let mut undecoded = Vec::new();
         // SAFETY: the plan's live expressions.
         unsafe {
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+            let of_quals = translator.asked();
             for node in &plan.keys {
                 let (key, shape) = aggregate_call::key(&mut translator, *node)?;
-                if let lanes_columnar::aggregate::Key::Bucket(value, _) = &key {
-                    zones_wanted.extend(value.column());
-                    buckets.extend(value.column().map(|attribute| (keys.len(), attribute)));
-                }
+                zones_wanted.extend(key.takes_zone_of());
+                let attribute = key.takes_zone_of().or(key.takes_runs_of());
+                undecoded.extend(attribute.map(|attribute| (keys.len(), attribute)));
                 keys.push(key);
                 key_shapes.push(shape);
             }
@@ -253,17 +311,13 @@ impl Program {
             if let Some(plan) = &plan.join {
                 join = Some(JoinStage::begin(plan, plan_state, &mut translator)?);
             }
-            buckets.retain(|&(_, attribute)| translator.is_asked_once(attribute));
-            let sparing = buckets.first().map(|&(key, spared)| Sparing {
-                key,
-                attribute: spared,
-                others: {
-                    let mut others = translator.attributes();
-                    others.retain(|&attribute| attribute != spared);
-                    others
-                },
-            });
+            let asked = translator.asked_since(&of_quals);
+            let looked_at = asked.attributes();
+            undecoded.retain(|&(_, attribute)| asked.has_once(attribute));
+            let all_count = join.is_none() && quals_above.is_empty();
             Ok(Program {
+                comparisons: filter.comparisons().filter(|_| all_count),
+                looked_at,
                 translator,
                 filter,
                 join,
@@ -272,18 +326,13 @@ impl Program {
                 keys: key_shapes,
                 shapes,
                 zones_wanted,
-                sparing,
+                sparing: Sparing::of(undecoded.into_iter()),
             })
         }
     }
 }
 
 impl Program {
-    /// Whether all visible rows count.
-    fn is_of_all_rows(&self) -> bool {
-        self.filter.quals.is_empty() && self.join.is_none() && self.quals_above.is_empty()
-    }
-
     /// Goes on to the next vector. Sealed rows are not read if their zones tell all that is asked of them; they passed then.
     fn advance(
         &mut self,
@@ -291,33 +340,35 @@ impl Program {
         scalars: &[Option<Scalar>],
         passed: &mut u64,
     ) -> bool {
-        if !self.is_of_all_rows() {
+        let Some(comparisons) = &self.comparisons else {
             return source.advance(&mut self.filter, scalars);
-        }
-        let whole_runs = WholeRuns(RefCell::new((&mut self.aggregation, passed)));
+        };
+        let whole_runs = WholeRuns {
+            comparisons,
+            scalars,
+            aggregation: RefCell::new((&mut self.aggregation, passed)),
+        };
         source.advance_past(&mut self.filter, scalars, Some(&whole_runs))
     }
 
     /// Takes in the vector under way; gives how many of its rows counted.
     fn add(&mut self, source: &mut VectorSource, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
-        if self.is_of_all_rows() {
-            let is_told = |sparing: &&Sparing| {
-                let frame = source.frame(scalars);
-                self.aggregation.is_key_told(sparing.key, &frame)
-            };
-            let spared = self.sparing.as_ref().filter(is_told);
-            source.fill(spared.map(|sparing| &*sparing.others));
+        if self.comparisons.is_some() && source.do_all_pass(&self.filter) {
+            self.sparing
+                .look(&self.looked_at, &self.aggregation, source, scalars);
+            source.fill(Some(&self.sparing.filled));
             let (visible, rows) = source.visible();
             let frame = Frame {
-                unread: spared.map(|sparing| sparing.attribute),
+                sparable: &self.sparing.sparable,
                 ..source.frame(scalars)
             };
             self.aggregation.add_counted(&frame, visible, rows)?;
             return Ok(rows);
         }
-        let Some(mut selection) = source.narrow(&mut self.filter, scalars)? else {
+        let Some(mut selection) = source.pass(&mut self.filter, scalars)? else {
             return Ok(0);
         };
+        source.fill(Some(&self.looked_at));
         let frame = source.frame(scalars);
         let mut given: &[Operand] = &[];
         if let Some(join) = &mut self.join {

@@ -1,6 +1,4 @@
-//! Quals that zone maps can contradict.
-
-use std::cmp::Ordering;
+//! Quals that zone maps can contradict, or affirm.
 
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::{Predicate, flip};
@@ -11,10 +9,12 @@ use pgrx::pg_sys;
 
 use super::translate::{Translation, Translator};
 
-/// The quals of a table, and what of them zone maps can contradict.
+/// The quals of a table, and what zone maps can tell of them.
 pub struct Filter {
     /// In the order in which they are evaluated.
     pub quals: Vec<Predicate>,
+    /// The attributes that each of them looks at.
+    pub looked_at: Vec<Vec<usize>>,
     pub prunes: Vec<Prune>,
     /// The attributes that the quals look at.
     pub attributes: Vec<usize>,
@@ -34,23 +34,39 @@ impl Filter {
         translator: &mut Translator,
         quals: impl Iterator<Item = *mut pg_sys::Node>,
     ) -> Translation<Filter> {
-        // SAFETY: the caller's promise.
-        let quals = unsafe { predicates(translator, quals)? };
-        let (mut prunes, mut zones_wanted) = (Vec::new(), Vec::new());
-        for qual in &quals {
-            Prune::of(qual, &mut prunes);
-            qual.zones_wanted(&mut zones_wanted);
+        let mut filter = Filter {
+            quals: Vec::new(),
+            looked_at: Vec::new(),
+            prunes: Vec::new(),
+            attributes: Vec::new(),
+            zones_wanted: Vec::new(),
+        };
+        let (prunes, zones_wanted) = (&mut filter.prunes, &mut filter.zones_wanted);
+        for (index, qual) in quals.enumerate() {
+            let before = translator.asked();
+            // SAFETY: the caller's promise.
+            let qual = unsafe { translator.predicate(qual)? };
+            Prune::of(&qual, Some(index), prunes);
+            qual.zones_wanted(zones_wanted);
+            filter.quals.push(qual);
+            let looked_at = translator.asked_since(&before);
+            filter.looked_at.push(looked_at.attributes());
         }
         // Those that rule out most go first.
         prunes.sort_by_key(|prune| prune.comparison != Comparison::Equal);
         zones_wanted.sort_unstable();
         zones_wanted.dedup();
-        Ok(Filter {
-            quals,
-            prunes,
-            attributes: translator.attributes(),
-            zones_wanted,
-        })
+        filter.attributes = translator.attributes();
+        Ok(filter)
+    }
+
+    /// The quals as comparisons, if that is what all of them are.
+    pub fn comparisons(&self) -> Option<Vec<Prune>> {
+        let of_qual = |index| {
+            let mut prunes = self.prunes.iter();
+            prunes.find(|prune| prune.qual == Some(index)).copied()
+        };
+        (0..self.quals.len()).map(of_qual).collect()
     }
 
     /// Whether zones may tell of a vector that no row passes.
@@ -97,13 +113,26 @@ pub struct Prune {
     comparison: Comparison,
     number: NumberType,
     scalar: usize,
+    /// The number of the qual that is this comparison and nothing else.
+    pub qual: Option<usize>,
+}
+
+/// What a zone tells of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It holds for no row.
+    NoRow,
+    /// It holds for each row that is not NULL.
+    EachRow,
+    /// Nothing.
+    Unknown,
 }
 
 impl Prune {
-    /// The comparisons that have to hold for a predicate to be TRUE.
-    fn of(predicate: &Predicate, found: &mut Vec<Prune>) {
+    /// The comparisons that have to hold for a predicate, the qual of that number, to be TRUE.
+    fn of(predicate: &Predicate, qual: Option<usize>, found: &mut Vec<Prune>) {
         match predicate {
-            Predicate::And(parts) => parts.iter().for_each(|part| Prune::of(part, found)),
+            Predicate::And(parts) => parts.iter().for_each(|part| Prune::of(part, None, found)),
             Predicate::Compare(comparison, left, right) => {
                 let (attribute, number, scalar, comparison) =
                     match (widened_column(left), widened_column(right), left, right) {
@@ -120,6 +149,7 @@ impl Prune {
                     comparison,
                     number,
                     scalar,
+                    qual,
                 });
             }
             _ => {}
@@ -128,12 +158,17 @@ impl Prune {
 
     /// Whether no row of a zone can pass.
     pub fn rules_out(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> bool {
+        self.verdict(zone, scalars) == Verdict::NoRow
+    }
+
+    /// What a zone tells of its rows.
+    pub fn verdict(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> Verdict {
         if zone.non_null == 0 {
-            return true;
+            return Verdict::NoRow;
         }
         let Some(scalar) = scalars[self.scalar] else {
             // A comparison with NULL is never TRUE.
-            return true;
+            return Verdict::NoRow;
         };
         let wanted = match self.number {
             NumberType::F32 => Bound::Float(f64::from(f32::from_bits(scalar.0 as u32))),
@@ -143,15 +178,38 @@ impl Prune {
         let (Some(minimum), Some(maximum)) =
             (zone.minimum.compare(wanted), zone.maximum.compare(wanted))
         else {
-            return false;
+            return Verdict::Unknown;
         };
-        match self.comparison {
-            Comparison::Equal => minimum == Ordering::Greater || maximum == Ordering::Less,
-            Comparison::NotEqual => minimum.is_eq() && maximum.is_eq(),
-            Comparison::Less => minimum.is_ge(),
-            Comparison::LessOrEqual => minimum.is_gt(),
-            Comparison::Greater => maximum.is_le(),
-            Comparison::GreaterOrEqual => maximum.is_lt(),
+        // What is equal to each number between the bounds is one of them, and they are one.
+        let is_equal = minimum.is_eq() && maximum.is_eq();
+        let is_beyond = minimum.is_gt() || maximum.is_lt();
+        let (holds_for_none, holds_for_each) = match self.comparison {
+            Comparison::Equal => (is_beyond, is_equal),
+            Comparison::NotEqual => (is_equal, is_beyond),
+            Comparison::Less => (minimum.is_ge(), maximum.is_lt()),
+            Comparison::LessOrEqual => (minimum.is_gt(), maximum.is_le()),
+            Comparison::Greater => (maximum.is_le(), minimum.is_gt()),
+            Comparison::GreaterOrEqual => (maximum.is_lt(), minimum.is_ge()),
+        };
+        match (holds_for_none, holds_for_each) {
+            (true, _) => Verdict::NoRow,
+            // A NaN may lie beyond the bounds of floats.
+            (_, true) if !self.number.is_float() => Verdict::EachRow,
+            _ => Verdict::Unknown,
         }
+    }
+
+    /// Whether each of so many sealed rows, of which these zones are stored, passes all of these comparisons.
+    pub fn affirm(
+        comparisons: &[Prune],
+        rows: u32,
+        zones: &dyn Fn(usize) -> Option<Zone>,
+        scalars: &[Option<Scalar>],
+    ) -> bool {
+        comparisons.iter().all(|comparison| {
+            zones(comparison.attribute).is_some_and(|zone| {
+                zone.non_null == rows && comparison.verdict(&zone, scalars) == Verdict::EachRow
+            })
+        })
     }
 }

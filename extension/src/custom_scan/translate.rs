@@ -45,8 +45,24 @@ pub struct Translator {
     /// The scalars of all that was translated so far.
     pub scalars: Vec<Option<Scalar>>,
     joined: Option<Joined>,
-    /// The table's attributes that were asked for, and how often.
-    attributes: RefCell<BTreeMap<usize, usize>>,
+    /// The table's attributes that were asked for.
+    asked: RefCell<Asked>,
+}
+
+/// Attributes that were asked for, and how often.
+#[derive(Clone, Default)]
+pub struct Asked(BTreeMap<usize, usize>);
+
+impl Asked {
+    /// In order.
+    pub fn attributes(&self) -> Vec<usize> {
+        self.0.keys().copied().collect()
+    }
+
+    /// Whether this one was asked for once only.
+    pub fn has_once(&self, attribute: usize) -> bool {
+        self.0.get(&attribute) == Some(&1)
+    }
 }
 
 /// What a join gives.
@@ -71,7 +87,7 @@ impl Translator {
             scalars_from,
             scalars: Vec::new(),
             joined: None,
-            attributes: RefCell::default(),
+            asked: RefCell::default(),
         }
     }
 
@@ -124,18 +140,30 @@ impl Translator {
     unsafe fn own_attribute(&self, node: *mut pg_sys::Node) -> Translation<usize> {
         // SAFETY: the caller has a live Var.
         let attribute = unsafe { attribute(node)? };
-        *self.attributes.borrow_mut().entry(attribute).or_default() += 1;
+        *self.asked.borrow_mut().0.entry(attribute).or_default() += 1;
         Ok(attribute)
     }
 
     /// The table's attributes that were asked for so far.
     pub fn attributes(&self) -> Vec<usize> {
-        self.attributes.borrow().keys().copied().collect()
+        self.asked.borrow().attributes()
     }
 
-    /// Whether this one was asked for once only.
-    pub fn is_asked_once(&self, attribute: usize) -> bool {
-        self.attributes.borrow().get(&attribute) == Some(&1)
+    /// The same with how often.
+    pub fn asked(&self) -> Asked {
+        self.asked.borrow().clone()
+    }
+
+    /// What was asked for since.
+    pub fn asked_since(&self, before: &Asked) -> Asked {
+        let mut since = self.asked();
+        for (attribute, times) in &before.0 {
+            if let Some(now) = since.0.get_mut(attribute) {
+                *now -= times;
+            }
+        }
+        since.0.retain(|_, times| *times > 0);
+        since
     }
 
     /// A column that is a number.

@@ -4,13 +4,14 @@
 //! segment → visible ranges + window (table_am::scan) → vectors of the window:
 //!     selection = visible rows; none → next
 //!     zone maps contradict a pushed qual → next
-//!     what the quals look at is made ready; no row passes → next
+//!     each qual that they do not affirm: what it looks at is made ready; no row passes → next
 //!     what else is wanted is made ready
 //! ```
 //! Lanes of sealed rows may not be read before they are made ready, or *filled*, which may mean that they are decoded.
 
-use lanes_columnar::lane::{DictionaryView, Lane};
+use lanes_columnar::lane::{DictionaryView, Lane, LaneData};
 use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::value_runs::ValueRuns;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::selection::Selection;
@@ -18,7 +19,7 @@ use lanes_columnar::vector::{Evaluation, narrow};
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
-use super::prune::{Filter, Prune};
+use super::prune::{Filter, Prune, Verdict};
 use super::settings;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
@@ -84,6 +85,8 @@ pub struct VectorSource {
     /// left as it is.
     visible: Selection,
     visible_rows: usize,
+    /// The quals, a bit each, that all rows of the vector under way pass as its zones tell.
+    affirmed: u64,
     open: bool,
     zone_maps: bool,
     counters: Counters,
@@ -117,6 +120,7 @@ impl VectorSource {
                 rows: 0,
                 visible: Selection::NONE,
                 visible_rows: 0,
+                affirmed: 0,
                 open: false,
                 zone_maps,
                 counters: Counters::default(),
@@ -184,16 +188,44 @@ impl VectorSource {
         filter: &mut Filter,
         scalars: &[Option<Scalar>],
     ) -> Evaluation<Option<Selection>> {
+        let rows = self.pass(filter, scalars)?;
+        if rows.is_some() {
+            self.fill(None);
+        }
+        Ok(rows)
+    }
+
+    /// The same, but what quals look at may be all that is filled.
+    ///
+    /// # Errors
+    /// Those of the quals.
+    pub fn pass(
+        &mut self,
+        filter: &mut Filter,
+        scalars: &[Option<Scalar>],
+    ) -> Evaluation<Option<Selection>> {
         let mut rows = self.visible;
-        if !filter.quals.is_empty() {
-            self.fill(Some(&filter.attributes));
-            narrow(&mut filter.quals, &self.frame(scalars), &mut rows)?;
+        for (index, qual) in filter.quals.iter_mut().enumerate() {
+            if self.is_affirmed(index) {
+                continue;
+            }
+            self.fill(Some(&filter.looked_at[index]));
+            narrow(std::slice::from_mut(qual), &self.frame(scalars), &mut rows)?;
             if rows.is_empty() {
                 return Ok(None);
             }
         }
-        self.fill(None);
         Ok(Some(rows))
+    }
+
+    /// Whether zones tell that all rows of the vector under way pass this qual.
+    fn is_affirmed(&self, qual: usize) -> bool {
+        qual < u64::BITS as usize && self.affirmed >> qual & 1 == 1
+    }
+
+    /// Whether they tell that all visible rows pass the filter.
+    pub fn do_all_pass(&self, filter: &Filter) -> bool {
+        (0..filter.quals.len()).all(|qual| self.is_affirmed(qual))
     }
 
     /// The visible rows of the vector under way, and how many they are.
@@ -266,13 +298,21 @@ impl VectorSource {
     }
 
     /// Whether zones tell that the filter passes no row of the vector under way, those of codes asked last: they need the dictionary.
+    /// If they do not, it is known which quals they affirm.
     fn is_ruled_out(&mut self, filter: &mut Filter, scalars: &[Option<Scalar>]) -> bool {
-        let is_contradicted = filter.prunes.iter().any(|prune| {
-            let zone = self.zone(prune.attribute);
-            zone.is_some_and(|zone| prune.rules_out(&zone, scalars))
-        });
-        if is_contradicted {
-            return true;
+        self.affirmed = 0;
+        for prune in &filter.prunes {
+            let Some(zone) = self.zone(prune.attribute) else {
+                continue;
+            };
+            match prune.verdict(&zone, scalars) {
+                Verdict::NoRow => return true,
+                Verdict::EachRow if !self.may_have_nulls(prune.attribute) => {
+                    let qual = prune.qual.and_then(|qual| 1_u64.checked_shl(qual as u32));
+                    self.affirmed |= qual.unwrap_or_default();
+                }
+                Verdict::EachRow | Verdict::Unknown => {}
+            }
         }
         for index in 0..self.zones_wanted.len() {
             let attribute = self.zones_wanted[index];
@@ -281,6 +321,12 @@ impl VectorSource {
         let frame = self.frame(scalars);
         let mut quals = filter.quals.iter_mut();
         quals.any(|qual| qual.is_ruled_out(&frame))
+    }
+
+    /// Whether a row of the window may be NULL in an attribute.
+    fn may_have_nulls(&self, attribute: usize) -> bool {
+        let lane = &self.lanes[attribute];
+        !lane.validity.is_null() || matches!(lane.data, LaneData::Null)
     }
 
     /// Whether [`VectorSource::next`] is going to leave the window under way, whose lanes are then gone. It may leave it
@@ -419,6 +465,13 @@ impl VectorSource {
             .zone(attribute, self.place / VECTOR_ROWS)
     }
 
+    /// What an attribute has in the vector under way as runs of equal values, if sealed bytes tell so and it was not filled; false if not.
+    pub fn runs(&self, attribute: usize, runs: &mut ValueRuns) -> bool {
+        let places = self.place..self.place + self.rows;
+        let window = self.scan.window();
+        window.is_some_and(|window| window.runs(attribute, places, runs))
+    }
+
     /// The vector under way.
     pub fn frame<'a>(&'a self, scalars: &'a [Option<Scalar>]) -> Frame<'a> {
         Frame {
@@ -429,7 +482,7 @@ impl VectorSource {
             scalars,
             zones: &self.zones,
             given: &[],
-            unread: None,
+            sparable: &[],
         }
     }
 

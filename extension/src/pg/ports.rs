@@ -309,6 +309,59 @@ pub unsafe fn update_relation_stats(
     }
 }
 
+/// How many rows ANALYZE wants of a table, by the column that wants most: `std_typanalyze` asks for so many for each entry of the
+/// lists that it makes.
+///
+/// # Safety
+/// `relation` is open, inside a transaction.
+pub unsafe fn statistics_rows(relation: pg_sys::Relation) -> u64 {
+    const ROWS_EACH: u64 = 300;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let descriptor = (*relation).rd_att;
+        let targets = (0..(*descriptor).natts as usize).map(|index| {
+            let attribute = TupleDescAttr(descriptor, index);
+            let own = if attribute.attisdropped {
+                Some(0)
+            } else {
+                own_statistics_target((*relation).rd_id, attribute)
+            };
+            own.unwrap_or(pg_sys::default_statistics_target)
+        });
+        targets.max().unwrap_or_default().max(1) as u64 * ROWS_EACH
+    }
+}
+
+/// The statistics target that was set for an attribute.
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+unsafe fn own_statistics_target(
+    _relation: pg_sys::Oid,
+    attribute: &pg_sys::FormData_pg_attribute,
+) -> Option<i32> {
+    (attribute.attstattarget >= 0).then_some(attribute.attstattarget)
+}
+
+/// The statistics target that was set for an attribute.
+#[cfg(not(any(feature = "pg15", feature = "pg16")))]
+unsafe fn own_statistics_target(
+    relation: pg_sys::Oid,
+    attribute: &pg_sys::FormData_pg_attribute,
+) -> Option<i32> {
+    let cache = pg_sys::SysCacheIdentifier::ATTNUM as i32;
+    // SAFETY: a syscache look-up; the tuple is live until it is released.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache2(cache, relation.into(), attribute.attnum.into());
+        if tuple.is_null() {
+            return None;
+        }
+        let mut is_null = true;
+        let target = pg_sys::Anum_pg_attribute_attstattarget as i16;
+        let datum = pg_sys::SysCacheGetAttr(cache, tuple, target, &mut is_null);
+        pg_sys::ReleaseSysCache(tuple);
+        (!is_null).then(|| i32::from(datum.value() as i16))
+    }
+}
+
 /// Counts a scan that begins, for `pg_stat_*_tables`.
 ///
 /// # Safety

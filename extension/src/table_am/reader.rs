@@ -8,6 +8,7 @@ use lanes_columnar::column::Column;
 use lanes_columnar::lane::{DictionaryView, Lane};
 use lanes_columnar::limits::{VECTOR_ROWS, segment_first_row, segment_of};
 use lanes_columnar::streamed::StreamMemory;
+use lanes_columnar::value_runs::ValueRuns;
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
@@ -333,6 +334,19 @@ impl Window {
                 ));
             }
             stream.note_look();
+        }
+    }
+
+    /// What an attribute has at these places as runs of equal values, if sealed bytes tell so; false if not.
+    pub fn runs(
+        &self,
+        attribute: usize,
+        places: std::ops::Range<usize>,
+        runs: &mut ValueRuns,
+    ) -> bool {
+        match &self.source {
+            Source::Streamed(stream) => stream.rows.runs(attribute, places, runs),
+            Source::Arena(_) | Source::Private(_) => false,
         }
     }
 

@@ -1,11 +1,16 @@
 //! ANALYZE and TABLESAMPLE.
 //!
-//! ANALYZE samples physical blocks: block `b` of `n` stands for the rows from `b/n` to `(b+1)/n` of the table.
+//! ANALYZE samples physical blocks: block `b` of `n` stands for the rows from `b/n` to `(b+1)/n` of those that the table's runs
+//! have. A page holds thousands of sealed rows, and ANALYZE would look at each row of each block that it picks, to keep few. So all
+//! rows of a block are counted, a run at a time, but handed out are only as many as make a sample of the size that is wanted.
 //! TABLESAMPLE samples virtual blocks of 2,048 rows, the blocks that tuple ids name.
 
+use std::ops::Range;
+
+use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
-use super::reader::Window;
+use super::reader::{Content, Window};
 use super::scan::{self, Scan};
 use super::tid::{self, BLOCK_ROWS};
 use crate::pg::ports;
@@ -13,30 +18,142 @@ use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{XidStatus, xid_status};
 use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::metapage;
+use crate::storage::tombstone::Tombstone;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
 
-/// The rows of the block that ANALYZE is at.
+/// The block that ANALYZE is at.
 #[derive(Default)]
 pub struct AnalyzeBlock {
-    row: u64,
-    end: u64,
+    /// The table's rows without its holes, once they were asked for.
+    places: Option<Places>,
+    /// The places that the block stands for, until they were counted.
+    uncounted: Option<Range<u64>>,
+    /// Those that are handed out, the last first.
+    picked: Vec<u64>,
     window: Option<Window>,
     window_end: u64,
     memory: StreamMemory,
 }
 
+/// The rows of all runs, numbered without holes.
+struct Places {
+    /// Of each run, the place of its first row; at last, how many places there are.
+    starts: Vec<u64>,
+    blocks: u64,
+    /// How many places of a block are handed out.
+    per_block: u64,
+}
+
+impl Places {
+    fn of(scan: &Scan) -> Places {
+        let mut starts = vec![0];
+        if let Some(content) = &scan.reader.content {
+            let mut end = 0;
+            starts.extend((0..content.runs.len()).map(|index| {
+                end += u64::from(content.runs.get(index).rows);
+                end
+            }));
+        }
+        // SAFETY: the scan's relation is open.
+        let (blocks, wanted) = unsafe {
+            let relation = scan.reader.relation;
+            let blocks = u64::from(metapage::blocks(relation)).max(1);
+            (blocks, ports::statistics_rows(relation))
+        };
+        Places {
+            starts,
+            blocks,
+            // So many blocks are picked, at most.
+            per_block: wanted.div_ceil(blocks.min(wanted)),
+        }
+    }
+
+    fn of_block(&self, block: u32) -> Range<u64> {
+        let count = u128::from(self.starts.last().copied().unwrap_or_default());
+        let start = |block: u64| (u128::from(block) * count / u128::from(self.blocks)) as u64;
+        let block = u64::from(block).min(self.blocks - 1);
+        start(block)..start(block + 1)
+    }
+
+    /// Those that are handed out of the places of a block, one of each stretch of the same length, the last first. Always the same
+    /// ones, but none that a pattern in the rows is likely to have in common.
+    fn pick(&self, places: Range<u64>, picked: &mut Vec<u64>) {
+        let count = places.end - places.start;
+        picked.clear();
+        if count <= self.per_block {
+            return picked.extend(places.rev());
+        }
+        let start = |index: u64| {
+            let past = u128::from(index) * u128::from(count) / u128::from(self.per_block);
+            places.start + past as u64
+        };
+        picked.extend((0..self.per_block).rev().map(|index| {
+            let (from, to) = (start(index), start(index + 1));
+            from + mix(from) % (to - from)
+        }));
+    }
+
+    /// The number of the run that has a place, and which of its rows that is.
+    fn find(&self, place: u64) -> (usize, u64) {
+        let index = self.starts.partition_point(|start| *start <= place) - 1;
+        (index, place - self.starts[index])
+    }
+}
+
+/// Any bits, of which each depends on each of the number's: the finaliser of SplitMix64.
+fn mix(number: u64) -> u64 {
+    let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ bits >> 31
+}
+
+/// What ANALYZE takes rows for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Live,
+    Dead,
+    /// Inserted by somebody who may yet commit.
+    Pending,
+}
+
+/// What the rows of a run are that nobody deleted.
+fn state_of_run(run: &RunEntry) -> State {
+    if run.flags & FLAG_DEAD != 0 {
+        return State::Dead;
+    }
+    if run.flags & FLAG_FROZEN != 0 {
+        return State::Live;
+    }
+    match xid_status(run.xmin) {
+        XidStatus::Running => State::Pending,
+        XidStatus::Aborted => State::Dead,
+        XidStatus::Current | XidStatus::Committed => State::Live,
+    }
+}
+
+fn is_deleted(tombstones: &[Tombstone]) -> bool {
+    tombstones.iter().any(|tombstone| {
+        let is_over = || {
+            let status = xid_status(tombstone.xmax);
+            matches!(status, XidStatus::Committed | XidStatus::Current)
+        };
+        tombstone.deletes() && (tombstone.is_frozen() || is_over())
+    })
+}
+
 impl AnalyzeBlock {
     /// Moves to a block.
     pub fn start(&mut self, scan: &Scan, block: u32) {
-        // SAFETY: the scan's relation is open.
-        let blocks = unsafe { metapage::blocks(scan.reader.relation) }.max(1) as u128;
-        let rows = scan.reader.end_row() as u128;
-        self.row = (block as u128 * rows / blocks) as u64;
-        self.end = ((block as u128 + 1) * rows / blocks).min(rows) as u64;
+        let places = self.places.get_or_insert_with(|| Places::of(scan));
+        let of_block = places.of_block(block);
+        places.pick(of_block.clone(), &mut self.picked);
+        self.uncounted = Some(of_block);
     }
 
-    /// Stores the block's next live row into the slot, counting live and dead ones on the way; false at its end.
+    /// Stores the next live row that is handed out of the block into the slot; false at its end. The first time it counts all live
+    /// and dead ones.
     ///
     /// # Safety
     /// `target` is a slot of the scan's table.
@@ -47,58 +164,26 @@ impl AnalyzeBlock {
         dead: &mut f64,
         target: *mut pg_sys::TupleTableSlot,
     ) -> bool {
-        let Some(content) = scan.reader.content.as_ref() else {
+        let (Some(content), Some(places)) = (scan.reader.content.as_ref(), &self.places) else {
             return false;
         };
-        while self.row < self.end {
-            let row = self.row;
-            self.row += 1;
-            let Some((_, run)) = content.run_of(row) else {
-                // A hole, perhaps a large one.
-                let next = content.runs.first_ending_after(row);
-                if next == content.runs.len() {
-                    return false;
-                }
-                self.row = content.runs.get(next).first_row.max(self.row);
-                ports::CHECK_FOR_INTERRUPTS();
-                continue;
-            };
-            let inserted = if run.flags & FLAG_DEAD != 0 {
-                XidStatus::Aborted
-            } else if run.flags & FLAG_FROZEN != 0 {
-                XidStatus::Committed
-            } else {
-                xid_status(run.xmin)
-            };
-            match inserted {
-                XidStatus::Running => continue,
-                XidStatus::Aborted => {
-                    *dead += 1.0;
-                    continue;
-                }
-                XidStatus::Current | XidStatus::Committed => {}
-            }
-            let deleted = content.tombstones.borrow().of_row(row).iter().any(|t| {
-                t.deletes()
-                    && (t.is_frozen()
-                        || matches!(
-                            xid_status(t.xmax),
-                            XidStatus::Committed | XidStatus::Current
-                        ))
-            });
-            if deleted {
-                *dead += 1.0;
-                continue;
-            }
-            *live += 1.0;
-            let segment_start = segment_first_row(segment_of(row));
+        if let Some(uncounted) = self.uncounted.take() {
+            let counted = count(content, places, uncounted);
+            *live += counted.0 as f64;
+            *dead += counted.1 as f64;
+        }
+        while let Some(place) = self.picked.pop() {
+            ports::CHECK_FOR_INTERRUPTS();
+            let (index, row) = places.find(place);
+            let run = content.runs.get(index);
+            let row = run.first_row + row;
+            let is_live = state_of_run(&run) == State::Live
+                && !is_deleted(content.tombstones.borrow().of_row(row));
+            let segment = segment_of(row);
+            let segment_end = segment_first_row(segment) + segment_rows_max(segment) as u64;
             // Statistics are not worth waiting for object storage, which may be nowhere: rows beside remote ones are
             // counted only.
-            if scan::holds_remote(
-                content,
-                segment_start,
-                segment_start + segment_rows_max(segment_of(row)) as u64,
-            ) {
+            if !is_live || scan::holds_remote(content, segment_first_row(segment), segment_end) {
                 continue;
             }
             // SAFETY: the reader is open and holds the row; the window outlives the slot's use of it, since the
@@ -112,8 +197,6 @@ impl AnalyzeBlock {
                     if let Some(memory) = self.window.take().and_then(Window::into_memory) {
                         self.memory = memory;
                     }
-                    let segment = segment_of(row);
-                    let segment_end = segment_first_row(segment) + segment_rows_max(segment) as u64;
                     self.window_end = segment_end.min(scan.reader.end_row());
                     let (reader, memory) = (&scan.reader, &mut self.memory);
                     let end = self.window_end;
@@ -139,6 +222,31 @@ impl AnalyzeBlock {
         }
         false
     }
+}
+
+/// How many rows at some places are live, and dead.
+fn count(content: &Content, places: &Places, mut counted: Range<u64>) -> (u64, u64) {
+    let (mut live, mut dead) = (0, 0);
+    while counted.start < counted.end {
+        let (index, row) = places.find(counted.start);
+        let run = content.runs.get(index);
+        let end = places.starts[index + 1].min(counted.end);
+        let rows = end - counted.start;
+        counted.start = end;
+        match state_of_run(&run) {
+            State::Pending => {}
+            State::Dead => dead += rows,
+            State::Live => {
+                let first = run.first_row + row;
+                let tombstones = content.tombstones.borrow();
+                let of_rows = tombstones.range(first, first + rows);
+                let deleted = of_rows.filter(|(_, list)| is_deleted(list)).count() as u64;
+                live += rows - deleted;
+                dead += deleted;
+            }
+        }
+    }
+    (live, dead)
 }
 
 /// Where TABLESAMPLE is.

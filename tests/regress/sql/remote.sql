@@ -52,12 +52,14 @@ SELECT explained('SELECT count(*) FROM far WHERE ts < ''2019-01-01''');
 -- Nor is what they tell all of.
 SELECT count(*), count(v), min(ts), max(v) FROM far;
 SELECT explained('SELECT count(*), count(v), min(ts), max(v) FROM far');
+SELECT count(*), sum(v) FROM far WHERE ts < '2021-01-01' AND series <= 3;
+SELECT explained('SELECT count(*), sum(v) FROM far WHERE ts < ''2021-01-01'' AND series <= 3');
 SELECT serve();
-SELECT max(v) FROM far WHERE series = 3;
+SELECT max(v + 0) FROM far WHERE series = 3;
 SELECT serve();
-SELECT explained('SELECT max(v) FROM far WHERE series = 3');
-SELECT max(v), count(*) FROM far WHERE series = 3;
-SELECT explained('SELECT max(v) FROM far WHERE series = 3');
+SELECT explained('SELECT max(v + 0) FROM far WHERE series = 3');
+SELECT max(v + 0), count(*) FROM far WHERE series = 3;
+SELECT explained('SELECT max(v + 0) FROM far WHERE series = 3');
 
 -- Why not. Whoever asks after a failure asks anew.
 SELECT count(*) FROM far WHERE series = 0;

@@ -133,6 +133,11 @@ impl Groups {
         self.keys[key].reader.told(frame).is_some()
     }
 
+    /// Whether a key takes runs of equal values for values.
+    pub(super) fn takes_runs(&self, key: usize) -> bool {
+        self.keys[key].reader.takes_runs()
+    }
+
     /// The groups of the selected rows.
     pub(super) fn assign(
         &mut self,

@@ -8,6 +8,7 @@ use super::key_values::KeyValues;
 use super::runs::{RunList, Runs};
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
+use crate::value_runs::ValueRuns;
 use crate::vector::Evaluation;
 use crate::vector::frame::{Bounds, Frame};
 use crate::vector::number::{Number, NumberType, Scalar};
@@ -27,6 +28,25 @@ pub enum Key {
     Truth(Predicate),
     /// The bucket of a time.
     Bucket(Value, Box<dyn Buckets>),
+}
+
+impl Key {
+    /// The attribute of which runs of equal values are as good as its values.
+    pub fn takes_runs_of(&self) -> Option<usize> {
+        match self {
+            Key::Text(attribute) => Some(*attribute),
+            Key::Number(value) => value.column(),
+            Key::Truth(_) | Key::Bucket(..) => None,
+        }
+    }
+
+    /// The attribute of which a zone may tell all rows' value.
+    pub fn takes_zone_of(&self) -> Option<usize> {
+        match self {
+            Key::Bucket(value, _) => value.column(),
+            Key::Text(_) | Key::Number(_) | Key::Truth(_) => None,
+        }
+    }
 }
 
 /// The times that fall into one bucket.
@@ -126,10 +146,7 @@ impl KeyReader {
 
     /// The id of the bucket of all rows of a vector, if that was met before and the zone tells so much: no time of it is read then.
     pub(crate) fn told(&self, frame: &Frame<'_>) -> Option<u32> {
-        let Key::Bucket(value, _) = &self.key else {
-            return None;
-        };
-        let attribute = value.column()?;
+        let attribute = self.key.takes_zone_of()?;
         let (lane, bounds) = (frame.lane_of_any_values(attribute), frame.bounds(attribute));
         if !bounds.known || !lane.validity.is_null() || matches!(lane.data, LaneData::Null) {
             return None;
@@ -143,6 +160,11 @@ impl KeyReader {
         }
     }
 
+    /// Whether it takes runs of equal values for values.
+    pub(super) fn takes_runs(&self) -> bool {
+        self.key.takes_runs_of().is_some()
+    }
+
     /// The ids of the selected rows.
     pub(crate) fn assign(
         &mut self,
@@ -152,6 +174,12 @@ impl KeyReader {
     ) -> Evaluation<Ids<'_>> {
         if let Some(id) = self.told(frame) {
             return Ok(Ids::One(id));
+        }
+        if let Some(attribute) = self.key.takes_runs_of()
+            && let Some(runs) = frame.runs(attribute)
+        {
+            self.assign_runs(values, frame, selection, attribute, runs);
+            return Ok(self.runs.ids());
         }
         match &mut self.key {
             Key::Text(attribute) => {
@@ -183,6 +211,45 @@ impl KeyReader {
                 })
             }
         }
+    }
+
+    /// The runs that an attribute has, of the selected rows.
+    fn assign_runs(
+        &mut self,
+        values: &mut KeyValues,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        attribute: usize,
+        runs: &ValueRuns,
+    ) {
+        let lane = frame.lane_of_any_values(attribute);
+        if let LaneData::Codes { .. } = lane.data {
+            self.codes.enter(&frame.dictionaries[attribute]);
+        }
+        let (key, codes) = (&self.key, &mut self.codes);
+        let mut id_of = |values: &mut KeyValues, bits: u64| match (key, lane.data) {
+            (Key::Number(value), _) => with_number!(value.number(), T => {
+                let value = T::of_scalar(Scalar(bits));
+                values.number(canonical(value), value.to_scalar())
+            }),
+            // SAFETY: the codes of runs are below the number of items, of each of which there is a slot.
+            (_, LaneData::Codes { slots, heap, .. }) => unsafe {
+                let item = || item_bytes(heap.add(*slots.add(bits as usize) as usize));
+                codes.get(bits as u32, || values.text(item()))
+            },
+            _ => unreachable!("runs of text are codes"),
+        };
+        self.runs.clear();
+        for (value, rows) in runs.iter() {
+            if selection.next(rows.start).is_some_and(|row| row < rows.end) {
+                let id = match value {
+                    Some(bits) => id_of(values, bits),
+                    None => values.null(),
+                };
+                self.runs.push(rows.start, id);
+            }
+        }
+        self.runs.end(frame.rows);
     }
 
     fn assign_text(

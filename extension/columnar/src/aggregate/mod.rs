@@ -225,6 +225,11 @@ impl Aggregation {
         self.groups.is_told(key, frame)
     }
 
+    /// Whether a key takes runs of equal values for values.
+    pub fn takes_runs(&self, key: usize) -> bool {
+        self.groups.takes_runs(key)
+    }
+
     /// There are no more rows. Answers may be asked for from now on.
     pub fn finish(&mut self) {
         for aggregate in &mut self.aggregates {

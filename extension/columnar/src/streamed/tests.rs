@@ -10,6 +10,7 @@ use crate::kind::{LaneKind, Number};
 use crate::lane::{Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
 use crate::test_support::{Value, any_kind, any_value, assert_lane, assert_zone, build, cases};
+use crate::value_runs::ValueRuns;
 
 const LONG: LaneKind = LaneKind::Fixed {
     width: 8,
@@ -155,6 +156,32 @@ proptest! {
     }
 
     #[test]
+    fn runs_are_of_what_is_decoded((kinds, models) in any_case()) {
+        let mut streamed = open(StreamMemory::default(), &kinds, &models);
+        let places = runs(&kinds, &models).1;
+        let mut undecoded = Vec::new();
+        let mut runs = ValueRuns::default();
+        for first in (0..places).step_by(VECTOR_ROWS) {
+            for column in 0..kinds.len() {
+                if streamed.runs(column, first..places.min(first + VECTOR_ROWS), &mut runs) {
+                    let of_column = runs.iter().map(|(value, rows)| (column, first + rows.start..first + rows.end, value));
+                    undecoded.extend(of_column);
+                }
+            }
+        }
+        streamed.fill(0..places, None).unwrap();
+        for (column, places, value) in undecoded {
+            for place in places {
+                let bits = value.map(|bits| match kinds[column] {
+                    LaneKind::Fixed { width, .. } => bits & u64::MAX >> (64 - 8 * width),
+                    _ => bits,
+                });
+                assert_eq!(stored(streamed.lane(column), kinds[column], place), bits);
+            }
+        }
+    }
+
+    #[test]
     fn damaged_images_do_no_harm(
         (kinds, models) in any_case(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
@@ -173,11 +200,40 @@ proptest! {
         let Ok(mut streamed) = Streamed::open(StreamMemory::default(), &kinds, &[], places, runs) else {
             return Ok(());
         };
+        for column in 0..kinds.len() {
+            let mut runs = ValueRuns::default();
+            let items = streamed.dictionary(column).map(|dictionary| dictionary.items.into());
+            if streamed.runs(column, 0..places.min(VECTOR_ROWS), &mut runs) && let Some(items) = items {
+                prop_assert!(runs.iter().all(|(code, _)| code.is_none_or(|code| code < items)));
+            }
+        }
         let _ = streamed.fill(0..places, None);
         for column in 0..kinds.len() {
             streamed.zone(column, 0..places);
             assert_codes(&streamed, column, places);
         }
+    }
+}
+
+/// The bits of a number, a bool or a code at a place that was filled.
+fn stored(lane: Lane, kind: LaneKind, place: usize) -> Option<u64> {
+    // SAFETY: the lane has room for the place.
+    unsafe {
+        if !lane.validity.is_null() && *lane.validity.add(place / 64) >> (place % 64) & 1 == 0 {
+            return None;
+        }
+        Some(match (lane.data, kind) {
+            (LaneData::Null, _) => return None,
+            (LaneData::Bool(words), _) => *words.add(place / 64) >> (place % 64) & 1,
+            (LaneData::Codes { codes, .. }, _) => (*codes.add(place)).into(),
+            (LaneData::Fixed { values, stride }, LaneKind::Fixed { width, .. }) => {
+                let value = values.add(place * stride as usize);
+                let mut bits = [0; 8];
+                std::ptr::copy_nonoverlapping(value, bits.as_mut_ptr(), width.into());
+                u64::from_le_bytes(bits)
+            }
+            other => panic!("{other:?} has no runs"),
+        })
     }
 }
 
@@ -279,6 +335,35 @@ fn zones_tell_series_and_times_apart_without_decoding() {
             assert_eq!(codes.may_have(code), is_there, "{code}");
         }
     }
+}
+
+#[test]
+fn runs_of_series_are_told_without_decoding() {
+    let rows = if cfg!(miri) { 64 } else { 512 };
+    let (kinds, model) = series(16, rows);
+    let mut streamed = open(StreamMemory::default(), &kinds, &[model]);
+    let mut runs = ValueRuns::default();
+    let second = VECTOR_ROWS..2 * VECTOR_ROWS;
+    assert!(!streamed.runs(0, 1..VECTOR_ROWS, &mut runs), "not a vector");
+    assert!(!streamed.runs(1, second.clone(), &mut runs), "times grow");
+    for column in [0, 2] {
+        assert!(streamed.runs(column, second.clone(), &mut runs));
+        let per_vector = VECTOR_ROWS / rows as usize;
+        let expected = (0..per_vector).map(|run| {
+            let first = run * rows as usize;
+            (
+                Some((per_vector + run) as u64),
+                first..first + rows as usize,
+            )
+        });
+        assert!(runs.iter().eq(expected), "{runs:?}");
+    }
+    assert_eq!(streamed.decoded(), 0);
+    // Rows that are not looked at cut the last short.
+    assert!(streamed.runs(0, VECTOR_ROWS..VECTOR_ROWS + 7, &mut runs));
+    assert_eq!(runs.iter().last().map(|(_, rows)| rows.end), Some(7));
+    streamed.fill(second.clone(), Some(&[0])).unwrap();
+    assert!(!streamed.runs(0, second, &mut runs), "it was decoded");
 }
 
 #[test]

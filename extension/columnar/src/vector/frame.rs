@@ -4,6 +4,7 @@ use super::number::Scalar;
 use super::selection::Selection;
 use super::value::Operand;
 use crate::lane::{DictionaryView, Lane, LaneData};
+use crate::value_runs::ValueRuns;
 use crate::zone_map::Zone;
 
 /// A vector of a window, with all that an evaluation may ask for.
@@ -23,8 +24,31 @@ pub struct Frame<'a> {
     pub zones: &'a [Option<Zone>],
     /// Numbers a row that no lane has: what a join found for the rows of the vector.
     pub given: &'a [Operand],
-    /// An attribute whose lane has other rows' values, as nobody is going to read it.
-    pub unread: Option<usize>,
+    /// Attributes that may not have been decoded.
+    pub sparable: &'a [Sparable],
+}
+
+/// An attribute that one reader alone looks at, which may do with less than its values.
+#[derive(Clone, Debug, Default)]
+pub struct Sparable {
+    /// Which.
+    pub attribute: usize,
+    /// With what it does in this vector.
+    pub spared: Spared,
+    /// Those of the vector, if it is these.
+    pub runs: ValueRuns,
+}
+
+/// With what the reader of an attribute does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Spared {
+    /// With nothing less than its values.
+    #[default]
+    No,
+    /// With the zone; the lane has other rows' values.
+    ByZone,
+    /// With runs of equal values; so has the lane.
+    ByRuns,
 }
 
 /// What a zone says of the integers of a vector.
@@ -47,10 +71,22 @@ impl Frame<'_> {
     /// If it was not to be read: its values are not those of the vector.
     pub fn lane(&self, attribute: usize) -> Lane {
         assert!(
-            self.unread != Some(attribute),
+            self.spared(attribute).is_none(),
             "attribute {attribute} was not to be read"
         );
         self.lane_of_any_values(attribute)
+    }
+
+    /// The attribute, if the lane does not have its values.
+    fn spared(&self, attribute: usize) -> Option<&Sparable> {
+        let mut sparable = self.sparable.iter();
+        sparable.find(|sparable| sparable.attribute == attribute && sparable.spared != Spared::No)
+    }
+
+    /// The runs of equal values that there are instead of the values of an attribute.
+    pub fn runs(&self, attribute: usize) -> Option<&ValueRuns> {
+        let spared = self.spared(attribute)?;
+        (spared.spared == Spared::ByRuns).then_some(&spared.runs)
     }
 
     /// The same of an attribute whose values need not be those of the vector.

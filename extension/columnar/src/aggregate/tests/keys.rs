@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::wanted::{Cut, Wanted, WantedKey};
 use crate::aggregate::{Aggregation, Answer};
 use crate::test_support::cases;
-use crate::vector::frame::Frame;
+use crate::vector::frame::{Frame, Sparable, Spared};
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::tests::dictionaries::{Walk, any_steps};
@@ -20,6 +20,8 @@ struct Counts {
     keys: Vec<WantedKey>,
     aggregation: Aggregation,
     expected: BTreeMap<String, u64>,
+    /// Whether keys are given as runs of equal values, where they have any.
+    by_runs: bool,
     /// Vectors whose times were not to be read.
     unread: u32,
 }
@@ -31,8 +33,36 @@ impl Counts {
             keys,
             aggregation: Aggregation::new(built, vec![Wanted::Rows.build(None)]),
             expected: BTreeMap::new(),
+            by_runs: false,
             unread: 0,
         }
+    }
+
+    fn by_runs(self) -> Counts {
+        Counts {
+            by_runs: true,
+            ..self
+        }
+    }
+
+    /// The keys of which there are runs, which alone may be read then.
+    fn runs(&self, window: &Window) -> Vec<Sparable> {
+        let keys = self.keys.iter().filter(|_| self.by_runs);
+        let attributes = keys.filter_map(|key| match key {
+            WantedKey::Text(attribute) | WantedKey::Number(NumberTree::Column(_, attribute)) => {
+                Some(*attribute)
+            }
+            _ => None,
+        });
+        attributes
+            .filter_map(|attribute| {
+                Some(Sparable {
+                    attribute,
+                    spared: Spared::ByRuns,
+                    runs: window.value_runs(attribute)?,
+                })
+            })
+            .collect()
     }
 
     fn add(&mut self, window: &Window, selection: Selection) {
@@ -45,8 +75,15 @@ impl Counts {
                 let is_told = |&key: &usize| self.aggregation.is_key_told(key, frame);
                 let is_unread = buckets.len() == 1 && buckets.iter().any(is_told);
                 self.unread += u32::from(is_unread);
-                let unread = is_unread.then_some(0);
-                let frame = Frame { unread, ..*frame };
+                let mut sparable = self.runs(window);
+                sparable.extend(is_unread.then(|| Sparable {
+                    spared: Spared::ByZone,
+                    ..Sparable::default()
+                }));
+                let frame = Frame {
+                    sparable: &sparable,
+                    ..*frame
+                };
                 self.aggregation.add(&frame, &selection)
             })
             .unwrap();
@@ -105,14 +142,19 @@ proptest! {
         let (mut walk, mut other) = (Walk::new(), Walk::new());
         let mut single = Counts::new(vec![WantedKey::Text(0)]);
         let mut pairs = Counts::new(vec![WantedKey::Text(0), WantedKey::Text(1)]);
+        let mut single_runs = Counts::new(vec![WantedKey::Text(0)]).by_runs();
+        let mut pairs_of_runs = Counts::new(vec![WantedKey::Text(0), WantedKey::Text(1)]).by_runs();
         for step in steps {
             let columns = vec![walk.column(step, rows, &mut source), other.column(step, rows, &mut source)];
             let window = Window::of(columns);
             single.add(&window, source.selection(rows));
             pairs.add(&window, source.selection(rows));
+            single_runs.add(&window, source.selection(rows));
+            pairs_of_runs.add(&window, source.selection(rows));
         }
-        prop_assert_eq!(single.found(), single.expected);
-        prop_assert_eq!(pairs.found(), pairs.expected);
+        for counts in [single, pairs, single_runs, pairs_of_runs] {
+            prop_assert_eq!(counts.found(), counts.expected);
+        }
     }
 
     #[test]
@@ -132,6 +174,8 @@ proptest! {
             Counts::new(vec![bucket(), other()]),
             Counts::new(vec![other(), bucket()]),
             Counts::new(vec![other(), bucket(), bucket()]),
+            Counts::new(vec![other()]).by_runs(),
+            Counts::new(vec![bucket(), other()]).by_runs(),
         ];
         for rows in vectors {
             let times = times(&mut source, start, rows, series_rows);

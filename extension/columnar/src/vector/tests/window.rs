@@ -5,6 +5,7 @@ use std::ptr::null;
 use crate::kind::{self, LaneKind};
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
+use crate::value_runs::ValueRuns;
 use crate::vector::frame::Frame;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
@@ -455,7 +456,7 @@ impl Window {
             scalars: &self.scalars,
             zones: &self.zones,
             given: &[],
-            unread: None,
+            sparable: &[],
         })
     }
 
@@ -473,6 +474,22 @@ impl Window {
         codes
             .filter(|codes| !codes.is_empty())
             .map(|codes| CodeZone::of(&codes[..self.rows]))
+    }
+
+    /// The runs of equal values of a column's vector, if it has numbers or codes.
+    pub(crate) fn value_runs(&self, attribute: usize) -> Option<ValueRuns> {
+        let column = &self.columns[attribute];
+        let rows = self.place..self.place + self.rows;
+        let value = |row: usize| match (&column.cells[row], column.data) {
+            (Cell::Null, _) => Some(None),
+            (Cell::Number(scalar), _) => Some(Some(scalar.0)),
+            (_, LaneData::Codes { .. }) => Some(Some(column.codes[row].into())),
+            _ => None,
+        };
+        let values = rows.map(value).collect::<Option<Vec<_>>>()?;
+        let runs = values.chunk_by(|a, b| a == b);
+        let runs: Vec<_> = runs.map(|run| (run.len(), run[0])).collect();
+        Some(ValueRuns::of(&runs))
     }
 
     /// What a row of the vector has in a column.

@@ -1,0 +1,75 @@
+//! What a column has in a vector as runs of equal values, as sealed bytes tell it without being decoded.
+
+use std::ops::Range;
+
+use crate::encoding::{Constant, EncodedLane};
+
+/// Rows of a run on average, at least: shorter ones are as soon decoded.
+const ROWS_MIN: usize = 12;
+
+/// The runs of a vector. Neighbours may be equal.
+#[derive(Clone, Debug, Default)]
+pub struct ValueRuns {
+    /// Where each of them ends.
+    ends: Vec<u32>,
+    /// What its rows have: the bits of a number or a code. `None` is NULL.
+    values: Vec<Option<u64>>,
+}
+
+impl ValueRuns {
+    /// Reads those of the first rows of a vector. False if its bytes do not consist of runs, if these are short, of values that are
+    /// no numbers, or of codes that name none of so many items.
+    pub(crate) fn read(
+        &mut self,
+        lane: &EncodedLane<'_>,
+        vector: usize,
+        rows: usize,
+        items: usize,
+    ) -> bool {
+        self.ends.clear();
+        self.values.clear();
+        let mut end = 0;
+        for (constant, length) in lane.runs(vector).into_iter().flatten() {
+            let value = match constant {
+                Constant::Null => None,
+                Constant::Bits(bits) => Some(bits),
+                Constant::Code(code) if (code as usize) < items => Some(code.into()),
+                Constant::Code(_) | Constant::Bytes(_) => return false,
+            };
+            end += length;
+            self.ends.push(end.min(rows) as u32);
+            self.values.push(value);
+            if end >= rows {
+                break;
+            }
+            if self.ends.len() * ROWS_MIN > rows {
+                return false;
+            }
+        }
+        end >= rows
+    }
+
+    /// Those of rows, each with what it has.
+    #[cfg(test)]
+    pub(crate) fn of(runs: &[(usize, Option<u64>)]) -> ValueRuns {
+        let mut end = 0;
+        ValueRuns {
+            ends: runs
+                .iter()
+                .map(|(rows, _)| {
+                    end += *rows as u32;
+                    end
+                })
+                .collect(),
+            values: runs.iter().map(|(_, value)| *value).collect(),
+        }
+    }
+
+    /// Each with its rows.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<u64>, Range<usize>)> + '_ {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let rows = starts.zip(&self.ends);
+        let rows = rows.map(|(start, end)| start as usize..*end as usize);
+        self.values.iter().copied().zip(rows)
+    }
+}

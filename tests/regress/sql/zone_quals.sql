@@ -1,0 +1,71 @@
+-- Quals that the zones of a vector, or of a sealed run, affirm are not asked of its rows: the same answers as on heap.
+SET timezone = 'UTC'; SET datestyle = 'ISO';
+CREATE TABLE h USING heap AS
+  SELECT '2026-01-01'::timestamptz + i * interval '1 s' AS ts, i AS n, (i / 2048)::int2 AS vector, CASE WHEN i / 2048 <> 1 OR i % 5 <> 0 THEN i END AS gap,
+    CASE WHEN i % 2048 = 0 THEN 'NaN' ELSE i / 2.0 END::float8 AS x, 'S' || i % 7 AS s, i % 3 = 0 AS ok FROM generate_series(0, 9999) i;
+CREATE TABLE l USING lanes AS TABLE h;
+CREATE TABLE sealed USING lanes WITH (order_by = 'ts') AS TABLE h;
+SELECT lanes.seal('sealed');
+-- At the ends of vectors and beside them, of columns that have one value in each, that have NULLs, and of floats.
+CREATE TABLE quals AS
+  SELECT format('%s %s %s', c, operator, constant) AS qual FROM unnest('{n,gap,n::int8,x}'::text[]) c, unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{-1,0,1,2047,2048,4095,4096,8192,9999,10000}'::text[]) constant
+  UNION ALL SELECT format('%s %s vector', constant, operator) FROM unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{0,1,4}'::text[]) constant
+  UNION ALL VALUES ('ts >= ''2026-01-01 00:30'' AND ts < ''2026-01-01 02:00'''), ('ts BETWEEN ''2026-01-01'' AND ''2026-01-02'''), ('ts < ''infinity'''), ('ts > NULL'),
+    ('ts >= ''2026-01-01 00:30'' AND s = ''S3'''), ('n >= 0 AND gap < 4000 AND ok'), ('n < 2048 OR n > 7000'), ('NOT n < 2048'), ('n >= 0 AND 10 / (n + 1) < 5'), ('x < 6000 AND vector > 1'),
+    ('n > 0 AND n > 1 AND n > 2 AND n > 3'), ('n IN (5, 3000) OR vector = 3'), ('(n > 100 AND vector <> 2)');
+CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE plpgsql AS $$
+DECLARE given text; form text; heap text; lanes text;
+BEGIN
+  FOR given IN SELECT qual FROM quals LOOP
+    FOREACH form IN ARRAY ARRAY[
+      'SELECT count(*) a, count(gap) b, sum(n) c, min(gap) d, max(x) e, avg(n) f, bool_or(ok) g FROM %s WHERE %s',
+      'SELECT count(*) FROM %s WHERE %s',
+      'SELECT date_bin(''40 min'', ts, ''epoch'') a, count(*) b, sum(n) c FROM %s WHERE %s GROUP BY 1',
+      'SELECT s a, date_bin(''1 hour'', ts, ''epoch'') b, min(n) c FROM %s WHERE %s GROUP BY 1, 2',
+      'SELECT * FROM (SELECT n, x, s FROM %s WHERE %s ORDER BY ts DESC, n LIMIT 3) q',
+      'SELECT ts, gap FROM %s WHERE %s AND n %% 1000 = 7'] LOOP
+      query := format(form, 'h', given);
+      EXECUTE format('SELECT string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', query) INTO heap;
+      FOREACH source IN ARRAY '{l,sealed}'::text[] LOOP
+        query := format(form, source, given);
+        EXECUTE format('SELECT string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', query) INTO lanes;
+        IF heap IS DISTINCT FROM lanes THEN RETURN NEXT; END IF;
+      END LOOP;
+    END LOOP;
+  END LOOP;
+END $$;
+SET lanes.decode_after = 1000000;
+-- Sealed runs all rows of which pass are not read, if the rest can be told. If one does not pass, the vectors are looked at, and times decoded of one.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(n) FROM sealed WHERE ts >= '2026-01-01' AND n < 10000;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(n) FROM sealed WHERE ts > '2026-01-01';
+-- NULLs pass no comparison, and a zone does not tell where they are.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM sealed WHERE gap >= 0;
+-- Times are decoded where zones do not tell them: where a range begins or ends, and the first of a bucket.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*) FROM sealed WHERE ts >= '2026-01-01 00:30' AND ts < '2026-01-01 02:00';
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT date_bin('1 day', ts, 'epoch'), max(n) FROM sealed WHERE ts >= '2026-01-01 00:30' GROUP BY 1;
+-- A qual that all rows of a vector pass is not asked: of the three columns two are decoded of each vector, times where a row is found.
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT ts FROM sealed WHERE ts >= '2026-01-01' AND s = 'S0' AND x = 1501.5;
+SELECT * FROM disagreements();
+-- Parameters are known late, and may be NULL.
+PREPARE since (timestamptz) AS SELECT count(*), sum(n) FROM sealed WHERE ts >= $1;
+EXECUTE since ('2026-01-01'); EXECUTE since ('2026-01-01 00:00:01'); EXECUTE since (NULL);
+-- Runs of equal values are grouped as they are stored, those of two keys too.
+CREATE TABLE by_key USING lanes WITH (order_by = 's, ts') AS TABLE h;
+SELECT lanes.seal('by_key');
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT s, max(n + 0) FROM by_key GROUP BY s;
+SELECT s, max(n + 0), count(*) FROM by_key GROUP BY s ORDER BY s;
+SELECT s, max(n + 0), count(*) FROM h GROUP BY s ORDER BY s;
+DELETE FROM by_key WHERE n % 3 = 0;
+SELECT s, vector, sum(n + 0) FROM by_key GROUP BY s, vector EXCEPT SELECT s, vector, sum(n) FROM h WHERE n % 3 <> 0 GROUP BY s, vector;
+DROP TABLE by_key;
+-- Rows that are gone, and others that came.
+DELETE FROM l WHERE n % 1500 = 0; DELETE FROM sealed WHERE n % 1500 = 0; DELETE FROM h WHERE n % 1500 = 0;
+SELECT * FROM disagreements();
+INSERT INTO h SELECT CASE WHEN i % 100 <> 0 THEN '2026-01-01'::timestamptz + i * interval '1 s' END, i, i / 2048, i, i, 'S9', true FROM generate_series(10000, 13000) i;
+INSERT INTO l SELECT * FROM h WHERE n >= 10000; INSERT INTO sealed SELECT * FROM h WHERE n >= 10000;
+SELECT * FROM disagreements();
+SELECT lanes.seal('sealed');
+SELECT * FROM disagreements();
+SET lanes.decode_after = 0;
+SELECT * FROM disagreements();
+DROP FUNCTION disagreements; DROP TABLE h, l, sealed, quals;
