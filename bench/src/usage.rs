@@ -157,6 +157,39 @@ fn nanoseconds(id: u32) -> u64 {
         .sum()
 }
 
+/// The time of all processors so far, in clock ticks, and how much of it the host of a virtual machine kept for others: what was slow
+/// while that was much says little of the system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Processors {
+    all: u64,
+    stolen: u64,
+}
+
+impl Processors {
+    /// Up to now; nothing where the kernel does not tell.
+    pub fn now() -> Processors {
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        Processors::read(&text).unwrap_or_default()
+    }
+
+    /// Which share of the time since an earlier look was stolen.
+    pub fn stolen_since(&self, earlier: &Processors) -> f64 {
+        let all = self.all.saturating_sub(earlier.all).max(1);
+        self.stolen.saturating_sub(earlier.stolen) as f64 / all as f64
+    }
+
+    /// The first line: user, nice, system, idle, iowait, irq, softirq, steal; guests' time is in the first two.
+    fn read(text: &str) -> Option<Processors> {
+        let fields = text.lines().next()?.strip_prefix("cpu ")?;
+        let ticks = fields.split_whitespace().take(8).map(str::parse);
+        let ticks = ticks.collect::<Result<Vec<u64>, _>>().ok()?;
+        Some(Processors {
+            all: ticks.iter().sum(),
+            stolen: *ticks.get(7)?,
+        })
+    }
+}
+
 /// What `/proc/<pid>/stat` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
@@ -244,6 +277,17 @@ mod tests {
             })
         );
         assert_eq!(stat("7 (x) S 3"), None);
+    }
+
+    #[test]
+    fn what_the_host_keeps_is_a_share_of_all_time() {
+        let read = |line: &str| Processors::read(line).unwrap();
+        let before = read("cpu  100 0 50 800 10 0 0 40 7 0\ncpu0 1 2 3 4 5 6 7 8");
+        let after = read("cpu  130 0 60 820 10 0 0 80 9 0");
+        assert_eq!(after.stolen_since(&before), 0.4);
+        assert_eq!(before.stolen_since(&before), 0.0);
+        assert_eq!(Processors::read("cpu  1 2 3"), None);
+        assert!(Processors::now().all > 0);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::peers::http::now_milliseconds;
 use crate::peers::lanes::{Lanes, Settings};
 use crate::peers::system::{self, System};
 use crate::scenario::{Bar, Findings, Record, Run};
+use crate::usage::Processors;
 use lanes_tests::error::{Error, Result};
 use serde::Deserialize;
 use std::path::Path;
@@ -208,22 +209,24 @@ impl Soak<'_> {
         let (mut all, mut dropped) = (Vec::new(), 0);
         for row in 1..=rows {
             let begins = now_milliseconds() + (every * 1000.0) as i64;
-            let (phase, following) = std::thread::scope(|scope| -> Result<_> {
+            let before = Processors::now();
+            let (phase, stolen, following) = std::thread::scope(|scope| -> Result<_> {
                 let encoder = (row < rows).then(|| scope.spawn(|| next(&mut sender, begins)));
                 let phase = send(system, &bodies, &way)?;
+                let stolen = Processors::now().stolen_since(&before);
                 let following = match encoder {
                     None => None,
                     Some(encoder) => Some(encoder.join().map_err(|_| {
                         Error::Other("the encoder of the next row panicked".to_owned())
                     })??),
                 };
-                Ok((phase, following))
+                Ok((phase, stolen, following))
             })?;
             // Of this row alone: questions about all of a long run would disturb it.
             verify(system, (JOB, since), phase.sent, phase.samples)?;
             dropped += phase.dropped;
             let seconds = row as f64 * every;
-            all.push((seconds, record(system, &phase, seconds, findings)?));
+            all.push((seconds, record(system, &phase, stolen, seconds, findings)?));
             match following {
                 Some(following) => (since, bodies) = following,
                 None => break,
@@ -288,6 +291,7 @@ impl Soak<'_> {
 fn record(
     system: &dyn System,
     phase: &Phase,
+    stolen: f64,
     seconds: f64,
     findings: &mut Findings,
 ) -> Result<Vec<(&'static str, f64)>> {
@@ -302,6 +306,7 @@ fn record(
         ("unique series", system.series()? as f64, "series"),
         (MEMORY, mib(phase.usage.memory_bytes), "MiB"),
         (DISK, mib(system.disk_bytes()?), "MiB"),
+        ("processors kept by the host", stolen * 100.0, "%"),
     ];
     for (place, (what, value, unit)) in figures.into_iter().enumerate() {
         let labels = match place {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::encoding::{Constant, EncodedLane};
 
-/// Rows of a run on average, at least: shorter ones are as soon decoded.
-const ROWS_MIN: usize = 12;
+/// Rows of a run on average, at least: shorter ones are as soon looked at row by row.
+pub(crate) const ROWS_MIN: usize = 12;
 
 /// The runs of a vector. Neighbours may be equal.
 #[derive(Clone, Debug, Default)]

@@ -196,8 +196,13 @@ struct Program {
 struct WholeRuns<'a> {
     comparisons: &'a [Prune],
     scalars: &'a [Option<Scalar>],
-    /// With how many rows have passed.
-    aggregation: RefCell<(&'a mut Aggregation, &'a mut u64)>,
+    taken: RefCell<Taken<'a>>,
+}
+
+/// What they are taken into, and how many rows have passed.
+struct Taken<'a> {
+    aggregation: &'a mut Aggregation,
+    passed: &'a mut u64,
 }
 
 impl WholeRuns<'_> {
@@ -208,13 +213,13 @@ impl WholeRuns<'_> {
 
 impl TakesZones for WholeRuns<'_> {
     fn are_told(&self, rows: u32, zones: StoredZones<'_>) -> bool {
-        self.pass(rows, zones) && self.aggregation.borrow().0.tells(rows, zones).is_some()
+        self.pass(rows, zones) && self.taken.borrow().aggregation.tells(rows, zones).is_some()
     }
 
     fn take(&self, rows: u32, zones: StoredZones<'_>) -> bool {
-        let (aggregation, passed) = &mut *self.aggregation.borrow_mut();
-        let is_told = self.pass(rows, zones) && aggregation.add_stored(rows, zones);
-        **passed += u64::from(is_told) * u64::from(rows);
+        let taken = &mut *self.taken.borrow_mut();
+        let is_told = self.pass(rows, zones) && taken.aggregation.add_stored(rows, zones);
+        *taken.passed += u64::from(is_told) * u64::from(rows);
         is_told
     }
 }
@@ -346,14 +351,17 @@ impl Program {
         let whole_runs = WholeRuns {
             comparisons,
             scalars,
-            aggregation: RefCell::new((&mut self.aggregation, passed)),
+            taken: RefCell::new(Taken {
+                aggregation: &mut self.aggregation,
+                passed,
+            }),
         };
         source.advance_past(&mut self.filter, scalars, Some(&whole_runs))
     }
 
     /// Takes in the vector under way; gives how many of its rows counted.
     fn add(&mut self, source: &mut VectorSource, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
-        if self.comparisons.is_some() && source.do_all_pass(&self.filter) {
+        if self.comparisons.is_some() && source.all_pass(&self.filter) {
             self.sparing
                 .look(&self.looked_at, &self.aggregation, source, scalars);
             source.fill(Some(&self.sparing.filled));

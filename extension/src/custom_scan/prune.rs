@@ -193,8 +193,7 @@ impl Prune {
         };
         match (holds_for_none, holds_for_each) {
             (true, _) => Verdict::NoRow,
-            // A NaN may lie beyond the bounds of floats.
-            (_, true) if !self.number.is_float() => Verdict::EachRow,
+            (_, true) => Verdict::EachRow,
             _ => Verdict::Unknown,
         }
     }

@@ -85,7 +85,7 @@ pub struct VectorSource {
     /// left as it is.
     visible: Selection,
     visible_rows: usize,
-    /// The quals, a bit each, that all rows of the vector under way pass as its zones tell.
+    /// The quals, a bit each of the first 64, that all rows of the vector under way pass as its zones tell.
     affirmed: u64,
     open: bool,
     zone_maps: bool,
@@ -224,7 +224,7 @@ impl VectorSource {
     }
 
     /// Whether they tell that all visible rows pass the filter.
-    pub fn do_all_pass(&self, filter: &Filter) -> bool {
+    pub fn all_pass(&self, filter: &Filter) -> bool {
         (0..filter.quals.len()).all(|qual| self.is_affirmed(qual))
     }
 

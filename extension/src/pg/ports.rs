@@ -326,7 +326,7 @@ pub unsafe fn statistics_rows(relation: pg_sys::Relation) -> u64 {
             } else {
                 own_statistics_target((*relation).rd_id, attribute)
             };
-            own.unwrap_or(pg_sys::default_statistics_target)
+            own.unwrap_or(pg_sys::default_statistics_target.into())
         });
         targets.max().unwrap_or_default().max(1) as u64 * ROWS_EACH
     }
@@ -337,8 +337,9 @@ pub unsafe fn statistics_rows(relation: pg_sys::Relation) -> u64 {
 unsafe fn own_statistics_target(
     _relation: pg_sys::Oid,
     attribute: &pg_sys::FormData_pg_attribute,
-) -> Option<i32> {
-    (attribute.attstattarget >= 0).then_some(attribute.attstattarget)
+) -> Option<i64> {
+    let target = i64::from(attribute.attstattarget);
+    (target >= 0).then_some(target)
 }
 
 /// The statistics target that was set for an attribute.
@@ -346,7 +347,7 @@ unsafe fn own_statistics_target(
 unsafe fn own_statistics_target(
     relation: pg_sys::Oid,
     attribute: &pg_sys::FormData_pg_attribute,
-) -> Option<i32> {
+) -> Option<i64> {
     let cache = pg_sys::SysCacheIdentifier::ATTNUM as i32;
     // SAFETY: a syscache look-up; the tuple is live until it is released.
     unsafe {
@@ -358,7 +359,7 @@ unsafe fn own_statistics_target(
         let target = pg_sys::Anum_pg_attribute_attstattarget as i16;
         let datum = pg_sys::SysCacheGetAttr(cache, tuple, target, &mut is_null);
         pg_sys::ReleaseSysCache(tuple);
-        (!is_null).then(|| i32::from(datum.value() as i16))
+        (!is_null).then(|| i64::from(datum.value() as i16))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ANALYZE samples physical blocks: block `b` of `n` stands for the rows from `b/n` to `(b+1)/n` of those that the table's runs
 //! have. A page holds thousands of sealed rows, and ANALYZE would look at each row of each block that it picks, to keep few. So all
-//! rows of a block are counted, a run at a time, but handed out are only as many as make a sample of the size that is wanted.
+//! rows of a block are counted, a run at a time, but handed out are only some ([`SURPLUS`]).
 //! TABLESAMPLE samples virtual blocks of 2,048 rows, the blocks that tuple ids name.
 
 use std::ops::Range;
@@ -21,6 +21,10 @@ use crate::storage::metapage;
 use crate::storage::tombstone::Tombstone;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
+
+/// Rows that are handed out for each that the table's columns want. Some turn out to be dead, or away in object storage, and extended
+/// statistics, and those of a partitioned table of which this one is a part, may want more than the columns do.
+const SURPLUS: u64 = 10;
 
 /// The block that ANALYZE is at.
 #[derive(Default)]
@@ -65,15 +69,16 @@ impl Places {
             starts,
             blocks,
             // So many blocks are picked, at most.
-            per_block: wanted.div_ceil(blocks.min(wanted)),
+            per_block: (wanted * SURPLUS).div_ceil(blocks.min(wanted)),
         }
     }
 
     fn of_block(&self, block: u32) -> Range<u64> {
         let count = u128::from(self.starts.last().copied().unwrap_or_default());
         let start = |block: u64| (u128::from(block) * count / u128::from(self.blocks)) as u64;
-        let block = u64::from(block).min(self.blocks - 1);
-        start(block)..start(block + 1)
+        // The file may have grown shorter since ANALYZE looked.
+        let block = u64::from(block).min(self.blocks);
+        start(block)..start((block + 1).min(self.blocks))
     }
 
     /// Those that are handed out of the places of a block, one of each stretch of the same length, the last first. Always the same
@@ -228,6 +233,7 @@ impl AnalyzeBlock {
 fn count(content: &Content, places: &Places, mut counted: Range<u64>) -> (u64, u64) {
     let (mut live, mut dead) = (0, 0);
     while counted.start < counted.end {
+        ports::CHECK_FOR_INTERRUPTS();
         let (index, row) = places.find(counted.start);
         let run = content.runs.get(index);
         let end = places.starts[index + 1].min(counted.end);

@@ -1,28 +1,29 @@
 -- ANALYZE counts all rows of the blocks that it picks, and looks at few of them: a block of sealed rows is thousands of rows.
-CREATE TABLE l (k int, n int, gap int, s text) USING lanes WITH (order_by = 'k, n', autovacuum_enabled = off);
-INSERT INTO l SELECT i % 20, i, CASE WHEN i % 4 = 0 THEN i END, 'name ' || i % 50 FROM generate_series(1, 200000) i;
+CREATE TABLE l (k int, n int, gap int, s text, wide text) USING lanes WITH (order_by = 'k, n', autovacuum_enabled = off);
+INSERT INTO l SELECT i % 20, i, CASE WHEN i % 4 = 0 THEN i END, 'name ' || i % 50, md5(i::text) FROM generate_series(1, 200000) i;
 SELECT lanes.seal('l');
-SET default_statistics_target = 2;
+SELECT pg_relation_size('l') / 8192 > 600 AS has_more_blocks_than_are_picked;
+SET default_statistics_target = 1;
 CREATE VIEW told AS SELECT attname, abs(null_frac - CASE attname WHEN 'gap' THEN 0.75 ELSE 0 END) < 0.15 AS nulls,
-    CASE attname WHEN 'k' THEN n_distinct BETWEEN 18 AND 22 WHEN 's' THEN n_distinct BETWEEN 45 AND 55 ELSE n_distinct < -0.2 END AS distincts,
-    (histogram_bounds::text::text[])[1]::int < 40000 AS from_start, (histogram_bounds::text::text[])[array_length(histogram_bounds::text::text[], 1)]::int > 160000 AS to_end
-  FROM pg_stats WHERE tablename = 'l' ORDER BY attname;
+    CASE attname WHEN 'k' THEN n_distinct BETWEEN 18 AND 22 WHEN 's' THEN n_distinct BETWEEN 45 AND 55 ELSE n_distinct < -0.1 END AS distincts,
+    (histogram_bounds::text::text[])[1]::int < 60000 AS from_start, (histogram_bounds::text::text[])[array_length(histogram_bounds::text::text[], 1)]::int > 140000 AS to_end
+  FROM pg_stats WHERE tablename = 'l' AND attname <> 'wide' ORDER BY attname;
 ANALYZE l;
-SELECT reltuples FROM pg_class WHERE relname = 'l';
+SELECT reltuples BETWEEN 199000 AND 201000 AS counted FROM pg_class WHERE relname = 'l';
 SELECT attname, nulls, distincts FROM told;
 SELECT from_start, to_end FROM told WHERE attname IN ('n', 'gap');
 -- Rows that are gone, those beside a hole, rows of somebody who gave up, and open ones.
 DELETE FROM l WHERE n <= 100000;
-BEGIN; INSERT INTO l SELECT 1, i, i, 'lost' FROM generate_series(1, 5000) i; ROLLBACK;
-INSERT INTO l SELECT 50, i, i, 'new' FROM generate_series(200001, 220000) i;
+BEGIN; INSERT INTO l SELECT 1, i, i, 'lost', '' FROM generate_series(1, 5000) i; ROLLBACK;
+INSERT INTO l SELECT 50, i, i, 'new', '' FROM generate_series(200001, 220000) i;
 ANALYZE l;
-SELECT reltuples BETWEEN 119000 AND 121000 AS counted FROM pg_class WHERE relname = 'l';
+SELECT reltuples BETWEEN 110000 AND 130000 AS counted FROM pg_class WHERE relname = 'l';
 VACUUM l;
 ANALYZE l;
-SELECT reltuples FROM pg_class WHERE relname = 'l';
+SELECT reltuples BETWEEN 110000 AND 130000 AS counted FROM pg_class WHERE relname = 'l';
 SELECT min(v::int) > 100000 AS only_live FROM pg_stats, unnest(histogram_bounds::text::text[]) v WHERE tablename = 'l' AND attname = 'n';
 -- A column may want more than others.
-ALTER TABLE l ALTER n SET STATISTICS 100;
+ALTER TABLE l ALTER n SET STATISTICS 10000;
 ANALYZE l;
 SELECT array_length(histogram_bounds::text::text[], 1) FROM pg_stats WHERE tablename = 'l' AND attname = 'n';
 -- A few rows are all looked at, and none at all are none.

@@ -15,10 +15,9 @@ use lanes_simd::runs::{self, Bits};
 use super::accumulator::Grouping;
 use super::key::Ids;
 use crate::limits::VECTOR_ROWS;
+use crate::value_runs::ROWS_MIN;
 use crate::vector::selection::Selection;
 
-/// Rows of a run on average, at least.
-pub(super) const ROWS_MIN: usize = 12;
 /// Pairs of neighbours that are looked at beforehand.
 const LOOKS: usize = 16;
 /// How many of them have to be equal. Of runs of [`ROWS_MIN`] rows mostly more are.
@@ -145,7 +144,7 @@ impl RunList {
         self.groups.clear();
     }
 
-    /// Adds a run of rows from `from` on, the first of which is selected.
+    /// Adds a run of rows from `from` on, some of which are selected.
     #[inline]
     pub(crate) fn push(&mut self, from: usize, group: u32) {
         if self.groups.last() == Some(&group) {

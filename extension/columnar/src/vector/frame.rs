@@ -45,9 +45,9 @@ pub enum Spared {
     /// With nothing less than its values.
     #[default]
     No,
-    /// With the zone; the lane has other rows' values.
+    /// With the zone: the lane has other rows' values.
     ByZone,
-    /// With runs of equal values; so has the lane.
+    /// With runs of equal values: the lane has other rows' values here, too.
     ByRuns,
 }
 
