@@ -9,11 +9,11 @@ CREATE TABLE by_key USING lanes WITH (order_by = 's, vector, ts') AS TABLE h;
 SELECT lanes.seal('sealed'), lanes.seal('by_key');
 -- At the ends of vectors and beside them, of columns that have one value in each, that have NULLs, and of floats.
 CREATE TABLE quals AS
-  SELECT format('%s %s %s', c, operator, constant) AS qual FROM unnest('{n,gap,n::int8,x}'::text[]) c, unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{-1,0,1,2047,2048,4095,4096,8192,9999,10000}'::text[]) constant
-  UNION ALL SELECT format('%s %s vector', constant, operator) FROM unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{0,1,4}'::text[]) constant
+  SELECT format('%s %s %s', c, operator, constant) AS qual FROM unnest('{n,gap,x}'::text[]) c, unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{0,2047,2048,8192,9999}'::text[]) constant
+  UNION ALL SELECT format('%s %s vector', constant, operator) FROM unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{1,4}'::text[]) constant
   UNION ALL VALUES ('ts >= ''2026-01-01 00:30'' AND ts < ''2026-01-01 02:00'''), ('ts BETWEEN ''2026-01-01'' AND ''2026-01-02'''), ('ts < ''infinity'''), ('ts > NULL'),
     ('ts >= ''2026-01-01 00:30'' AND s = ''S3'''), ('n >= 0 AND gap < 4000 AND ok'), ('n < 2048 OR n > 7000'), ('NOT n < 2048'), ('n >= 0 AND 10 / (n + 1) < 5'), ('x < 6000 AND vector > 1'),
-    ('n > 0 AND n > 1 AND n > 2 AND n > 3'), ('n IN (5, 3000) OR vector = 3'), ('(n > 100 AND vector <> 2)');
+    ('n::int8 >= 2048 AND gap >= 1'), ('n > 0 AND n > 1 AND n > 2 AND n > 3'), ('n IN (5, 3000) OR vector = 3'), ('(n > 100 AND vector <> 2)');
 CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE plpgsql AS $$
 DECLARE given text; form text; heap text; lanes text;
 BEGIN
@@ -52,7 +52,7 @@ SELECT * FROM disagreements();
 -- Parameters are known late, and may be NULL.
 PREPARE since (timestamptz) AS SELECT count(*), sum(n) FROM sealed WHERE ts >= $1;
 EXECUTE since ('2026-01-01'); EXECUTE since ('2026-01-01 00:00:01'); EXECUTE since (NULL);
--- Runs of equal values are grouped as they are stored, those of two keys too: neither is decoded.
+-- Runs of equal values are grouped as they are stored, those of two keys too: neither is decoded, but where only some are NULL.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT s, max(n + 0) FROM by_key GROUP BY s;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT vector, s, count(*) FROM by_key GROUP BY vector, s;
 -- Rows that are gone, and others that came.
