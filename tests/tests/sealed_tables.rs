@@ -262,6 +262,11 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
             _ => {}
         }
     }
+    let arenas = number(
+        &mut client,
+        "SELECT (sum(bytes_raw) / (SELECT max(bytes_total) FROM lanes.arena()))::int8 FROM lanes.segments WHERE relation = 'large'::regclass",
+    );
+    assert!(arenas >= 10, "its rows take {arenas} arenas");
     let stop = AtomicBool::new(false);
     let (stop, config) = (&stop, &cluster.config("postgres"));
     std::thread::scope(|scope| {
@@ -320,6 +325,7 @@ fn a_table_ten_times_the_arena_answers_right_while_it_grows() {
         stop.store(true, Ordering::Relaxed);
         let (ingested, maintained) = (ingest.join().unwrap(), maintain.join().unwrap());
         println!("{ingested} statements came meanwhile, {maintained} times it was sealed");
+        assert!(ingested > 12, "ingest goes on beside questions: {ingested}");
         let there = number(
             &mut client,
             "SELECT count(*) FROM large WHERE series >= 1000",
