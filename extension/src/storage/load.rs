@@ -18,7 +18,7 @@ use lanes_columnar::limits::{segment_first_row, segment_rows_max};
 use pgrx::pg_sys;
 
 use super::directory::{
-    self, DirectoryPage, FLAG_DEAD, FLAG_INLINE, FLAG_PACKED, FLAG_REMOTE, FLAG_SEALED,
+    self, DirectoryPage, FLAG_DEAD, FLAG_FROZEN, FLAG_INLINE, FLAG_PACKED, FLAG_REMOTE, FLAG_SEALED,
 };
 use super::part::Parts;
 use super::{arena_budget, data_page, metapage::Meta, part_image};
@@ -28,6 +28,7 @@ use crate::pg::datum::{self, Outlet};
 use crate::pg::page::LockedPage;
 use crate::pg::ports;
 use crate::pg::shmem::{self, ArenaLocks};
+use crate::pg::snapshot::{XidStatus, xid_status};
 use crate::remote::recall;
 
 /// The runs of a table as of one moment: the arena's, or this backend's own copy where there is no arena (temporary
@@ -386,8 +387,9 @@ unsafe fn decode_run(
             let Err(failure) = decoded else {
                 return;
             };
-            // VACUUM may have found it dead, and reused its blocks, since the caller read its entry.
-            if !directory::is_dead_by_now(relation, run) {
+            // VACUUM may have found it dead, and reused its blocks, since the caller read its entry. And columns that were added by
+            // who was rolled back may be others by now: nobody sees those rows.
+            if !is_rolled_back(run) && !directory::is_dead_by_now(relation, run) {
                 error::corrupt(&failure_of(run, &failure));
             }
         }
@@ -396,6 +398,11 @@ unsafe fn decode_run(
         column.truncate(before);
         column.push_repeated(None, rows.len());
     }
+}
+
+/// Whether those who inserted a run's rows were rolled back.
+fn is_rolled_back(run: &RunEntry) -> bool {
+    run.flags & (FLAG_SEALED | FLAG_FROZEN) == 0 && xid_status(run.xmin) == XidStatus::Aborted
 }
 
 /// What is said of a run that cannot be read.
