@@ -14,7 +14,7 @@ use lanes_columnar::arena::{Position, Relation, RelationKey, RunEntry};
 use lanes_columnar::column::Column;
 use lanes_columnar::image::Image;
 use lanes_columnar::kind::LaneKind;
-use lanes_columnar::limits::{segment_first_row, segment_rows_max};
+use lanes_columnar::limits::{VECTOR_ROWS, segment_first_row, segment_rows_max};
 use pgrx::pg_sys;
 
 use super::directory::{
@@ -567,10 +567,16 @@ pub unsafe fn decode_rows(
         }
     };
     let first = runs.first_ending_after(from);
-    // Of a sealed run, only the rows that are wanted are decoded.
+    // Of a sealed run, only the vectors that are wanted are decoded: whole ones, as reading its image costs more than decoding the
+    // rows around one that is fetched by its number, and the next one that is fetched often lies there.
+    let vector = VECTOR_ROWS as u64;
+    let (vectors_from, vectors_to) = (from - from % vector, to.next_multiple_of(vector));
     let rows_of = |run: &RunEntry| match run.flags & FLAG_SEALED {
         0 => (run.first_row, run.end_row()),
-        _ => (run.first_row.max(from), run.end_row().min(to)),
+        _ => (
+            run.first_row.max(vectors_from),
+            run.end_row().min(vectors_to),
+        ),
     };
     let first_row = if first < runs.len() {
         rows_of(&runs.get(first)).0.min(from)
@@ -613,6 +619,10 @@ pub unsafe fn make_resident(
     };
     let start = segment_first_row(segment);
     let end = to.min(start + segment_rows_max(segment) as u64);
+    if (end - start) * shape.bytes_a_row() > gucs::arena_bytes() as u64 {
+        // Not to be found out by decoding all of them, for each row that is asked for.
+        return false;
+    }
     // A segment of another shape (columns were added since) is retired by the first attempt to extend it.
     let mut retired_before = false;
     loop {

@@ -41,7 +41,7 @@ pub unsafe fn store_row(
 ) {
     // SAFETY: the caller's promise; the slot is detached before the window goes.
     unsafe {
-        let window = Window::open(reader, content, row, row + 1);
+        let window = Window::open_row(reader, content, row);
         slot::store(
             target,
             window.outlet(),

@@ -1,6 +1,7 @@
 //! A table opened for reading: metapage, runs and tombstones as of one moment, and windows on its rows.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use lanes_columnar::arena::{RelationKey, RunEntry, Segment};
@@ -136,6 +137,20 @@ thread_local! {
     static LAST_DECODED: RefCell<Option<LastDecoded>> = const { RefCell::new(None) };
 }
 
+impl LastDecoded {
+    /// These rows of a table, if they were decoded last and it was not sealed since.
+    fn get(key: &RelationKey, sealings: u64, rows: Range<u64>) -> Option<Rc<DecodedRows>> {
+        LAST_DECODED.with_borrow(|last| {
+            let last = last.as_ref()?;
+            let covers = last.key == *key
+                && last.sealings == sealings
+                && last.rows.first_row <= rows.start
+                && rows.end <= last.rows.first_row + last.rows.len() as u64;
+            covers.then(|| last.rows.clone())
+        })
+    }
+}
+
 impl Window {
     /// Rows `[from, to)`, all of one segment: from the arena, or, where it has no room for them, from pages.
     ///
@@ -152,6 +167,25 @@ impl Window {
                 return window;
             }
             Self::of_decoded(reader, Self::decoded(reader, content, from, to))
+        }
+    }
+
+    /// The same for somebody who fetches rows one by one: where the arena has none of them, what this backend decoded last is
+    /// looked at before the arena is asked for room, which may mean that all of the segment is decoded in vain.
+    ///
+    /// # Safety
+    /// As for [`Window::open`].
+    pub unsafe fn open_row(reader: &Reader, content: &Content, row: u64) -> Window {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if let Some(window) = Self::in_arena(reader, content, segment_of(row), row + 1) {
+                return window;
+            }
+            let key = load::arena_key(reader.relation, &content.meta, reader.shape.fingerprint);
+            match LastDecoded::get(&key, content.meta.sealings, row..row + 1) {
+                Some(rows) => Self::of_decoded(reader, rows),
+                None => Self::open(reader, content, row, row + 1),
+            }
         }
     }
 
@@ -264,15 +298,7 @@ impl Window {
         // SAFETY: `open`'s caller promised these rows.
         let key =
             unsafe { load::arena_key(reader.relation, &content.meta, reader.shape.fingerprint) };
-        let known = LAST_DECODED.with_borrow(|last| {
-            let last = last.as_ref()?;
-            let covers = last.key == key
-                && last.sealings == content.meta.sealings
-                && last.rows.first_row <= from
-                && to <= last.rows.first_row + last.rows.len() as u64;
-            covers.then(|| last.rows.clone())
-        });
-        if let Some(rows) = known {
+        if let Some(rows) = LastDecoded::get(&key, content.meta.sealings, from..to) {
             return rows;
         }
         // SAFETY: as above.
@@ -325,7 +351,7 @@ impl Window {
 
     /// Makes the rows at some places of the lanes of some attributes ready to be read, which only those of streamed windows need.
     /// `None`: of all attributes that the window was opened for.
-    pub fn fill(&mut self, places: std::ops::Range<usize>, attributes: Option<&[usize]>) {
+    pub fn fill(&mut self, places: Range<usize>, attributes: Option<&[usize]>) {
         if let Source::Streamed(stream) = &mut self.source {
             if let Err(failure) = stream.rows.fill(places, attributes) {
                 error::corrupt(&format!(
@@ -338,12 +364,7 @@ impl Window {
     }
 
     /// What an attribute has at these places as runs of equal values, if sealed bytes tell so; false if not.
-    pub fn runs(
-        &self,
-        attribute: usize,
-        places: std::ops::Range<usize>,
-        runs: &mut ValueRuns,
-    ) -> bool {
+    pub fn runs(&self, attribute: usize, places: Range<usize>, runs: &mut ValueRuns) -> bool {
         match &self.source {
             Source::Streamed(stream) => stream.rows.runs(attribute, places, runs),
             Source::Arena(_) | Source::Private(_) => false,
