@@ -1,13 +1,41 @@
 -- What a log of rows in object storage wants of the database: an append that tells where its rows lie, and definitions of tables.
 
+-- Another number whenever lanes.table_definition may answer something else.
+CREATE FUNCTION lanes.definition_version(target oid) RETURNS int8
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT hashtextextended(string_agg(part, ' ' ORDER BY part), 0)
+      FROM (SELECT 'class ' || c.xmin FROM pg_class c WHERE c.oid = target
+            UNION ALL SELECT format('attribute %s %s', a.attnum, a.xmin) FROM pg_attribute a WHERE a.attrelid = target AND a.attnum > 0
+            UNION ALL SELECT format('default %s %s', d.oid, d.xmin) FROM pg_attrdef d WHERE d.adrelid = target
+            UNION ALL SELECT format('constraint %s %s', k.oid, k.xmin) FROM pg_constraint k WHERE k.conrelid = target
+            UNION ALL SELECT format('index %s %s', i.indexrelid, i.xmin) FROM pg_index i WHERE i.indrelid = target
+            UNION ALL SELECT format('policy %s %s', y.oid, y.xmin) FROM pg_policy y WHERE y.polrelid = target) AS parts (part)
+$$;
+
+COMMENT ON FUNCTION lanes.definition_version(oid) IS
+    'for lanes-gateway: another number whenever lanes.table_definition may answer something else';
+
+-- A table's columns by their places; NULL where one was dropped.
+CREATE FUNCTION lanes.column_names(target oid) RETURNS name[]
+LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT array_agg(CASE WHEN NOT a.attisdropped THEN a.attname END ORDER BY a.attnum)
+      FROM pg_attribute a WHERE a.attrelid = target AND a.attnum > 0
+$$;
+
+COMMENT ON FUNCTION lanes.column_names(oid) IS
+    'for lanes-gateway: a table''s columns by their places, NULL where one was dropped';
+
 -- Appends a batch and its requests' digests in one transaction, and tells where the rows lie (see lanes.append_placed). Of each request,
 -- `skips` and `counts` tell which rows of the batch are its own; that is kept with its digest, so that a request that comes again can be
--- logged again. `version` changes whenever lanes.table_definition may.
+-- logged again. `version` is lanes.definition_version, and `columns` lanes.column_names: by these, rows are found their columns when
+-- those have other names, or are gone.
 --
 -- SQLSTATE LN001 is as in lanes.append_once. Digests come last here, as only the append knows what is kept with them: a duplicate that
 -- commits meanwhile costs a run that nobody sees.
 CREATE FUNCTION lanes.append_logged(target regclass, batch bytea, digests bytea[], skips int4[], counts int4[],
-                                    OUT placed int8[], OUT version int8)
+                                    OUT placed int8[], OUT version int8, OUT columns name[])
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -43,7 +71,8 @@ BEGIN
                  WHERE d.nth > 1 OR d.digest <> ALL (coalesce(fresh, '{}'))),
             HINT = 'Send the batch again without the rows of the requests at these places.';
     END IF;
-    SELECT c.xmin::text::int8 INTO version FROM pg_class c WHERE c.oid = target;
+    version := lanes.definition_version(target);
+    columns := lanes.column_names(target);
 END
 $$;
 
@@ -53,9 +82,11 @@ COMMENT ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], int4[], int4[]
 -- A table as statements that make it again, in an empty database. Columns are at the places where they were, with dropped ones between
 -- them, and values of columns that were added later are those that old rows have: images of segments know columns by their places only.
 --
+--   columns   by their places
 --   create    before its rows; no defaults, constraints or indexes
---   finish    after them
---   grants    {role, statement}: for roles that are there
+--   guard     once all tables are there: row-level security, without which it is not to come back
+--   finish    after the rows
+--   grants    {role, statement}: for roles that are there; role is NULL for all
 CREATE FUNCTION lanes.table_definition(target oid) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp
 -- Values are written as any session reads them.
@@ -69,13 +100,17 @@ DECLARE
     head      text[] := '{}';
     creating  text[] := '{}';
     drops     text[] := '{}';
+    guarding  text[] := '{}';
     finishing text[] := '{}';
     later     boolean := false;
     attribute record;
     clause    text;
     old_value text;
+    policy    record;
+    sequence  record;
 BEGIN
-    SELECT n.nspname, c.relname, c.relowner, c.relpersistence, c.reloptions, c.relispartition, c.relacl INTO class
+    SELECT n.nspname, c.relname, c.relowner, c.relpersistence, c.reloptions, c.relispartition, c.relacl, c.relrowsecurity,
+           c.relforcerowsecurity INTO class
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = target AND c.relkind = 'r';
     IF NOT FOUND THEN
         RETURN NULL;
@@ -137,9 +172,47 @@ BEGIN
         creating := CASE WHEN options IS NULL THEN '{}'::text[] ELSE ARRAY[format('ALTER TABLE %s SET (%s)', spelt, options)] END;
         finishing := '{}';
     ELSE
+        -- Sequences of its columns: those of serial ones are made before their defaults, and all go on where they were, after the rows.
+        FOR sequence IN
+            SELECT format('%I.%I', n.nspname, c.relname) AS spelt, d.deptype = 'a' AS is_serial, a.attname, q.seqincrement > 0 AS ascends,
+                   format('AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s%s', format_type(q.seqtypid, NULL), q.seqincrement, q.seqmin,
+                          q.seqmax, q.seqstart, CASE WHEN q.seqcycle THEN ' CYCLE' ELSE '' END) AS options
+              FROM pg_depend d
+              JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'
+              JOIN pg_sequence q ON q.seqrelid = c.oid
+              JOIN pg_namespace n ON n.oid = c.relnamespace
+              JOIN pg_attribute a ON a.attrelid = target AND a.attnum = d.refobjsubid
+             WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = target AND d.deptype IN ('a', 'i')
+             ORDER BY a.attnum
+        LOOP
+            IF sequence.is_serial THEN
+                finishing := ARRAY[format('CREATE SEQUENCE IF NOT EXISTS %s %s OWNED BY %s.%I', sequence.spelt, sequence.options, spelt,
+                                          sequence.attname)] || finishing;
+            END IF;
+            finishing := finishing || format('SELECT setval(pg_get_serial_sequence(%L, %L), %s(%I)) FROM %s HAVING %3$s(%4$I) IS NOT NULL', spelt,
+                                             sequence.attname, CASE WHEN sequence.ascends THEN 'max' ELSE 'min' END, sequence.attname, spelt);
+        END LOOP;
         creating := ARRAY[format('CREATE SCHEMA IF NOT EXISTS %I', class.nspname),
                           format('CREATE %sTABLE %s (%s) USING lanes%s', CASE class.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END,
                                  spelt, array_to_string(head, ', '), coalesce(' WITH (' || options || ')', ''))] || creating || drops;
+        IF class.relrowsecurity THEN
+            guarding := guarding || format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', spelt);
+        END IF;
+        IF class.relforcerowsecurity THEN
+            guarding := guarding || format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', spelt);
+        END IF;
+        FOR policy IN
+            SELECT y.polname, y.polpermissive, pg_get_expr(y.polqual, target) AS qual, pg_get_expr(y.polwithcheck, target) AS with_check,
+                   CASE y.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE' WHEN 'd' THEN 'DELETE' ELSE 'ALL' END AS command,
+                   (SELECT string_agg(coalesce(quote_ident(r.rolname), 'PUBLIC'), ', ') FROM unnest(y.polroles) AS o (oid)
+                      LEFT JOIN pg_roles r ON r.oid = o.oid) AS roles
+              FROM pg_policy y WHERE y.polrelid = target ORDER BY y.polname
+        LOOP
+            guarding := guarding || (format('CREATE POLICY %I ON %s AS %s FOR %s TO %s', policy.polname, spelt,
+                                            CASE WHEN policy.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END, policy.command, policy.roles)
+                                     || coalesce(' USING (' || policy.qual || ')', '')
+                                     || coalesce(' WITH CHECK (' || policy.with_check || ')', ''));
+        END LOOP;
         finishing := finishing || coalesce((
             SELECT array_agg(format('ALTER TABLE %s ADD CONSTRAINT %I %s', spelt, k.conname, pg_get_constraintdef(k.oid))
                              ORDER BY k.contype = 'f', k.conname)
@@ -154,11 +227,19 @@ BEGIN
         'schema', class.nspname, 'name', class.relname, 'table', spelt,
         'owner', CASE WHEN NOT is_member THEN pg_get_userbyid(class.relowner) END,
         'is_partition', class.relispartition,
-        'create', to_jsonb(creating), 'finish', to_jsonb(finishing),
+        'create', to_jsonb(creating), 'guard', to_jsonb(guarding), 'finish', to_jsonb(finishing),
+        'columns', to_jsonb(lanes.column_names(target)),
         'grants', coalesce((
-            SELECT jsonb_agg(jsonb_build_object('role', r.rolname, 'statement', format('GRANT %s ON %s TO %I', p.privilege_type, spelt, r.rolname)))
-              FROM aclexplode(class.relacl) AS p JOIN pg_roles r ON r.oid = p.grantee
-             WHERE p.grantee <> class.relowner AND NOT is_member), '[]'));
+            SELECT jsonb_agg(jsonb_build_object('role', r.rolname, 'statement',
+                                                format('GRANT %s%s ON %s TO %s%s', p.privilege_type, p.of_column, spelt,
+                                                       coalesce(quote_ident(r.rolname), 'PUBLIC'),
+                                                       CASE WHEN p.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)))
+              FROM (SELECT '' AS of_column, g.* FROM aclexplode(class.relacl) AS g
+                    UNION ALL
+                    SELECT format(' (%I)', a.attname), g.* FROM pg_attribute a, aclexplode(a.attacl) AS g
+                     WHERE a.attrelid = target AND a.attnum > 0 AND NOT a.attisdropped) AS p
+              LEFT JOIN pg_roles r ON r.oid = p.grantee
+             WHERE p.grantee <> class.relowner AND (r.oid IS NOT NULL OR p.grantee = 0) AND NOT is_member), '[]'));
 END
 $$;
 

@@ -28,7 +28,13 @@ const TABLES: &str =
      CREATE TABLE near (n int8, v float8) USING lanes;
      CREATE TABLE checked (n int8 CHECK (n > 0)) USING lanes;
      CREATE UNLOGGED TABLE fleeting (n int8) USING lanes;
-     GRANT INSERT ON far, near, checked, fleeting TO lanes_gateway";
+     GRANT INSERT ON far, near, checked, fleeting TO lanes_gateway;
+     CREATE ROLE keeper;
+     CREATE ROLE \"odd \"\"reader\";
+     CREATE ROLE left_behind;
+     GRANT SELECT, UPDATE (host) ON far TO \"odd \"\"reader\";
+     GRANT SELECT ON far TO left_behind;
+     ALTER TABLE far OWNER TO keeper";
 
 fn begin(name: &str, store: &Store) -> (Cluster, Settings) {
     let (cluster, passwords) = make_tables(name);
@@ -215,7 +221,22 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     assert!(told.contains("table public.far: "), "{told}");
     let tables = "SELECT count(*) FROM pg_class WHERE relname = 'far'";
     assert_eq!(second.scalar("postgres", tables).unwrap(), "0");
-    run(&mut restore(store, &second, "postgres", &[])).unwrap();
+    let roles = "CREATE ROLE keeper; CREATE ROLE \"odd \"\"reader\"";
+    second.psql("postgres", roles).unwrap();
+    let told = run_to_output(&mut restore(store, &second, "postgres", &[])).unwrap();
+    assert!(told.status.success(), "{told:?}");
+    // What cannot come back is told.
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.contains("no role left_behind"), "{told}");
+    let rights =
+        "SELECT relowner::regrole || ' ' || has_table_privilege('odd \"reader', oid, 'SELECT')
+            || has_column_privilege('odd \"reader', oid, 'host', 'UPDATE')
+            || has_column_privilege('odd \"reader', oid, 'n', 'UPDATE')
+        FROM pg_class WHERE relname = 'far'";
+    assert_eq!(
+        second.scalar("postgres", rights).unwrap(),
+        "keeper truetruefalse"
+    );
     let [far, near, samples] = &*acknowledged;
     let restored = numbers(&second, "SELECT n FROM far");
     assert_all("far", &far.lock().unwrap(), &restored);
@@ -247,6 +268,106 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     assert!(
         !again.status.success() && told.contains("not empty"),
         "{told}"
+    );
+}
+
+/// Entries of the log are older than changes of their table's columns; who may read what comes back with it.
+#[test]
+fn rows_find_their_columns_whatever_became_of_these() {
+    let store = Store::directory("restore_changed");
+    let (mut cluster, settings) = begin("restore_changed_first", &store);
+    let sql = |sql: &str| cluster.psql(DATABASE, sql).unwrap();
+    sql(
+        "CREATE TABLE ticks (n int8, gone text, v float8, id bigserial) USING lanes;
+         CREATE TABLE all_gone (n int8, kept int8) USING lanes;
+         CREATE TABLE retyped (n int4, v float8) USING lanes;
+         CREATE TABLE guarded (n int8, ts timestamptz) USING lanes WITH (hot = '1 day');
+         CREATE FUNCTION elsewhere() RETURNS int8 LANGUAGE sql AS 'SELECT 7::int8';
+         CREATE POLICY of_odd ON guarded TO \"odd \"\"reader\" USING (n > 1);
+         CREATE POLICY never_three ON guarded AS RESTRICTIVE FOR SELECT USING (n <> 3);
+         ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+         GRANT SELECT ON guarded TO PUBLIC;
+         INSERT INTO guarded SELECT n, '2020-01-01' FROM generate_series(1, 5) n;
+         GRANT INSERT ON ticks, all_gone, retyped TO lanes_gateway",
+    );
+    let mut gateway = Gateway::start(settings).unwrap();
+    // What was changed may be known to the gateway a moment later.
+    let send = |table: &str, json: &str| {
+        wait_for(json, || event(&gateway, table, json, None) == 204);
+    };
+    send(
+        "ticks",
+        "{\"n\": 1, \"gone\": \"a\", \"v\": 0.5, \"id\": 41}",
+    );
+    send("all_gone", "{\"n\": 1}");
+    send("retyped", "{\"n\": 1, \"v\": 0.5}");
+    sql("ALTER TABLE ticks RENAME n TO m; ALTER TABLE ticks RENAME v TO n; ALTER TABLE ticks DROP COLUMN gone;
+         ALTER TABLE all_gone DROP COLUMN n;
+         ALTER TABLE retyped ALTER n TYPE text");
+    send("retyped", "{\"n\": \"two\", \"v\": 1.5}");
+    send("ticks", "{\"m\": 2, \"n\": 1.5, \"id\": 42}");
+    send("all_gone", "{\"kept\": 2}");
+    // None of these changes the table's own row of the catalogue.
+    sql("ALTER TABLE ticks RENAME m TO number; ALTER TABLE ticks ALTER number SET DEFAULT elsewhere();
+         GRANT SELECT (number), UPDATE (n) ON ticks TO \"odd \"\"reader\"");
+    send("ticks", "{\"number\": 3, \"n\": 2.5, \"id\": 43}");
+    cluster
+        .psql(DATABASE, "SELECT lanes.seal('guarded')")
+        .unwrap();
+    wait_for("a part is offloaded", || {
+        metric(&gateway, "objects_parts_offloaded_total") >= 1.0
+    });
+    destroy(&mut cluster);
+    gateway.kill9().unwrap();
+
+    let second = Cluster::builder("restore_changed_second").start().unwrap();
+    let refused = run_to_output(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && told.contains("CREATE POLICY of_odd"),
+        "{told}"
+    );
+    let roles = "CREATE ROLE \"odd \"\"reader\"";
+    second.psql("postgres", roles).unwrap();
+    let restored = run_to_output(&mut restore(&store, &second, "postgres", &[])).unwrap();
+    let told = String::from_utf8_lossy(&restored.stderr).into_owned();
+    assert!(restored.status.success(), "{told}");
+    assert!(told.contains("public.ticks: left out: "), "{told}");
+    let text = |sql: &str| second.scalar("postgres", sql).unwrap();
+    assert_eq!(
+        text("SELECT string_agg(format('%s %s %s', number, n, id), ', ' ORDER BY id) FROM ticks"),
+        "1 0.5 41, 2 1.5 42, 3 2.5 43"
+    );
+    assert_eq!(
+        text("SELECT count(*) || ' ' || string_agg(kept::text, ',') FROM all_gone"),
+        "2 2"
+    );
+    assert!(told.contains("got another type"), "{told}");
+    assert_eq!(
+        text("SELECT string_agg(n || ' ' || v, ', ' ORDER BY v) FROM retyped"),
+        "1 0.5, two 1.5"
+    );
+    assert_eq!(
+        text("INSERT INTO ticks (number) VALUES (4) RETURNING id"),
+        "44"
+    );
+    assert_eq!(
+        text(
+            "SELECT string_agg(format('%s %s %s', a.attname, has_column_privilege('odd \"reader', a.attrelid, a.attnum, 'SELECT'),
+                 has_column_privilege('odd \"reader', a.attrelid, a.attnum, 'UPDATE')), ', ' ORDER BY a.attnum)
+             FROM pg_attribute a WHERE a.attrelid = 'ticks'::regclass AND a.attnum > 0 AND NOT a.attisdropped"
+        ),
+        "number t f, n f t, id f f"
+    );
+    assert_eq!(
+        second
+            .psql(
+                "postgres",
+                "SET ROLE \"odd \"\"reader\"; SELECT string_agg(n::text, ',' ORDER BY n) FROM guarded"
+            )
+            .unwrap()
+            .trim(),
+        "2,4,5"
     );
 }
 

@@ -102,6 +102,34 @@ mod tests {
     use super::*;
     use crate::{ColumnType, ColumnView};
 
+    #[test]
+    fn columns_get_other_names_and_are_left_out() {
+        let bytes = batch(&[Some(7), None, Some(9)], false, 1);
+        let view = BatchView::verify(&bytes).unwrap();
+        let count = view.columns().len();
+        let names: Vec<String> = (0..count).map(|index| format!("column {index}")).collect();
+        let left_out = |index: &usize| index % 3 == 1;
+        let wanted = |index: usize| Some(names[index].as_str()).filter(|_| !left_out(&index));
+        let wanted: Vec<Option<&str>> = (0..count).map(wanted).collect();
+
+        let mut builder = BatchBuilder::new();
+        builder.append(&view.renamed(&wanted)).unwrap();
+        let mut out = Vec::new();
+        builder.finish(&mut out).unwrap();
+        let renamed = BatchView::verify(&out).unwrap();
+
+        let kept: Vec<usize> = (0..count).filter(|index| !left_out(index)).collect();
+        assert_eq!((renamed.rows(), renamed.columns().len()), (3, kept.len()));
+        for (column, index) in renamed.columns().iter().zip(kept) {
+            let source = &view.columns()[index];
+            assert_eq!(column.name(), names[index]);
+            assert_eq!(column.column_type(), source.column_type());
+            for row in 0..3 {
+                assert_eq!(value(column, row), value(source, row));
+            }
+        }
+    }
+
     /// Rows of a batch in all types, from seeds; `None` is NULL in every column.
     fn batch(seeds: &[Option<u32>], reversed: bool, items: u32) -> Vec<u8> {
         let mut builder = BatchBuilder::new();

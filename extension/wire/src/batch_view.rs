@@ -68,6 +68,24 @@ impl<'a> BatchView<'a> {
         Self { rows, columns }
     }
 
+    /// The same rows under other names, one a column; columns whose name is `None` are left out.
+    pub fn renamed<'b>(&self, names: &[Option<&'b str>]) -> BatchView<'b>
+    where
+        'a: 'b,
+    {
+        let renamed = self.columns.iter().zip(names);
+        let columns = renamed.filter_map(|(&column, name)| {
+            Some(ColumnView {
+                name: (*name)?,
+                ..column
+            })
+        });
+        BatchView {
+            rows: self.rows,
+            columns: columns.collect(),
+        }
+    }
+
     /// Number of rows, at most [`limits::ROWS_MAX`].
     pub fn rows(&self) -> usize {
         self.rows

@@ -74,11 +74,13 @@ pub fn create_statement(
     )
 }
 
-fn identifier(name: &str) -> String {
+/// A name as SQL writes it, whatever it holds.
+pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn sql_type(kind: ColumnKind) -> &'static str {
+/// The type of a column of this kind.
+pub fn sql_type(kind: ColumnKind) -> &'static str {
     match kind {
         ColumnKind::Bool => "boolean",
         ColumnKind::Int2 => "smallint",

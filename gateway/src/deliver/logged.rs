@@ -15,13 +15,13 @@ use crate::objects::log::{Entry, ObjectLog, Put};
 use crate::objects::postgres::DEFINITION;
 use crate::objects::record::{self, Change, Head, RegistryRecord, SeriesRecord};
 
-const APPEND: &str = "SELECT a.placed, a.version, t.oid FROM (SELECT $1::text::regclass::oid) AS t (oid), \
+const APPEND: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[] FROM (SELECT $1::text::regclass::oid) AS t (oid), \
      lanes.append_logged(t.oid::regclass, $2, $3, $4, $5) AS a";
-const APPEND_TO_TABLE: &str = "SELECT a.placed, a.version, t.oid FROM (SELECT $1::oid) AS t (oid), \
+const APPEND_TO_TABLE: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[] FROM (SELECT $1::oid) AS t (oid), \
      lanes.append_logged(t.oid::regclass, $2, $3, $4, $5) AS a";
-const PLACED: &str = "SELECT r.placed, c.xmin::text::int8, c.oid FROM lanes.requests r, pg_class c \
+const PLACED: &str = "SELECT r.placed, lanes.definition_version(c.oid), c.oid, lanes.column_names(c.oid)::text[] FROM lanes.requests r, pg_class c \
      WHERE r.digest = $1 AND c.oid = $2";
-const PLACED_SAMPLES: &str = "SELECT r.placed, c.xmin::text::int8, c.oid FROM lanes.requests r, pg_class c \
+const PLACED_SAMPLES: &str = "SELECT r.placed, lanes.definition_version(c.oid), c.oid, lanes.column_names(c.oid)::text[] FROM lanes.requests r, pg_class c \
      WHERE r.digest = $1 AND c.oid = $2::text::regclass::oid";
 /// Some thousand series for each of a few dozen runs: bounded by rows, as runs are by their registration.
 const SERIES_BEYOND: &str = "SELECT first_id, last_id, metric, lanes.label_sets(labels), registered_at::text FROM lanes.series_runs \
@@ -60,6 +60,8 @@ struct Placed {
     target: u32,
     /// Of the table's definition.
     version: i64,
+    /// Its columns by their places; `None` where one was dropped.
+    columns: Vec<Option<String>>,
     storage: u64,
     runs: Vec<(u64, u64)>,
 }
@@ -200,6 +202,8 @@ impl Connection {
             runs: placed.runs.clone(),
             bytes: batch.len() as u64,
             logged_ms: clock::unix_ms(),
+            columns: places_of(batch, &placed.columns)
+                .ok_or_else(|| failed("columns of the request are no more", true))?,
         };
         let first_row = placed.runs.first().map_or(0, |run| run.0);
         let name = record::head_name(scope, placed.storage, first_row);
@@ -270,12 +274,24 @@ fn placed(numbers: &[i64], row: &Row) -> Result<Option<Placed>, CallError> {
     Ok(Some(Placed {
         target: get(row, 2)?,
         version: get(row, 1)?,
+        columns: get(row, 3)?,
         storage: *storage as u64,
         runs: runs
             .chunks_exact(2)
             .map(|run| (run[0] as u64, run[1] as u64))
             .collect(),
     }))
+}
+
+/// The places, from 1 on, that a batch's columns have among those of its table. `None`: one of them has none.
+fn places_of(batch: &[u8], columns: &[Option<String>]) -> Option<Vec<u16>> {
+    // It was verified when it was appended.
+    let view = BatchView::verify(batch).ok()?;
+    let place = |name: &str| {
+        let index = columns.iter().position(|c| c.as_deref() == Some(name))?;
+        u16::try_from(index + 1).ok()
+    };
+    view.columns().iter().map(|c| place(c.name())).collect()
 }
 
 /// Of the rows of some runs, `count` from the `skip`th on.

@@ -22,6 +22,7 @@ fn put(first_row: u64, rows: u64) -> Put {
         runs: vec![(first_row, rows)],
         bytes: 5,
         logged_ms: 0,
+        columns: Vec::new(),
     };
     let name = record::head_name(SCOPE, STORAGE, first_row);
     let registry = RegistryRecord {

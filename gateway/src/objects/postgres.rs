@@ -25,7 +25,7 @@ const COMMIT: &str = "SELECT lanes.offload_commit($1::oid::regclass, $2)";
 const PART_ROWS: &str =
     "SELECT storage_id, first_row, end_row FROM lanes.part_rows($1::oid::regclass, $2)";
 /// `xmin` of its row changes with each ALTER TABLE.
-pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, c.xmin::text::int8 FROM pg_class c WHERE c.oid = $1";
+pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = $1";
 const LOCAL_ROWS: &str = "SELECT target, storage_id, first_row, end_row FROM lanes.local_rows()";
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
 const SCOPE: &str = "SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_control_system() s, pg_database d \

@@ -64,6 +64,10 @@ pub struct Head {
     pub bytes: u64,
     /// Milliseconds since the Unix epoch.
     pub logged_ms: i64,
+    /// Places, from 1 on, that the batch's columns had in the table: that is how they are known when they have other names, or are gone.
+    /// Empty: by their names, as versions before this field did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<u16>,
 }
 
 /// A part that is in the store as a whole.
@@ -176,8 +180,15 @@ mod tests {
             runs: vec![(0, 65_536), (70_000, 3)],
             bytes: 5,
             logged_ms: -1,
+            columns: Vec::new(),
         };
         let text = br#"{"target":7,"storage":18446744073709551615,"runs":[[0,65536],[70000,3]],"bytes":5,"logged_ms":-1}"#;
+        assert_eq!(read("head", text), Ok(head.clone()));
+        let head = Head {
+            columns: vec![1, 3],
+            ..head
+        };
+        let text = br#"{"target":7,"storage":18446744073709551615,"runs":[[0,65536],[70000,3]],"bytes":5,"logged_ms":-1,"columns":[1,3]}"#;
         assert_eq!(read("head", text), Ok(head));
         let part = PartRecord {
             target: 7,

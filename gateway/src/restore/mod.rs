@@ -12,10 +12,12 @@
 //! | from what | [`reader`] | the store, opened without taking it from a gateway that may still run |
 //! | what to do | [`plan`] | which parts, which rows of which entries: decided by row numbers alone, before anything is done |
 //! | done | [`run`] | schema, series, rows, then what only hinders while rows come |
+//! | | `entry_rows` | rows of the log, whatever became of their columns |
 //!
 //! # What comes back
-//! - Tables of the lanes access method with rows in the store: columns, storage parameters, constraints, indexes, defaults; owner and grants where
-//!   the roles exist. Their rows get new numbers and are open again, to be sealed and offloaded as if they had just come.
+//! - Tables of the lanes access method with rows in the store: columns, storage parameters, row-level security; constraints, indexes, defaults
+//!   where what they need is there; owner and grants where the roles exist. Their rows get new numbers and are open again, to be sealed and
+//!   offloaded as if they had just come.
 //! - Series with their ids, and the views of their metrics.
 //! - Rows of segments that were offloaded, and of everything that was acknowledged at level `object`; each once, whatever the gateway and the
 //!   database were doing when they died: see [`crate::objects::log`].
@@ -26,6 +28,10 @@
 //! # Failure cases
 //! All is one transaction: whatever goes wrong, the database is as empty as before, and restore may be run again. The store is not changed. A
 //! record that cannot be read, a missing or damaged image or entry end it by name; nothing is left out silently.
+//! - Columns may have been renamed or dropped since an entry was put. Segments know columns by their places, and so do entries: an entry's
+//!   batch is given the names of now, without the columns that are gone, and is cast where types are others.
+//! - A statement after the rows that fails (a default or a check that calls a function of the lost database) is undone alone, and told. A policy
+//!   that cannot be made ends it: the table would be open to those whom it kept out.
 //!
 //! A database that was restored has another system identifier, so a gateway keeps what it offloads beside what was there; the old objects are
 //! the operator's to delete, once the new database has offloaded what was restored.
@@ -37,3 +43,5 @@ pub mod reader;
 pub mod plan;
 
 pub mod run;
+
+mod entry_rows;

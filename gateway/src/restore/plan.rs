@@ -20,8 +20,14 @@ pub struct Definition {
     pub table: String,
     /// Its owner; `None` for a table of the extension.
     pub owner: Option<String>,
+    /// Its columns by their places; `None` where one was dropped. Empty: a version that did not tell them.
+    #[serde(default)]
+    pub columns: Vec<Option<String>>,
     /// Before its rows.
     pub create: Vec<String>,
+    /// Row-level security, once all tables are there.
+    #[serde(default)]
+    pub guard: Vec<String>,
     /// After them.
     pub finish: Vec<String>,
     /// For roles that there are.
@@ -34,8 +40,8 @@ pub struct Definition {
 /// A grant to a role.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Grant {
-    /// The role.
-    pub role: String,
+    /// The role; `None` for all.
+    pub role: Option<String>,
     /// The statement.
     pub statement: String,
 }
@@ -259,6 +265,7 @@ mod tests {
             runs: runs.to_vec(),
             bytes: 1,
             logged_ms: 0,
+            columns: Vec::new(),
         };
         let json = serde_json::to_vec(&head).unwrap();
         (record::head_name("7/5", storage, runs[0].0), json.into())

@@ -1,12 +1,10 @@
 //! A plan carried out, in one transaction.
 
-use lanes_wire::BatchView;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{NoTls, Transaction};
 
-use super::plan::{Definition, EntryRows, Plan, TablePlan};
+use super::plan::{Definition, Plan, TablePlan};
 use super::reader::StoreReader;
-use crate::objects::log::Entry;
 use crate::objects::record::{self, SeriesRecord};
 
 /// Rows between two words about progress.
@@ -18,9 +16,6 @@ const SERIES: &str = "INSERT INTO lanes.series_runs (first_id, last_id, metric, 
      VALUES ($1, $2, $3, lanes.pack_label_sets($4), $5::text::timestamptz)";
 const VIEWS: &str = "SELECT lanes.create_metric_view(s.metric) FROM (SELECT DISTINCT metric FROM lanes.series_runs ORDER BY metric) s";
 const SEGMENT: &str = "SELECT lanes.restore_segment($1::text::regclass, $2)";
-const ENTRY: &str = "SELECT lanes.append($1::text::regclass, $2)";
-/// Where rows wait of which only some are wanted.
-const SLICE: &str = "pg_temp.lanes_restore_slice";
 const ROLE: &str = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)";
 
 /// What came back.
@@ -69,8 +64,9 @@ pub async fn run(
     result
 }
 
-struct Restore<'a> {
-    store: &'a StoreReader,
+/// A transaction of the new database, and what it is filled from.
+pub(super) struct Restore<'a> {
+    pub(super) store: &'a StoreReader,
     transaction: &'a Transaction<'a>,
 }
 
@@ -88,6 +84,12 @@ impl Restore<'_> {
             for statement in &table.definition.create {
                 self.execute(statement).await?;
             }
+        }
+        for statement in plan.tables.iter().flat_map(|t| &t.definition.guard) {
+            let guarded = self.execute(statement).await;
+            guarded.map_err(|reason| {
+                format!("{reason}; make what it names in the new database, and restore again: without it others might read the table")
+            })?;
         }
         restored.series = self.series(plan).await?;
         for table in &plan.tables {
@@ -171,56 +173,31 @@ impl Restore<'_> {
             rows += inserted;
             tell(rows);
         }
+        let types = self.types(name).await?;
         for entry in &table.entries {
-            rows += self.entry(name, entry).await?;
+            rows += self.entry(&table.definition, &types, entry).await?;
             tell(rows);
         }
         Ok(rows)
     }
 
-    async fn entry(&self, table: &str, planned: &EntryRows) -> Result<u64, String> {
-        let value = self.store.record(&planned.name).await?;
-        let failed = |reason: String| format!("{}: {reason}", planned.name);
-        let entry = Entry::decode(&value).map_err(failed)?;
-        let Some(slices) = &planned.slices else {
-            return self.insert(ENTRY, table, &entry.batch).await;
-        };
-        let view = BatchView::verify(&entry.batch).map_err(|error| failed(error.to_string()))?;
-        let columns: Vec<String> = view
-            .columns()
-            .iter()
-            .map(|column| format!("\"{}\"", column.name().replace('"', "\"\"")))
-            .collect();
-        let columns = columns.join(", ");
-        self.execute(&format!(
-            "CREATE TEMPORARY TABLE lanes_restore_slice USING lanes ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA"
-        ))
-        .await?;
-        self.insert(ENTRY, SLICE, &entry.batch).await?;
-        let mut rows = 0;
-        for (skip, count) in slices {
-            rows += self
-                .execute_one(&format!(
-                    "INSERT INTO {table} ({columns}) SELECT {columns} FROM {SLICE} OFFSET {skip} LIMIT {count}"
-                ))
-                .await?;
-        }
-        self.execute(&format!("DROP TABLE {SLICE}")).await?;
-        Ok(rows)
-    }
-
     async fn finish(&self, definition: &Definition) -> Result<(), String> {
+        // What needs something else of the lost database does not hold the rows back.
         for statement in &definition.finish {
-            self.execute(statement).await?;
+            self.execute("SAVEPOINT finish").await?;
+            if let Err(reason) = self.execute(statement).await {
+                self.execute("ROLLBACK TO finish").await?;
+                eprintln!("{}: left out: {reason}", definition.table);
+            }
+            self.execute("RELEASE finish").await?;
         }
         for grant in &definition.grants {
-            if self.has_role(&grant.role).await? {
-                self.execute(&grant.statement).await?;
-            } else {
-                eprintln!(
-                    "{}: left out, as there is no role {}: {}",
-                    definition.table, grant.role, grant.statement
-                );
+            match &grant.role {
+                Some(role) if !self.has_role(role).await? => eprintln!(
+                    "{}: left out, as there is no role {role}: {}",
+                    definition.table, grant.statement
+                ),
+                _ => self.execute(&grant.statement).await?,
             }
         }
         if let Some(owner) = &definition.owner {
@@ -253,7 +230,12 @@ impl Restore<'_> {
     }
 
     /// Calls a function that inserts rows into a table; how many.
-    async fn insert(&self, statement: &str, table: &str, bytes: &[u8]) -> Result<u64, String> {
+    pub(super) async fn insert(
+        &self,
+        statement: &str,
+        table: &str,
+        bytes: &[u8],
+    ) -> Result<u64, String> {
         let rows = self.query(statement, &[&table, &bytes]).await?;
         let inserted = rows.first().map(|row| row.try_get::<_, i64>(0));
         match inserted {
@@ -262,7 +244,7 @@ impl Restore<'_> {
         }
     }
 
-    async fn query(
+    pub(super) async fn query(
         &self,
         statement: &str,
         parameters: &[&(dyn ToSql + Sync)],
@@ -271,19 +253,19 @@ impl Restore<'_> {
         rows.map_err(|error| told(statement, &error))
     }
 
-    async fn execute(&self, statements: &str) -> Result<(), String> {
+    pub(super) async fn execute(&self, statements: &str) -> Result<(), String> {
         let done = self.transaction.batch_execute(statements).await;
         done.map_err(|error| told(statements, &error))
     }
 
-    async fn execute_one(&self, statement: &str) -> Result<u64, String> {
+    pub(super) async fn execute_one(&self, statement: &str) -> Result<u64, String> {
         let done = self.transaction.execute(statement, &[]).await;
         done.map_err(|error| told(statement, &error))
     }
 }
 
 /// An error for people.
-fn told(what: &str, error: &tokio_postgres::Error) -> String {
+pub(super) fn told(what: &str, error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(error) => format!(
             "{what}: {} (SQLSTATE {})",

@@ -17,10 +17,10 @@ DELETE FROM l WHERE n <= 100000;
 BEGIN; INSERT INTO l SELECT 1, i, i, 'lost', '' FROM generate_series(1, 5000) i; ROLLBACK;
 INSERT INTO l SELECT 50, i, i, 'new', '' FROM generate_series(200001, 220000) i;
 ANALYZE l;
-SELECT reltuples BETWEEN 110000 AND 130000 AS counted FROM pg_class WHERE relname = 'l';
+SELECT reltuples BETWEEN 95000 AND 145000 AS counted FROM pg_class WHERE relname = 'l';
 VACUUM l;
 ANALYZE l;
-SELECT reltuples BETWEEN 110000 AND 130000 AS counted FROM pg_class WHERE relname = 'l';
+SELECT reltuples BETWEEN 95000 AND 145000 AS counted FROM pg_class WHERE relname = 'l';
 SELECT min(v::int) > 100000 AS only_live FROM pg_stats, unnest(histogram_bounds::text::text[]) v WHERE tablename = 'l' AND attname = 'n';
 -- A column may want more than others.
 ALTER TABLE l ALTER n SET STATISTICS 10000;

@@ -5,7 +5,8 @@ use super::{PATIENCE, metric, start_with, wait_for, wait_for_state};
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::Gateway;
 use lanes_tests::objects::forget_recalled;
-use lanes_tests::process::{Signal, send};
+use lanes_tests::place;
+use lanes_tests::process::{Signal, run_to_output, send};
 use lanes_tests::provision::{DATABASE, GATEWAY, Passwords, provision};
 use lanes_tests::remote_write::{Series, body};
 use lanes_tests::seed::seeded;
@@ -104,6 +105,23 @@ impl World {
         self.client().query_one(sql, &[]).unwrap().get(0)
     }
 
+    /// Segments that a query of all rows recalls, and how many of these it finds in the cold cache.
+    fn recalled(&self) -> (i64, i64) {
+        let plan =
+            "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT sum(v + 0), sum(host + 0) FROM far";
+        let lines = self.client().query(plan, &[]).unwrap();
+        let number_of = |name: &str| {
+            let lines = lines.iter().map(|row| row.get::<_, String>(0));
+            let values =
+                lines.filter_map(|line| line.trim().strip_prefix(name)?.parse::<i64>().ok());
+            values.sum()
+        };
+        (
+            number_of("Segments Recalled: "),
+            number_of("Cold Cache Hits: "),
+        )
+    }
+
     fn rows_in_file(&self) -> i64 {
         self.number(
             "SELECT coalesce(sum(rows), 0)::int8 FROM lanes.segments WHERE relation = 'far'::regclass AND state <> 'remote'",
@@ -166,6 +184,14 @@ fn kill_whatever(mut world: World, rounds: usize) {
     world.cluster.restart().unwrap();
     world.check("after a restart");
     gateway.check().unwrap();
+    world.cluster.restart().unwrap();
+    forget_recalled(&world.cluster);
+    let (fetched, of_these_cached) = world.recalled();
+    assert!(fetched > 0);
+    assert_eq!(of_these_cached, 0);
+    // What the arena did not keep is not fetched again.
+    let (again, of_these_cached) = world.recalled();
+    assert_eq!(again, of_these_cached);
 
     // Merging what was not yet away and every kill may have left objects behind; all go once nobody names them.
     let named = world.number("SELECT count(*) FROM lanes.remote_keys()");
@@ -184,6 +210,17 @@ fn kill_whatever(mut world: World, rounds: usize) {
         std::thread::sleep(Duration::from_millis(500));
     }
     assert!(gateway.stop().unwrap().unwrap().success());
+    // The store itself says so: it knows no part of a table that is no more.
+    let mut restore = world.store.command(&place::gateway_program().unwrap());
+    restore.args(["restore", "--dry-run", "--from", world.store.url()]);
+    let told = run_to_output(&mut restore).unwrap();
+    let told = [told.stdout, told.stderr].concat();
+    let told = String::from_utf8_lossy(&told);
+    assert!(
+        told.contains("database ") || told.contains("nothing to restore"),
+        "{told}"
+    );
+    assert!(!told.contains("far") && !told.contains("dropped"), "{told}");
 }
 
 /// Who ends between a part's put and its mark, beside the gateway.

@@ -96,6 +96,7 @@ mod tests {
                 runs: vec![(0, 65_536), (70_000, 3)],
                 bytes: 5,
                 logged_ms: 1,
+                columns: Vec::new(),
             },
             batch: Bytes::from_static(b"batch"),
         }

@@ -167,6 +167,7 @@ mod tests {
             runs: runs.to_vec(),
             bytes: 1,
             logged_ms: 0,
+            columns: Vec::new(),
         }
     }
 
