@@ -182,7 +182,13 @@ impl Connection {
             let last = last_series(batch);
             self.series_to(last, scope, epoch, log, &mut put).await?;
         }
-        if !log.knows_table(scope, placed.target, placed.version) {
+        let is_known = || log.knows_table(scope, placed.target, placed.version);
+        let mut _defining = None;
+        if !is_known() {
+            // Until it is put.
+            _defining = Some(log.defining().await);
+        }
+        if !is_known() {
             let statement = &self.logged_statements().await?.definition;
             let target: [&(dyn ToSql + Sync); 1] = [&placed.target];
             let row = self

@@ -83,6 +83,8 @@ pub mod slate;
 
 pub mod cache_metrics;
 
+pub mod definitions;
+
 pub mod offload;
 
 pub mod recall;

@@ -1,10 +1,13 @@
 //! Parts that are due, away: put, durable, committed, one part after the other.
 //!
-//! With a part's last segment goes its record, and its table's definition if that has changed: from these a database can be made again.
+//! With a part's last segment goes its record, and before that its table's definition if that has changed: from these a database can be
+//! made again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::definitions;
+use super::log::ObjectLog;
 use super::record::{self, Change, PartRecord};
 use super::source::{DueSegment, Source, SourceError};
 use super::store::{RoundError, Store};
@@ -38,19 +41,22 @@ pub struct Offload<S, T> {
     pub metrics: Arc<Metrics>,
     /// When parts that are still due were first seen to be.
     first_seen: HashMap<Part, Instant>,
-    /// Versions of definitions that were put.
-    defined: HashMap<u32, i64>,
+    /// What is in the store beside segments.
+    log: Arc<ObjectLog>,
+    /// Tables that could not be restored.
+    unsupported: HashSet<u32>,
 }
 
 impl<S: Source, T: Store> Offload<S, T> {
     /// Nothing seen yet.
-    pub fn new(source: Arc<S>, store: Arc<T>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(source: Arc<S>, store: Arc<T>, log: Arc<ObjectLog>, metrics: Arc<Metrics>) -> Self {
         Self {
             source,
             store,
             metrics,
             first_seen: HashMap::new(),
-            defined: HashMap::new(),
+            log,
+            unsupported: HashSet::new(),
         }
     }
 
@@ -127,7 +133,7 @@ impl<S: Source, T: Store> Offload<S, T> {
         let rows = match self.source.part_rows(target, part).await {
             // An extension that is older than the gateway: ALTER EXTENSION lanes UPDATE is due. It knows no level `object`.
             Err(SourceError::Unsupported(reason)) => {
-                if self.defined.insert(target, 0).is_none() {
+                if self.unsupported.insert(target) {
                     tracing::warn!(
                         target,
                         "could not be restored from object storage: {reason}"
@@ -156,15 +162,11 @@ impl<S: Source, T: Store> Offload<S, T> {
                 .iter()
                 .map(|segment| (segment.key.clone(), segment.rows as u64))
                 .collect(),
+            types: rows.types,
         };
-        let mut changes = vec![Change::document(name, &record)];
-        if let Some(definition) = self.source.definition(target).await?
-            && self.defined.get(&target) != Some(&definition.version)
-        {
-            let name = record::table_name(&self.source.scope().await?, target);
-            changes.push(Change::put(name, definition.json));
-            self.defined.insert(target, definition.version);
-        }
+        let (source, store) = (self.source.as_ref(), self.store.as_ref());
+        definitions::put(source, store, &self.log, &[target]).await?;
+        let changes = vec![Change::document(name, &record)];
         self.store.write(changes).await?;
         Ok(())
     }

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use tokio::time::advance;
 
+use super::definitions;
+use super::log::{LogWriter, ObjectLog};
 use super::offload::{Offload, Offloaded};
 use super::orphans::Orphans;
 use super::recall::Recall;
-use super::store::RoundError;
-use super::test_support::{DAMAGED, FakeSource, FakeStore, World, key};
+use super::record;
+use super::store::{RoundError, Store};
+use super::test_support::{DAMAGED, FakeSource, FakeStore, SCOPE, World, key};
 use crate::observe::Metrics;
 
 const AGE: Duration = Duration::from_secs(60);
@@ -19,6 +22,7 @@ const AGE: Duration = Duration::from_secs(60);
 struct Life {
     offload: Offload<FakeSource, FakeStore>,
     orphans: Orphans<FakeSource, FakeStore>,
+    log: Arc<ObjectLog>,
 }
 
 /// A gateway that has just started, and got the claim.
@@ -30,13 +34,16 @@ fn life(world: &Arc<World>, gateway: usize) -> Life {
     });
     let store = Arc::new(FakeStore::open(world));
     let metrics = Arc::new(Metrics::new());
+    let log = Arc::clone(LogWriter::new(Arc::clone(&metrics)).log());
     Life {
         offload: Offload::new(
             Arc::clone(&source),
             Arc::clone(&store),
+            Arc::clone(&log),
             Arc::clone(&metrics),
         ),
         orphans: Orphans::new(source, store, metrics, AGE),
+        log,
     }
 }
 
@@ -153,6 +160,34 @@ async fn a_part_that_cannot_be_read_holds_up_no_other() {
     assert!(metrics.text().contains(&lag(12)), "{}", metrics.text());
     drop(life);
     assert!(metrics.text().contains(&lag(0)), "{}", metrics.text());
+}
+
+#[tokio::test(start_paused = true)]
+async fn definitions_follow_their_tables() {
+    let world = Arc::new(World::default());
+    world.seal(1, 2);
+    let mut life = life(&world, 1);
+    life.offload.round().await.unwrap();
+    let name = record::table_name(SCOPE, 7);
+    let kept = || {
+        let kept = world.state().records.get(&name).cloned();
+        kept.map(|json| String::from_utf8(json.to_vec()).unwrap())
+    };
+    assert_eq!(kept().as_deref(), Some("{\"version\": 0}"));
+    let (source, store) = (
+        Arc::clone(&life.offload.source),
+        Arc::clone(&life.offload.store),
+    );
+    let round = async || {
+        let done = definitions::round(source.as_ref(), store.as_ref(), &life.log).await;
+        store.durable().await.unwrap();
+        done.unwrap()
+    };
+    assert_eq!(round().await, 0);
+    // Nothing is offloaded any more, but the table changes.
+    world.state().definition = 5;
+    assert_eq!((round().await, round().await), (1, 0));
+    assert_eq!(kept().as_deref(), Some("{\"version\": 5}"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,10 +22,10 @@ const DUE: &str =
 const BACKLOG: &str = "SELECT coalesce(sum(rows), 0)::int8, coalesce(sum(bytes), 0)::int8 FROM lanes.offload_list(2147483647)";
 const IMAGE: &str = "SELECT lanes.segment_image($1::oid::regclass, $2, $3)";
 const COMMIT: &str = "SELECT lanes.offload_commit($1::oid::regclass, $2)";
-const PART_ROWS: &str =
-    "SELECT storage_id, first_row, end_row FROM lanes.part_rows($1::oid::regclass, $2)";
-/// `xmin` of its row changes with each ALTER TABLE.
+const PART_ROWS: &str = "SELECT storage_id, first_row, end_row, coalesce(lanes.column_types($1), '{}') FROM lanes.part_rows($1::oid::regclass, $2)";
+/// A table's definition, and its version.
 pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = $1";
+const DEFINITION_VERSIONS: &str = "SELECT c.oid, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = ANY ($1) AND c.relkind = 'r'";
 const LOCAL_ROWS: &str = "SELECT target, storage_id, first_row, end_row FROM lanes.local_rows()";
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
 const SCOPE: &str = "SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_control_system() s, pg_database d \
@@ -201,6 +201,7 @@ impl Source for PostgresSource {
                 storage: row.try_get::<_, i64>(0)? as u64,
                 first_row: row.try_get::<_, i64>(1)? as u64,
                 end_row: row.try_get::<_, i64>(2)? as u64,
+                types: row.try_get(3)?,
             }))
         })
         .await
@@ -214,6 +215,15 @@ impl Source for PostgresSource {
             let json: Option<String> = row.try_get(0)?;
             let version = row.try_get(1)?;
             Ok(json.map(|json| Definition { json, version }))
+        })
+        .await
+    }
+
+    async fn definition_versions(&self, targets: &[u32]) -> Result<Vec<(u32, i64)>, SourceError> {
+        self.claimed(async |client| {
+            let rows = client.query(DEFINITION_VERSIONS, &[&targets]).await?;
+            let version = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
+            rows.iter().map(version).collect()
         })
         .await
     }

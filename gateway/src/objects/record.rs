@@ -85,6 +85,9 @@ pub struct PartRecord {
     pub end_row: u64,
     /// Its segments: key and rows, in their order.
     pub segments: Vec<(String, u64)>,
+    /// The types of the table's columns then, by their places; `None` where one was dropped. Empty: a version that did not tell them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<Option<String>>,
 }
 
 /// A row of `lanes.series_runs`.
@@ -135,6 +138,12 @@ pub fn table_name(scope: &str, target: u32) -> String {
     format!("table/{scope}/{target}")
 }
 
+/// The database and the table that a definition's name is about.
+pub fn table_of(name: &str) -> Option<(String, u32)> {
+    let (scope, target) = name.strip_prefix("table/")?.rsplit_once('/')?;
+    Some((scope.to_owned(), target.parse().ok()?))
+}
+
 /// The name of a row of series.
 pub fn series_name(scope: &str, epoch: &str, first_id: i32) -> String {
     format!("series/{scope}/{epoch}/{first_id:010}")
@@ -165,6 +174,8 @@ mod tests {
             entry_name(&head_name(scope, 255, 3)),
             "log/7/5/00000000000000ff/00000000000000000003"
         );
+        assert_eq!(table_of(&table_name(scope, 9)), Some(("7/5".to_owned(), 9)));
+        assert_eq!(table_of("table/9"), None);
         assert_eq!(
             part_name_of("7/5/00000000000000ff/3/65536").as_deref(),
             Some("part/7/5/00000000000000ff/3")
@@ -197,8 +208,15 @@ mod tests {
             first_row: 9,
             end_row: 12,
             segments: vec![("7/5/00000000000000ff/3/9".to_owned(), 3)],
+            types: Vec::new(),
         };
         let text = br#"{"target":7,"storage":255,"origin":3,"first_row":9,"end_row":12,"segments":[["7/5/00000000000000ff/3/9",3]]}"#;
+        assert_eq!(read("part", text), Ok(part.clone()));
+        let part = PartRecord {
+            types: vec![None, Some("bigint".to_owned())],
+            ..part
+        };
+        let text = br#"{"target":7,"storage":255,"origin":3,"first_row":9,"end_row":12,"segments":[["7/5/00000000000000ff/3/9",3]],"types":[null,"bigint"]}"#;
         assert_eq!(read("part", text), Ok(part));
         let series = SeriesRecord {
             first_id: 1,

@@ -26,7 +26,7 @@ pub struct DueSegment {
 }
 
 /// The rows that a part takes the place of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartRows {
     /// The storage id of the table's file.
     pub storage: u64,
@@ -34,6 +34,8 @@ pub struct PartRows {
     pub first_row: u64,
     /// up to this one, which is none of them.
     pub end_row: u64,
+    /// The types of the table's columns by their places; `None` where one was dropped.
+    pub types: Vec<Option<String>>,
 }
 
 /// Rows of a table that are nowhere but there.
@@ -116,6 +118,12 @@ pub trait Source: Send + Sync + 'static {
         &self,
         target: u32,
     ) -> impl Future<Output = Result<Option<Definition>, SourceError>> + Send;
+
+    /// Versions of the definitions of those of these tables that there are.
+    fn definition_versions(
+        &self,
+        targets: &[u32],
+    ) -> impl Future<Output = Result<Vec<(u32, i64)>, SourceError>> + Send;
 
     /// The rows of all tables that are nowhere but there.
     fn local_rows(&self) -> impl Future<Output = Result<Vec<LocalRows>, SourceError>> + Send;

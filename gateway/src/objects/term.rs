@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::definitions;
 use super::log::{LogWriter, release};
 use super::offload::Offload;
 use super::orphans::Orphans;
@@ -191,6 +192,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
         let mut offload = Offload::new(
             Arc::clone(&self.source),
             Arc::clone(store),
+            Arc::clone(self.log.log()),
             Arc::clone(&self.metrics),
         );
         let mut orphans = Orphans::new(
@@ -213,6 +215,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
                     self.log.log().as_ref(),
                 );
                 release::round(source, store, log, &self.metrics).await?;
+                definitions::round(source, store, log).await?;
                 if clock::now() >= collect_at {
                     orphans.round().await?;
                     release::forget_tables(source, store, log).await?;

@@ -48,6 +48,8 @@ pub struct State {
     pub wanted: VecDeque<String>,
     pub supplied: BTreeMap<String, Bytes>,
     pub failed: BTreeMap<String, String>,
+    /// The version of all definitions.
+    pub definition: i64,
     pub is_unsupported: bool,
     /// The database gives no answer to a look at the backlog.
     pub is_away: bool,
@@ -219,13 +221,21 @@ impl Source for FakeSource {
             storage: 9,
             first_row,
             end_row: first_row + 1000,
+            types: Vec::new(),
         }))
     }
 
     async fn definition(&self, _: u32) -> Result<Option<Definition>, SourceError> {
         self.check()?;
-        let json = "{}".to_owned();
-        Ok(Some(Definition { json, version: 1 }))
+        let version = self.world.state().definition;
+        let json = format!("{{\"version\": {version}}}");
+        Ok(Some(Definition { json, version }))
+    }
+
+    async fn definition_versions(&self, targets: &[u32]) -> Result<Vec<(u32, i64)>, SourceError> {
+        self.check()?;
+        let version = self.world.state().definition;
+        Ok(targets.iter().map(|target| (*target, version)).collect())
     }
 
     async fn local_rows(&self) -> Result<Vec<LocalRows>, SourceError> {

@@ -135,6 +135,9 @@ fn describe(plan: &Plan) {
             table.entry_rows(),
             table.entries.len()
         );
+        if !table.definition.guard.is_empty() {
+            println!("table {}: row-level security", table.definition.table);
+        }
         if table.files.len() > 1 {
             println!(
                 "table {}: was rewritten or truncated lately; rows from before may come although they are gone, or twice",

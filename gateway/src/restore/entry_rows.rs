@@ -5,12 +5,13 @@
 //! | got another name | the batch gets it too: entries tell the places of their columns |
 //! | was dropped | the batch goes without |
 //! | was added | its rows have what rows from before have |
-//! | got another type | values that `lanes.append` does not take for it are cast; what `ALTER TABLE … USING` made of them is not known here, and that is told |
+//! | got another type | values that `lanes.append` does not take for it are cast, as `ALTER TABLE` without USING would; if that fails, the entry's rows come into a table of their own, and that is told |
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 use lanes_wire::{BatchBuilder, BatchView, ColumnView};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::plan::{Definition, EntryRows};
 use super::run::{Restore, told};
@@ -19,8 +20,8 @@ use crate::events::ColumnKind;
 use crate::objects::log::Entry;
 
 const ENTRY: &str = "SELECT lanes.append($1::text::regclass, $2)";
-/// Where rows wait of which only some are wanted.
-const SLICE: &str = "pg_temp.lanes_restore_slice";
+/// Where rows wait of which only some are wanted, or in other types.
+pub(super) const SLICE: &str = "pg_temp.lanes_restore_slice";
 const TYPES: &str = "SELECT a.attname::text, t.typname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a \
      JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = $1::text::regclass AND a.attnum > 0 AND NOT a.attisdropped";
 
@@ -28,7 +29,7 @@ const TYPES: &str = "SELECT a.attname::text, t.typname::text, format_type(a.attt
 pub(super) struct Type {
     kind: ColumnKind,
     /// As SQL writes it.
-    sql: String,
+    pub(super) sql: String,
 }
 
 impl Restore<'_> {
@@ -63,46 +64,75 @@ impl Restore<'_> {
             let statement = format!("INSERT INTO {table} SELECT FROM generate_series(1, {rows})");
             return self.execute_one(&statement).await;
         }
-        let of_column = |column: &ColumnView<'_>| types.get(column.name());
-        let is_taken = view
-            .columns()
-            .iter()
-            .all(|column| of_column(column).is_none_or(|now| now.kind.takes(column.column_type())));
-        let slices = match &planned.slices {
-            None if is_taken => return self.insert(ENTRY, table, &batch).await,
-            None => &[(0, planned.rows)][..],
-            Some(slices) => slices,
+        let is_taken = |column: &ColumnView<'_>| {
+            let now = types.get(column.name());
+            now.is_none_or(|now| now.kind.takes(column.column_type()))
         };
-        let list = |write: &dyn Fn(&ColumnView<'_>) -> String| {
-            let columns: Vec<String> = view.columns().iter().map(write).collect();
-            columns.join(", ")
-        };
-        let columns = list(&|column| identifier(column.name()));
-        let (slice, values) = if is_taken {
-            (
-                format!(
-                    "CREATE TEMPORARY TABLE lanes_restore_slice USING lanes ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA"
-                ),
-                columns.clone(),
-            )
+        let direct = if view.columns().iter().all(is_taken) {
+            Slice::of_table(table, &view)
         } else {
             eprintln!(
-                "{table}: {} rows are from before a column got another type: converted to it as they are",
+                "{table}: {} rows are from before a column got another type, and are cast",
                 planned.rows
             );
-            let then =
-                |column: &ColumnView<'_>| sql_type(ColumnKind::of_batch(column.column_type()));
-            let now = |column: &ColumnView<'_>| of_column(column).map_or("text", |now| &now.sql);
-            (
-                format!(
-                    "CREATE TEMPORARY TABLE lanes_restore_slice ({}) USING lanes ON COMMIT DROP",
-                    list(&|column| format!("{} {}", identifier(column.name()), then(column)))
-                ),
-                list(&|column| format!("{}::{}", identifier(column.name()), now(column))),
-            )
+            Slice::cast(&view, types)
         };
-        self.execute(&slice).await?;
-        self.insert(ENTRY, SLICE, &batch).await?;
+        let made_for = |column: &ColumnView<'_>| {
+            let now = types.get(column.name());
+            now.is_none_or(|now| now.kind.natural() == column.column_type())
+        };
+        if view.columns().iter().all(made_for) {
+            return self.slices(table, &direct, &batch, planned).await;
+        }
+        // The types may have been others when the rows were appended, and no value of then one of now.
+        self.execute("SAVEPOINT entry").await?;
+        let inserted = self.slices(table, &direct, &batch, planned).await;
+        let rows = match inserted {
+            Ok(rows) => rows,
+            Err(reason) => {
+                self.execute("ROLLBACK TO entry").await?;
+                let aside = Slice::own(&view);
+                let digest = xxh3_64(format!("{table} {}", aside.make).as_bytes());
+                let schema = identifier(&definition.schema);
+                let name = format!("{schema}.lanes_unconverted_{digest:016x}");
+                let columns = aside.make.trim_end_matches(" ON COMMIT DROP");
+                self.execute(&format!("CREATE TABLE IF NOT EXISTS {name} {columns}"))
+                    .await?;
+                eprintln!(
+                    "{table}: {} rows do not fit the types that its columns have now, and are in {name}: {reason}",
+                    planned.rows
+                );
+                self.slices(&name, &aside, &batch, planned).await?
+            }
+        };
+        self.execute("RELEASE entry").await?;
+        Ok(rows)
+    }
+
+    /// Inserts the rows of a batch that are wanted into a table.
+    async fn slices(
+        &self,
+        table: &str,
+        slice: &Slice,
+        batch: &[u8],
+        planned: &EntryRows,
+    ) -> Result<u64, String> {
+        let whole = [(0, planned.rows)];
+        let slices = match &planned.slices {
+            None if slice.columns == slice.values => return self.insert(ENTRY, table, batch).await,
+            None => &whole[..],
+            Some(slices) => slices,
+        };
+        let Slice {
+            make,
+            columns,
+            values,
+        } = slice;
+        self.execute(&format!(
+            "CREATE TEMPORARY TABLE lanes_restore_slice {make}"
+        ))
+        .await?;
+        self.insert(ENTRY, SLICE, batch).await?;
         let mut rows = 0;
         for (skip, count) in slices {
             rows += self
@@ -116,6 +146,61 @@ impl Restore<'_> {
     }
 }
 
+/// A table for the rows of a batch, on their way into another.
+struct Slice {
+    /// What follows `CREATE TABLE` and its name.
+    make: String,
+    /// Columns of the other table,
+    columns: String,
+    /// and what they get.
+    values: String,
+}
+
+impl Slice {
+    /// With the columns of the other table.
+    fn of_table(table: &str, view: &BatchView<'_>) -> Self {
+        let columns = list(view, |column| identifier(column.name()));
+        Self {
+            make: format!(
+                "USING lanes ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA"
+            ),
+            values: columns.clone(),
+            columns,
+        }
+    }
+
+    /// With the types of the batch.
+    fn own(view: &BatchView<'_>) -> Self {
+        let columns = list(view, |column| identifier(column.name()));
+        let made = list(view, |column| {
+            let of_batch = ColumnKind::of_batch(column.column_type());
+            format!("{} {}", identifier(column.name()), sql_type(of_batch))
+        });
+        Self {
+            make: format!("({made}) USING lanes ON COMMIT DROP"),
+            values: columns.clone(),
+            columns,
+        }
+    }
+
+    /// With the types of the batch, cast to those that columns have now.
+    fn cast(view: &BatchView<'_>, types: &HashMap<String, Type>) -> Self {
+        let values = list(view, |column| {
+            let now = types.get(column.name()).map_or("text", |now| &now.sql);
+            format!("{}::{now}", identifier(column.name()))
+        });
+        Self {
+            values,
+            ..Self::own(view)
+        }
+    }
+}
+
+fn list(view: &BatchView<'_>, write: impl Fn(&ColumnView<'_>) -> String) -> String {
+    let columns: Vec<String> = view.columns().iter().map(write).collect();
+    columns.join(", ")
+}
+
 /// An entry's batch with its columns called what they are called now, and without those that were dropped.
 fn with_names_of_now(entry: &Entry, definition: &Definition) -> Result<Bytes, String> {
     let places = &entry.head.columns;
@@ -127,10 +212,12 @@ fn with_names_of_now(entry: &Entry, definition: &Definition) -> Result<Bytes, St
         return Err("it does not tell the places of its columns".to_owned());
     }
     let name = |place: &u16| {
-        let index = usize::from(*place).checked_sub(1)?;
-        definition.columns.get(index)?.as_deref()
+        let index = usize::from(*place).checked_sub(1);
+        let name = index.and_then(|index| definition.columns.get(index));
+        name.map(Option::as_deref)
     };
-    let names: Vec<Option<&str>> = places.iter().map(name).collect();
+    let names: Option<Vec<Option<&str>>> = places.iter().map(name).collect();
+    let names = names.ok_or("it has a column that the table's definition does not know")?;
     let before = view.columns().iter().map(|column| Some(column.name()));
     if before.eq(names.iter().copied()) {
         return Ok(entry.batch.clone());

@@ -13,6 +13,7 @@
 //! | what to do | [`plan`] | which parts, which rows of which entries: decided by row numbers alone, before anything is done |
 //! | done | [`run`] | schema, series, rows, then what only hinders while rows come |
 //! | | `entry_rows` | rows of the log, whatever became of their columns |
+//! | | `retyped` | segments from before a column got another type |
 //!
 //! # What comes back
 //! - Tables of the lanes access method with rows in the store: columns, storage parameters, row-level security; constraints, indexes, defaults
@@ -45,3 +46,4 @@ pub mod plan;
 pub mod run;
 
 mod entry_rows;
+mod retyped;

@@ -18,6 +18,9 @@ use crate::objects::record::{self, Head, PartRecord, RegistryRecord};
 pub struct Definition {
     /// Schema and name, as SQL writes them.
     pub table: String,
+    /// Its schema, as it is called.
+    #[serde(default = "public")]
+    pub schema: String,
     /// Its owner; `None` for a table of the extension.
     pub owner: Option<String>,
     /// Its columns by their places; `None` where one was dropped. Empty: a version that did not tell them.
@@ -35,6 +38,10 @@ pub struct Definition {
     /// Whether it was a partition; it comes back as a table by itself.
     #[serde(default)]
     pub is_partition: bool,
+}
+
+fn public() -> String {
+    "public".to_owned()
 }
 
 /// A grant to a role.
@@ -253,6 +260,7 @@ mod tests {
             first_row,
             end_row,
             segments: vec![(format!("7/5/1/{origin}/{first_row}"), end_row - first_row)],
+            types: Vec::new(),
         };
         let json = serde_json::to_vec(&part).unwrap();
         (format!("part/7/5/1/{origin}"), json.into())

@@ -5,6 +5,7 @@ use tokio_postgres::{NoTls, Transaction};
 
 use super::plan::{Definition, Plan, TablePlan};
 use super::reader::StoreReader;
+use super::retyped::Retyped;
 use crate::objects::record::{self, SeriesRecord};
 
 /// Rows between two words about progress.
@@ -15,7 +16,8 @@ const TABLES: &str = "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_am a 
 const SERIES: &str = "INSERT INTO lanes.series_runs (first_id, last_id, metric, labels, registered_at) \
      VALUES ($1, $2, $3, lanes.pack_label_sets($4), $5::text::timestamptz)";
 const VIEWS: &str = "SELECT lanes.create_metric_view(s.metric) FROM (SELECT DISTINCT metric FROM lanes.series_runs ORDER BY metric) s";
-const SEGMENT: &str = "SELECT lanes.restore_segment($1::text::regclass, $2)";
+/// Rows of a segment's image into a table of its columns.
+pub(super) const SEGMENT: &str = "SELECT lanes.restore_segment($1::text::regclass, $2)";
 const ROLE: &str = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)";
 
 /// What came back.
@@ -164,16 +166,22 @@ impl Restore<'_> {
                 eprintln!("{name}: {rows} of {all} rows");
             }
         };
-        for (key, expected) in table.parts.iter().flat_map(|part| &part.segments) {
-            let image = self.store.image(key).await?;
-            let inserted = self.insert(SEGMENT, name, &image).await?;
-            if inserted != *expected {
-                return Err(format!("{key} has {inserted} rows, not {expected}"));
-            }
-            rows += inserted;
-            tell(rows);
-        }
         let types = self.types(name).await?;
+        for part in &table.parts {
+            let others = Retyped::of(part, &table.definition, &types);
+            for (key, expected) in &part.segments {
+                let image = self.store.image(key).await?;
+                let inserted = match &others {
+                    None => self.insert(SEGMENT, name, &image).await?,
+                    Some(others) => self.retyped(others, name, key, &image).await?,
+                };
+                if inserted != *expected {
+                    return Err(format!("{key} has {inserted} rows, not {expected}"));
+                }
+                rows += inserted;
+                tell(rows);
+            }
+        }
         for entry in &table.entries {
             rows += self.entry(&table.definition, &types, entry).await?;
             tell(rows);
@@ -184,12 +192,7 @@ impl Restore<'_> {
     async fn finish(&self, definition: &Definition) -> Result<(), String> {
         // What needs something else of the lost database does not hold the rows back.
         for statement in &definition.finish {
-            self.execute("SAVEPOINT finish").await?;
-            if let Err(reason) = self.execute(statement).await {
-                self.execute("ROLLBACK TO finish").await?;
-                eprintln!("{}: left out: {reason}", definition.table);
-            }
-            self.execute("RELEASE finish").await?;
+            self.try_to(&definition.table, statement).await?;
         }
         for grant in &definition.grants {
             match &grant.role {
@@ -197,7 +200,7 @@ impl Restore<'_> {
                     "{}: left out, as there is no role {role}: {}",
                     definition.table, grant.statement
                 ),
-                _ => self.execute(&grant.statement).await?,
+                _ => self.try_to(&definition.table, &grant.statement).await?,
             }
         }
         if let Some(owner) = &definition.owner {
@@ -251,6 +254,16 @@ impl Restore<'_> {
     ) -> Result<Vec<tokio_postgres::Row>, String> {
         let rows = self.transaction.query(statement, parameters).await;
         rows.map_err(|error| told(statement, &error))
+    }
+
+    /// Executes a statement, or leaves it out and says so.
+    async fn try_to(&self, table: &str, statement: &str) -> Result<(), String> {
+        self.execute("SAVEPOINT one_statement").await?;
+        if let Err(reason) = self.execute(statement).await {
+            self.execute("ROLLBACK TO one_statement").await?;
+            eprintln!("{table}: left out: {reason}");
+        }
+        self.execute("RELEASE one_statement").await
     }
 
     pub(super) async fn execute(&self, statements: &str) -> Result<(), String> {

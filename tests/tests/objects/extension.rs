@@ -196,31 +196,33 @@ fn kill_whatever(mut world: World, rounds: usize) {
     // Merging what was not yet away and every kill may have left objects behind; all go once nobody names them.
     let named = world.number("SELECT count(*) FROM lanes.remote_keys()");
     assert!(named > 0);
+    let deleted_before = metric(&gateway, "lanes_gateway_objects_orphans_deleted_total");
     world.client().batch_execute("DROP TABLE far").unwrap();
     assert_eq!(world.number("SELECT count(*) FROM lanes.remote_keys()"), 0);
-    let (deadline, deleted) = (Instant::now() + 2 * PATIENCE, || {
-        metric(&gateway, "lanes_gateway_objects_orphans_deleted_total")
-    });
-    while deleted() < named as f64 {
+    let deleted = || metric(&gateway, "lanes_gateway_objects_orphans_deleted_total");
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while deleted() - deleted_before < named as f64 {
         assert!(
             Instant::now() < deadline,
             "{} of {named} objects were deleted",
-            deleted()
+            deleted() - deleted_before
         );
         std::thread::sleep(Duration::from_millis(500));
     }
+    // The store itself knows nothing of the table any more, nor of parts of one that was dropped.
+    wait_for("the store has forgotten the table", || {
+        let mut restore = world.store.command(&place::gateway_program().unwrap());
+        restore.args(["restore", "--dry-run", "--from", world.store.url()]);
+        let told = run_to_output(&mut restore).unwrap();
+        let told = [told.stdout, told.stderr].concat();
+        let told = String::from_utf8_lossy(&told);
+        assert!(
+            told.contains("database ") || told.contains("nothing to restore"),
+            "{told}"
+        );
+        !told.contains("public.far") && !told.contains("dropped tables")
+    });
     assert!(gateway.stop().unwrap().unwrap().success());
-    // The store itself says so: it knows no part of a table that is no more.
-    let mut restore = world.store.command(&place::gateway_program().unwrap());
-    restore.args(["restore", "--dry-run", "--from", world.store.url()]);
-    let told = run_to_output(&mut restore).unwrap();
-    let told = [told.stdout, told.stderr].concat();
-    let told = String::from_utf8_lossy(&told);
-    assert!(
-        told.contains("database ") || told.contains("nothing to restore"),
-        "{told}"
-    );
-    assert!(!told.contains("far") && !told.contains("dropped"), "{told}");
 }
 
 /// Who ends between a part's put and its mark, beside the gateway.

@@ -51,13 +51,16 @@ pub struct ObjectLog {
     jobs: mpsc::Sender<Job>,
     is_open: watch::Sender<bool>,
     known: Mutex<Known>,
+    /// Whoever reads a definition and puts it has this from before to after, so that the latest to be read is the last to be put.
+    defining: tokio::sync::Mutex<()>,
     metrics: Arc<Metrics>,
 }
 
 /// What is in the store.
 #[derive(Default)]
 struct Known {
-    tables: HashMap<(String, u32), i64>,
+    /// Tables whose definitions are there, and of which version; `None`: it was put by somebody before.
+    tables: HashMap<(String, u32), Option<i64>>,
     registries: HashMap<String, RegistryRecord>,
     heads: BTreeMap<String, Arc<Head>>,
     bytes: u64,
@@ -71,6 +74,7 @@ impl ObjectLog {
             jobs,
             is_open: watch::Sender::new(false),
             known: Mutex::default(),
+            defining: tokio::sync::Mutex::default(),
             metrics,
         };
         (Arc::new(log), received)
@@ -91,7 +95,27 @@ impl ObjectLog {
     /// Whether the store has this version of a table's definition.
     pub fn knows_table(&self, scope: &str, target: u32, version: i64) -> bool {
         let known = self.known.lock();
-        known.tables.get(&(scope.to_owned(), target)) == Some(&version)
+        known.tables.get(&(scope.to_owned(), target)) == Some(&Some(version))
+    }
+
+    /// To be held by whoever puts a definition, from before it is read until it is put.
+    pub async fn defining(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.defining.lock().await
+    }
+
+    /// Tables of a database whose definitions are in the store.
+    pub(in crate::objects) fn tables(&self, scope: &str) -> Vec<u32> {
+        let known = self.known.lock();
+        let of_scope = known.tables.keys().filter(|(name, _)| name == scope);
+        of_scope.map(|(_, target)| *target).collect()
+    }
+
+    /// This version of a table's definition is in the store.
+    pub(in crate::objects) fn learn_table(&self, scope: &str, target: u32, version: i64) {
+        let mut known = self.known.lock();
+        known
+            .tables
+            .insert((scope.to_owned(), target), Some(version));
     }
 
     /// The last series of a registry that is in the store; 0: none.
@@ -132,10 +156,11 @@ impl ObjectLog {
         &self,
         heads: BTreeMap<String, Arc<Head>>,
         registries: HashMap<String, RegistryRecord>,
+        tables: impl IntoIterator<Item = (String, u32)>,
     ) {
         let bytes = heads.values().map(|head| head.bytes).sum();
         *self.known.lock() = Known {
-            tables: HashMap::new(),
+            tables: tables.into_iter().map(|table| (table, None)).collect(),
             registries,
             heads,
             bytes,
@@ -160,7 +185,7 @@ impl ObjectLog {
             ..
         } = &mut *known;
         if let Some((scope, target, version)) = put.table {
-            tables.insert((scope, target), version);
+            tables.insert((scope, target), Some(version));
         }
         if let Some((scope, registry)) = put.registry {
             let is_behind = |known: &RegistryRecord| {
@@ -204,7 +229,7 @@ impl ObjectLog {
         use_them(&mut self.known.lock().bounds)
     }
 
-    /// A table's definition is to be put again.
+    /// A table's definition is deleted.
     pub(super) fn forget_table(&self, scope: &str, target: u32) {
         let mut known = self.known.lock();
         known.tables.remove(&(scope.to_owned(), target));

@@ -116,8 +116,7 @@ pub async fn forget_tables<S: Source, T: Store>(
     let mut tables: Vec<(String, u32)> = Vec::new();
     store
         .records(&format!("table/{scope}/"), &mut |name, _| {
-            let oid = name.rsplit_once('/').and_then(|(_, oid)| oid.parse().ok());
-            tables.extend(oid.map(|oid| (name.to_owned(), oid)));
+            tables.extend(record::table_of(name).map(|(_, target)| (name.to_owned(), target)));
         })
         .await?;
     let mut parts: Vec<(String, u32)> = Vec::new();

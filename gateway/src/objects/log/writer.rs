@@ -127,10 +127,16 @@ impl LogWriter {
                 }
             })
             .await?;
+        let mut tables: Vec<(String, u32)> = Vec::new();
+        store
+            .records("table/", &mut |name, _| {
+                tables.extend(record::table_of(name));
+            })
+            .await?;
         for error in damaged {
             tracing::warn!("an entry of the log is never released: {error}");
         }
-        self.log.open(heads, registries);
+        self.log.open(heads, registries, tables);
         self.log.show();
         Ok(())
     }
