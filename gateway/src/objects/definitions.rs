@@ -5,7 +5,7 @@
 
 use super::log::ObjectLog;
 use super::record::{self, Change};
-use super::source::Source;
+use super::source::{Source, SourceError};
 use super::store::{RoundError, Store};
 
 /// Puts the definitions of all tables again that changed since they were put; how many.
@@ -17,8 +17,19 @@ pub async fn round<S: Source, T: Store>(
     store: &T,
     log: &ObjectLog,
 ) -> Result<usize, RoundError> {
-    let tables = log.tables(&source.scope().await?);
-    put(source, store, log, &tables).await
+    let mut done = 0;
+    for table in log.tables(&source.scope().await?) {
+        match put(source, store, log, &[table]).await {
+            Ok(puts) => done += puts,
+            Err(RoundError::Source(SourceError::Failed(reason))) => {
+                tracing::warn!(table, "a table's definition cannot be put: {reason}");
+            }
+            // Of an extension that is older; what was put stays as it is.
+            Err(RoundError::Source(SourceError::Unsupported(_))) => return Ok(done),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
 }
 
 /// Puts the definitions of these tables, if the store does not have them as they are; how many.

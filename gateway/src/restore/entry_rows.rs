@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use lanes_wire::{BatchBuilder, BatchView, ColumnView};
+use lanes_wire::{BatchBuilder, BatchView, ColumnType, ColumnView};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::plan::{Definition, EntryRows};
@@ -20,8 +20,6 @@ use crate::events::ColumnKind;
 use crate::objects::log::Entry;
 
 const ENTRY: &str = "SELECT lanes.append($1::text::regclass, $2)";
-/// Where rows wait of which only some are wanted, or in other types.
-pub(super) const SLICE: &str = "pg_temp.lanes_restore_slice";
 const TYPES: &str = "SELECT a.attname::text, t.typname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a \
      JOIN pg_type t ON t.oid = a.atttypid WHERE a.attrelid = $1::text::regclass AND a.attnum > 0 AND NOT a.attisdropped";
 
@@ -30,6 +28,13 @@ pub(super) struct Type {
     kind: ColumnKind,
     /// As SQL writes it.
     pub(super) sql: String,
+}
+
+impl Type {
+    /// Whether every value of a batch's type is one of it.
+    fn has_all_of(&self, column_type: ColumnType) -> bool {
+        sql_type(ColumnKind::of_batch(column_type)) == self.sql
+    }
 }
 
 impl Restore<'_> {
@@ -79,7 +84,7 @@ impl Restore<'_> {
         };
         let made_for = |column: &ColumnView<'_>| {
             let now = types.get(column.name());
-            now.is_none_or(|now| now.kind.natural() == column.column_type())
+            now.is_none_or(|now| now.has_all_of(column.column_type()))
         };
         if view.columns().iter().all(made_for) {
             return self.slices(table, &direct, &batch, planned).await;
@@ -95,9 +100,8 @@ impl Restore<'_> {
                 let digest = xxh3_64(format!("{table} {}", aside.make).as_bytes());
                 let schema = identifier(&definition.schema);
                 let name = format!("{schema}.lanes_unconverted_{digest:016x}");
-                let columns = aside.make.trim_end_matches(" ON COMMIT DROP");
-                self.execute(&format!("CREATE TABLE IF NOT EXISTS {name} {columns}"))
-                    .await?;
+                let make = format!("CREATE TABLE IF NOT EXISTS {name} {}", aside.make);
+                self.execute(&make).await?;
                 eprintln!(
                     "{table}: {} rows do not fit the types that its columns have now, and are in {name}: {reason}",
                     planned.rows
@@ -128,21 +132,31 @@ impl Restore<'_> {
             columns,
             values,
         } = slice;
-        self.execute(&format!(
-            "CREATE TEMPORARY TABLE lanes_restore_slice {make}"
-        ))
-        .await?;
-        self.insert(ENTRY, SLICE, batch).await?;
+        let waiting = self.waiting(make, &[]).await?;
+        self.insert(ENTRY, &waiting, batch).await?;
         let mut rows = 0;
         for (skip, count) in slices {
             rows += self
                 .execute_one(&format!(
-                    "INSERT INTO {table} ({columns}) SELECT {values} FROM {SLICE} OFFSET {skip} LIMIT {count}"
+                    "INSERT INTO {table} ({columns}) SELECT {values} FROM {waiting} OFFSET {skip} LIMIT {count}"
                 ))
                 .await?;
         }
-        self.execute(&format!("DROP TABLE {SLICE}")).await?;
         Ok(rows)
+    }
+
+    /// An empty table for rows of which only some are wanted, or in other types; without these columns. It is made once for all rows of its
+    /// shape: a table that is dropped keeps its locks and its file until the transaction ends.
+    pub(super) async fn waiting(&self, make: &str, dropped: &[String]) -> Result<String, String> {
+        let digest = xxh3_64(format!("{make} {dropped:?}").as_bytes());
+        let name = format!("lanes_restore_{digest:016x}");
+        let mut statements =
+            format!("CREATE TEMPORARY TABLE IF NOT EXISTS {name} {make}; TRUNCATE pg_temp.{name}");
+        for column in dropped {
+            statements += &format!("; ALTER TABLE pg_temp.{name} DROP COLUMN IF EXISTS {column}");
+        }
+        self.execute(&statements).await?;
+        Ok(format!("pg_temp.{name}"))
     }
 }
 
@@ -161,9 +175,7 @@ impl Slice {
     fn of_table(table: &str, view: &BatchView<'_>) -> Self {
         let columns = list(view, |column| identifier(column.name()));
         Self {
-            make: format!(
-                "USING lanes ON COMMIT DROP AS SELECT {columns} FROM {table} WITH NO DATA"
-            ),
+            make: format!("USING lanes AS SELECT {columns} FROM {table} WITH NO DATA"),
             values: columns.clone(),
             columns,
         }
@@ -177,7 +189,7 @@ impl Slice {
             format!("{} {}", identifier(column.name()), sql_type(of_batch))
         });
         Self {
-            make: format!("({made}) USING lanes ON COMMIT DROP"),
+            make: format!("({made}) USING lanes"),
             values: columns.clone(),
             columns,
         }

@@ -8,11 +8,17 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::entry_rows::{SLICE, Type};
+use super::entry_rows::Type;
 use super::plan::Definition;
-use super::run::{Restore, SEGMENT};
+use super::run::{Restore, SEGMENT, told};
 use crate::deliver::describe::identifier;
 use crate::objects::record::PartRecord;
+
+/// Whether values of all these types lie as those of the others do: that is where ALTER TABLE writes nothing anew. A type that is not known
+/// any more was given another name, or its values would not be there.
+const LIE_ALIKE: &str = "SELECT coalesce(bool_and(t.was IS NULL OR t.now IS NULL OR t.was = t.now OR EXISTS (SELECT FROM pg_cast c \
+     WHERE c.castsource = t.was AND c.casttarget = t.now AND c.castmethod = 'b')), true) \
+     FROM (SELECT to_regtype(a)::oid, to_regtype(b)::oid FROM unnest($1::text[], $2::text[]) AS u (a, b)) AS t (was, now)";
 
 /// The columns of such a part, called by their places.
 pub(super) struct Retyped {
@@ -25,6 +31,8 @@ pub(super) struct Retyped {
     /// and what they get.
     values: String,
     schema: String,
+    /// Types then, and now.
+    types: (Vec<String>, Vec<String>),
 }
 
 impl Retyped {
@@ -72,61 +80,66 @@ impl Retyped {
                     .collect(),
             ),
             schema: identifier(&definition.schema),
+            types: then_and_now()
+                .map(|(_, then, (_, now))| (then.clone(), now.clone()))
+                .unzip(),
         })
     }
 
-    /// Statements that make a table for the part's images.
-    fn make(&self, create: &str, name: &str) -> String {
-        let drops = self
-            .dropped
-            .iter()
-            .map(|column| format!("; ALTER TABLE {name} DROP COLUMN {column}"));
-        let drops: String = drops.collect();
-        format!("{create} ({}) USING lanes{drops}", self.columns)
+    /// What follows the name of a table for the part's images.
+    fn make(&self) -> String {
+        format!("({}) USING lanes", self.columns)
     }
 }
 
 impl Restore<'_> {
+    /// What a part's rows need on their way; `None`: they go straight into the table.
+    pub(super) async fn retyping(
+        &self,
+        part: &PartRecord,
+        definition: &Definition,
+        types: &HashMap<String, Type>,
+    ) -> Result<Option<Retyped>, String> {
+        let Some(retyped) = Retyped::of(part, definition, types) else {
+            return Ok(None);
+        };
+        let (then, now) = &retyped.types;
+        let rows = self.query(LIE_ALIKE, &[then, now]).await?;
+        let alike = rows.first().map(|row| row.try_get::<_, bool>(0));
+        let alike = alike.transpose().map_err(|error| told(LIE_ALIKE, &error))?;
+        Ok(Some(retyped).filter(|_| alike == Some(false)))
+    }
+
     /// Inserts the rows of an image; how many.
     pub(super) async fn retyped(
         &self,
         part: &Retyped,
         table: &str,
-        key: &str,
         image: &[u8],
     ) -> Result<u64, String> {
+        let waiting = self.waiting(&part.make(), &part.dropped).await?;
+        let rows = self.insert(SEGMENT, &waiting, image).await?;
         self.execute("SAVEPOINT retyped").await?;
-        let cast = async {
-            let make = part.make("CREATE TEMPORARY TABLE lanes_restore_slice", SLICE);
-            self.execute(&make).await?;
-            let rows = self.insert(SEGMENT, SLICE, image).await?;
-            let Retyped { names, values, .. } = part;
-            self.execute(&format!(
-                "INSERT INTO {table} ({names}) SELECT {values} FROM {SLICE}; DROP TABLE {SLICE}"
-            ))
-            .await?;
-            Ok::<_, String>(rows)
-        };
-        let rows = match cast.await {
-            Ok(rows) => {
-                eprintln!(
-                    "{table}: {rows} rows are from before a column got another type, and are cast"
-                );
-                rows
-            }
+        let Retyped { names, values, .. } = part;
+        let cast = format!("INSERT INTO {table} ({names}) SELECT {values} FROM {waiting}");
+        match self.execute(&cast).await {
+            Ok(()) => eprintln!(
+                "{table}: {rows} rows are from before a column got another type, and are cast"
+            ),
             Err(reason) => {
                 self.execute("ROLLBACK TO retyped").await?;
-                let digest = xxh3_64(key.as_bytes());
+                let digest = xxh3_64(format!("{table} {}", part.make()).as_bytes());
                 let name = format!("{}.lanes_unconverted_{digest:016x}", part.schema);
-                self.execute(&part.make(&format!("CREATE TABLE {name}"), &name))
-                    .await?;
-                let rows = self.insert(SEGMENT, &name, image).await?;
+                self.execute(&format!(
+                    "CREATE TABLE IF NOT EXISTS {name} USING lanes AS SELECT * FROM {waiting} WITH NO DATA; \
+                     INSERT INTO {name} SELECT * FROM {waiting}"
+                ))
+                .await?;
                 eprintln!(
                     "{table}: {rows} rows do not fit the types that its columns have now, and are in {name}, with columns called by their places: {reason}"
                 );
-                rows
             }
-        };
+        }
         self.execute("RELEASE retyped").await?;
         Ok(rows)
     }

@@ -5,7 +5,6 @@ use tokio_postgres::{NoTls, Transaction};
 
 use super::plan::{Definition, Plan, TablePlan};
 use super::reader::StoreReader;
-use super::retyped::Retyped;
 use crate::objects::record::{self, SeriesRecord};
 
 /// Rows between two words about progress.
@@ -168,12 +167,12 @@ impl Restore<'_> {
         };
         let types = self.types(name).await?;
         for part in &table.parts {
-            let others = Retyped::of(part, &table.definition, &types);
+            let retyping = self.retyping(part, &table.definition, &types).await?;
             for (key, expected) in &part.segments {
                 let image = self.store.image(key).await?;
-                let inserted = match &others {
+                let inserted = match &retyping {
                     None => self.insert(SEGMENT, name, &image).await?,
-                    Some(others) => self.retyped(others, name, key, &image).await?,
+                    Some(retyping) => self.retyped(retyping, name, &image).await?,
                 };
                 if inserted != *expected {
                     return Err(format!("{key} has {inserted} rows, not {expected}"));

@@ -216,11 +216,9 @@ fn kill_whatever(mut world: World, rounds: usize) {
         let told = run_to_output(&mut restore).unwrap();
         let told = [told.stdout, told.stderr].concat();
         let told = String::from_utf8_lossy(&told);
-        assert!(
-            told.contains("database ") || told.contains("nothing to restore"),
-            "{told}"
-        );
-        !told.contains("public.far") && !told.contains("dropped tables")
+        (told.contains("database ") || told.contains("nothing to restore"))
+            && !told.contains("public.far")
+            && !told.contains("dropped tables")
     });
     assert!(gateway.stop().unwrap().unwrap().success());
 }
