@@ -166,6 +166,8 @@ impl Cluster {
         let Some(mut postmaster) = self.postmaster.take() else {
             return Ok(());
         };
+        // Stopped first, as above: a child that we do not know of would be there still when the next postmaster starts.
+        postmaster.signal(Signal::STOP);
         let children = process::children(postmaster.id());
         postmaster.stop(Signal::KILL, STOP_TIMEOUT)?;
         wait_for_end(&children)
