@@ -11,28 +11,39 @@ use super::store::{RoundError, Store};
 /// Puts the definitions of all tables again that changed since they were put; how many.
 ///
 /// # Errors
-/// The database or the store fails.
+/// The session or the store is lost, or the store refuses.
 pub async fn round<S: Source, T: Store>(
     source: &S,
     store: &T,
     log: &ObjectLog,
 ) -> Result<usize, RoundError> {
+    let scope = source.scope().await?;
+    let tables = log.tables(&scope);
+    if tables.is_empty() {
+        return Ok(0);
+    }
+    let versions = match source.definition_versions(&tables).await {
+        // Of an extension that is older; what was put stays as it is.
+        Err(SourceError::Unsupported(_)) => return Ok(0),
+        versions => versions?,
+    };
     let mut done = 0;
-    for table in log.tables(&source.scope().await?) {
-        match put(source, store, log, &[table]).await {
-            Ok(puts) => done += puts,
+    for (target, version) in versions {
+        if log.knows_table(&scope, target, version) {
+            continue;
+        }
+        match read_and_put(source, store, log, &scope, target).await {
+            Ok(()) => done += 1,
             Err(RoundError::Source(SourceError::Failed(reason))) => {
-                tracing::warn!(table, "a table's definition cannot be put: {reason}");
+                tracing::warn!(target, "a table's definition cannot be put: {reason}");
             }
-            // Of an extension that is older; what was put stays as it is.
-            Err(RoundError::Source(SourceError::Unsupported(_))) => return Ok(done),
             Err(error) => return Err(error),
         }
     }
     Ok(done)
 }
 
-/// Puts the definitions of these tables, if the store does not have them as they are; how many.
+/// Puts the definition of a table, if the store does not have it as it is.
 ///
 /// # Errors
 /// The database or the store fails.
@@ -40,27 +51,31 @@ pub async fn put<S: Source, T: Store>(
     source: &S,
     store: &T,
     log: &ObjectLog,
-    tables: &[u32],
-) -> Result<usize, RoundError> {
-    if tables.is_empty() {
-        return Ok(0);
-    }
+    target: u32,
+) -> Result<(), RoundError> {
     let scope = source.scope().await?;
-    let mut done = 0;
-    for (target, version) in source.definition_versions(tables).await? {
-        if log.knows_table(&scope, target, version) {
-            continue;
-        }
-        let _defining = log.defining().await;
-        let Some(definition) = source.definition(target).await? else {
-            continue;
-        };
-        let name = record::table_name(&scope, target);
-        store
-            .write(vec![Change::put(name, definition.json)])
-            .await?;
-        log.learn_table(&scope, target, definition.version);
-        done += 1;
+    let versions = source.definition_versions(&[target]).await?;
+    let is_known = |&(target, version): &(u32, i64)| log.knows_table(&scope, target, version);
+    if versions.iter().all(is_known) {
+        return Ok(());
     }
-    Ok(done)
+    read_and_put(source, store, log, &scope, target).await
+}
+
+async fn read_and_put<S: Source, T: Store>(
+    source: &S,
+    store: &T,
+    log: &ObjectLog,
+    scope: &str,
+    target: u32,
+) -> Result<(), RoundError> {
+    let _defining = log.defining().await;
+    let Some(definition) = source.definition(target).await? else {
+        return Ok(());
+    };
+    let name = record::table_name(scope, target);
+    let change = Change::put(name, definition.json);
+    store.write(vec![change]).await?;
+    log.learn_table(scope, target, definition.version);
+    Ok(())
 }

@@ -165,7 +165,7 @@ impl<S: Source, T: Store> Offload<S, T> {
             types: rows.types,
         };
         let (source, store) = (self.source.as_ref(), self.store.as_ref());
-        definitions::put(source, store, &self.log, &[target]).await?;
+        definitions::put(source, store, &self.log, target).await?;
         let changes = vec![Change::document(name, &record)];
         self.store.write(changes).await?;
         Ok(())

@@ -5,7 +5,7 @@
 //! | got another name | the batch gets it too: entries tell the places of their columns |
 //! | was dropped | the batch goes without |
 //! | was added | its rows have what rows from before have |
-//! | got another type | values that `lanes.append` does not take for it are cast, as `ALTER TABLE` without USING would; if that fails, the entry's rows come into a table of their own, and that is told |
+//! | got another type | values that `lanes.append` does not take for it are cast, which cuts what is too long; if that fails, the entry's rows come into a table of their own, and that is told |
 
 use std::collections::HashMap;
 
