@@ -35,10 +35,11 @@ fn main() {
         .flag("-fno-exceptions")
         .flag("-fno-rtti")
         .define("HWY_SHARED_DEFINE", None)
-        // Vectors whose length is known only at run time cannot be kept in arrays; such CPUs have NEON too.
+        // Vectors whose length is known only at run time cannot be kept in arrays; such CPUs have NEON too. SSSE3 is little more than
+        // SSE2, and no CPU of the last fifteen years ends there.
         .define(
             "HWY_DISABLED_TARGETS",
-            "(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)",
+            "(HWY_SSSE3|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_RVV)",
         )
         .file("kernels/target.cc");
     for kernel in KERNELS {

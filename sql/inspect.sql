@@ -1,3 +1,38 @@
+-- What operators may look at: the version, the arena, and what tables consist of.
+
+CREATE FUNCTION lanes.version() RETURNS text
+    STABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'version_wrapper';
+COMMENT ON FUNCTION lanes.version() IS
+    'the version of the library, and of the server that it was built for';
+
+CREATE FUNCTION lanes.arena()
+    RETURNS TABLE (bytes_total bigint, bytes_used bigint, bytes_largest_free bigint, relations bigint, segments bigint,
+                   segment_evictions bigint, relation_evictions bigint, refusals bigint)
+    VOLATILE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'arena_wrapper';
+COMMENT ON FUNCTION lanes.arena() IS
+    'the arena: its size, what is used, what it holds, what had to leave it; no row when the server did not preload the library';
+
+CREATE FUNCTION lanes.arena(target regclass)
+    RETURNS TABLE (bytes_max bigint, bytes_used bigint, segment_evictions bigint)
+    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'arena_of_wrapper';
+COMMENT ON FUNCTION lanes.arena(regclass) IS
+    'what a lanes table may take of the arena (NULL: as much as there is), what it takes, and segments that left for that';
+
+CREATE FUNCTION lanes.segments(target regclass)
+    RETURNS TABLE (segment bigint, state text, first_row bigint, rows bigint, rows_dead bigint, rows_resident bigint,
+                   runs bigint, bytes_stored bigint)
+    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'segments_wrapper';
+COMMENT ON FUNCTION lanes.segments(regclass) IS
+    'the segments of a lanes table: rows handed out, dead and in the arena, and the bytes of their runs in pages';
+
+CREATE FUNCTION lanes.stored_segments(target regclass)
+    RETURNS TABLE (state text, part bigint, first_row bigint, rows bigint, rows_deleted bigint, rows_resident bigint,
+                   runs bigint, bytes_raw bigint, bytes bigint, columns text[], encodings text[], column_bytes bigint[],
+                   min_time timestamptz, max_time timestamptz, block bigint, object_key text, in_cold_cache boolean)
+    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'stored_segments_wrapper';
+COMMENT ON FUNCTION lanes.stored_segments(regclass) IS
+    'what the view lanes.segments says of one table';
+
 -- What all lanes tables consist of that the caller may read. It reads indexes of parts and runs that are not sealed; segments
 -- themselves it does not read, so what is in object storage stays there.
 CREATE VIEW lanes.segments WITH (security_barrier) AS

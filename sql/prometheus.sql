@@ -21,6 +21,15 @@ CREATE TABLE lanes.samples (
 COMMENT ON TABLE lanes.samples IS
     'Prometheus samples as they came: out of order allowed, stale markers and NaN payloads kept to the bit';
 
+-- Label sets, packed and unpacked.
+CREATE FUNCTION lanes.pack_label_sets(label_sets text[]) RETURNS bytea
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'pack_label_sets_wrapper';
+COMMENT ON FUNCTION lanes.pack_label_sets(text[]) IS 'label sets as lanes.series_runs has them';
+
+CREATE FUNCTION lanes.label_sets(packed bytea) RETURNS text[]
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'label_sets_wrapper';
+COMMENT ON FUNCTION lanes.label_sets(bytea) IS 'label sets of a row of lanes.series_runs, in the order of their ids';
+
 -- The log of registration. A row is what one call brought for one metric: a row, two index entries and a compressed value for many
 -- series, where a row a series with its indexes would cost more than all the rest of ingest. Nothing here finds a label set by its
 -- labels: gateways do that in memory, over all that is registered, and under the lock of lanes.registry they are made to know all of it.

@@ -32,12 +32,7 @@ use target::{Target, Way};
 use crate::pg::heap;
 
 /// Appends a batch; returns the rows inserted, which a BEFORE ROW trigger may make fewer than the batch holds.
-#[pg_extern(sql = r#"
-CREATE FUNCTION lanes.append(target regclass, batch bytea) RETURNS bigint
-VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-COMMENT ON FUNCTION lanes.append(regclass, bytea) IS
-    'inserts one batch in the wire format (a columnar FlatBuffer) and returns the number of rows inserted';
-"#)]
+#[pg_extern(sql = false)]
 fn append(target: pg_sys::Oid, batch: &[u8]) -> i64 {
     heap::keep_freed_memory();
     append_batch(target, batch).unwrap_or_else(|refusal| refusal.report()) as i64

@@ -15,7 +15,7 @@ use crate::table_am::routine;
 mod stored;
 
 /// The library's version, and the server's that it was built for.
-#[pg_extern(stable, parallel_safe)]
+#[pg_extern(sql = false)]
 fn version() -> String {
     format!(
         "lanes {} for PostgreSQL {}",
@@ -25,7 +25,7 @@ fn version() -> String {
 }
 
 /// The arena's state; no row when the library was not preloaded, so that there is no arena.
-#[pg_extern(volatile, parallel_safe)]
+#[pg_extern(sql = false)]
 #[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn arena() -> TableIterator<
     'static,
@@ -56,13 +56,7 @@ fn arena() -> TableIterator<
 }
 
 /// What a lanes table takes of the arena; no row if it is not in there.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.arena(target regclass)
-    RETURNS TABLE (bytes_max bigint, bytes_used bigint, segment_evictions bigint)
-    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.arena(regclass) IS
-        'what a lanes table may take of the arena (NULL: as much as there is), what it takes, and segments that left for that';
-")]
+#[pg_extern(sql = false)]
 fn arena_of(
     target: pg_sys::Oid,
 ) -> TableIterator<
@@ -123,14 +117,7 @@ impl SegmentRow {
 
 /// The segments of a lanes table: rows handed out, those of aborted or removed runs, those in the arena, and the bytes of
 /// their images in pages.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.segments(target regclass)
-    RETURNS TABLE (segment bigint, state text, first_row bigint, rows bigint, rows_dead bigint, rows_resident bigint,
-                   runs bigint, bytes_stored bigint)
-    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.segments(regclass) IS
-        'the segments of a lanes table: rows handed out, dead and in the arena, and the bytes of their runs in pages';
-")]
+#[pg_extern(sql = false)]
 #[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn segments(
     target: pg_sys::Oid,

@@ -29,19 +29,6 @@ mod utility_hook;
 
 pgrx::pg_module_magic!();
 
-pgrx::extension_sql_file!("../../sql/bootstrap.sql", name = "bootstrap", bootstrap);
-pgrx::extension_sql_file!(
-    "../../sql/functions.sql",
-    name = "functions",
-    requires = ["bootstrap"]
-);
-pgrx::extension_sql_file!(
-    "../../sql/objects.sql",
-    name = "objects",
-    requires = ["functions"]
-);
-pgrx::extension_sql_file!("../../sql/prometheus.sql", name = "prometheus", finalize);
-
 /// Called when Postgres loads the library.
 #[pg_guard]
 pub extern "C-unwind" fn _PG_init() {

@@ -202,12 +202,7 @@ pub unsafe fn time_column(relation: pg_sys::Relation) -> Option<usize> {
 }
 
 /// Seals all rows of a lanes table that every snapshot sees, and merges its parts; how many rows were written.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.seal(target regclass) RETURNS bigint
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.seal(regclass) IS
-        'seals all rows of a lanes table that every snapshot sees, and merges its parts; how many rows were written';
-")]
+#[pg_extern(sql = false)]
 fn seal_table(target: pg_sys::Oid) -> i64 {
     // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
     unsafe {

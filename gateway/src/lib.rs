@@ -20,6 +20,7 @@
 //! | [`observe`] | metrics, status, readiness, self-scrape |
 //! | [`worker`] | what each thread that serves requests has for itself |
 //! | [`app`] | all of it put together, started and stopped |
+//! | [`program`] | the program: settings, logs, signals |
 //! | [`clock`] | the one source of time |
 //!
 //! # Invariants
@@ -71,3 +72,5 @@ pub mod observe;
 pub mod worker;
 
 pub mod app;
+
+pub mod program;

@@ -1,6 +1,6 @@
 //! The vector kernels of pg_lanes: what is done to a lane a vector at a time.
 //!
-//! The kernels are C++ on Google's Highway, compiled for each instruction set (SSSE3, SSE4, AVX2, AVX-512; NEON on ARM) and
+//! The kernels are C++ on Google's Highway, compiled for each instruction set (SSE2, SSE4, AVX2, AVX-512; NEON on ARM) and
 //! picked for the CPU at run time. They know pointers and row counts, nothing of PostgreSQL or of the arena. They are total:
 //! any bits in the values are fine, and they never throw, assert or allocate.
 //!

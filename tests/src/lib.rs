@@ -11,6 +11,7 @@
 //! | [`port`] | loopback ports: a free one, or why one is taken |
 //! | [`process`] | one child process with a log: start, watch, signal, never leave behind |
 //! | [`seed`] | the one source of randomness, printed so that a failure can be replayed |
+//! | [`budget`] | how much a random test does: little in `make test`, much in `make test-long` |
 //! | [`cluster`] | a private Postgres cluster: create, start, stop, kill -9, standby, promote |
 //! | [`provision`] | database, roles and extension in a cluster, and what a client needs to connect |
 //! | [`objects`] | an object store in memory, and a thread that recalls segments from it |
@@ -37,6 +38,7 @@
 //! one; nothing here ever names, starts or stops a cluster of the operating system.
 
 pub mod account;
+pub mod budget;
 pub mod cluster;
 pub mod error;
 pub mod faulty_proxy;

@@ -1,4 +1,4 @@
-//! MinIO as `cargo dev test` and `cargo dev peers` build it, on loopback, with one bucket.
+//! MinIO as `cargo dev test-long` and `cargo dev peers` build it, on loopback, with one bucket.
 
 use crate::error::{Error, Result};
 use crate::process::{Process, Signal, send};
@@ -34,7 +34,7 @@ impl Minio {
         if !program.exists() {
             return Err(Error::Missing {
                 what: format!("MinIO ({})", program.display()),
-                remedy: "run `cargo dev test` or `cargo dev peers`, which build it",
+                remedy: "run `cargo dev peers` or `make test-long`, which build it",
             });
         }
         let port = port::free()?;

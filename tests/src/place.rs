@@ -65,11 +65,24 @@ pub fn target() -> PathBuf {
     inside.unwrap_or_else(|| workspace().join("target"))
 }
 
-/// The gateway's program: `LANES_GATEWAY_PROGRAM`, or the release build.
+/// Where the gateway's program is installed.
+pub const GATEWAY_PROGRAM: &str = "/usr/local/bin/lanes-gateway";
+
+/// The folder in which the product is laid out as it would lie under `/`, once it is built.
+pub fn package() -> PathBuf {
+    target().join("package")
+}
+
+/// A path of the system below another root.
+pub fn under(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// The gateway's program: `LANES_GATEWAY_PROGRAM`, or the one of the package.
 pub fn gateway_program() -> Result<PathBuf> {
     let program = match std::env::var_os("LANES_GATEWAY_PROGRAM") {
         Some(program) => PathBuf::from(program),
-        None => target().join("release/lanes-gateway"),
+        None => under(&package(), Path::new(GATEWAY_PROGRAM)),
     };
     if program.exists() {
         return Ok(program);

@@ -1,24 +1,40 @@
 //! The one source of randomness in tests: seeded, printed, replayable.
 //!
-//! `LANES_SEED=<number>` replays a run. Without it a seed is drawn from the operating system and printed, and the test
-//! runner shows it when the test fails.
+//! `LANES_SEED=<number>` replays a run. `make test` sets it to the number of the day, so that each day tries something else and all who
+//! try on one day see the same. Without it a seed is drawn from the operating system. The seed is printed, and the test runner shows it
+//! when the test fails.
 
 use rand::rngs::{StdRng, SysRng};
 use rand::{SeedableRng, TryRng};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The environment variable that says how random tests begin.
+pub const VARIABLE: &str = "LANES_SEED";
 
 /// The generator that tests use; its algorithm is fixed for a given lock file.
 pub type Random = StdRng;
 
 /// A generator for the named test, and its seed.
 pub fn seeded(test: &str) -> (Random, u64) {
-    let seed = match std::env::var("LANES_SEED") {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("LANES_SEED={text} is not a number")),
-        Err(_) => fresh(),
-    };
-    println!("{test}: replay with LANES_SEED={seed}");
+    let seed = given().unwrap_or_else(fresh);
+    println!("{test}: replay with {VARIABLE}={seed}");
     (StdRng::seed_from_u64(seed), seed)
+}
+
+/// The seed that the environment gives, else the number of days since 1970.
+pub fn of_the_day() -> u64 {
+    const DAY_SECONDS: u64 = 24 * 60 * 60;
+    given().unwrap_or_else(|| {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        since_1970.unwrap_or_default().as_secs() / DAY_SECONDS
+    })
+}
+
+/// The seed that the environment gives.
+fn given() -> Option<u64> {
+    let text = std::env::var(VARIABLE).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{VARIABLE}={text} is not a number")))
 }
 
 /// A password of 32 hexadecimal digits (128 bits) from the operating system's randomness.

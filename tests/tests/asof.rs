@@ -5,16 +5,20 @@
 //! column `id` of the right side says in which order its rows arrived. Aggregates over the same joins have to agree too, and
 //! aggregates of the rows within a stretch of time with what heap tables say.
 //!
-//! `LANES_SEED` replays a run; `LANES_ASOF_ROUNDS` says how many pairs of tables to make.
+//! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many pairs of tables to make.
 
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::seed::{Random, seeded};
 use postgres::{Client, SimpleQueryMessage};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
-/// Pairs of tables in a run, unless `LANES_ASOF_ROUNDS` says otherwise.
-const ROUNDS: u32 = 40;
+/// Pairs of tables in a short run and in a long one.
+const ROUNDS: Budget = Budget {
+    short: 12,
+    long: 40,
+};
 /// Joins of each pair.
 const JOINS: u32 = 12;
 
@@ -356,10 +360,7 @@ fn asof_joins_answer_as_the_quadratic_oracle_does() {
     let cluster = Cluster::builder("asof").start().unwrap();
     cluster.psql("postgres", "CREATE EXTENSION lanes").unwrap();
     let (mut random, seed) = seeded("asof");
-    let rounds = std::env::var("LANES_ASOF_ROUNDS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(ROUNDS);
+    let rounds = ROUNDS.rounds();
     let mut clients = ["lanes", "heap"].map(|method| {
         let mut client = cluster.connect("postgres").unwrap();
         client

@@ -6,6 +6,7 @@
 //! - `batch`: each transaction inserts a number of rows that each row tells; each snapshot has all rows of a batch or none.
 //!   Some batches are rolled back, some are deleted whole.
 
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::{Builder, Cluster};
 use lanes_tests::objects::{Objects, Supplier, forget_recalled};
 use lanes_tests::seed::{Random, seeded};
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 const ACCOUNTS: i64 = 200;
 const TOTAL: i64 = ACCOUNTS * 100;
-const DURATION: Duration = Duration::from_secs(8);
+const SECONDS: Budget = Budget { short: 5, long: 8 };
 
 struct Field<'a> {
     config: &'a Config,
@@ -283,8 +284,9 @@ fn run(name: &str, builder: Builder, rows_move_away: bool) {
                 });
             }
         }
+        let duration = Duration::from_secs(SECONDS.rounds().into());
         let start = std::time::Instant::now();
-        while start.elapsed() < DURATION && !stop.load(Ordering::Relaxed) {
+        while start.elapsed() < duration && !stop.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(20));
         }
         stop.store(true, Ordering::Relaxed);

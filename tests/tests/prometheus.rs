@@ -1,6 +1,7 @@
 //! The whole path: node_exporter → Prometheus → remote write → gateway → Postgres. What SQL answers for a window of time is
 //! what Prometheus itself answers for it: the same series, the same samples, the same bits.
 
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};
 use lanes_tests::prometheus::{self, Prometheus};
@@ -9,7 +10,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long is scraped before the first comparison, and between the second start of the gateway and the second one.
-const SCRAPING: Duration = Duration::from_secs(40);
+const SCRAPING_SECONDS: Budget = Budget {
+    short: 20,
+    long: 40,
+};
 /// How long the gateway is away.
 const AWAY: Duration = Duration::from_secs(4);
 /// What Prometheus has not sent after this time it will not send.
@@ -154,7 +158,8 @@ fn sql_answers_what_prometheus_answers() {
         .connect_as(OWNER, &passwords.owner, DATABASE)
         .unwrap();
 
-    std::thread::sleep(SCRAPING);
+    let scraping = Duration::from_secs(SCRAPING_SECONDS.rounds().into());
+    std::thread::sleep(scraping);
     let middle_ms = now_ms() - 1000;
     let samples = assert_same(&prometheus, &mut client, start_ms, middle_ms);
     println!("{samples} samples are the same");
@@ -182,7 +187,7 @@ fn sql_answers_what_prometheus_answers() {
     std::thread::sleep(AWAY);
     gateway.start_again().unwrap();
     gateway.wait_ready().unwrap();
-    std::thread::sleep(SCRAPING / 2);
+    std::thread::sleep(scraping / 2);
     let end_ms = now_ms() - 1000;
     let samples = assert_same(&prometheus, &mut client, start_ms, end_ms);
     println!("{samples} samples are the same after a kill of the gateway");

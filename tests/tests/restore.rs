@@ -44,6 +44,7 @@ fn begin(name: &str, store: &Store) -> (Cluster, Settings) {
 
 fn make_tables(name: &str) -> (Cluster, Passwords) {
     let cluster = Cluster::builder(name)
+        .distinct()
         .setting("autovacuum", "off")
         .start()
         .unwrap();
@@ -216,7 +217,10 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     };
     gateway.kill9().unwrap();
 
-    let second = Cluster::builder(&format!("{name}_second")).start().unwrap();
+    let second = Cluster::builder(&format!("{name}_second"))
+        .distinct()
+        .start()
+        .unwrap();
     let told = run(&mut restore(store, &second, "postgres", &["--dry-run"])).unwrap();
     assert!(told.contains("table public.far: "), "{told}");
     let tables = "SELECT count(*) FROM pg_class WHERE relname = 'far'";
@@ -354,7 +358,10 @@ fn rows_find_their_columns_whatever_became_of_these() {
     destroy(&mut cluster);
     gateway.kill9().unwrap();
 
-    let second = Cluster::builder("restore_changed_second").start().unwrap();
+    let second = Cluster::builder("restore_changed_second")
+        .distinct()
+        .start()
+        .unwrap();
     let refused = run_to_output(&mut restore(&store, &second, "postgres", &[])).unwrap();
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
@@ -489,7 +496,10 @@ fn what_either_of_two_gateways_acknowledged_outlives_the_cluster() {
     for gateway in &mut gateways {
         gateway.kill9().unwrap();
     }
-    let second = Cluster::builder("restore_two_second").start().unwrap();
+    let second = Cluster::builder("restore_two_second")
+        .distinct()
+        .start()
+        .unwrap();
     run(&mut restore(&store, &second, "postgres", &[])).unwrap();
     let restored = numbers(&second, "SELECT n FROM far");
     assert_all("far", &acknowledged, &restored);
@@ -543,7 +553,10 @@ fn refuse_for_a_while(
     }
     destroy(&mut cluster);
     gateway.kill9().unwrap();
-    let second = Cluster::builder(&format!("{name}_second")).start().unwrap();
+    let second = Cluster::builder(&format!("{name}_second"))
+        .distinct()
+        .start()
+        .unwrap();
     run(&mut restore(store, &second, "postgres", &[])).unwrap();
     let restored = numbers(&second, "SELECT n FROM far");
     assert_all("far", &acknowledged, &restored);
@@ -584,7 +597,7 @@ fn a_full_disk_holds_acknowledgements_up_and_loses_none() {
 }
 
 #[test]
-fn a_server_that_does_not_answer_holds_acknowledgements_up_and_loses_none() {
+fn a_server_that_does_not_answer_holds_acknowledgements_up_and_loses_none_on_minio() {
     let refusal = Refusal {
         begin: |store, _| store.server().unwrap().pause(true),
         end: |store, _| store.server().unwrap().pause(false),

@@ -3,6 +3,7 @@
 //! The clusters compare while replaying (`wal_consistency_checking = all`) each page that is made from WAL with the page
 //! that the primary had, and die of a difference.
 
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::seed::seeded;
 use postgres::Client;
@@ -246,12 +247,13 @@ fn work(config: &postgres::Config, mut number: u64) -> (u32, u64) {
 /// Killed at any moment of ingest, sealing and shortening, the table has all that was committed.
 #[test]
 fn a_crash_at_any_step_loses_nothing() {
-    const KILLS: u32 = 8;
+    const KILLS: Budget = Budget { short: 4, long: 8 };
     let (mut random, _) = seeded("shortening_crash");
     let mut cluster = cluster("shortening_crash");
     create(&mut cluster.connect("postgres").unwrap());
     let (mut shortened, mut number) = (0, 0);
-    for kill in 0..KILLS {
+    let kills = KILLS.rounds();
+    for kill in 0..kills {
         let config = cluster.config("postgres");
         let life = Duration::from_millis(random.random_range(200..2500));
         let done = std::thread::scope(|scope| {
@@ -268,6 +270,6 @@ fn a_crash_at_any_step_loses_nothing() {
             &format!("after kill {kill}"),
         );
     }
-    println!("shortened {shortened} times between {KILLS} kills");
+    println!("shortened {shortened} times between {kills} kills");
     assert!(shortened > 0, "the file was shortened between kills");
 }

@@ -3,13 +3,17 @@
 //! The primary runs with `wal_consistency_checking = all`: while replaying, the standby compares each page that it makes
 //! from WAL with the page that the primary had, and dies of a difference.
 
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::seed::{Random, seeded};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 
 /// Rounds of changes, each followed by a comparison.
-const ROUNDS: u32 = 40;
+const ROUNDS: Budget = Budget {
+    short: 15,
+    long: 40,
+};
 
 /// Queries that between them read everything of a table: the stored rows, ranges of positions, and sums.
 const QUERIES: [&str; 4] = [
@@ -92,7 +96,7 @@ fn a_standby_answers_as_its_primary_and_is_promoted() {
     let mut standby = primary.standby("standby_standby").unwrap();
     assert_same(&primary, &mut standby, "at first");
 
-    for round in 1..=ROUNDS {
+    for round in 1..=ROUNDS.rounds() {
         let change = change(&mut random, round);
         primary
             .connect("postgres")

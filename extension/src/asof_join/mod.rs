@@ -58,8 +58,6 @@ pub mod planner_hook;
 mod rewrite;
 mod tolerance;
 
-pgrx::extension_sql_file!("../../../sql/asof.sql", name = "asof");
-
 /// What Postgres asks about a C function: that it is called by version 1 of the convention.
 macro_rules! version_1 {
     ($name:ident) => {

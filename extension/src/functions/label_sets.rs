@@ -38,11 +38,7 @@ unsafe impl SqlTranslatable for LabelSet {
 }
 
 /// Packs label sets.
-#[pg_extern(sql = r#"
-CREATE FUNCTION lanes.pack_label_sets(label_sets text[]) RETURNS bytea
-IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-COMMENT ON FUNCTION lanes.pack_label_sets(text[]) IS 'label sets as lanes.series_runs has them';
-"#)]
+#[pg_extern(sql = false)]
 fn pack_label_sets(label_sets: Array<&[u8]>) -> Vec<u8> {
     let sets: Option<Vec<Cow<[u8]>>> = label_sets
         .iter()
@@ -65,11 +61,7 @@ fn pack_label_sets(label_sets: Array<&[u8]>) -> Vec<u8> {
 }
 
 /// Unpacks label sets.
-#[pg_extern(sql = r#"
-CREATE FUNCTION lanes.label_sets(packed bytea) RETURNS text[]
-IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-COMMENT ON FUNCTION lanes.label_sets(bytea) IS 'label sets of a row of lanes.series_runs, in the order of their ids';
-"#)]
+#[pg_extern(sql = false)]
 fn label_sets(packed: &[u8]) -> Vec<LabelSet> {
     let (mut sets, mut is_text) = (Vec::new(), true);
     let unpacked = unpack_items(packed, |set| {

@@ -16,12 +16,7 @@ use crate::storage::metapage::Meta;
 /// Appends a batch to a table that takes it directly.
 ///
 /// The answer: the table's storage id, then first row and rows of each run, in the order of the batch's rows. Without rows, nothing.
-#[pg_extern(sql = r#"
-CREATE FUNCTION lanes.append_placed(target regclass, batch bytea) RETURNS bigint[]
-VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-COMMENT ON FUNCTION lanes.append_placed(regclass, bytea) IS
-    'lanes.append into a plain logged lanes table; returns its storage id, then first row and rows of each run';
-"#)]
+#[pg_extern(sql = false)]
 fn append_placed(target: pg_sys::Oid, batch: &[u8]) -> Vec<i64> {
     heap::keep_freed_memory();
     place(target, batch).unwrap_or_else(|refusal| refusal.report())

@@ -14,13 +14,7 @@ use crate::storage::load::Shape;
 use crate::table_am::{insert, routine};
 
 /// Inserts the rows of a segment's image; returns how many.
-#[pg_extern(sql = r#"
-CREATE FUNCTION lanes.restore_segment(target regclass, image bytea) RETURNS bigint
-VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-COMMENT ON FUNCTION lanes.restore_segment(regclass, bytea) IS
-    'inserts the rows of a sealed segment''s image into a lanes table of the same columns; for lanes-gateway restore';
-REVOKE ALL ON FUNCTION lanes.restore_segment(regclass, bytea) FROM PUBLIC;
-"#)]
+#[pg_extern(sql = false)]
 fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
     let target = Target::open(target).unwrap_or_else(|refusal| refusal.report());
     target.check_table_privilege();

@@ -24,12 +24,6 @@ use crate::storage::seal_plan;
 use crate::storage::tombstone::kind;
 use crate::table_am::reader::{Content, Reader};
 
-pgrx::extension_sql_file!(
-    "../../../sql/inspect.sql",
-    name = "inspect",
-    requires = [stored_segments]
-);
-
 /// A time of a row, in microseconds since 2000-01-01, of the time zone UTC or of none.
 type Time = i64;
 
@@ -54,15 +48,7 @@ struct Stored {
 }
 
 /// What a lanes table consists of. Nothing, if it is dropped meanwhile.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.stored_segments(target regclass)
-    RETURNS TABLE (state text, part bigint, first_row bigint, rows bigint, rows_deleted bigint, rows_resident bigint,
-                   runs bigint, bytes_raw bigint, bytes bigint, columns text[], encodings text[], column_bytes bigint[],
-                   min_time timestamptz, max_time timestamptz, block bigint, object_key text, in_cold_cache boolean)
-    VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.stored_segments(regclass) IS
-        'what the view lanes.segments says of one table';
-")]
+#[pg_extern(sql = false)]
 #[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn stored_segments(
     target: pg_sys::Oid,

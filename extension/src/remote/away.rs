@@ -30,14 +30,7 @@ struct Due {
 }
 
 /// Local sealed segments that are older than their tables' `hot`, of whole parts, those of the oldest parts first.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.offload_list(wanted int)
-    RETURNS TABLE (target regclass, part bigint, first_row bigint, rows bigint, bytes bigint, key text)
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.offload_list(int) IS
-        'for lanes-gateway: sealed segments older than their tables'' hot, of whole parts, oldest first; at least so many if there are';
-    REVOKE ALL ON FUNCTION lanes.offload_list(int) FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn offload_list(
     wanted: i32,
 ) -> TableIterator<
@@ -133,13 +126,7 @@ unsafe fn due_of(table: pg_sys::Oid, due: &mut Vec<Due>) {
 }
 
 /// The rows that a live part takes the place of.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.part_rows(target regclass, part bigint) RETURNS TABLE (storage_id bigint, first_row bigint, end_row bigint)
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.part_rows(regclass, bigint) IS
-        'for lanes-gateway: the row numbers that a live part takes the place of; nothing if it is not live any more';
-    REVOKE ALL ON FUNCTION lanes.part_rows(regclass, bigint) FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn part_rows(
     target: pg_sys::Oid,
     part: i64,
@@ -175,13 +162,7 @@ fn part_rows(
 }
 
 /// The bytes of a segment that `lanes.offload_list()` named.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.segment_image(target regclass, part bigint, first_row bigint) RETURNS bytea
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.segment_image(regclass, bigint, bigint) IS
-        'for lanes-gateway: the bytes of a segment that lanes.offload_list() named';
-    REVOKE ALL ON FUNCTION lanes.segment_image(regclass, bigint, bigint) FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn segment_image(target: pg_sys::Oid, part: i64, first_row: i64) -> Vec<u8> {
     // SAFETY: the table is closed again; an ERROR leaves that to the resource owner.
     unsafe {
@@ -233,13 +214,7 @@ unsafe fn local_image(relation: pg_sys::Relation, origin: u64, first_row: u64) -
 }
 
 /// All segments of a part are durable elsewhere.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.offload_commit(target regclass, part bigint) RETURNS boolean
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.offload_commit(regclass, bigint) IS
-        'for lanes-gateway: all segments of a part are durable in object storage; false: the part is not wanted there any more';
-    REVOKE ALL ON FUNCTION lanes.offload_commit(regclass, bigint) FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn offload_commit(target: pg_sys::Oid, part: i64) -> bool {
     // SAFETY: the table is closed again and its lock kept until the transaction ends.
     unsafe {
@@ -291,13 +266,7 @@ fn live_part(parts: &Parts, origin: u64) -> Option<&LivePart> {
 }
 
 /// Keys that parts name which somebody may still read.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.remote_keys() RETURNS SETOF text
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.remote_keys() IS
-        'for lanes-gateway: keys of all segments of this database that are in object storage; other keys of this database are orphans';
-    REVOKE ALL ON FUNCTION lanes.remote_keys() FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn remote_keys() -> SetOfIterator<'static, String> {
     let mut keys = Vec::new();
     // SAFETY: inside a transaction; tables are closed again. A table that is locked exclusively is waited for: none may be

@@ -17,13 +17,7 @@ use lanes_columnar::arena::Position;
 type Range = (u64, u64);
 
 /// All tables, each with its storage id and the ranges of rows that are nowhere else; one of no such rows has one empty range.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.local_rows() RETURNS TABLE (target oid, storage_id bigint, first_row bigint, end_row bigint)
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.local_rows() IS
-        'for lanes-gateway: ranges of rows of all lanes tables that are not in object storage; an empty range for a table without';
-    REVOKE ALL ON FUNCTION lanes.local_rows() FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn local_rows() -> TableIterator<
     'static,
     (

@@ -13,13 +13,7 @@ use crate::gucs;
 const WAIT_MAX: i64 = 3_600_000_000;
 
 /// Keys of segments of this database that backends wait for.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.recall_next(timeout interval) RETURNS TABLE (key text)
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.recall_next(interval) IS
-        'for lanes-gateway: keys of remote segments that queries of this database wait for; waits until there are some, at most so long';
-    REVOKE ALL ON FUNCTION lanes.recall_next(interval) FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
     let wait = timeout.as_micros().clamp(0, i128::from(WAIT_MAX)) as i64;
     let keys = requests::next(own_database(), wait);
@@ -27,13 +21,7 @@ fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
 }
 
 /// Here is a segment that was asked for. One that nobody wants any more is ignored.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.recall_supply(key text, image bytea) RETURNS void
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.recall_supply(text, bytea) IS
-        'for lanes-gateway: the bytes of a remote segment that lanes.recall_next asked for';
-    REVOKE ALL ON FUNCTION lanes.recall_supply(text, bytea) FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn recall_supply(key: &str, image: &[u8]) {
     let parsed = parse(key);
     let Some(bytes) = requests::bytes_wanted(&parsed) else {
@@ -59,13 +47,7 @@ fn recall_supply(key: &str, image: &[u8]) {
 }
 
 /// A segment that was asked for cannot be had.
-#[pg_extern(sql = "
-    CREATE FUNCTION lanes.recall_fail(key text, reason text) RETURNS void
-    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';
-    COMMENT ON FUNCTION lanes.recall_fail(text, text) IS
-        'for lanes-gateway: a remote segment that lanes.recall_next asked for cannot be had; queries that wait for it fail';
-    REVOKE ALL ON FUNCTION lanes.recall_fail(text, text) FROM PUBLIC;
-")]
+#[pg_extern(sql = false)]
 fn recall_fail(key: &str, reason: &str) {
     requests::failed(&parse(key), reason);
 }

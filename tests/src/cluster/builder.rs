@@ -15,6 +15,7 @@ pub struct Builder {
     port: Option<u16>,
     extension: bool,
     durable: bool,
+    is_distinct: bool,
     settings: Vec<(String, String)>,
 }
 
@@ -26,6 +27,7 @@ impl Builder {
             port: None,
             extension: true,
             durable: false,
+            is_distinct: false,
             settings: Vec::new(),
         }
     }
@@ -53,6 +55,12 @@ impl Builder {
     /// nothing that it gave to the operating system, so crash tests prove the same without it.
     pub fn durable(mut self) -> Builder {
         self.durable = true;
+        self
+    }
+
+    /// Has a system identifier of its own. Without this all temporary clusters are copies of one.
+    pub fn distinct(mut self) -> Builder {
+        self.is_distinct = true;
         self
     }
 
@@ -99,9 +107,10 @@ impl Builder {
         };
         let mut settings = self.base_settings();
         settings.extend(self.settings);
-        let cluster = Cluster::new(
+        let mut cluster = Cluster::new(
             self.name, account, programs, layout, port, settings, temporary,
         );
+        cluster.is_distinct = self.is_distinct;
         cluster.make_data()?;
         Ok(cluster)
     }

@@ -5,6 +5,7 @@
 //! | [`builder`] | what a cluster is asked to be |
 //! | `layout` | the files of a cluster, and what is written into its settings |
 //! | [`running`] | a cluster as a value: start, stop, kill -9, connect |
+//! | `template` | the data folder that initdb makes, made once and copied for each test |
 //! | [`standby`] | a streaming standby of a cluster, its progress, its promotion |
 //!
 //! Access: the superuser `postgres` connects through the socket only, by being the operating-system account that owns the
@@ -17,6 +18,7 @@ mod builder;
 mod layout;
 mod running;
 mod standby;
+mod template;
 #[cfg(test)]
 mod tests;
 

@@ -2,12 +2,13 @@
 
 use super::builder::Builder;
 use super::layout::Layout;
+use super::template;
 use crate::account::Account;
 use crate::error::{Error, Result};
+use crate::place;
 use crate::process::{
     self, POLL_INTERVAL, Process, Signal, is_alive, kill_surely, run, run_to_output, send,
 };
-use crate::{place, seed};
 use postgres::{Client, NoTls, SimpleQueryMessage};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,6 +40,7 @@ pub struct Cluster {
     pub(super) port: u16,
     pub(super) settings: Vec<(String, String)>,
     temporary: bool,
+    pub(super) is_distinct: bool,
     postmaster: Option<Process>,
 }
 
@@ -65,45 +67,27 @@ impl Cluster {
             port,
             settings,
             temporary,
+            is_distinct: false,
             postmaster: None,
         }
     }
 
-    /// Runs initdb unless it has been run here to its end.
+    /// Makes the data folder unless it has been made to its end.
     pub(super) fn make_data(&self) -> Result<()> {
         if self.layout.is_made() {
             return Ok(());
         }
         let data = &self.layout.data;
         if data.exists() {
-            // An earlier initdb was interrupted; nothing can be in it yet.
+            // An earlier try was interrupted; nothing can be in it yet.
             std::fs::remove_dir_all(data).map_err(Error::file("empty", data))?;
         }
-        let password_file = self.layout.folder.join("superuser.password");
-        place::write_private(&password_file, &seed::password())?;
-        self.account.give(&password_file)?;
-        let mut command = self.account.command(self.programs.join("initdb"));
-        command.args([
-            "--username=postgres",
-            "--auth-local=peer",
-            "--auth-host=scram-sha-256",
-        ]);
-        command.args([
-            "--encoding=UTF8",
-            "--locale=C.UTF-8",
-            "--data-checksums",
-            "--no-instructions",
-        ]);
-        command
-            .arg("--pwfile")
-            .arg(&password_file)
-            .arg("--pgdata")
-            .arg(data);
-        if self.temporary {
-            command.arg("--no-sync");
+        let (programs, layout) = (&self.programs, &self.layout);
+        if self.temporary && !self.is_distinct {
+            template::copy(programs, layout, &self.account)
+        } else {
+            template::initdb(programs, layout, &self.account, self.temporary)
         }
-        run(&mut command)?;
-        self.layout.adopt(&self.account)
     }
 
     /// Starts the cluster and waits until it answers queries.

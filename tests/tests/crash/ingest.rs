@@ -1,6 +1,7 @@
 //! Sustained remote write through kills of Postgres and of the gateway.
 
 use super::{Victim, kill_a_backend};
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};
 use lanes_tests::provision::{DATABASE, Passwords, provision};
@@ -15,9 +16,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Kills in the test of level `wal`.
-const ROUNDS: u32 = 20;
+const ROUNDS: Budget = Budget { short: 6, long: 20 };
 /// Kills in the test of level `memory`.
-const MEMORY_ROUNDS: u32 = 5;
+const MEMORY_ROUNDS: Budget = Budget { short: 3, long: 5 };
 /// Samples of a request.
 const REQUEST_SAMPLES: usize = 50;
 /// Level `memory` loses at most three times `wal_writer_delay` (200 ms by default). The rest is for the WAL writer of a busy
@@ -250,7 +251,7 @@ impl Rig {
 fn acked_samples_are_there_exactly_once_after_any_kill() {
     let (mut random, _) = seeded("crash_wal");
     let mut rig = Rig::start("crash_wal", "wal");
-    for round in 0..ROUNDS {
+    for round in 0..ROUNDS.rounds() {
         rig.wait_flowing();
         std::thread::sleep(Duration::from_millis(random.random_range(20..500)));
         let victims = [
@@ -320,7 +321,8 @@ fn level_memory_loses_no_more_than_its_window() {
     let mut lost = 0;
     // What was lost once stays lost, so each sample is judged at the first kill after its ack.
     let mut judged: HashMap<String, usize> = HashMap::new();
-    for _ in 0..MEMORY_ROUNDS {
+    let kills = MEMORY_ROUNDS.rounds();
+    for _ in 0..kills {
         rig.wait_flowing();
         std::thread::sleep(Duration::from_millis(random.random_range(500..3500)));
         let killed = Instant::now();
@@ -341,6 +343,6 @@ fn level_memory_loses_no_more_than_its_window() {
     }
     let (_cluster, _gateway, samples) = rig.finish();
     println!(
-        "level memory: {lost} of {samples} acked samples lost in {MEMORY_ROUNDS} kills, all acked less than {MEMORY_WINDOW:?} before"
+        "level memory: {lost} of {samples} acked samples lost in {kills} kills, all acked less than {MEMORY_WINDOW:?} before"
     );
 }

@@ -2,6 +2,7 @@
 //! sealed of the lanes table moves to object storage meanwhile, and is read and changed there.
 
 use super::{Victim, kill_a_backend};
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::objects::{Objects, Supplier, forget_recalled};
 use lanes_tests::seed::{Random, seeded};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-const ROUNDS: u32 = 10;
+const ROUNDS: Budget = Budget { short: 4, long: 10 };
 const WORKERS: u64 = 2;
 
 /// A transaction's statements; `{t}` becomes the one table, then the other.
@@ -155,7 +156,8 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
         maintain(config, seed, maintainer_stop, store)
     }));
 
-    for round in 0..ROUNDS {
+    let kills = ROUNDS.rounds();
+    for round in 0..kills {
         std::thread::sleep(Duration::from_millis(random.random_range(100..1200)));
         let victim = *[Victim::Backend, Victim::Postmaster, Victim::Cluster]
             .choose(&mut random)
@@ -181,7 +183,7 @@ fn a_lanes_table_equals_its_heap_twin_after_any_kill() {
         thread.join().unwrap();
     }
     assert!(
-        committed.load(Ordering::Relaxed) > u64::from(ROUNDS),
+        committed.load(Ordering::Relaxed) > u64::from(kills),
         "the workers worked"
     );
     compare(&cluster, "at the end");

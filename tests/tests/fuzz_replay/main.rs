@@ -4,13 +4,17 @@
 #[path = "../../fuzz/entries.rs"]
 mod entries;
 
+use lanes_tests::budget::Budget;
 use lanes_tests::place;
 use lanes_tests::seed::Random;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 /// Mutations for each target.
-const MUTATIONS: u32 = 20_000;
+const MUTATIONS: Budget = Budget {
+    short: 4_000,
+    long: 20_000,
+};
 /// Bytes that formats give a meaning.
 const TELLING: [u8; 10] = [0, 1, 2, 0x0a, 0x12, 0x7f, 0x80, 0xc0, 0xfe, 0xff];
 
@@ -65,7 +69,7 @@ fn replay(target: &str, entry: fn(&[u8])) {
         entry(bytes);
     }
     let mut random = Random::seed_from_u64(0x1a_2e5);
-    for number in 0..MUTATIONS {
+    for number in 0..MUTATIONS.rounds() {
         let bytes = mutate(&mut random, &corpus);
         let outcome = std::panic::catch_unwind(|| entry(&bytes));
         if outcome.is_err() {

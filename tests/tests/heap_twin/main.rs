@@ -22,7 +22,7 @@
 //! In the adverse runs the cluster is also killed, at any step and in the middle of sealing, offloading and transactions, and a standby
 //! answers the same questions; memory, and when sealed rows are decoded, change from run to run.
 //!
-//! `LANES_SEED` replays a run; `LANES_TWIN_SCRIPTS` says how many scripts to run. A failure shows the end of the script, and
+//! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many scripts to run. A failure shows the end of the script, and
 //! says in which file all of it is.
 
 mod answer;
@@ -35,32 +35,37 @@ mod stage;
 mod twin;
 mod values;
 
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::seed::{Random, seeded};
 use rand::{RngExt, SeedableRng};
 use stage::Stage;
 use twin::Twin;
 
-/// Scripts in a run, unless `LANES_TWIN_SCRIPTS` says otherwise: about 40 s on two cores.
-const SCRIPTS: u64 = 60;
+/// Scripts in a short run and in a long one.
+const SCRIPTS: Budget = Budget {
+    short: 15,
+    long: 60,
+};
+/// The same where the arena is tiny.
+const TINY_SCRIPTS: Budget = Budget { short: 6, long: 20 };
+/// The same of adverse runs.
+const ADVERSE_SCRIPTS: Budget = Budget { short: 3, long: 12 };
+/// The same of heap beside heap.
+const SELF_SCRIPTS: Budget = Budget { short: 4, long: 6 };
+/// So many scripts move rows away for sure; a few may do nothing of the kind.
+const MOVING_SCRIPTS: u32 = 12;
 /// Statements in a script.
 const STATEMENTS: usize = 70;
-/// Scripts of an adverse run; then another begins.
-const ADVERSE_SCRIPTS: u64 = 3;
-
-fn scripts_wanted(default: u64) -> u64 {
-    std::env::var("LANES_TWIN_SCRIPTS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(default)
-}
+/// Scripts of one adverse cluster; then another begins.
+const SCRIPTS_OF_A_CLUSTER: u32 = 3;
 
 /// How many parts moved to object storage.
-fn run(stage: &mut Stage, test: &str, random: &mut Random, scripts: u64) -> usize {
+fn run(stage: &mut Stage, test: &str, random: &mut Random, scripts: u32) -> usize {
     let (mut offloaded, mut crashes) = (0, 0);
     for number in 0..scripts {
         let script_random = Random::seed_from_u64(random.random());
-        let mut twin = Twin::new(stage, number, script_random);
+        let mut twin = Twin::new(stage, number.into(), script_random);
         for _ in 0..STATEMENTS {
             twin.step();
         }
@@ -82,11 +87,13 @@ fn lanes_answers_as_heap_does() {
     // VACUUM seals whatever it can.
     let cluster = Cluster::builder("heap_twin").setting("lanes.seal_rows", "1");
     let mut stage = Stage::with_objects(cluster);
-    let scripts = scripts_wanted(SCRIPTS);
+    let scripts = SCRIPTS.rounds();
     let offloaded = run(&mut stage, "heap_twin", &mut random, scripts);
-    // A few scripts may do nothing of the kind.
     let do_move = offloaded > 0 && stage.supplied() > 0;
-    assert!(scripts < SCRIPTS || do_move, "rows move away and come back");
+    assert!(
+        scripts < MOVING_SCRIPTS || do_move,
+        "rows move away and come back"
+    );
 }
 
 /// An arena far smaller than the tables: everything is loaded, evicted and loaded again, and nothing is seen of it.
@@ -101,7 +108,7 @@ fn lanes_answers_as_heap_does_with_a_tiny_arena() {
         &mut stage,
         "heap_twin_tiny",
         &mut random,
-        scripts_wanted(SCRIPTS / 3),
+        TINY_SCRIPTS.rounds(),
     );
 }
 
@@ -109,11 +116,11 @@ fn lanes_answers_as_heap_does_with_a_tiny_arena() {
 #[test]
 fn lanes_answers_as_heap_does_through_crashes_and_on_a_standby() {
     let (mut random, _) = seeded("heap_twin_adverse");
-    let runs = scripts_wanted(SCRIPTS / 5).div_ceil(ADVERSE_SCRIPTS);
+    let runs = ADVERSE_SCRIPTS.rounds().div_ceil(SCRIPTS_OF_A_CLUSTER);
     for number in 0..runs {
         let name = format!("heap_twin_adverse_{number}");
         let mut stage = Stage::adverse(&name, &mut random);
-        run(&mut stage, &name, &mut random, ADVERSE_SCRIPTS);
+        run(&mut stage, &name, &mut random, SCRIPTS_OF_A_CLUSTER);
     }
 }
 
@@ -133,6 +140,6 @@ fn heap_answers_as_heap_does() {
         &mut stage,
         "heap_twin_self",
         &mut random,
-        scripts_wanted(SCRIPTS / 10),
+        SELF_SCRIPTS.rounds(),
     );
 }

@@ -2,6 +2,7 @@
 //! refuses, is slow or damaged holds nothing up but what needs it.
 
 use super::{PATIENCE, metric, start_with, wait_for, wait_for_state};
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::Gateway;
 use lanes_tests::objects::forget_recalled;
@@ -19,6 +20,10 @@ use std::time::{Duration, Instant};
 
 /// Rows that come at a time, all of them old enough to go at once.
 const ROWS: i64 = 20_000;
+/// How often something is killed.
+const KILLS: Budget = Budget { short: 4, long: 10 };
+/// The same where the store is MinIO.
+const KILLS_ON_MINIO: Budget = Budget { short: 2, long: 5 };
 
 struct World {
     cluster: Cluster,
@@ -132,16 +137,19 @@ impl World {
 #[test]
 fn whatever_is_killed_nothing_is_lost() {
     let name = "objects_killed";
-    kill_whatever(World::new(name, Store::directory(name)), 10);
+    kill_whatever(World::new(name, Store::directory(name)), KILLS.rounds());
 }
 
 #[test]
 fn whatever_is_killed_nothing_is_lost_on_minio() {
     let store = Store::minio().unwrap();
-    kill_whatever(World::new("objects_killed_s3", store), 5);
+    kill_whatever(
+        World::new("objects_killed_s3", store),
+        KILLS_ON_MINIO.rounds(),
+    );
 }
 
-fn kill_whatever(mut world: World, rounds: usize) {
+fn kill_whatever(mut world: World, rounds: u32) {
     let (mut random, _) = seeded(world.name);
     let mut gateway = world.gateway();
     for round in 0..rounds {
@@ -427,7 +435,7 @@ fn go_and_come_back(world: &mut World, under: &str) {
 
 /// Answers of the store come late, or end in the middle: segments go and come back all the same, if not at once.
 #[test]
-fn a_network_that_is_slow_or_breaks_off_loses_nothing() {
+fn a_network_that_is_slow_or_breaks_off_loses_nothing_on_minio() {
     let name = "objects_network";
     let (_, seed) = seeded(name);
     let mut world = World::new(name, Store::minio_behind_proxy(seed).unwrap());

@@ -151,11 +151,11 @@ fn whole_way(name: &str, store: &Store) {
 }
 
 #[test]
-fn a_directory() {
+fn segments_go_and_come_back_in_a_directory() {
     whole_way("objects", &Store::directory("objects"));
 }
 
 #[test]
-fn minio() {
+fn segments_go_and_come_back_on_minio() {
     whole_way("objects_s3", &Store::minio().unwrap());
 }

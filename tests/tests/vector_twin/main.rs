@@ -13,7 +13,7 @@
 //! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`]; everything else
 //! agrees to the letter. Half of the rounds run in a time zone with daylight saving.
 //!
-//! `LANES_SEED` replays a run; `LANES_VECTOR_TWIN_ROUNDS` says how many tables to make.
+//! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many tables to make.
 
 mod conditions;
 mod queries;
@@ -21,21 +21,19 @@ mod sessions;
 mod tables;
 mod values;
 
+use lanes_tests::budget::Budget;
 use lanes_tests::cluster::{Builder, Cluster};
 use lanes_tests::seed::seeded;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use sessions::Sessions;
 
-/// Tables in a run, unless `LANES_VECTOR_TWIN_ROUNDS` says otherwise.
-const ROUNDS: u32 = 6;
+/// Tables in a short run and in a long one.
+const ROUNDS: Budget = Budget { short: 3, long: 6 };
+/// The same where the arena is tiny.
+const TINY_ROUNDS: Budget = Budget { short: 1, long: 2 };
 /// Queries on each.
 const QUERIES: u32 = 50;
-
-fn rounds() -> u32 {
-    let wanted = std::env::var("LANES_VECTOR_TWIN_ROUNDS").ok();
-    wanted.and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
-}
 
 fn run(builder: Builder, test: &str, rounds: u32) {
     let cluster: Cluster = builder
@@ -78,12 +76,14 @@ fn run(builder: Builder, test: &str, rounds: u32) {
 
 #[test]
 fn vectorised_answers_are_those_of_heap() {
-    run(Cluster::builder("vector_twin"), "vector_twin", rounds());
+    let rounds = ROUNDS.rounds();
+    run(Cluster::builder("vector_twin"), "vector_twin", rounds);
 }
 
 /// An arena far smaller than the tables: vectors of rows decoded from pages.
 #[test]
 fn vectorised_answers_are_those_of_heap_with_a_tiny_arena() {
     let builder = Cluster::builder("vector_twin_tiny").setting("lanes.arena_size", "1MB");
-    run(builder, "vector_twin_tiny", rounds().div_ceil(3));
+    let rounds = TINY_ROUNDS.rounds();
+    run(builder, "vector_twin_tiny", rounds);
 }

@@ -3,13 +3,13 @@
 //! | module | one thing |
 //! |---|---|
 //! | `packages` | Debian packages, installed without leaving a daemon or a system cluster behind |
-//! | `product` | cargo-pgrx, the extension built and installed, the gateway built |
+//! | `product` | gateway and extension built, laid out as they are installed, the extension installed |
+//! | `steps` | long steps: what is done now, and how long it took the last time |
 //! | `home` | the folder `.lanes`: cluster, passwords, connection files; one run at a time |
 //! | `session` | `dev run` and `dev demo`: start, watch, stop |
 //! | `status` | the status line |
-//! | `checks` | `dev test`: each check, its count, the summary |
-//! | `python_env`, `python_client` | virtual environments of Python; the check of the Python client |
-//! | `images` | the check of the container images' files |
+//! | `checks` | `dev test`, `dev test-long`: the checks, one after the other, and what became of them |
+//! | `python_env` | virtual environments of Python, and the programs in them |
 //! | `peers` | `dev peers`: the servers that the bench compares with, installed and built |
 //! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
 //!
@@ -18,14 +18,13 @@
 mod bench;
 mod checks;
 mod home;
-mod images;
 mod packages;
 mod peers;
 mod product;
-mod python_client;
 mod python_env;
 mod session;
 mod status;
+mod steps;
 
 use lanes_tests::error::{Error, Result};
 use std::process::ExitCode;
@@ -37,6 +36,7 @@ Usage: cargo dev <command>
   demo                the same with Debian's Prometheus and node_exporter, which write to the gateway
   psql [args]         psql in the running database
   test [check …]      everything that CI runs, or only the named checks
+  test-long [minutes] all tests with large budgets, on MinIO and in containers; sanitizers; then random tests and fuzzing for so long
   setup               install what is missing, build, install the extension
   stage <folder>      install what is missing, build, lay extension and gateway below a folder: for images
   bench [words]       short form of all benchmarks, or what lanes-bench is told (--help for its commands)
@@ -64,7 +64,9 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
-    if !rest.is_empty() && !["psql", "test", "stage", "bench", "bench-sql"].contains(&command) {
+    if !rest.is_empty()
+        && !["psql", "test", "test-long", "stage", "bench", "bench-sql"].contains(&command)
+    {
         return Err(Error::Other(format!(
             "`{command}` takes no arguments; see `cargo dev help`"
         )));
@@ -74,6 +76,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         "demo" => session::run(session::Kind::Demo),
         "psql" => home::Home::from_environment()?.psql(rest),
         "test" => checks::run(rest),
+        "test-long" => checks::run_long(rest),
         "setup" => product::set_up(packages::Purpose::Run),
         "stage" => match rest {
             [folder] => product::stage(std::path::Path::new(folder)),

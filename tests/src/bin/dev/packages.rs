@@ -5,10 +5,11 @@
 //! `/etc/postgresql-common/createcluster.d`, and a `policy-rc.d` that refuses to start services. Prometheus's services, if
 //! we installed them, are not started at the next boot either. A package that is there already is not touched.
 
+use crate::steps::step;
 use lanes_tests::account::we_are_root;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place::POSTGRES_MAJOR;
-use lanes_tests::process::{run, run_to_output, run_visibly};
+use lanes_tests::process::{run, run_to_output};
 use std::path::Path;
 use std::process::Command;
 
@@ -19,8 +20,10 @@ pub enum Purpose {
     Run,
     /// `make demo`: Prometheus too.
     Demo,
-    /// `make test`: Prometheus, virtual environments of Python, readers of compose files and shell scripts, and Go where there is none.
+    /// `make test`: Prometheus, virtual environments of Python, readers of compose files and shell scripts.
     Test,
+    /// `make test-long`: besides, valgrind, what builds and runs images, and Go where there is none.
+    TestLong,
     /// `make bench-sql`: virtual environments of Python too.
     Bench,
     /// `cargo dev peers`: Prometheus, node_exporter, nginx, wrk, and Go where there is none.
@@ -31,7 +34,8 @@ const CLUSTER_SWITCH: &str = "/etc/postgresql-common/createcluster.d/pg_lanes.co
 const SERVICE_SWITCH: &str = "/usr/sbin/policy-rc.d";
 /// Packages whose service Debian would start at boot. PostgreSQL's has no cluster to start, and one that is made later
 /// should be started.
-const SERVICES: [(&str, &str); 3] = [
+const SERVICES: [(&str, &str); 4] = [
+    ("docker.io", "docker.service"),
     ("prometheus", "prometheus.service"),
     (
         "prometheus-node-exporter",
@@ -49,7 +53,6 @@ pub fn install(purpose: Purpose) -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    println!("==> installing Debian packages: {}", missing.join(" "));
     if !Path::new("/usr/bin/apt-get").exists() {
         return Err(Error::Missing {
             what: format!(
@@ -64,14 +67,14 @@ pub fn install(purpose: Purpose) -> Result<()> {
         .filter(|(package, _)| !is_installed(package))
         .map(|(_, service)| *service)
         .collect();
-    let switches = Switches::set()?;
-    let result = apt(&["update", "-qq"]).and_then(|()| {
+    let step_name = format!("installing Debian packages: {}", missing.join(" "));
+    step(&step_name, || {
+        let _switches = Switches::set()?;
+        apt(&["update", "-qq"])?;
         let mut arguments = vec!["install", "-y", "-qq", "--no-install-recommends"];
         arguments.extend(missing.iter().map(String::as_str));
         apt(&arguments)
-    });
-    drop(switches);
-    result?;
+    })?;
     for service in fresh {
         // Fails where there is no systemd; then nothing is started at boot anyway.
         let _ = run_to_output(as_root("systemctl").args(["--quiet", "disable", service]));
@@ -94,10 +97,15 @@ fn wanted(purpose: Purpose) -> Vec<String> {
         Purpose::Demo => {
             packages.extend(["prometheus", "prometheus-node-exporter"].map(str::to_owned));
         }
-        Purpose::Test => {
+        Purpose::Test | Purpose::TestLong => {
             packages.extend(["prometheus", "prometheus-node-exporter"].map(str::to_owned));
             packages.extend(["python3-venv", "docker-compose", "shellcheck"].map(str::to_owned));
-            packages.extend(go());
+            if purpose == Purpose::TestLong {
+                packages.extend(
+                    ["valgrind", "docker.io", "iptables", "debootstrap"].map(str::to_owned),
+                );
+                packages.extend(go());
+            }
         }
         Purpose::Bench => packages.push("python3-venv".to_owned()),
         Purpose::Peers => {
@@ -127,13 +135,13 @@ fn is_installed(package: &str) -> bool {
     status.is_ok_and(|status| status == "installed")
 }
 
+/// What it says is shown when it fails; a long list of packages unpacked tells nobody anything.
 fn apt(arguments: &[&str]) -> Result<()> {
     let mut command = as_root("env");
-    run_visibly(
-        command
-            .args(["DEBIAN_FRONTEND=noninteractive", "apt-get"])
-            .args(arguments),
-    )
+    run(command
+        .args(["DEBIAN_FRONTEND=noninteractive", "apt-get"])
+        .args(arguments))?;
+    Ok(())
 }
 
 /// A command that runs as root, through sudo when we are not.

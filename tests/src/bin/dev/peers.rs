@@ -1,11 +1,12 @@
 //! `dev peers`: the servers that the bench compares with. Prometheus, node_exporter and nginx are Debian's; VictoriaMetrics and vmagent are
 //! built from their Go modules, once for each version, into `.lanes/peers`; and the load generators that ours is checked against: wrk is
-//! Debian's, k6 a Go module. So is MinIO, on which the tests of object storage run too: `dev test` builds it.
+//! Debian's, k6 a Go module. So is MinIO, on which tests of object storage run: `dev test-long` builds it.
 //!
 //! Their newest version wants a newer Go than Debian has. A Go that is too old (Debian's 1.19 is) cannot change to a newer toolchain by
 //! itself, but it can fetch one, which is a module like any other; its programs only have to be made executable.
 
 use crate::packages::{self, Purpose};
+use crate::steps::step;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 use lanes_tests::process::{run, run_visibly};
@@ -49,7 +50,6 @@ fn build(version: &str) -> Result<()> {
     {
         return Ok(());
     }
-    println!("==> building VictoriaMetrics {version} (once, a few minutes)");
     let programs = folder.join("bin");
     place::make_folder(&programs)?;
     let module_file = folder.join("go.mod");
@@ -64,7 +64,9 @@ fn build(version: &str) -> Result<()> {
         .args(["build", "-ldflags", "-s -w", "-o"])
         .arg(&draft);
     command.args(PROGRAMS.map(|program| format!("{MODULE}/app/{program}")));
-    run_visibly(&mut command)?;
+    step(&format!("building VictoriaMetrics {version}"), || {
+        run_visibly(&mut command)
+    })?;
     for program in PROGRAMS {
         let built = draft.join(program);
         std::fs::rename(&built, programs.join(program)).map_err(Error::file("move", built))?;
@@ -77,12 +79,13 @@ fn install_module(module: &str, program: &Path) -> Result<()> {
     let Some(folder) = program.parent().filter(|_| !program.exists()) else {
         return Ok(());
     };
-    println!("==> building {module} (once, a few minutes)");
     place::make_folder(folder)?;
     // It puts the program there when it is complete.
     let mut command = Command::new(go()?);
     command.current_dir("/").env("GOBIN", folder);
-    run_visibly(command.args(["install", "-ldflags", "-s -w", module]))
+    step(&format!("building {module}"), || {
+        run_visibly(command.args(["install", "-ldflags", "-s -w", module]))
+    })
 }
 
 /// A module that requires nothing but VictoriaMetrics, so that its programs are built with the dependencies that it names.

@@ -1,56 +1,136 @@
-//! cargo-pgrx, the extension built and installed, the gateway built.
+//! The product: gateway and extension built, laid out as they are installed, and the extension installed.
+//!
+//! Everything that is built is first laid out in one folder, the *package*, as it would lie under `/`:
+//!
+//! ```text
+//! target/package/usr/local/bin/lanes-gateway
+//!                usr/lib/postgresql/15/lib/lanes.so
+//!                usr/share/postgresql/15/extension/lanes.control, lanes--<version>.sql
+//! ```
+//!
+//! `make run`, the tests and the images take it from there, never from Cargo's own output, which tests of the gateway replace.
+//! The SQL is written by hand: the files of `sql/`, one after the other ([`EXTENSION_SQL`]).
 
 use crate::packages::{self, Purpose, as_root};
+use crate::steps;
 use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
+use lanes_tests::place::{self, under};
 use lanes_tests::process::{run, run_visibly};
 use std::ffi::OsStr;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
 
-/// The version of cargo-pgrx; it has to be that of the `pgrx` crate in `extension/Cargo.toml`.
-const PGRX_VERSION: &str = "0.18.1";
+/// What `CREATE EXTENSION` runs: these files of `sql/`, in this order.
+const EXTENSION_SQL: [&str; 9] = [
+    "bootstrap.sql",
+    "functions.sql",
+    "ingest.sql",
+    "sealing.sql",
+    "remote.sql",
+    "objects.sql",
+    "asof.sql",
+    "inspect.sql",
+    "prometheus.sql",
+];
 
 /// Installs what is missing, builds, installs the extension.
 pub fn set_up(purpose: Purpose) -> Result<()> {
-    install(&build(purpose)?, Path::new("/"))
+    build(purpose)?;
+    steps::step("installing the extension", || install(Path::new("/")))
 }
 
 /// Installs what is missing, builds, and lays the extension and the gateway under `root` as they would lie under `/`: for images.
 pub fn stage(root: &Path) -> Result<()> {
-    let package = build(Purpose::Run)?;
+    build(Purpose::Run)?;
     for folder in [place::extension_libraries(), place::extension_scripts()] {
         place::make_folder(&under(root, &folder))?;
     }
-    install(&package, root)?;
-    let programs = root.join("usr/local/bin");
-    place::make_folder(&programs)?;
+    install(root)?;
+    let program = under(root, Path::new(place::GATEWAY_PROGRAM));
+    if let Some(folder) = program.parent() {
+        place::make_folder(folder)?;
+    }
+    let source = under(&place::package(), Path::new(place::GATEWAY_PROGRAM));
     run(Command::new("install")
         .args(["-m", "0755"])
-        .arg(place::gateway_program()?)
-        .arg(programs.join("lanes-gateway")))?;
+        .arg(source)
+        .arg(program))?;
     Ok(())
 }
 
-/// Installs what is missing and builds; the folder that is returned has the extension's files under their final paths.
-fn build(purpose: Purpose) -> Result<PathBuf> {
+/// Installs what is missing, builds gateway and extension, and lays out the package.
+fn build(purpose: Purpose) -> Result<()> {
     packages::install(purpose)?;
-    let pgrx = Pgrx::find_or_install()?;
-    pgrx.register_postgres()?;
-    println!("==> building the gateway");
-    run_visibly(cargo().args([
-        "build",
-        "--locked",
-        "--release",
-        "--package",
-        "lanes-gateway",
-    ]))?;
-    println!(
-        "==> building the extension for PostgreSQL {}",
-        place::POSTGRES_MAJOR
-    );
-    pgrx.package()
+    // One call for both: the compiler has work for all cores until the end.
+    steps::step("building the gateway and the extension", || {
+        run_visibly(cargo().args([
+            "build",
+            "--locked",
+            "--release",
+            "--package",
+            "lanes-gateway",
+            "--package",
+            "lanes",
+        ]))
+    })?;
+    lay_out(&place::package())
+}
+
+/// Copies what was built to its places in the package; what has not changed stays untouched.
+fn lay_out(package: &Path) -> Result<()> {
+    let built = place::target().join("release");
+    let (libraries, scripts) = (place::extension_libraries(), place::extension_scripts());
+    for (source, destination) in [
+        ("lanes-gateway", place::GATEWAY_PROGRAM.into()),
+        ("liblanes.so", libraries.join("lanes.so")),
+    ] {
+        let source = built.join(source);
+        let bytes = std::fs::read(&source).map_err(Error::file("read", &source))?;
+        replace(&under(package, &destination), &bytes, 0o755)?;
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let script = scripts.join(format!("lanes--{version}.sql"));
+    replace(
+        &under(package, &script),
+        extension_script()?.as_bytes(),
+        0o644,
+    )?;
+    let control = place::workspace().join("extension/lanes.control");
+    let text = std::fs::read_to_string(&control).map_err(Error::file("read", &control))?;
+    let text = text.replace("@CARGO_VERSION@", version);
+    replace(
+        &under(package, &scripts.join("lanes.control")),
+        text.as_bytes(),
+        0o644,
+    )
+}
+
+/// The SQL of the extension, each file under its name.
+fn extension_script() -> Result<String> {
+    let mut script =
+        String::from("\\echo Use \"CREATE EXTENSION lanes\" to load this file. \\quit\n");
+    for name in EXTENSION_SQL {
+        let file = place::workspace().join("sql").join(name);
+        let text = std::fs::read_to_string(&file).map_err(Error::file("read", &file))?;
+        script.push_str(&format!("\n-- sql/{name}\n\n{text}"));
+    }
+    Ok(script)
+}
+
+/// Writes a file of the package, unless it has these bytes: under a new name first, since a program may have it mapped.
+fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+    if std::fs::read(path).is_ok_and(|present| present == bytes) {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent() {
+        place::make_folder(folder)?;
+    }
+    let draft = path.with_extension("new");
+    std::fs::write(&draft, bytes).map_err(Error::file("write", &draft))?;
+    std::fs::set_permissions(&draft, std::fs::Permissions::from_mode(mode))
+        .map_err(Error::file("open", &draft))?;
+    std::fs::rename(&draft, path).map_err(Error::file("write", path))
 }
 
 /// Formats all code.
@@ -81,102 +161,13 @@ fn in_workspace(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// cargo-pgrx in the right version.
-struct Pgrx {
-    program: PathBuf,
-}
-
-impl Pgrx {
-    /// The user's own one when its version is right, else one of the target folder; the user's is never replaced.
-    fn find_or_install() -> Result<Pgrx> {
-        let private = place::target().join("tools");
-        let candidates = [PathBuf::from("cargo-pgrx"), private.join("bin/cargo-pgrx")];
-        for program in &candidates {
-            let version = run(Command::new(program).args(["pgrx", "--version"]));
-            if version.is_ok_and(|version| version.trim() == format!("cargo-pgrx {PGRX_VERSION}")) {
-                return Ok(Pgrx {
-                    program: program.clone(),
-                });
-            }
-        }
-        println!("==> building cargo-pgrx {PGRX_VERSION} (once, a few minutes)");
-        let mut command = cargo();
-        command.args([
-            "install",
-            "cargo-pgrx",
-            "--version",
-            PGRX_VERSION,
-            "--locked",
-        ]);
-        // Unoptimised: it only starts the compiler and copies files, and is built in half the time.
-        command.args(["--debug", "--root"]);
-        // Its own target folder: built with other features, its dependencies would push ours out.
-        run_visibly(
-            command
-                .arg(&private)
-                .env_remove("CARGO_TARGET_DIR")
-                .current_dir("/"),
-        )?;
-        Ok(Pgrx {
-            program: private.join("bin/cargo-pgrx"),
-        })
-    }
-
-    /// `cargo pgrx …`, in the workspace.
-    fn command(&self) -> Command {
-        let mut command = in_workspace(&self.program);
-        command.arg("pgrx");
-        command
-    }
-
-    /// Tells pgrx where Postgres is, unless it knows: its build script asks that file, whoever calls cargo.
-    fn register_postgres(&self) -> Result<()> {
-        let home = match std::env::var_os("PGRX_HOME") {
-            Some(folder) => PathBuf::from(folder),
-            None => PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/root".into()))
-                .join(".pgrx"),
-        };
-        let known = std::fs::read_to_string(home.join("config.toml")).unwrap_or_default();
-        if known
-            .lines()
-            .any(|line| line.starts_with(&format!("pg{} ", place::POSTGRES_MAJOR)))
-        {
-            return Ok(());
-        }
-        let pg_config = pg_config()?;
-        run(self.command().arg("init").arg(format!(
-            "--pg{}={}",
-            place::POSTGRES_MAJOR,
-            pg_config.display()
-        )))?;
-        Ok(())
-    }
-
-    /// Builds the extension; the folder that is returned has its files under their final paths.
-    fn package(&self) -> Result<PathBuf> {
-        let folder = place::target().join("lanes-package");
-        let mut command = self.command();
-        command
-            .args(["package", "--package", "lanes", "--pg-config"])
-            .arg(pg_config()?);
-        // Its list of copied files goes to standard output and is not wanted; what the compiler says is.
-        run_visibly(command.arg("--out-dir").arg(&folder).stdout(Stdio::null()))?;
-        Ok(folder)
-    }
-}
-
-fn pg_config() -> Result<PathBuf> {
-    Ok(place::postgres_programs()?.join("pg_config"))
-}
-
-/// A path of the system below another root.
-fn under(root: &Path, path: &Path) -> PathBuf {
-    root.join(path.strip_prefix("/").unwrap_or(path))
-}
-
 /// Brings the packaged files to their places below `root` where they differ: each under a new name first and then renamed, since
 /// a running Postgres has the library mapped and must keep the old one.
-fn install(package: &Path, root: &Path) -> Result<()> {
+fn install(root: &Path) -> Result<()> {
+    install_from(&place::package(), root)
+}
+
+fn install_from(package: &Path, root: &Path) -> Result<()> {
     let mut changed = 0;
     for folder in [place::extension_libraries(), place::extension_scripts()] {
         let (source, target) = (under(package, &folder), under(root, &folder));
@@ -227,6 +218,38 @@ fn same_bytes(left: &Path, right: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_sql_file_is_part_of_the_extension() {
+        let folder = std::fs::read_dir(place::workspace().join("sql")).unwrap();
+        let files: BTreeSet<String> = folder
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".sql"))
+            .collect();
+        let listed: BTreeSet<String> = EXTENSION_SQL.map(str::to_owned).into();
+        assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn a_file_of_the_package_is_replaced_only_by_other_bytes() {
+        let folder = std::env::temp_dir().join(format!("lanes-package-{}", std::process::id()));
+        let file = folder.join("lib/lanes.so");
+        let written = |bytes: &[u8]| {
+            replace(&file, bytes, 0o755).unwrap();
+            assert_eq!(std::fs::read(&file).unwrap(), bytes);
+            file.metadata().unwrap().ino()
+        };
+        let first = written(b"first");
+        assert_eq!(written(b"first"), first, "the file itself is kept");
+        assert_ne!(
+            written(b"second"),
+            first,
+            "a program may have the old one mapped"
+        );
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o755);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn files_of_the_package_come_to_their_places_below_the_root() {
@@ -239,7 +262,7 @@ mod tests {
         let library = place::extension_libraries().join("lanes.so");
         for text in ["first", "second"] {
             std::fs::write(under(&package, &library), text).unwrap();
-            install(&package, &root).unwrap();
+            install_from(&package, &root).unwrap();
             assert_eq!(
                 std::fs::read_to_string(under(&root, &library)).unwrap(),
                 text

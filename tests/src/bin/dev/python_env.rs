@@ -2,7 +2,10 @@
 //!
 //! An environment keeps a copy of the list that it was made from: another list makes it anew.
 
+use crate::home::shown;
+use crate::steps::step;
 use lanes_tests::error::{Error, Result};
+use lanes_tests::place;
 use lanes_tests::process::run_visibly;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,19 +20,36 @@ pub fn python(folder: &Path, requirements: &Path) -> Result<PathBuf> {
     if same_text(requirements, &made_from) {
         return Ok(program);
     }
-    println!("==> installing Python packages into {}", folder.display());
-    run_visibly(
-        Command::new(PYTHON)
-            .args(["-m", "venv", "--clear"])
-            .arg(folder),
+    step(
+        &format!("installing the packages of {}", shown(requirements)),
+        || {
+            if let Some(parent) = folder.parent() {
+                place::make_folder(parent)?;
+            }
+            run_visibly(
+                Command::new(PYTHON)
+                    .args(["-m", "venv", "--clear"])
+                    .arg(folder),
+            )?;
+            run_visibly(
+                pip_install(&program)
+                    .args(["--no-deps", "--requirement"])
+                    .arg(requirements),
+            )?;
+            std::fs::copy(requirements, &made_from).map_err(Error::file("write", &made_from))?;
+            Ok(())
+        },
     )?;
-    run_visibly(
-        pip_install(&program)
-            .args(["--no-deps", "--requirement"])
-            .arg(requirements),
-    )?;
-    std::fs::copy(requirements, &made_from).map_err(Error::file("write", &made_from))?;
     Ok(program)
+}
+
+/// A program of those that the checks use, which come as wheels.
+pub fn tool(name: &str) -> Result<PathBuf> {
+    let python = python(
+        &place::target().join("tools/venv"),
+        &place::workspace().join("tests/requirements.txt"),
+    )?;
+    Ok(python.with_file_name(name))
 }
 
 /// `pip install` of an environment, without its chatter.

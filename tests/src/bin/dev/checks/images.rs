@@ -1,28 +1,33 @@
 //! The check `images`: compose files as docker-compose reads them, shell scripts as shellcheck does, Prometheus's configuration as promtool
 //! does. What the images do is tested by `tests/tests/images`.
 
-use crate::checks::{Count, one};
+use super::outcome::{Outcome, one};
 use lanes_tests::error::Result;
 use lanes_tests::place;
 use std::process::Command;
 
-/// Debian's docker-compose judges the files without a Docker to talk to.
-pub fn check() -> Result<Count> {
+/// The files, read by the programs that they are for, without a Docker to talk to.
+pub fn files() -> Result<Vec<Outcome>> {
     let folder = place::workspace().join("docker");
     let tool = |name: &str, arguments: &[&str]| {
         let mut command = Command::new(name);
-        one(command.current_dir(&folder), arguments)
+        command.current_dir(&folder).args(arguments);
+        one(&format!("{name} {}", arguments.join(" ")), &mut command)
     };
     let compose = |file: &str| tool("docker-compose", &["--file", file, "config", "--quiet"]);
-    let scripts = ["postgres/entrypoint.sh", "postgres/make-secrets.sh"];
     let prometheus = [
         "check",
         "config",
         "--syntax-only",
         "prometheus/prometheus.yml",
     ];
-    Ok(compose("compose.yml")
-        + compose("compose.bench.yml")
-        + tool("shellcheck", &scripts)
-        + tool("promtool", &prometheus))
+    Ok(vec![
+        compose("compose.yml"),
+        compose("compose.bench.yml"),
+        tool(
+            "shellcheck",
+            &["postgres/entrypoint.sh", "postgres/make-secrets.sh"],
+        ),
+        tool("promtool", &prometheus),
+    ])
 }

@@ -1,9 +1,10 @@
 //! The check `python`: the Python client's types and tests, the last of them against a gateway and a cluster of their own.
 
-use crate::checks::{Count, counted, one};
+use super::junit;
+use super::outcome::{Outcome, one};
 use crate::python_env::{pip_install, python};
 use lanes_tests::cluster::Cluster;
-use lanes_tests::error::Result;
+use lanes_tests::error::{Error, Result};
 use lanes_tests::gateway::{Gateway, Settings};
 use lanes_tests::place;
 use lanes_tests::process::run_visibly;
@@ -11,7 +12,7 @@ use lanes_tests::provision::{DATABASE, Passwords, provision};
 use std::process::Command;
 
 /// Installs the package as a user would, and runs mypy and pytest.
-pub fn check() -> Result<Count> {
+pub fn check() -> Result<Vec<Outcome>> {
     let package = place::workspace().join("gateway/python");
     let folder = place::target().join("python");
     place::make_folder(&folder)?;
@@ -31,8 +32,8 @@ pub fn check() -> Result<Count> {
         command
     };
     let types = one(
+        "python types",
         tool("mypy").arg("--cache-dir").arg(folder.join("mypy")),
-        &[],
     );
 
     let cluster = Cluster::builder("python").start()?;
@@ -44,43 +45,22 @@ pub fn check() -> Result<Count> {
         cluster.socket().display(),
         cluster.port()
     );
-    let mut tests = tool("pytest");
-    tests
+    let report = folder.join("junit.xml");
+    // That of an earlier run would be taken for ours, should pytest not come to write one.
+    if report.exists() {
+        std::fs::remove_file(&report).map_err(Error::file("remove", &report))?;
+    }
+    let mut command = tool("pytest");
+    command
         .args(["-p", "no:cacheprovider", "--color=no", "tests"])
+        .arg(format!("--junitxml={}", report.display()))
         .env("LANES_TEST_URL", gateway.url(""))
         .env("LANES_TEST_DATABASE", database);
-    Ok(types + counted(&mut tests, pytest_line)?)
-}
-
-/// The counts in a line such as `2 failed, 117 passed in 3.62s`. Errors in what a test needs are failures.
-fn pytest_line(line: &str) -> Option<Count> {
-    let (counts, _) = line.trim_matches(['=', ' ']).rsplit_once(" in ")?;
-    let mut total = Count::default();
-    for part in counts.split(", ") {
-        let (number, label) = part.split_once(' ')?;
-        let number: u64 = number.parse().ok()?;
-        match label {
-            "passed" => total.passed += number,
-            "failed" | "error" | "errors" => total.failed += number,
-            _ => {}
-        }
+    let tests = one("pytest", &mut command);
+    let mut outcomes = junit::read(&report)?;
+    if !tests.passed && outcomes.iter().all(|outcome| outcome.passed) {
+        outcomes.push(tests);
     }
-    Some(total)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_read_from_what_pytest_prints() {
-        let count = |passed, failed| Some(Count { passed, failed });
-        assert_eq!(pytest_line("117 passed in 3.62s"), count(117, 0));
-        assert_eq!(
-            pytest_line("==== 1 failed, 2 passed, 1 warning, 3 errors in 0.12s ===="),
-            count(2, 4)
-        );
-        assert_eq!(pytest_line("a line with words in it"), None);
-        assert_eq!(pytest_line("......  [ 61%]"), None);
-    }
+    outcomes.push(types);
+    Ok(outcomes)
 }

@@ -1,0 +1,196 @@
+//! The program `lanes-gateway`: settings, logs, signals, and the order in which everything starts and stops.
+//!
+//! It is part of the library, so that the compiler translates the futures of the library once and not again for the binary.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::ArgMatches;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::app::App;
+use crate::batch::SeriesCache;
+use crate::config::{Settings, Sources, source};
+use crate::deliver::PostgresSink;
+use crate::objects::{LogWriter, Objects, PostgresSource, SlateOpener};
+use crate::observe::Metrics;
+use crate::restore;
+
+/// Runs the program with the arguments of the process.
+pub fn main() -> ExitCode {
+    let matches = source::command().get_matches();
+    if let Some((restore::command::NAME, asked)) = matches.subcommand() {
+        return restored(asked);
+    }
+    let sources = match Sources::gather(&matches) {
+        Ok(sources) => sources,
+        Err(error) => return wrong_settings(&error.to_string()),
+    };
+    let settings = match Settings::read(&sources) {
+        Ok(settings) => settings,
+        Err(error) => return wrong_settings(&error.to_string()),
+    };
+    if is_check(&matches) {
+        print!("{}", sources.text());
+        return ExitCode::SUCCESS;
+    }
+    // Requests are served by workers with runtimes of their own.
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("lanes-gateway: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    runtime.block_on(run(settings))
+}
+
+/// The subcommand `restore`, which needs no settings.
+fn restored(asked: &ArgMatches) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(restore::command::execute(asked)),
+        Err(error) => Err(error.to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lanes-gateway restore: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_check(matches: &ArgMatches) -> bool {
+    matches.get_flag("check-config")
+}
+
+/// Status 2: nothing was started.
+fn wrong_settings(message: &str) -> ExitCode {
+    eprintln!("lanes-gateway: {message}");
+    ExitCode::from(2)
+}
+
+async fn run(settings: Settings) -> ExitCode {
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(settings.log_filter)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    if settings.is_log_json {
+        logs.json().init()
+    } else {
+        logs.with_ansi(false).init()
+    }
+
+    let listener = match TcpListener::bind(settings.address).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(address = %settings.address, "cannot listen: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let stop = match stop_on_signal() {
+        Ok(stop) => stop,
+        Err(error) => {
+            tracing::error!("cannot watch for signals: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    raise_file_limit(settings.app.server.connections_max);
+    let metrics = Arc::new(Metrics::new());
+    let cache = Arc::new(SeriesCache::new(settings.cache_bytes_max, cache_seed()));
+    let (connection, connect_timeout) = (
+        settings.postgres.connection.clone(),
+        settings.postgres.connect_timeout,
+    );
+    let mut sink = PostgresSink::new(settings.postgres, Arc::clone(&cache), Arc::clone(&metrics));
+    let log = LogWriter::new(Arc::clone(&metrics));
+    if settings.objects.is_some() {
+        sink = sink.with_log(Arc::clone(log.log()));
+    }
+    let sink = Arc::new(sink);
+    let app = App::start(settings.app, sink, cache, Arc::clone(&metrics));
+    let objects = match settings.objects {
+        None => None,
+        Some(objects) => {
+            let opener = SlateOpener::new(
+                objects.location.clone(),
+                objects.cache_bytes_max,
+                Arc::clone(&metrics),
+            );
+            let source = PostgresSource::new(connection, connect_timeout);
+            let status = Arc::clone(app.status());
+            match Objects::start(source, opener, objects, log, status, metrics) {
+                Ok(objects) => Some(objects),
+                Err(error) => {
+                    tracing::error!("a thread for object storage cannot be started: {error}");
+                    return ExitCode::FAILURE;
+                }
+            }
+        }
+    };
+    tracing::info!(address = %settings.address, version = env!("CARGO_PKG_VERSION"), "lanes-gateway listens");
+    let served = app.serve(listener, stop).await;
+    if let Some(objects) = objects {
+        objects.stop().await;
+    }
+    match served {
+        Ok(true) => tracing::info!("lanes-gateway has stopped"),
+        Ok(false) => tracing::warn!(
+            "requests were still on their way at the end of listen.shutdown_timeout; none of them was acknowledged"
+        ),
+        Err(error) => {
+            tracing::error!("a worker cannot be started: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Each connection is a file descriptor, and shells allow few of them unless asked.
+fn raise_file_limit(connections: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// Sessions with PostgreSQL, runtimes, logs.
+    const OTHERS: u64 = 1024;
+    let wanted = connections as u64 + OTHERS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    let raised = Rlimit {
+        current: Some(maximum.map_or(wanted, |maximum| maximum.min(wanted))),
+        maximum,
+    };
+    if setrlimit(Resource::Nofile, raised).is_err() || raised.current < Some(wanted) {
+        tracing::warn!(
+            "fewer files may be open than listen.connections_max = {connections} needs (ulimit -n)"
+        );
+    }
+}
+
+/// Random, so that no sender knows the places of cached series.
+fn cache_seed() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().0
+}
+
+fn stop_on_signal() -> std::io::Result<watch::Receiver<bool>> {
+    let (stop, stopped) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+            _ = interrupt.recv() => tracing::info!("SIGINT: stopping"),
+        }
+        let _ = stop.send(true);
+    });
+    Ok(stopped)
+}

@@ -1,0 +1,17 @@
+-- Rows that come as batches: in the wire format, or as images of sealed segments.
+
+CREATE FUNCTION lanes.append(target regclass, batch bytea) RETURNS bigint
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'append_wrapper';
+COMMENT ON FUNCTION lanes.append(regclass, bytea) IS
+    'inserts one batch in the wire format (a columnar FlatBuffer) and returns the number of rows inserted';
+
+CREATE FUNCTION lanes.append_placed(target regclass, batch bytea) RETURNS bigint[]
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'append_placed_wrapper';
+COMMENT ON FUNCTION lanes.append_placed(regclass, bytea) IS
+    'lanes.append into a plain logged lanes table; returns its storage id, then first row and rows of each run';
+
+CREATE FUNCTION lanes.restore_segment(target regclass, image bytea) RETURNS bigint
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'restore_segment_wrapper';
+COMMENT ON FUNCTION lanes.restore_segment(regclass, bytea) IS
+    'inserts the rows of a sealed segment''s image into a lanes table of the same columns; for lanes-gateway restore';
+REVOKE ALL ON FUNCTION lanes.restore_segment(regclass, bytea) FROM PUBLIC;

@@ -1,0 +1,60 @@
+-- Sealed segments in object storage: what the gateway asks and does to move them there and to bring them back.
+
+-- There.
+
+CREATE FUNCTION lanes.offload_list(wanted int)
+    RETURNS TABLE (target regclass, part bigint, first_row bigint, rows bigint, bytes bigint, key text)
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'offload_list_wrapper';
+COMMENT ON FUNCTION lanes.offload_list(int) IS
+    'for lanes-gateway: sealed segments older than their tables'' hot, of whole parts, oldest first; at least so many if there are';
+REVOKE ALL ON FUNCTION lanes.offload_list(int) FROM PUBLIC;
+
+CREATE FUNCTION lanes.part_rows(target regclass, part bigint) RETURNS TABLE (storage_id bigint, first_row bigint, end_row bigint)
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'part_rows_wrapper';
+COMMENT ON FUNCTION lanes.part_rows(regclass, bigint) IS
+    'for lanes-gateway: the row numbers that a live part takes the place of; nothing if it is not live any more';
+REVOKE ALL ON FUNCTION lanes.part_rows(regclass, bigint) FROM PUBLIC;
+
+CREATE FUNCTION lanes.segment_image(target regclass, part bigint, first_row bigint) RETURNS bytea
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'segment_image_wrapper';
+COMMENT ON FUNCTION lanes.segment_image(regclass, bigint, bigint) IS
+    'for lanes-gateway: the bytes of a segment that lanes.offload_list() named';
+REVOKE ALL ON FUNCTION lanes.segment_image(regclass, bigint, bigint) FROM PUBLIC;
+
+CREATE FUNCTION lanes.offload_commit(target regclass, part bigint) RETURNS boolean
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'offload_commit_wrapper';
+COMMENT ON FUNCTION lanes.offload_commit(regclass, bigint) IS
+    'for lanes-gateway: all segments of a part are durable in object storage; false: the part is not wanted there any more';
+REVOKE ALL ON FUNCTION lanes.offload_commit(regclass, bigint) FROM PUBLIC;
+
+CREATE FUNCTION lanes.remote_keys() RETURNS SETOF text
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'remote_keys_wrapper';
+COMMENT ON FUNCTION lanes.remote_keys() IS
+    'for lanes-gateway: keys of all segments of this database that are in object storage; other keys of this database are orphans';
+REVOKE ALL ON FUNCTION lanes.remote_keys() FROM PUBLIC;
+
+CREATE FUNCTION lanes.local_rows() RETURNS TABLE (target oid, storage_id bigint, first_row bigint, end_row bigint)
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'local_rows_wrapper';
+COMMENT ON FUNCTION lanes.local_rows() IS
+    'for lanes-gateway: ranges of rows of all lanes tables that are not in object storage; an empty range for a table without';
+REVOKE ALL ON FUNCTION lanes.local_rows() FROM PUBLIC;
+
+-- And back.
+
+CREATE FUNCTION lanes.recall_next(timeout interval) RETURNS TABLE (key text)
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'recall_next_wrapper';
+COMMENT ON FUNCTION lanes.recall_next(interval) IS
+    'for lanes-gateway: keys of remote segments that queries of this database wait for; waits until there are some, at most so long';
+REVOKE ALL ON FUNCTION lanes.recall_next(interval) FROM PUBLIC;
+
+CREATE FUNCTION lanes.recall_supply(key text, image bytea) RETURNS void
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'recall_supply_wrapper';
+COMMENT ON FUNCTION lanes.recall_supply(text, bytea) IS
+    'for lanes-gateway: the bytes of a remote segment that lanes.recall_next asked for';
+REVOKE ALL ON FUNCTION lanes.recall_supply(text, bytea) FROM PUBLIC;
+
+CREATE FUNCTION lanes.recall_fail(key text, reason text) RETURNS void
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'recall_fail_wrapper';
+COMMENT ON FUNCTION lanes.recall_fail(text, text) IS
+    'for lanes-gateway: a remote segment that lanes.recall_next asked for cannot be had; queries that wait for it fail';
+REVOKE ALL ON FUNCTION lanes.recall_fail(text, text) FROM PUBLIC;

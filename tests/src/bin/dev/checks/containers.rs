@@ -1,0 +1,249 @@
+//! The images of PostgreSQL and of the gateway, built for real, started by compose and asked.
+//!
+//! The images that they are made from are made here too, of what every machine has: `debootstrap` makes Debian's, and the compiler that
+//! builds the tests, put on top, makes Rust's. So nothing is fetched but Debian's packages and crates. Docker's daemon is Debian's
+//! too; it runs for this check alone, with its data in the target folder. All of it wants to be root.
+
+use super::outcome::{Outcome, one};
+use crate::steps::step;
+use lanes_tests::account::we_are_root;
+use lanes_tests::error::{Error, Result};
+use lanes_tests::process::{POLL_INTERVAL, Process, Signal, run, run_visibly};
+use lanes_tests::{place, port};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const DEBIAN: &str = "debian:bookworm-slim";
+const RUST: &str = "rust:1.95-bookworm";
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Certificates that this machine trusts besides Debian's, which a build behind a proxy may need.
+const CERTIFICATES: &str = "/usr/local/share/ca-certificates";
+/// What Rust's image has beyond Debian's.
+const RUST_IMAGE: &str = "\
+FROM debian:bookworm-slim
+COPY certificates/ /usr/local/share/ca-certificates/
+RUN apt-get update \\
+    && apt-get install -y --no-install-recommends ca-certificates gcc libc6-dev \\
+    && rm -rf /var/lib/apt/lists/*
+COPY toolchain/ /usr/local/toolchain/
+ENV PATH=/usr/local/toolchain/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+";
+
+/// Builds the images, starts them, and asks both.
+pub fn check() -> Result<Vec<Outcome>> {
+    if !we_are_root() {
+        return Err(Error::Missing {
+            what: "the right to start Docker's daemon and to make Debian's image".to_owned(),
+            remedy: "run `make test-long` as root",
+        });
+    }
+    let docker = Docker::start()?;
+    docker.make_debian()?;
+    docker.make_rust()?;
+    let compose = Compose::new(&docker)?;
+    let built = one(
+        "images are built",
+        compose.command().args(["build", "postgres", "gateway"]),
+    );
+    if !built.passed {
+        return Ok(vec![built]);
+    }
+    let mut outcomes = vec![built];
+    // `up` returns when the database is healthy, on which the gateway waits.
+    outcomes.push(one(
+        "containers start",
+        compose.command().args(["up", "--detach", "gateway"]),
+    ));
+    let sql = "SELECT lanes.version()";
+    let psql = [
+        "exec",
+        "-T",
+        "postgres",
+        "psql",
+        "--dbname=lanes",
+        "-c",
+        sql,
+    ];
+    outcomes.push(one("the database answers", compose.command().args(psql)));
+    outcomes.push(compose.gateway_becomes_ready());
+    if outcomes.iter().any(|outcome| !outcome.passed) {
+        let _ = compose.command().args(["logs", "--no-color"]).status();
+    }
+    Ok(outcomes)
+}
+
+/// A daemon of our own.
+struct Docker {
+    folder: PathBuf,
+    daemon: Process,
+}
+
+impl Docker {
+    fn start() -> Result<Docker> {
+        let folder = place::target().join("containers");
+        place::make_folder(&folder)?;
+        let mut command = Command::new("/usr/sbin/dockerd");
+        let within = |name: &str| folder.join(name);
+        command
+            .arg("--data-root")
+            .arg(within("data"))
+            .arg("--exec-root")
+            .arg(within("exec"))
+            .arg("--pidfile")
+            .arg(within("pid"))
+            .arg("--host")
+            .arg(address(&folder));
+        let mut daemon = Process::start("Docker's daemon", &mut command, &within("log"))?;
+        let mut info = Command::new("docker");
+        info.arg("info").env("DOCKER_HOST", address(&folder));
+        daemon.wait_until("ready", START_TIMEOUT, || run(&mut info).is_ok())?;
+        Ok(Docker { folder, daemon })
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        // The builder that needs no program beside Docker's own.
+        command
+            .env("DOCKER_HOST", address(&self.folder))
+            .env("DOCKER_BUILDKIT", "0");
+        command
+    }
+
+    fn has(&self, image: &str) -> bool {
+        run(self.command("docker").args(["image", "inspect", image])).is_ok()
+    }
+
+    /// Debian's smallest system, from its packages.
+    fn make_debian(&self) -> Result<()> {
+        if self.has(DEBIAN) {
+            return Ok(());
+        }
+        let (system, archive) = (self.folder.join("debian"), self.folder.join("debian.tar"));
+        step(&format!("making the image {DEBIAN}"), || {
+            remove(&system)?;
+            run(Command::new("/usr/sbin/debootstrap")
+                .args(["--variant=minbase", "bookworm"])
+                .arg(&system))?;
+            run(Command::new("tar")
+                .args(["--create", "--file"])
+                .arg(&archive)
+                .arg("--directory")
+                .arg(&system)
+                .arg("."))?;
+            run(self
+                .command("docker")
+                .arg("import")
+                .arg(&archive)
+                .arg(DEBIAN))?;
+            remove(&system)?;
+            std::fs::remove_file(&archive).map_err(Error::file("remove", &archive))
+        })
+    }
+
+    /// The compiler that runs here, on Debian.
+    fn make_rust(&self) -> Result<()> {
+        if self.has(RUST) {
+            return Ok(());
+        }
+        step(&format!("making the image {RUST}"), || {
+            let context = self.folder.join("rust");
+            remove(&context)?;
+            place::make_folder(&context.join("certificates"))?;
+            let file = context.join("Dockerfile");
+            std::fs::write(&file, RUST_IMAGE).map_err(Error::file("write", &file))?;
+            if Path::new(CERTIFICATES).is_dir() {
+                run(Command::new("cp")
+                    .args(["--recursive", CERTIFICATES])
+                    .arg(context.join("certificates")))?;
+            }
+            let toolchain = run(Command::new("rustc").args(["--print", "sysroot"]))?;
+            run(Command::new("cp")
+                .args(["--recursive", toolchain.trim()])
+                .arg(context.join("toolchain")))?;
+            // Half of it, and nobody reads it there.
+            remove(&context.join("toolchain/share/doc"))?;
+            run_visibly(
+                self.command("docker")
+                    .args(["build", "--quiet", "--tag", RUST])
+                    .arg(&context),
+            )?;
+            remove(&context)
+        })
+    }
+}
+
+impl Drop for Docker {
+    fn drop(&mut self) {
+        let _ = self.daemon.stop(Signal::TERM, START_TIMEOUT);
+    }
+}
+
+fn address(folder: &Path) -> String {
+    format!("unix://{}/socket", folder.display())
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match folder.exists() {
+        true => std::fs::remove_dir_all(folder).map_err(Error::file("remove", folder)),
+        false => Ok(()),
+    }
+}
+
+/// The services of `docker/compose.yml`; what they leave behind is removed with the value.
+struct Compose<'a> {
+    docker: &'a Docker,
+    postgres_port: u16,
+    http_port: u16,
+}
+
+impl Compose<'_> {
+    fn new(docker: &Docker) -> Result<Compose<'_>> {
+        Ok(Compose {
+            docker,
+            postgres_port: port::free()?,
+            http_port: port::free()?,
+        })
+    }
+
+    /// `docker-compose …`, or `docker compose …` where only that is there: the file is read by either.
+    fn command(&self) -> Command {
+        let is_program = run(Command::new("docker-compose").arg("version")).is_ok();
+        let mut command = if is_program {
+            self.docker.command("docker-compose")
+        } else {
+            let mut command = self.docker.command("docker");
+            command.arg("compose");
+            command
+        };
+        command
+            .args(["--project-name", "lanes-test", "--file"])
+            .arg(place::workspace().join("docker/compose.yml"))
+            .env("LANES_PG_PORT", self.postgres_port.to_string())
+            .env("LANES_HTTP_PORT", self.http_port.to_string());
+        command
+    }
+
+    /// Whether the gateway becomes ready, asked from outside.
+    fn gateway_becomes_ready(&self) -> Outcome {
+        let start = Instant::now();
+        let url = format!("http://127.0.0.1:{}/-/ready", self.http_port);
+        let mut is_ready = false;
+        while !is_ready && start.elapsed() < START_TIMEOUT {
+            std::thread::sleep(POLL_INTERVAL);
+            is_ready = ureq::get(&url).call().is_ok();
+        }
+        Outcome {
+            name: "the gateway becomes ready".to_owned(),
+            passed: is_ready,
+            time: start.elapsed(),
+        }
+    }
+}
+
+impl Drop for Compose<'_> {
+    fn drop(&mut self) {
+        let down = ["down", "--volumes", "--remove-orphans"];
+        let _ = run(self.command().args(down));
+    }
+}

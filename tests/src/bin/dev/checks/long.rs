@@ -1,0 +1,212 @@
+//! `dev test-long [minutes]`: everything once, with large budgets and fresh seeds, and with what `dev test` leaves out because it takes
+//! long; then random tests and fuzzing, half of the minutes each. The result becomes `tests/record/long.json`.
+//!
+//! | check | what it has beyond `dev test` |
+//! |---|---|
+//! | `rust` | the rounds that tests name for a long run, and the tests on MinIO |
+//! | `containers` | the images of PostgreSQL and the gateway built from nothing but Debian's packages, started by compose, asked |
+//! | `asan` | the engine, the wire format and the kernels under AddressSanitizer |
+//! | `valgrind` | the engine with its kernels under memcheck |
+//! | `miri` | the engine under Miri, where that is installed; else the record says that it was not |
+//! | `random` | twins, crashes and concurrency again and again, each time with fresh seeds |
+//! | `fuzz` | every fuzz target, from its corpus |
+
+use super::outcome::{Outcome, one};
+use super::summary::{Done, totals};
+use super::{
+    checked, containers, finish, formatting, images, lints, python_client, rust_tests, suites,
+};
+use crate::packages::Purpose;
+use crate::peers;
+use crate::product::{cargo, set_up};
+use crate::python_env::tool;
+use lanes_tests::error::{Error, Result};
+use lanes_tests::place;
+use lanes_tests::process::{run as output_of, run_to_output};
+use serde_json::{Value, json};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long random tests and fuzzing go on unless the caller says otherwise.
+const MINUTES: u64 = 120;
+/// The tests that try something else each time.
+const RANDOM: &str = "test(/twin|quadratic_oracle|whole|any_kill|any_step|exactly_once|agree|standby/) & package(lanes-tests)";
+/// The target that is named so that build scripts and macros are built without the sanitizer.
+const HOST: &str = "x86_64-unknown-linux-gnu";
+/// What the sanitizers look at: our crates without PostgreSQL in them.
+const ENGINE: [&str; 6] = [
+    "--package",
+    "lanes-columnar",
+    "--package",
+    "lanes-wire",
+    "--package",
+    "lanes-simd",
+];
+
+/// Runs all of it; fails if any test failed.
+pub fn run(words: &[String]) -> Result<()> {
+    let minutes = match words {
+        [] => MINUTES,
+        [number] => number.parse().map_err(|_| {
+            Error::Other(format!(
+                "`test-long` takes a number of minutes, not `{number}`"
+            ))
+        })?,
+        _ => return Err(Error::Other("`test-long` takes one number".to_owned())),
+    };
+    let half = Duration::from_secs(minutes * 60 / 2);
+    set_up(Purpose::TestLong)?;
+    peers::set_up_minio()?;
+    let mut done = vec![
+        checked("fmt", formatting),
+        checked("clippy", lints),
+        checked("rust", rust_tests::long),
+        checked("regress", suites::regress),
+        checked("isolation", suites::isolation),
+        checked("python", python_client::check),
+        checked("images", images::files),
+        checked("containers", containers::check),
+        checked("asan", address_sanitizer),
+        checked("valgrind", memcheck),
+    ];
+    let has_miri = run_to_output(cargo().args(["+nightly", "miri", "--version"]))
+        .is_ok_and(|output| output.status.success());
+    if has_miri {
+        done.push(checked("miri", miri));
+    } else {
+        println!("Miri is not installed (rustup +nightly component add miri): not run");
+    }
+    done.push(checked("random", || random(half)));
+    done.push(checked("fuzz", || fuzz(half)));
+    keep_record(&done, minutes, has_miri)?;
+    finish(&done)
+}
+
+/// The random tests again and again until the time is over, but once at least.
+fn random(time: Duration) -> Result<Vec<Outcome>> {
+    let end = Instant::now() + time;
+    let mut outcomes = Vec::new();
+    loop {
+        outcomes.extend(rust_tests::long_of(RANDOM)?);
+        if Instant::now() >= end {
+            return Ok(outcomes);
+        }
+    }
+}
+
+/// Each fuzz target for its share of the time.
+fn fuzz(time: Duration) -> Result<Vec<Outcome>> {
+    let program = tool("cargo-fuzz")?;
+    let folder = place::workspace().join("tests/fuzz");
+    let targets: Vec<String> = output_of(
+        Command::new(&program)
+            .args(["fuzz", "list", "--fuzz-dir"])
+            .arg(&folder),
+    )?
+    .lines()
+    .map(str::to_owned)
+    .collect();
+    let share = time.as_secs() / targets.len().max(1) as u64;
+    let one_target = |target: &String| {
+        // What is found new stays out of the checkout until someone adds it.
+        let found = place::target().join("fuzz/found").join(target);
+        place::make_folder(&found)?;
+        let corpus = folder.join("corpus").join(target);
+        let mut command = Command::new(&program);
+        command
+            .current_dir(place::workspace())
+            .args(["fuzz", "run", "--fuzz-dir"])
+            .arg(&folder)
+            .arg("--target-dir")
+            .arg(place::target().join("fuzz"))
+            .arg(target)
+            .arg(&found)
+            .arg(corpus)
+            .args(["--", "-print_final_stats=1"])
+            .arg(format!("-max_total_time={}", share.max(1)));
+        unstable(&mut command);
+        Ok(one(&format!("fuzz {target}"), &mut command))
+    };
+    targets.iter().map(one_target).collect()
+}
+
+/// A stable compiler has the sanitizers, but uses them only when it is told to act as an unstable one.
+fn unstable(command: &mut Command) {
+    command.env("RUSTC_BOOTSTRAP", "1");
+}
+
+fn engine_tests(folder: &str) -> Command {
+    let mut command = cargo();
+    command
+        .args([
+            "test",
+            "--locked",
+            "--release",
+            "--config",
+            "tests/profile.toml",
+        ])
+        .args(ENGINE)
+        .args(["--lib", "--tests", "--target", HOST])
+        .env("CARGO_TARGET_DIR", place::target().join(folder));
+    command
+}
+
+fn address_sanitizer() -> Result<Vec<Outcome>> {
+    let mut command = engine_tests("asan");
+    unstable(&mut command);
+    command
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        // The kernels too, by the compiler whose sanitizer has the same runtime.
+        .env("CXX", "clang++")
+        .env("CXXFLAGS", "-fsanitize=address");
+    Ok(vec![one("address sanitizer", &mut command)])
+}
+
+fn memcheck() -> Result<Vec<Outcome>> {
+    let mut command = engine_tests("valgrind");
+    command
+        .env(
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
+            "valgrind --quiet --error-exitcode=9 --fair-sched=yes",
+        )
+        // Fifty times slower.
+        .env("PROPTEST_CASES", "8");
+    Ok(vec![one("memcheck", &mut command)])
+}
+
+fn miri() -> Result<Vec<Outcome>> {
+    let mut command = cargo();
+    command
+        .args(["+nightly", "miri", "test", "--package", "lanes-columnar"])
+        .args(["--lib", "encoding"])
+        .env("PROPTEST_CASES", "4")
+        .env("CARGO_TARGET_DIR", place::target().join("miri"));
+    Ok(vec![one("miri", &mut command)])
+}
+
+/// Writes the record, which is committed: what ran, when, on which commit, and what came of it.
+fn keep_record(done: &[Done], minutes: u64, has_miri: bool) -> Result<()> {
+    let git = |arguments: &[&str]| -> Option<String> {
+        let mut command = Command::new("git");
+        command.current_dir(place::workspace()).args(arguments);
+        Some(output_of(&mut command).ok()?.trim().to_owned())
+    };
+    let is_clean = git(&["status", "--porcelain"]).is_some_and(|changes| changes.is_empty());
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    let mut record = json!({
+        "commit": git(&["rev-parse", "HEAD"]),
+        "is_clean": is_clean,
+        "ended_unix_seconds": since_1970.unwrap_or_default().as_secs(),
+        "minutes_of_random_tests_and_fuzzing": minutes,
+        "checks": totals(done),
+        "failed": done.iter().flat_map(|check| &check.outcomes)
+            .filter(|outcome| !outcome.passed).map(|outcome| outcome.name.as_str()).collect::<Vec<_>>(),
+    });
+    if !has_miri {
+        record["not_run"] = Value::from(vec!["miri: not installed"]);
+    }
+    let folder = place::workspace().join("tests/record");
+    place::make_folder(&folder)?;
+    let file = folder.join("long.json");
+    std::fs::write(&file, format!("{record:#}\n")).map_err(Error::file("write", &file))
+}

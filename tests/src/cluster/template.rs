@@ -1,0 +1,86 @@
+//! The data folder that initdb makes, made once for each version of PostgreSQL and copied for each test: a copy takes a tenth of the
+//! time.
+//!
+//! Copies have the system identifier of their template. Where several clusters must be told apart by it, as those that share an object
+//! store must, [`Builder::distinct`](super::Builder::distinct) asks for an initdb of its own.
+
+use super::layout::Layout;
+use crate::account::Account;
+use crate::error::{Error, Result};
+use crate::place;
+use crate::process::run;
+use crate::seed;
+use std::path::{Path, PathBuf};
+
+/// Makes a new data folder by initdb, with what every cluster of ours has besides.
+pub(super) fn initdb(
+    programs: &Path,
+    layout: &Layout,
+    account: &Account,
+    is_temporary: bool,
+) -> Result<()> {
+    let password_file = layout.folder.join("superuser.password");
+    place::write_private(&password_file, &seed::password())?;
+    account.give(&password_file)?;
+    let mut command = account.command(programs.join("initdb"));
+    command.args([
+        "--username=postgres",
+        "--auth-local=peer",
+        "--auth-host=scram-sha-256",
+    ]);
+    command.args([
+        "--encoding=UTF8",
+        "--locale=C.UTF-8",
+        "--data-checksums",
+        "--no-instructions",
+    ]);
+    command
+        .arg("--pwfile")
+        .arg(&password_file)
+        .arg("--pgdata")
+        .arg(&layout.data);
+    if is_temporary {
+        command.arg("--no-sync");
+    }
+    run(&mut command)?;
+    layout.adopt(account)
+}
+
+/// Copies the template's data folder, which is made at the first call.
+pub(super) fn copy(programs: &Path, layout: &Layout, account: &Account) -> Result<()> {
+    let template = template(programs, account)?;
+    run(account
+        .command("/bin/cp")
+        .args(["--recursive", "--reflink=auto"])
+        .arg(template.join("data"))
+        .arg(&layout.data))?;
+    Ok(())
+}
+
+/// The template's folder. Test programs that make it at the same time each make their own, and the first to finish keeps it.
+fn template(programs: &Path, account: &Account) -> Result<PathBuf> {
+    let version = run(account.command(programs.join("initdb")).arg("--version"))?;
+    let version: String = version
+        .chars()
+        .filter(|letter| letter.is_ascii_alphanumeric() || *letter == '.')
+        .collect();
+    let parent = place::reachable(&std::env::temp_dir(), account);
+    place::make_folder(&parent)?;
+    let folder = parent.join(format!("lanes-template-{version}-{}", account.name));
+    if Layout::new(&folder).is_made() {
+        return Ok(folder);
+    }
+    let draft = place::test_folder("template", account)?;
+    initdb(programs, &Layout::new(&draft), account, true)?;
+    if let Err(source) = std::fs::rename(&draft, &folder) {
+        let made_by_another = Layout::new(&folder).is_made();
+        // What was left half made, by a disk that was full, is not in the way for ever.
+        let _ = std::fs::remove_dir_all(if made_by_another { &draft } else { &folder });
+        if !made_by_another {
+            return std::fs::rename(&draft, &folder)
+                .map_err(|_| Error::file("make", &folder)(source))
+                .map(|()| folder);
+        }
+    }
+    Ok(folder)
+}
