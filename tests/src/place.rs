@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// The major version of Postgres that is built for and tested here.
 pub const POSTGRES_MAJOR: &str = "15";
+/// Where Docker's daemon keeps what it builds for the tests. Not below the checkout: that is what it builds from, and it looks at all of it.
+pub fn containers() -> PathBuf {
+    Path::new(REACHABLE_HOME).join("containers")
+}
+
 /// Clusters go here when the folder that was asked for is closed to their account.
 const REACHABLE_HOME: &str = "/var/lib/pg_lanes";
 

@@ -2,7 +2,7 @@
 //!
 //! The images that they are made from are made here too, of what every machine has: `debootstrap` makes Debian's, and the compiler that
 //! builds the tests, put on top, makes Rust's. So nothing is fetched but Debian's packages and crates. Docker's daemon is Debian's
-//! too; it runs for this check alone, with its data in the target folder. All of it wants to be root.
+//! too; it runs for this check alone, with its data in `/var/lib/pg_lanes/containers`. All of it wants to be root.
 
 use super::outcome::{Outcome, one};
 use crate::steps::step;
@@ -81,7 +81,7 @@ struct Docker {
 
 impl Docker {
     fn start() -> Result<Docker> {
-        let folder = place::target().join("containers");
+        let folder = place::containers();
         place::make_folder(&folder)?;
         let mut command = Command::new("/usr/sbin/dockerd");
         let within = |name: &str| folder.join(name);

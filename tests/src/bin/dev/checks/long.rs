@@ -14,11 +14,12 @@
 use super::outcome::{Outcome, one};
 use super::summary::{Done, totals};
 use super::{
-    checked, containers, finish, formatting, images, lints, python_client, rust_tests, suites,
+    Check, checked, containers, finish, formatting, images, lints, python_client, rust_tests,
+    set_up_for, suites,
 };
 use crate::packages::Purpose;
 use crate::peers;
-use crate::product::{cargo, set_up};
+use crate::product::cargo;
 use crate::python_env::tool;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
@@ -43,6 +44,25 @@ const ENGINE: [&str; 6] = [
     "lanes-simd",
 ];
 
+/// The checks that only a long run has, without those that go by time.
+pub(super) const CHECKS: [Check; 3] = [
+    Check {
+        name: "containers",
+        needs_set_up: true,
+        run: containers::check,
+    },
+    Check {
+        name: "asan",
+        needs_set_up: true,
+        run: address_sanitizer,
+    },
+    Check {
+        name: "valgrind",
+        needs_set_up: true,
+        run: memcheck,
+    },
+];
+
 /// Runs all of it; fails if any test failed.
 pub fn run(words: &[String]) -> Result<()> {
     let minutes = match words {
@@ -55,9 +75,10 @@ pub fn run(words: &[String]) -> Result<()> {
         _ => return Err(Error::Other("`test-long` takes one number".to_owned())),
     };
     let half = Duration::from_secs(minutes * 60 / 2);
-    set_up(Purpose::TestLong)?;
+    let set_up = set_up_for(Purpose::TestLong)?;
     peers::set_up_minio()?;
     let mut done = vec![
+        set_up,
         checked("fmt", formatting),
         checked("clippy", lints),
         checked("rust", rust_tests::long),
@@ -65,10 +86,8 @@ pub fn run(words: &[String]) -> Result<()> {
         checked("isolation", suites::isolation),
         checked("python", python_client::check),
         checked("images", images::files),
-        checked("containers", containers::check),
-        checked("asan", address_sanitizer),
-        checked("valgrind", memcheck),
     ];
+    done.extend(CHECKS.iter().map(|check| checked(check.name, check.run)));
     let has_miri = run_to_output(cargo().args(["+nightly", "miri", "--version"]))
         .is_ok_and(|output| output.status.success());
     if has_miri {

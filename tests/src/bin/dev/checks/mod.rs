@@ -82,37 +82,49 @@ const CHECKS: [Check; 7] = [
     },
 ];
 
-/// Runs the named checks, or all; fails if any test failed.
+/// Runs the named checks, which may be of a long run, or all of a short one; fails if any test failed.
 pub fn run(names: &[String]) -> Result<()> {
+    let all = || CHECKS.iter().chain(&long::CHECKS);
     if let Some(unknown) = names
         .iter()
-        .find(|name| !CHECKS.iter().any(|check| check.name == name.as_str()))
+        .find(|name| !all().any(|check| check.name == name.as_str()))
     {
-        let known: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
+        let known: Vec<&str> = all().map(|check| check.name).collect();
         return Err(Error::Other(format!(
             "there is no check `{unknown}`; there are: {}",
             known.join(", ")
         )));
     }
-    let chosen: Vec<&Check> = CHECKS
-        .iter()
-        .filter(|check| names.is_empty() || names.iter().any(|name| name == check.name))
-        .collect();
+    let is_named = |check: &&Check| names.iter().any(|name| name == check.name);
+    let chosen: Vec<&Check> = match names {
+        [] => CHECKS.iter().collect(),
+        _ => all().filter(is_named).collect(),
+    };
+    let is_long = long::CHECKS.iter().any(|check| is_named(&check));
     let mut done = Vec::new();
     if chosen.iter().any(|check| check.needs_set_up) {
-        let start = Instant::now();
-        set_up(Purpose::Test)?;
-        done.push(Done {
-            name: "set-up".to_owned(),
-            time: start.elapsed(),
-            outcomes: Vec::new(),
-        });
+        done.push(set_up_for(if is_long {
+            Purpose::TestLong
+        } else {
+            Purpose::Test
+        })?);
     }
     println!("random tests begin with {}", seed::of_the_day());
     for check in chosen {
         done.push(checked(check.name, check.run));
     }
     finish(&done)
+}
+
+/// What every check but formatting stands on. Its time is told beside theirs.
+fn set_up_for(purpose: Purpose) -> Result<Done> {
+    let start = Instant::now();
+    set_up(purpose)?;
+    Ok(Done {
+        name: "set-up".to_owned(),
+        time: start.elapsed(),
+        outcomes: Vec::new(),
+    })
 }
 
 /// Runs one check. That it cannot be run is a failure of its name.
