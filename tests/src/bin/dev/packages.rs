@@ -135,7 +135,7 @@ fn is_installed(package: &str) -> bool {
     status.is_ok_and(|status| status == "installed")
 }
 
-/// What it says is shown when it fails; a long list of packages unpacked tells nobody anything.
+/// Runs apt-get. Its output is shown only when it fails: on success it is a long list of unpacked packages.
 fn apt(arguments: &[&str]) -> Result<()> {
     let mut command = as_root("env");
     run(command

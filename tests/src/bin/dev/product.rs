@@ -37,7 +37,9 @@ const EXTENSION_SQL: [&str; 9] = [
 /// Installs what is missing, builds, installs the extension.
 pub fn set_up(purpose: Purpose) -> Result<()> {
     build(purpose)?;
-    steps::step("installing the extension", || install(Path::new("/")))
+    steps::step("installing the extension", || {
+        install(&place::package(), Path::new("/"))
+    })
 }
 
 /// Installs what is missing, builds, and lays the extension and the gateway under `root` as they would lie under `/`: for images.
@@ -46,7 +48,7 @@ pub fn stage(root: &Path) -> Result<()> {
     for folder in [place::extension_libraries(), place::extension_scripts()] {
         place::make_folder(&under(root, &folder))?;
     }
-    install(root)?;
+    install(&place::package(), root)?;
     let program = under(root, Path::new(place::GATEWAY_PROGRAM));
     if let Some(folder) = program.parent() {
         place::make_folder(folder)?;
@@ -143,7 +145,8 @@ pub fn cargo() -> Command {
     in_workspace(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-fn in_workspace(program: impl AsRef<OsStr>) -> Command {
+/// A program that works in the workspace, and with the target folder that this program was built into.
+pub fn in_workspace(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command
         .current_dir(place::workspace())
@@ -163,11 +166,7 @@ fn in_workspace(program: impl AsRef<OsStr>) -> Command {
 
 /// Brings the packaged files to their places below `root` where they differ: each under a new name first and then renamed, since
 /// a running Postgres has the library mapped and must keep the old one.
-fn install(root: &Path) -> Result<()> {
-    install_from(&place::package(), root)
-}
-
-fn install_from(package: &Path, root: &Path) -> Result<()> {
+fn install(package: &Path, root: &Path) -> Result<()> {
     let mut changed = 0;
     for folder in [place::extension_libraries(), place::extension_scripts()] {
         let (source, target) = (under(package, &folder), under(root, &folder));
@@ -262,7 +261,7 @@ mod tests {
         let library = place::extension_libraries().join("lanes.so");
         for text in ["first", "second"] {
             std::fs::write(under(&package, &library), text).unwrap();
-            install_from(&package, &root).unwrap();
+            install(&package, &root).unwrap();
             assert_eq!(
                 std::fs::read_to_string(under(&root, &library)).unwrap(),
                 text

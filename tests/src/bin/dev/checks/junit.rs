@@ -1,12 +1,27 @@
 //! The reports of nextest and pytest, which both write JUnit's XML.
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, one};
 use lanes_tests::error::{Error, Result};
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-/// The tests that a report tells of.
-pub fn read(report: &Path) -> Result<Vec<Outcome>> {
+/// Runs a test program that writes `report`, and reads the outcomes from it. A program that fails although all tests in its report passed
+/// is a failed test of its own, called `name`.
+pub fn run(name: &str, command: &mut Command, report: &Path) -> Result<Vec<Outcome>> {
+    // A program that fails before it writes a report must not be judged by the report of an earlier run.
+    if report.exists() {
+        std::fs::remove_file(report).map_err(Error::file("remove", report))?;
+    }
+    let program = one(name, command);
+    let mut outcomes = read(report)?;
+    if !program.passed && outcomes.iter().all(|outcome| outcome.passed) {
+        outcomes.push(program);
+    }
+    Ok(outcomes)
+}
+
+fn read(report: &Path) -> Result<Vec<Outcome>> {
     let text = std::fs::read_to_string(report).map_err(Error::file("read", report))?;
     parse(&text).map_err(|error| Error::Other(format!("{}: {error}", report.display())))
 }

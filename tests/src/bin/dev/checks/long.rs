@@ -30,8 +30,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long random tests and fuzzing go on unless the caller says otherwise.
 const MINUTES: u64 = 120;
-/// The tests that try something else each time.
-const RANDOM: &str = "test(/twin|quadratic_oracle|whole|any_kill|any_step|exactly_once|agree|standby/) & package(lanes-tests)";
+/// The test programs with tests that draw from [`lanes_tests::seed`]; a test below holds the list against the sources.
+const RANDOM: [&str; 10] = [
+    "asof",
+    "concurrent",
+    "crash",
+    "heap_twin",
+    "objects",
+    "sealed_tables",
+    "sealing",
+    "shortening",
+    "standby",
+    "vector_twin",
+];
 /// The target that is named so that build scripts and macros are built without the sanitizer.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 /// What the sanitizers look at: our crates without PostgreSQL in them.
@@ -103,10 +114,12 @@ pub fn run(words: &[String]) -> Result<()> {
 
 /// The random tests again and again until the time is over, but once at least.
 fn random(time: Duration) -> Result<Vec<Outcome>> {
+    let programs = RANDOM.map(|name| format!("binary({name})"));
+    let filter = format!("package(lanes-tests) & ({})", programs.join(" | "));
     let end = Instant::now() + time;
     let mut outcomes = Vec::new();
     loop {
-        outcomes.extend(rust_tests::long_of(RANDOM)?);
+        outcomes.extend(rust_tests::long_of(&filter)?);
         if Instant::now() >= end {
             return Ok(outcomes);
         }
@@ -127,7 +140,7 @@ fn fuzz(time: Duration) -> Result<Vec<Outcome>> {
     .collect();
     let share = time.as_secs() / targets.len().max(1) as u64;
     let one_target = |target: &String| {
-        // What is found new stays out of the checkout until someone adds it.
+        // New inputs that the fuzzer finds stay out of the checkout until someone adds them to the corpus.
         let found = place::target().join("fuzz/found").join(target);
         place::make_folder(&found)?;
         let corpus = folder.join("corpus").join(target);
@@ -183,13 +196,10 @@ fn address_sanitizer() -> Result<Vec<Outcome>> {
 
 fn memcheck() -> Result<Vec<Outcome>> {
     let mut command = engine_tests("valgrind");
-    command
-        .env(
-            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
-            "valgrind --quiet --error-exitcode=9 --fair-sched=yes",
-        )
-        // Fifty times slower.
-        .env("PROPTEST_CASES", "8");
+    command.env(
+        "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
+        "valgrind --quiet --error-exitcode=9 --fair-sched=yes",
+    );
     Ok(vec![one("memcheck", &mut command)])
 }
 
@@ -198,7 +208,6 @@ fn miri() -> Result<Vec<Outcome>> {
     command
         .args(["+nightly", "miri", "test", "--package", "lanes-columnar"])
         .args(["--lib", "encoding"])
-        .env("PROPTEST_CASES", "4")
         .env("CARGO_TARGET_DIR", place::target().join("miri"));
     Ok(vec![one("miri", &mut command)])
 }
@@ -228,4 +237,31 @@ fn keep_record(done: &[Done], minutes: u64, has_miri: bool) -> Result<()> {
     place::make_folder(&folder)?;
     let file = folder.join("long.json");
     std::fs::write(&file, format!("{record:#}\n")).map_err(Error::file("write", &file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    /// Whether a file, or one of a folder, names the function that draws a seed.
+    fn is_random(path: &Path) -> bool {
+        if path.is_dir() {
+            let mut entries = std::fs::read_dir(path).unwrap();
+            return entries.any(|entry| is_random(&entry.unwrap().path()));
+        }
+        std::fs::read_to_string(path).is_ok_and(|text| text.contains("seeded("))
+    }
+
+    #[test]
+    fn every_test_program_that_draws_a_seed_is_run_again_and_again() {
+        let programs = std::fs::read_dir(place::workspace().join("tests/tests")).unwrap();
+        let random: BTreeSet<String> = programs
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| is_random(path))
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(random, RANDOM.map(str::to_owned).into());
+    }
 }

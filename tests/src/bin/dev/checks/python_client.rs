@@ -4,7 +4,7 @@ use super::junit;
 use super::outcome::{Outcome, one};
 use crate::python_env::{pip_install, python};
 use lanes_tests::cluster::Cluster;
-use lanes_tests::error::{Error, Result};
+use lanes_tests::error::Result;
 use lanes_tests::gateway::{Gateway, Settings};
 use lanes_tests::place;
 use lanes_tests::process::run_visibly;
@@ -46,21 +46,13 @@ pub fn check() -> Result<Vec<Outcome>> {
         cluster.port()
     );
     let report = folder.join("junit.xml");
-    // That of an earlier run would be taken for ours, should pytest not come to write one.
-    if report.exists() {
-        std::fs::remove_file(&report).map_err(Error::file("remove", &report))?;
-    }
     let mut command = tool("pytest");
     command
         .args(["-p", "no:cacheprovider", "--color=no", "tests"])
         .arg(format!("--junitxml={}", report.display()))
         .env("LANES_TEST_URL", gateway.url(""))
         .env("LANES_TEST_DATABASE", database);
-    let tests = one("pytest", &mut command);
-    let mut outcomes = junit::read(&report)?;
-    if !tests.passed && outcomes.iter().all(|outcome| outcome.passed) {
-        outcomes.push(tests);
-    }
+    let mut outcomes = junit::run("pytest", &mut command, &report)?;
     outcomes.push(types);
     Ok(outcomes)
 }
