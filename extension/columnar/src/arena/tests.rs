@@ -56,22 +56,28 @@ fn with_arena<T>(bytes: usize, relations_max: u32, test: impl FnOnce(&TestArena)
     } else {
         0x5555_5555_5555_5555_u64
     };
-    let memory = Box::into_raw(vec![filler; bytes / 8 + 1].into_boxed_slice());
+    let memory = Memory(Box::into_raw(vec![filler; bytes / 8 + 1].into_boxed_slice()));
     let locks = MutexLocks {
         allocator: Mutex::new(()),
         relations: Default::default(),
     };
     // SAFETY: the memory has as many bytes after the first word, and outlives the arena.
     let arena = unsafe {
-        let start = memory.cast::<u64>().add(1).cast::<u8>();
+        let start = memory.0.cast::<u64>().add(1).cast::<u8>();
         TestArena::initialise(start, bytes, relations_max);
         TestArena::attach(start, locks)
     };
-    let answer = test(&arena);
-    drop(arena);
-    // SAFETY: made by `into_raw` above; nobody uses it any more.
-    drop(unsafe { Box::from_raw(memory) });
-    answer
+    test(&arena)
+}
+
+/// Words that an arena lies in, as a raw pointer because the arena writes to them. They are freed after a panic, too.
+struct Memory(*mut [u64]);
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw`; the arena in it, declared later, is gone.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
 }
 
 /// Purges everything and checks that nothing is left.
