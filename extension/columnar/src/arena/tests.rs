@@ -56,7 +56,9 @@ fn with_arena<T>(bytes: usize, relations_max: u32, test: impl FnOnce(&TestArena)
     } else {
         0x5555_5555_5555_5555_u64
     };
-    let memory = Memory(Box::into_raw(vec![filler; bytes / 8 + 1].into_boxed_slice()));
+    let memory = Memory(Box::into_raw(
+        vec![filler; bytes / 8 + 1].into_boxed_slice(),
+    ));
     let locks = MutexLocks {
         allocator: Mutex::new(()),
         relations: Default::default(),
