@@ -13,10 +13,14 @@ use crate::zone_map::{Bound, Zone};
 /// The model of a value: the bytes that the column's functions take, `None` for NULL.
 pub(crate) type Value = Option<Vec<u8>>;
 
-/// A number of cases that is cut down under Miri, which is a few hundred times slower.
+/// A number of cases. `PROPTEST_CASES` cuts it down, for memcheck and the like; so does Miri, which is a few hundred times slower.
 pub(crate) fn cases(count: u32) -> Config {
+    let asked = std::env::var("PROPTEST_CASES");
+    let most = asked.map_or(u32::MAX, |text| {
+        text.parse().expect("PROPTEST_CASES is a number")
+    });
     Config {
-        cases: if cfg!(miri) { 2 } else { count },
+        cases: count.min(if cfg!(miri) { 2 } else { most }),
         failure_persistence: None,
         ..Config::default()
     }

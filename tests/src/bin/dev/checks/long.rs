@@ -196,10 +196,13 @@ fn address_sanitizer() -> Result<Vec<Outcome>> {
 
 fn memcheck() -> Result<Vec<Outcome>> {
     let mut command = engine_tests("valgrind");
-    command.env(
-        "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
-        "valgrind --quiet --error-exitcode=9 --fair-sched=yes",
-    );
+    command
+        .env(
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER",
+            "valgrind --quiet --error-exitcode=9 --fair-sched=yes",
+        )
+        // Everything is fifty times slower.
+        .env("PROPTEST_CASES", "8");
     Ok(vec![one("memcheck", &mut command)])
 }
 
