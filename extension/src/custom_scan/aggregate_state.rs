@@ -18,6 +18,7 @@ use super::node::{Node, Planned, Routines};
 use super::own_aggregate::Arrival;
 use super::plan::{self, EnginePlan};
 use super::prune::{Filter, Prune, predicates};
+use super::scalar;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{answers, privilege};
@@ -404,6 +405,7 @@ impl AggregateState {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let plan = EnginePlan::of(scan);
             let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
+            scalar::reads(&raw mut (*node).ss.ps, table);
             let mut program = Program::of(&plan, node, arrival)?;
             let mut zones_wanted = std::mem::take(&mut program.zones_wanted);
             zones_wanted.extend_from_slice(&program.filter.zones_wanted);

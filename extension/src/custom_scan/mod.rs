@@ -17,6 +17,7 @@
 //!   [`plan`]: their plans.
 //! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
 //!   [`own_aggregate`]: PostgreSQL's expressions as the engine's.
+//! - [`scalar`]: expressions without columns, evaluated once a scan.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
 //! - [`time_join`], [`join_plan`], [`join_stage`], [`right_side`]: an ASOF or window join, found, remembered and executed,
@@ -63,6 +64,7 @@ pub mod remembered;
 pub mod require;
 pub mod right_side;
 pub mod row_plan;
+pub mod scalar;
 pub mod scan_state;
 pub mod settings;
 pub mod shared_scan;

@@ -20,6 +20,7 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::explain::Explain;
+use super::scalar::{self, Base};
 use super::translate::Translation;
 use crate::error;
 use crate::pg::{nodes, ports, tree};
@@ -206,7 +207,7 @@ unsafe extern "C-unwind" fn plan<N: Node>(
 /// A node with what it owns behind it.
 #[repr(C)]
 struct Owner<N: Node> {
-    base: pg_sys::CustomScanState,
+    base: Base,
     own: *mut Own<N>,
 }
 
@@ -257,8 +258,8 @@ unsafe extern "C-unwind" fn create<N: Node>(_scan: *mut pg_sys::CustomScan) -> *
     // SAFETY: palloc'd memory of that size; zero is a valid state of the node itself.
     unsafe {
         let owner = pg_sys::palloc0(size_of::<Owner<N>>()).cast::<Owner<N>>();
-        (*owner).base.ss.ps.type_ = pg_sys::NodeTag::T_CustomScanState;
-        (*owner).base.methods = &raw const N::ROUTINES.execution;
+        (*owner).base.node.ss.ps.type_ = pg_sys::NodeTag::T_CustomScanState;
+        (*owner).base.node.methods = &raw const N::ROUTINES.execution;
         (*owner).own = PgMemoryContexts::CurrentMemoryContext.leak_and_drop_on_delete(Own::<N> {
             state: N::default(),
             running: None,
@@ -319,6 +320,7 @@ unsafe fn next<N: Node>(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::Tupl
             None => {
                 let query = (*(*node).ss.ps.state).es_query_cxt;
                 let before = pg_sys::MemoryContextSwitchTo(query);
+                scalar::start(node);
                 let started = state.start(node);
                 pg_sys::MemoryContextSwitchTo(before);
                 running.insert(started.unwrap_or_else(|reason| error::unplanned(&reason)))

@@ -17,6 +17,7 @@ use super::node::{Node, Planned, Routines};
 use super::plan::{self, EnginePlan};
 use super::privilege;
 use super::prune::{Filter, predicates};
+use super::scalar;
 use super::translate::{Scalars, Translation, Translator, to_datum};
 use super::vector_source::{Counters, VectorSource};
 
@@ -84,6 +85,7 @@ impl Node for JoinState {
                 return Err("no join".into());
             };
             let state = &raw mut (*node).ss.ps;
+            scalar::reads(state, table);
             let mut translator = Translator::of_join(Scalars::Evaluated(state), plan.index, join);
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let mut outputs = Vec::new();

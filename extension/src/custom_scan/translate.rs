@@ -5,7 +5,7 @@
 //! PostgreSQL's own expressions, which survive copying, caching and a change of the library.
 //!
 //! Expressions without columns (constants, parameters, `now() - interval '1 hour'`) become *scalars*: PostgreSQL
-//! evaluates them once a scan, before its first row. Operators are known by their B-tree family, strategy and types,
+//! evaluates them once a scan ([`scalar`]). Operators are known by their B-tree family, strategy and types,
 //! arithmetic and casts by the OIDs of their functions, so nothing depends on names or search paths.
 
 use std::cell::RefCell;
@@ -20,6 +20,7 @@ use pgrx::pg_sys;
 
 use super::join_plan::{Computed, JoinPlan, number_types};
 use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
+use super::scalar;
 use super::text_quals::{TextFunction, text_function};
 use crate::pg::names::{describe, function_name, operator_name, type_name};
 use crate::pg::{datum, nodes, ports};
@@ -227,9 +228,12 @@ impl Translator {
             if nodes::contains_subplan(node) {
                 return Err("a subquery".into());
             }
+            if scalar::may_divide_by_zero(node) {
+                return Err("a division that may be one by zero".into());
+            }
             match self.scalars_from {
                 Scalars::Unknown => Ok(None),
-                Scalars::Evaluated(plan) => Ok(nodes::evaluate(node.cast(), plan)),
+                Scalars::Evaluated(plan) => Ok(scalar::evaluate(node.cast(), plan)),
             }
         }
     }

@@ -128,6 +128,21 @@ impl VectorSource {
         }
     }
 
+    /// Whether a snapshot sees a row of a table.
+    ///
+    /// # Safety
+    /// As for [`Scan::begin`].
+    pub unsafe fn has_row(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool {
+        // SAFETY: the caller's promise.
+        let mut scan = unsafe { Scan::begin(relation, snapshot, std::ptr::null()) };
+        scan.wanted = Some(Vec::new());
+        let any = ByZone {
+            rules_out: &|_| false,
+            takes: None,
+        };
+        scan.next_window(true, any).is_some()
+    }
+
     /// Shares the segments with the other participants of a parallel scan.
     ///
     /// # Safety

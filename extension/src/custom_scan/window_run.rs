@@ -13,6 +13,7 @@ use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::{Evaluation, EvaluationError};
 use pgrx::pg_sys;
 
+use super::scalar;
 use super::translate::Translation;
 use super::window_input::{Time, WindowInput};
 use super::window_plan::WindowPlan;
@@ -72,6 +73,7 @@ impl Running {
                 |column: &*mut pg_sys::Node| (*column.cast::<pg_sys::Var>()).varattno as usize - 1;
             let columns: Vec<usize> = plan.columns.iter().map(attribute).collect();
             let state = &raw mut (*node).ss.ps;
+            scalar::reads(state, table);
             let (mut input, windows) = WindowInput::begin(&plan, state, table, &columns)?;
             let buffer = RowBuffer::new(windows.len(), &plan.columns);
             let natts = (*(*table).rd_att).natts as usize;

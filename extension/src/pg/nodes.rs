@@ -93,28 +93,6 @@ pub unsafe fn parameters(node: *mut pg_sys::Node, found: &mut *mut pg_sys::List)
     }
 }
 
-/// Evaluates an expression without columns, in the plan node's context; `None` is NULL. A result by reference lives as
-/// long as the query.
-///
-/// # Safety
-/// `node` is a live expression without Vars; `plan` is an initialised plan node.
-pub unsafe fn evaluate(
-    node: *mut pg_sys::Expr,
-    plan: *mut pg_sys::PlanState,
-) -> Option<pg_sys::Datum> {
-    // SAFETY: the caller's promise; the switch back happens also when an ERROR passes, as Postgres resets it.
-    unsafe {
-        let query_context = (*(*plan).state).es_query_cxt;
-        let before = pg_sys::MemoryContextSwitchTo(query_context);
-        let state = pg_sys::ExecInitExpr(node, plan);
-        let mut is_null = false;
-        let evaluate = (*state).evalfunc.expect("an initialised expression");
-        let datum = evaluate(state, (*plan).ps_ExprContext, &raw mut is_null);
-        pg_sys::MemoryContextSwitchTo(before);
-        (!is_null).then_some(datum)
-    }
-}
-
 /// `ExecQual`: whether a qualification holds; a null one does.
 ///
 /// # Safety
