@@ -19,6 +19,7 @@ use crate::clock;
 use crate::deliver::{AckLevel, Sink};
 use crate::error::Refusal;
 use crate::events::EventSettings;
+use crate::hosts::Hosts;
 use crate::observe::supervise::Supervision;
 use crate::observe::{Metrics, Status, self_scrape};
 use crate::receive::{ReceiveLimits, WritePath};
@@ -35,6 +36,8 @@ const ACCEPTED_MAX: usize = 64;
 pub struct AppSettings {
     /// Connections.
     pub server: ServerLimits,
+    /// Names under which it is asked.
+    pub hosts: Hosts,
     /// Requests.
     pub receive: ReceiveLimits,
     /// Events.

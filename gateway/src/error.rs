@@ -13,7 +13,7 @@ const RETRY_AFTER_SECONDS: u16 = 2;
 /// | kind | status | what senders do with it |
 /// |---|---|---|
 /// | `BadRequest` | 400 | drop the request and log the reason |
-/// | `Forbidden` | 403 | the same; only for events |
+/// | `Forbidden` | 403 | the same; for events, and for web pages of other sites |
 /// | `NotFound` | 404 | the same; only for events |
 /// | `UnsupportedMedia` | 415 | fall back to another protocol, or drop |
 /// | `Busy` | 503 with Retry-After | repeat the same request |

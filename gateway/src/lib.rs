@@ -58,6 +58,7 @@ pub mod service;
 pub mod receive;
 
 pub mod events;
+pub mod hosts;
 
 pub mod batch;
 

@@ -22,6 +22,7 @@ use crate::error::Refusal;
 use crate::events::format::Format;
 use crate::events::write::EventRequest;
 use crate::events::{self, EventPath};
+use crate::hosts::Hosts;
 use crate::objects::ObjectState;
 use crate::observe::{Metrics, Status};
 use crate::receive::body::{self, BodyError, BodyLimits};
@@ -30,6 +31,15 @@ use crate::receive::{WritePath, media_type};
 
 /// The header by which a request chooses its level of acknowledgement.
 pub const ACK_HEADER: &str = "x-lanes-ack";
+
+/// What people read who do not know the routes.
+const ROUTES: &str = "lanes-gateway has these routes:
+  POST /api/v1/write           Prometheus remote write 1.0
+  POST /api/v1/events/{table}  rows as JSON, Arrow or FlatBuffers
+  GET  /api/v1/status          rates and totals as JSON
+  GET  /metrics                metrics for Prometheus
+  GET  /-/healthy, /-/ready    whether it runs, and whether it takes writes
+";
 
 /// What handlers share.
 pub struct Handlers<S> {
@@ -43,6 +53,8 @@ pub struct Handlers<S> {
     pub default_level: AckLevel,
     /// Whether level `object` can be kept.
     pub has_objects: bool,
+    /// Names under which it is asked.
+    pub hosts: Arc<Hosts>,
 }
 
 // Derived, it would ask for sinks to be cloned.
@@ -54,6 +66,7 @@ impl<S> Clone for Handlers<S> {
             status: Arc::clone(&self.status),
             default_level: self.default_level,
             has_objects: self.has_objects,
+            hosts: Arc::clone(&self.hosts),
         }
     }
 }
@@ -140,7 +153,12 @@ pub fn router<S: Sink>(handlers: Handlers<S>) -> Router {
         .route("/metrics", get(metrics::<S>))
         .route("/-/healthy", get(async || "healthy\n"))
         .route("/-/ready", get(ready::<S>))
-        .fallback(async || (StatusCode::NOT_FOUND, "no such route\n"))
+        .route("/", get(async || ROUTES))
+        .fallback(async || (StatusCode::NOT_FOUND, format!("no such route; {ROUTES}")))
+        .method_not_allowed_fallback(async || {
+            let told = format!("this route takes another method; {ROUTES}");
+            (StatusCode::METHOD_NOT_ALLOWED, told)
+        })
         .layer(from_fn_with_state(handlers.clone(), observe::<S>))
         .with_state(handlers)
 }
@@ -235,7 +253,7 @@ async fn ready<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
     }
 }
 
-/// Counts and times every request.
+/// Counts and times every request, and refuses what comes from web pages of others.
 async fn observe<S: Sink>(
     State(handlers): State<Handlers<S>>,
     route: Option<MatchedPath>,
@@ -243,7 +261,10 @@ async fn observe<S: Sink>(
     next: Next,
 ) -> Response {
     let started = clock::now();
-    let response = next.run(request).await;
+    let response = match handlers.hosts.check(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
     // Never the path as sent: its values have no bound.
     let route = route.as_ref().map_or("other", MatchedPath::as_str);
     let seconds = (clock::now() - started).as_secs_f64();

@@ -73,9 +73,14 @@ async fn store<S: Sink>(
     let started = clock::now();
     let (head, body) = request.into_parts();
     let table = table_of(&head.method, &head.uri).unwrap_or_default();
-    let stored = handlers
-        .write_events(table, &head.headers, body, started)
-        .await;
+    let stored = match handlers.hosts.check(&head.headers) {
+        Ok(()) => {
+            handlers
+                .write_events(table, &head.headers, body, started)
+                .await
+        }
+        Err(refusal) => Err(refusal),
+    };
     let answer = match stored {
         Ok(()) => {
             let mut answer = Response::new(Answer::Left(Empty::new()));

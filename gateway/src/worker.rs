@@ -106,6 +106,7 @@ pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHa
         status,
         default_level: settings.default_level,
         has_objects: settings.has_objects,
+        hosts: Arc::new(settings.hosts.clone()),
     };
     (handlers, tasks)
 }

@@ -30,7 +30,10 @@ async fn label_sets_in_the_queue_are_counted_and_not_registered_in_vain() {
     for metric in ["first", "second"] {
         let router = router.clone();
         let body = Body::from(simple(metric, 1.0));
-        let request = Request::post("/api/v1/write").body(body).unwrap();
+        let request = Request::post("/api/v1/write")
+            .header("content-type", "application/x-protobuf")
+            .body(body)
+            .unwrap();
         sent.push(tokio::spawn(async move {
             router.oneshot(request).await.unwrap().status()
         }));

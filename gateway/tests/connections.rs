@@ -43,7 +43,7 @@ async fn serve_on(flags: &[&str], database: Arc<Memory>) -> Server {
 
 fn request(body: &[u8]) -> Vec<u8> {
     let head = format!(
-        "POST /api/v1/write HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        "POST /api/v1/write HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
     [head.as_bytes(), body].concat()
@@ -110,13 +110,19 @@ async fn events_over_a_socket_are_answered_and_counted_as_by_the_router() {
             400,
         ),
         ("POST /api/v1/events/lanes.t", json, "[]", 403),
+        (
+            "POST /api/v1/events/t",
+            "content-type: application/json\r\norigin: http://evil.example\r\n",
+            "[]",
+            403,
+        ),
         ("GET /api/v1/events/t", json, "", 405),
         ("POST /api/v1/events/", json, "[]", 404),
         ("POST /api/v1/events/t/u", json, "[]", 404),
     ] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let text = format!(
-            "{line} HTTP/1.1\r\nhost: x\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            "{line} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(text.as_bytes()).await.unwrap();
@@ -151,7 +157,7 @@ async fn events_over_a_socket_are_answered_and_counted_as_by_the_router() {
     let by_router = router.oneshot(scrape).await.unwrap();
     let by_router = by_router.into_body().collect().await.unwrap().to_bytes();
     let mut stream = TcpStream::connect(server.address).await.unwrap();
-    let scrape = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let scrape = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(scrape).await.unwrap();
     let here = counted(&read_all(&mut stream).await);
     assert_eq!(here, counted(&String::from_utf8_lossy(&by_router)));
@@ -194,7 +200,7 @@ async fn a_length_over_the_limit_is_refused_before_the_body_comes() {
     let server = serve(&["--receive-body-bytes-max", "1KiB"]).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream
-        .write_all(b"POST /api/v1/write HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n")
+        .write_all(b"POST /api/v1/write HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\ncontent-length: 99999999\r\n\r\n")
         .await
         .unwrap();
     let mut start = [0; 12];
@@ -252,7 +258,7 @@ async fn fill(address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket.connect(address).await.unwrap();
-    let requests = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100);
+    let requests = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
     let second = Duration::from_secs(1);
     while tokio::time::timeout(second, stream.write_all(&requests))
         .await
@@ -285,9 +291,19 @@ async fn a_body_that_is_refused_unread_does_not_cost_its_answer() {
     let server = serve(&["--receive-body-bytes-max", "4MiB"]).await;
     let body = vec![7; 5 << 20];
     for (headers, path, length, status) in [
-        ("content-encoding: gzip\r\n", "/api/v1/write", 4 << 20, 415),
-        ("x-lanes-ack: never\r\n", "/api/v1/write", 4 << 20, 400),
-        ("", "/api/v1/write", 5 << 20, 400),
+        ("", "/api/v1/write", 4 << 20, 415),
+        (
+            "content-type: application/x-protobuf\r\nx-lanes-ack: never\r\n",
+            "/api/v1/write",
+            4 << 20,
+            400,
+        ),
+        (
+            "content-type: application/x-protobuf\r\n",
+            "/api/v1/write",
+            5 << 20,
+            400,
+        ),
         ("", "/api/v1/nothing", 4 << 20, 404),
         ("", "/api/v1/events/t", 4 << 20, 415),
     ] {
@@ -295,7 +311,7 @@ async fn a_body_that_is_refused_unread_does_not_cost_its_answer() {
         // The next request finds the connection as it should be, unless more was sent than is read.
         for _ in 0..2 {
             let head = format!(
-                "POST {path} HTTP/1.1\r\nhost: x\r\n{headers}content-length: {length}\r\n\r\n"
+                "POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n"
             );
             stream.write_all(head.as_bytes()).await.unwrap();
             // Slowly, so that the answer is there long before the end.

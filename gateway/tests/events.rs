@@ -411,7 +411,9 @@ async fn locked_tables_hold_up_neither_samples_nor_other_tables() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert_eq!(post(&router, "free", &[], batch(&[(1, "a")])).await, OK);
-    let samples = Request::post("/api/v1/write").body(Body::from(simple("up", 1.0)));
+    let samples = Request::post("/api/v1/write")
+        .header("content-type", "application/x-protobuf")
+        .body(Body::from(simple("up", 1.0)));
     let answer = router.clone().oneshot(samples.unwrap()).await.unwrap();
     assert_eq!(answer.status(), StatusCode::NO_CONTENT);
 }

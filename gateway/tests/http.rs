@@ -29,8 +29,12 @@ fn get(path: &str) -> Request<Body> {
     Request::get(path).body(Body::empty()).unwrap()
 }
 
+/// A write request; of the type of remote write, unless it is given another.
 fn post(headers: &[(&str, &str)], body: Vec<u8>) -> Request<Body> {
     let mut request = Request::post("/api/v1/write");
+    if !headers.iter().any(|(name, _)| *name == "content-type") {
+        request = request.header("content-type", "application/x-protobuf");
+    }
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -150,6 +154,44 @@ async fn other_media_are_415() {
         assert!(text.contains("not supported"), "{text}");
     }
     assert!(database.samples.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn web_pages_of_other_sites_cannot_write() {
+    let (app, database) = start(&["--listen-hosts", "gateway"]);
+    let mut written = 0;
+    for (headers, status, told) in [
+        (vec![("host", "gateway:9201")], 204, ""),
+        (vec![("host", "127.0.0.1:9201")], 204, ""),
+        (
+            vec![("host", "gateway"), ("origin", "http://gateway")],
+            204,
+            "",
+        ),
+        (vec![("host", "evil.example:9201")], 403, "listen.hosts"),
+        (
+            vec![("host", "gateway"), ("origin", "http://evil.example")],
+            403,
+            "http://evil.example",
+        ),
+        (vec![("host", "gateway"), ("origin", "null")], 403, "null"),
+    ] {
+        written += usize::from(status == 204);
+        let request = post(&headers, simple("up", f64::from(status)));
+        let (answered, text) = call(&app.router(), request).await;
+        assert_eq!(answered.as_u16(), status, "{headers:?}: {text}");
+        assert!(text.contains(told), "{text}");
+        assert_eq!(database.samples.lock().len(), written);
+    }
+    let mut metrics = get("/metrics");
+    metrics
+        .headers_mut()
+        .insert("host", "evil.example".parse().unwrap());
+    assert_eq!(
+        call(&app.router(), metrics).await.0,
+        StatusCode::FORBIDDEN,
+        "nor read"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -479,14 +521,15 @@ async fn overload_is_503_and_memory_stays_bounded() {
 async fn routes_and_methods() {
     let (app, _) = start(&[]);
     let router = app.router();
-    assert_eq!(
-        call(&router, get("/api/v1/write")).await.0,
-        StatusCode::METHOD_NOT_ALLOWED
-    );
-    assert_eq!(
-        call(&router, get("/nothing")).await.0,
-        StatusCode::NOT_FOUND
-    );
+    for (path, status) in [
+        ("/", StatusCode::OK),
+        ("/api/v1/write", StatusCode::METHOD_NOT_ALLOWED),
+        ("/nothing", StatusCode::NOT_FOUND),
+    ] {
+        let (answered, text) = call(&router, get(path)).await;
+        assert_eq!(answered, status, "{path}");
+        assert!(text.contains("POST /api/v1/write"), "{path}: {text}");
+    }
     call(&router, post(&HEADERS, simple("up", 1.0))).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (status, text) = call(&router, get("/api/v1/status")).await;

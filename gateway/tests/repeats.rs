@@ -20,7 +20,9 @@ async fn what_was_refused_in_part_is_stored_once_its_limit_is_raised() {
     for (labels_max, status, stored) in [("2", 400, 0), ("2", 400, 0), ("3", 204, 1), ("3", 204, 1)]
     {
         let app = start_on(&["--receive-labels-max", labels_max], &database);
-        let request = Request::post("/api/v1/write").body(Body::from(body.clone()));
+        let request = Request::post("/api/v1/write")
+            .header("content-type", "application/x-protobuf")
+            .body(Body::from(body.clone()));
         let answer = app.router().oneshot(request.unwrap()).await.unwrap();
         assert_eq!(answer.status(), status);
         assert_eq!(database.values("many").len(), stored);

@@ -22,6 +22,8 @@ pub struct Scalars {
     values: pg_sys::MemoryContext,
     /// The table that the node reads, unless it is the one that PostgreSQL opened for it.
     table: pg_sys::Relation,
+    /// Whether the query's snapshot is known to see a row of that table.
+    has_row: bool,
 }
 
 /// How every node of ours begins.
@@ -111,8 +113,11 @@ pub unsafe fn evaluate(
     // SAFETY: the caller's promise; the switch back happens also when an ERROR passes, as PostgreSQL resets it.
     unsafe {
         let scalars = Scalars::of(plan);
-        if is_noticed(expression.cast(), (*plan).state) && !has_row(scalars.table, plan) {
-            return None;
+        if !scalars.has_row && is_noticed(expression.cast(), (*plan).state) {
+            scalars.has_row = has_row(scalars.table, plan);
+            if !scalars.has_row {
+                return None;
+            }
         }
         let state = scalars.state(expression, plan);
         let before = pg_sys::MemoryContextSwitchTo(scalars.values);

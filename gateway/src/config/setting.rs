@@ -55,6 +55,7 @@ const fn setting(
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     setting("listen", "address", "ADDRESS", "127.0.0.1:9201", "Where HTTP is served; loopback unless told otherwise"),
+    setting("listen", "hosts", "NAMES", "", "Names under which requests may ask for it (header Host), with commas between; addresses and localhost always may; * for any"),
     setting("listen", "connections_max", "COUNT", "16384", "HTTP connections open at once; more wait to be accepted"),
     setting("listen", "workers", "COUNT", "0", "Threads that serve requests, each with sessions of its own; 0 for one a processor"),
     setting("listen", "header_timeout", "DURATION", "60s", "Time for the head of a request, and for idling between requests"),

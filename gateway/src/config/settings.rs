@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio_postgres::config::SslMode;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use super::source::{Origin, Sources};
 use super::value;
@@ -16,6 +18,7 @@ use crate::deliver::password;
 use crate::deliver::postgres::PostgresSettings;
 use crate::deliver::{AckLevel, NO_LOG};
 use crate::events::{CreateTables, EventSettings};
+use crate::hosts::Hosts;
 use crate::objects::{BacklogLimit, ObjectSettings};
 use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
 use crate::server::ServerLimits;
@@ -42,7 +45,7 @@ pub struct Settings {
     /// Memory for known series.
     pub cache_bytes_max: usize,
     /// Which log lines are written.
-    pub log_filter: tracing_subscriber::EnvFilter,
+    pub log_filter: EnvFilter,
     /// Whether log lines are JSON.
     pub is_log_json: bool,
 }
@@ -123,12 +126,22 @@ impl Settings {
             postgres: postgres(&reader)?,
             objects: objects(&reader)?,
             cache_bytes_max: reader.size("series.cache_bytes_max", 1 << 20, 1 << 40)?,
-            log_filter: reader.get("log.level", |text| {
-                text.parse().map_err(|error| format!("{error}"))
-            })?,
+            log_filter: reader.get("log.level", log_filter)?,
             is_log_json,
         })
     }
+}
+
+/// A level, or several for parts of the program. The filter's own parser takes any word for the name of a part, a misspelt level too.
+fn log_filter(text: &str) -> Result<EnvFilter, String> {
+    let is_part = |directive: &str| directive.contains(['=', '[', ':']);
+    let words = text.split(',').map(str::trim);
+    for word in words.filter(|word| !is_part(word)) {
+        word.parse::<LevelFilter>().map_err(|_| {
+            format!("{word:?} is not one of off, error, warn, info, debug, trace; for a part of the program, write part=level")
+        })?;
+    }
+    text.parse().map_err(|error| format!("{error}"))
 }
 
 fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingError> {
@@ -216,6 +229,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
     }
     Ok(AppSettings {
         server,
+        hosts: reader.get("listen.hosts", Hosts::parse)?,
         receive,
         events,
         pending_bytes_max,
@@ -359,6 +373,9 @@ mod tests {
             ),
             (&["--listen-workers", "1000"], "more than 256"),
             (&["--listen-address", "localhost"], "is not an address"),
+            (&["--listen-hosts", "http://a"], "without scheme and port"),
+            (&["--log-level", "loud"], "not one of off, error"),
+            (&["--log-level", "info,hyper"], "write part=level"),
             (&["--log-format", "xml"], "log.format"),
             (
                 &["--objects-url", "ftp://a"],

@@ -39,6 +39,9 @@ pub enum SourceError {
         /// `section.key` as written.
         key: String,
     },
+    /// A variable that looks like a setting and is none.
+    #[error("environment variable {0}: there is no such setting; see --help")]
+    UnknownVariable(String),
     /// A value that is neither text nor a whole number.
     #[error("configuration file {path:?}: {key} must be a string or a whole number")]
     Type {
@@ -126,6 +129,10 @@ impl Sources {
     /// # Errors
     /// [`SourceError`] for the file.
     pub fn gather(matches: &ArgMatches) -> Result<Self, SourceError> {
+        let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        if let Some(unknown) = unknown_variable(variables) {
+            return Err(SourceError::UnknownVariable(unknown));
+        }
         let file = match matches.get_one::<String>("config") {
             Some(path) if !path.is_empty() => read_file(Path::new(path))?,
             _ => BTreeMap::new(),
@@ -166,6 +173,22 @@ impl Sources {
         };
         self.values.iter().map(line).collect()
     }
+}
+
+/// The first name of an environment variable that looks like a setting and is none.
+fn unknown_variable(mut names: impl Iterator<Item = String>) -> Option<String> {
+    names.find(|name| {
+        name.strip_prefix("LANES_GATEWAY_").is_some_and(|rest| {
+            // Kubernetes sets some of its own for a service that is called lanes-gateway.
+            let of_kubernetes = rest == "PORT"
+                || ["PORT_", "SERVICE_"]
+                    .iter()
+                    .any(|start| rest.starts_with(start));
+            let is_known =
+                rest == "CONFIG" || SETTINGS.iter().any(|setting| setting.variable() == *name);
+            !of_kubernetes && !is_known
+        })
+    })
 }
 
 fn given(matches: &ArgMatches, setting: &Setting) -> Option<(String, Origin)> {
@@ -239,6 +262,29 @@ fn parse_file(path: &Path, text: &str) -> Result<BTreeMap<String, String>, Sourc
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn variables_that_are_no_settings_are_found() {
+        let unknown = |name: &str| unknown_variable([name.to_owned()].into_iter()).is_some();
+        for name in [
+            "LANES_GATEWAY_LISTEN_ADDRESS",
+            "LANES_GATEWAY_CONFIG",
+            "LANES_GATEWAY_PORT",
+            "LANES_GATEWAY_PORT_9201_TCP",
+            "LANES_GATEWAY_SERVICE_HOST",
+            "LANES_HTTP_PORT",
+            "PATH",
+        ] {
+            assert!(!unknown(name), "{name}");
+        }
+        for name in [
+            "LANES_GATEWAY_LISTEN_ADRESS",
+            "LANES_GATEWAY_",
+            "LANES_GATEWAY_listen_address",
+        ] {
+            assert!(unknown(name), "{name}");
+        }
+    }
 
     fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
         parse_file(Path::new("x.toml"), text).map_err(|error| error.to_string())

@@ -9,6 +9,7 @@ use prometheus::{
 };
 
 use super::object_metrics::ObjectMetrics;
+use super::process_metrics::ProcessMetrics;
 use crate::deliver::AckLevel;
 
 /// Counters, gauges and histograms; cheap to update from anywhere.
@@ -131,9 +132,7 @@ impl Metrics {
             .set(1);
         #[cfg(target_os = "linux")]
         registry
-            .register(Box::new(
-                prometheus::process_collector::ProcessCollector::for_self(),
-            ))
+            .register(Box::new(ProcessMetrics::new()))
             .expect("process metrics have names of their own");
 
         let requests = counters(

@@ -3,6 +3,7 @@
 
 pub mod metrics;
 pub mod object_metrics;
+mod process_metrics;
 pub mod self_scrape;
 pub mod status;
 pub mod supervise;

@@ -7,7 +7,8 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 /// Why a request is of another kind; the text is for the sender.
 pub type Unsupported = String;
 
-/// Accepts remote write 1.0 in snappy. Absent headers mean just that, as in Prometheus's own receiver.
+/// Accepts remote write 1.0 in snappy. `Content-Type` has to be there, as the protocol asks: a web page cannot send this one to another site
+/// without asking first. An absent `Content-Encoding` means snappy, as in Prometheus's own receiver.
 ///
 /// # Errors
 /// What was found, and what is supported.
@@ -19,10 +20,10 @@ pub fn check(headers: &HeaderMap) -> Result<(), Unsupported> {
             "Content-Encoding {encoding:?} is not supported; use snappy (block format)"
         ));
     }
-    if let Some(content_type) = single(headers, &CONTENT_TYPE)? {
-        check_content_type(content_type)?;
+    match single(headers, &CONTENT_TYPE)? {
+        Some(content_type) => check_content_type(content_type),
+        None => Err("Content-Type is missing; use application/x-protobuf".to_owned()),
     }
-    Ok(())
 }
 
 fn check_content_type(content_type: &str) -> Result<(), Unsupported> {
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn remote_write_1_is_supported() {
-        assert!(checked(&[]));
+        assert!(checked(&[(CONTENT_TYPE, "application/x-protobuf")]));
         assert!(checked(&[
             (CONTENT_ENCODING, "snappy"),
             (CONTENT_TYPE, "application/x-protobuf")
@@ -96,8 +97,14 @@ mod tests {
 
     #[test]
     fn all_else_is_not() {
+        assert!(!checked(&[]));
+        assert!(!checked(&[(CONTENT_ENCODING, "snappy")]));
         for encoding in ["zstd", "gzip", "identity", "snappy, gzip", ""] {
-            assert!(!checked(&[(CONTENT_ENCODING, encoding)]), "{encoding}");
+            let protobuf = (CONTENT_TYPE, "application/x-protobuf");
+            assert!(
+                !checked(&[(CONTENT_ENCODING, encoding), protobuf]),
+                "{encoding}"
+            );
         }
         for content_type in [
             "application/json",
