@@ -137,7 +137,7 @@ fn idle_slow_and_dying_clients_disturb_nobody() {
     raise_file_limit();
     let connect = || TcpStream::connect(("127.0.0.1", gateway.port())).unwrap();
     let idle: Vec<TcpStream> = (0..IDLE_CONNECTIONS).map(|_| connect()).collect();
-    let head = "POST /api/v1/events/t HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-flatbuffers\r\n\
+    let head = "POST /api/v1/events/t HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-flatbuffers\r\n\
                 content-length: 1000\r\n\r\n";
     // One byte of its head, a head without a body, a body that ends in the middle.
     let mut slow = connect();
