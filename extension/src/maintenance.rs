@@ -17,7 +17,8 @@ use crate::table_am::reader::{Content, Reader};
 use crate::table_am::routine;
 use crate::table_options::{self, Settings};
 
-/// Drops what is older than the table retains, then seals what is to be sealed.
+/// Drops what is older than the table retains, then seals what is to be sealed. Once it has added its last part, the caller
+/// takes a transaction id ([`seal::let_settle`]).
 ///
 /// # Safety
 /// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
@@ -39,13 +40,7 @@ pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
         };
         let limits = limits(&reader, &content, &settings, thorough);
         drop((content, reader));
-        let sealed = seal::seal(relation, &order, &limits);
-        if sealed.parts > 0 {
-            // An id of our own, after the last part's: once it and all that is older is over the parts are settled, even if
-            // nobody else writes.
-            pg_sys::GetCurrentTransactionId();
-        }
-        sealed
+        seal::seal(relation, &order, &limits)
     }
 }
 
@@ -245,6 +240,9 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
             );
         }
         let sealed = seal(table, true);
+        if sealed.parts > 0 {
+            seal::let_settle();
+        }
         pg_sys::table_close(table, pg_sys::NoLock as i32);
         if sealed.busy > 0 {
             pgrx::notice!(

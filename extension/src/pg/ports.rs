@@ -264,6 +264,13 @@ pub unsafe fn log_snapshot_conflict(relation: pg_sys::Relation, horizon: u32) {
     }
 }
 
+/// Whether this process runs VACUUM, so that others' snapshots pass over its transaction id, and over its snapshots too.
+pub fn is_vacuum() -> bool {
+    // SAFETY: this process's own entry among all processes, whose flags nobody else writes.
+    let flags = unsafe { (*pg_sys::MyProc).statusFlags };
+    u32::from(flags) & pg_sys::PROC_IN_VACUUM != 0
+}
+
 /// Lets a long loop be cancelled. A request to end the whole process is turned into an ERROR here: Postgres would leave
 /// through `exit` without unwinding, and pins in the arena that are held on the stack would never be released. The process
 /// ends all the same, at the next check outside.

@@ -47,11 +47,11 @@ struct Piece {
 type Moves = BTreeMap<u64, Vec<u64>>;
 
 /// Moves parts down if that is worth the effort. The caller is the table's only VACUUM; `unlinked` are the pages that it has
-/// taken out of chains.
+/// taken out of chains. Whether there was something to move: the caller then takes a transaction id ([`seal::let_settle`]).
 ///
 /// # Safety
 /// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.
-pub unsafe fn move_down(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) {
+pub unsafe fn move_down(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         let moves = plan(relation, unlinked, effort);
@@ -59,7 +59,7 @@ pub unsafe fn move_down(relation: pg_sys::Relation, unlinked: &[u32], effort: Ef
         for (number, segments) in moves {
             let mut reader = Reader::open(relation);
             let Some(content) = reader.content.take() else {
-                return;
+                break;
             };
             let mut live = content.parts.live().iter();
             if let Some(part) = live.find(|part| part.entry.number == number) {
@@ -72,10 +72,7 @@ pub unsafe fn move_down(relation: pg_sys::Relation, unlinked: &[u32], effort: Ef
                 break;
             }
         }
-        if is_any {
-            // So that the next VACUUM finds them settled even if nobody else writes; as after a sealing.
-            pg_sys::GetCurrentTransactionId();
-        }
+        is_any
     }
 }
 

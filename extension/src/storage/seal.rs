@@ -10,6 +10,9 @@
 //!           yet, and one record adds the part and raises generation and sealings
 //! ```
 //!
+//! All of that may run in VACUUM, and so may moving ([`super::relocate`]): neither asks for a transaction id before its last part
+//! is added. What a part is added with is the id of the transaction that begins next, unless its own is one that snapshots heed.
+//!
 //! Before the swap nothing has happened but blocks that the next VACUUM's sweep gives back; after it all has. What every
 //! snapshot sees is the same before and after, so no transaction is needed: rows, their order but for `order_by`, and
 //! which of several equal times was ingested last. Scans that began before go on reading the runs that are covered.
@@ -374,11 +377,11 @@ pub(super) unsafe fn add_part(
         };
         let meta_page = LockedPage::exclusive(relation, META_BLOCK);
         // Whoever began to read the old state, which still stands, has a snapshot no younger than this: of what runs now,
-        // this transaction, if it has an id; or of what begins next.
+        // this transaction, if it has an id that snapshots heed; or of what begins next. VACUUM's own they do not.
         let own = pg_sys::GetTopTransactionIdIfAny().into_inner();
         entry.xid = match own {
-            0 => pg_sys::ReadNextFullTransactionId().value as u32,
-            own => own,
+            own if own != 0 && !ports::is_vacuum() => own,
+            _ => pg_sys::ReadNextFullTransactionId().value as u32,
         };
         let mut change = PageChange::begin(relation);
         let bytes = change.edit(&meta_page);
@@ -405,6 +408,16 @@ pub(super) unsafe fn add_part(
         change.finish();
         generation
     }
+}
+
+/// Takes a transaction id, after the last part's: once it and all that is older is over the parts are settled, even if
+/// nobody else writes. Not before the last part is added: in VACUUM, the id that it has is no bound for what others may read.
+///
+/// # Safety
+/// A transaction is under way, in which a lanes table was sealed.
+pub unsafe fn let_settle() {
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::GetCurrentTransactionId() };
 }
 
 /// Tells the arena of a new generation, which keeps all segments but those of the range that was sealed.

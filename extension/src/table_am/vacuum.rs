@@ -36,7 +36,7 @@ use crate::storage::metapage::{self, Meta};
 use crate::storage::part::{self, PartEntry, Parts};
 use crate::storage::shorten::{self, Effort};
 use crate::storage::tombstone::{self, Tombstone, kind};
-use crate::storage::{reclaim, relocate, seal_plan, unlink};
+use crate::storage::{reclaim, relocate, seal, seal_plan, unlink};
 
 /// (entry of its page, its number in the whole directory, new flags)
 type RunChange = (usize, u32, u32);
@@ -125,9 +125,14 @@ pub unsafe fn vacuum(relation: pg_sys::Relation, effort: Option<Effort>) {
             }
         }
         // After that, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
-        maintenance::seal(relation, false);
+        let mut is_changed = maintenance::seal(relation, false).parts > 0;
         if let Some(effort) = effort {
-            relocate::move_down(relation, &unlinked, effort);
+            is_changed |= relocate::move_down(relation, &unlinked, effort);
+        }
+        if is_changed {
+            seal::let_settle();
+        }
+        if let Some(effort) = effort {
             shorten::shorten(relation, &unlinked, effort);
         }
         report.send(relation);
