@@ -219,7 +219,7 @@ impl Target {
             row_numbers::keep(self.relation);
             let mut reader = Reader::open(self.relation);
             let content = reader.content.take()?;
-            row_numbers::check(self.relation, &content.meta);
+            row_numbers::check_row(self.relation, &content, self.row);
             let (_, run) = content.run_of(self.row)?;
             let tail = Tail::lock(self.relation, &content.meta);
             content

@@ -81,7 +81,7 @@ pub unsafe fn fetch(
             return false;
         };
         // Of a table that is only read, too: a join that changes another table fetches its rows again by number.
-        row_numbers::check(relation, &content.meta);
+        row_numbers::check_row(relation, &content, row);
         let snapshot = Snapshot::new(raw);
         let Some(run) = visible_row(&mut content, &snapshot, row) else {
             return false;

@@ -4,7 +4,7 @@
 //! its transaction ends: that keeps their numbers. What is left are scans that were begun without it, such as a cursor's
 //! that was not declared FOR UPDATE, whose rows a later statement of the same transaction may name (WHERE CURRENT OF):
 //! each scan notes which numbering it reads, and a row is not changed or fetched by number while a scan of an older one is
-//! open. So a row of a table that a statement only reads is never another one when it is fetched again, because a row
+//! open, unless the row is not sealed: sealing never gave its number to another one. So a row of a table that a statement only reads is never another one when it is fetched again, because a row
 //! that it was joined to had to be waited for.
 
 use std::cell::RefCell;
@@ -14,7 +14,9 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use crate::error;
 use crate::pg::lock::RowNumbersLock;
 use crate::pg::ports;
+use crate::storage::directory::{FLAG_DEAD, FLAG_SEALED};
 use crate::storage::metapage::Meta;
+use crate::table_am::reader::Content;
 
 /// A scan's note of the numbering that it reads; gone when it ends.
 #[derive(PartialEq, Eq)]
@@ -80,6 +82,20 @@ pub unsafe fn keep(relation: pg_sys::Relation) {
         if !ports::RelationUsesLocalBuffers(relation) {
             RowNumbersLock::share_until_commit(relation);
         }
+    }
+}
+
+/// Refuses to go by the number of a row that may have been another one's in an older numbering: see [`check`]. A row that is not
+/// sealed has had its number since it was inserted, and no other row ever had it.
+///
+/// # Safety
+/// As for [`check`]; `content` is of the same table.
+pub unsafe fn check_row(relation: pg_sys::Relation, content: &Content, row: u64) {
+    let found = content.run_of(row);
+    let is_open = found.is_some_and(|(_, run)| run.flags & (FLAG_SEALED | FLAG_DEAD) == 0);
+    if !is_open {
+        // SAFETY: the caller's promise.
+        unsafe { check(relation, &content.meta) };
     }
 }
 
