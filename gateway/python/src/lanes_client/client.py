@@ -89,8 +89,9 @@ class Client:
         ``table``
             ``name``, or ``schema.name``. Columns are found by their names; those that are not sent become their default or NULL.
         ``data``
-            A mapping from column names to NumPy arrays, pandas Series or lists; a ``pandas.DataFrame``; a ``pyarrow.Table`` or
-            ``RecordBatch``, which is sent as it is (``types`` and ``nan_is_null`` are not for it).
+            A mapping from column names to NumPy arrays, pandas Series or lists; a ``pandas.DataFrame``, whose index is
+            sent as columns of its names; a ``pyarrow.Table`` or ``RecordBatch``, which is sent as it is (``types`` and ``nan_is_null``
+            are not for it).
         ``types``
             Columns to be sent as another type than their values suggest: ``{"id": "uuid", "day": "date"}``.
         ``nan_is_null``
@@ -172,7 +173,7 @@ def _columns(data: Any, types: Mapping[str, Union[ColumnType, str]], nan_is_null
         raise TypeError(f"data is {type(data).__name__}; use a mapping, a pandas.DataFrame, a pyarrow.Table or RecordBatch")
     wanted = {name: ColumnType.of(one) for name, one in types.items()}
     columns: dict[str, Column] = {}
-    for name, values in data.items():
+    for name, values in frames.items(data) if frames.is_frame(data) else data.items():
         name = str(name)
         if name in columns:
             raise ValueError(f"there are two columns {name!r}")

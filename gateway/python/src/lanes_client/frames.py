@@ -1,10 +1,11 @@
-"""A pandas.DataFrame to columns. Its index is not sent.
+"""A pandas.DataFrame to columns: those of its index first, by their names, unless it only numbers the rows.
 
 NULL is what pandas calls missing, except for NaN in columns of plain floats: it stays NaN unless ``nan_is_null``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Optional
 
 import numpy as np
@@ -23,6 +24,20 @@ def is_frame(data: Any) -> bool:
 def is_series(values: Any) -> bool:
     """Whether this is a Series, without importing pandas."""
     return any(kind.__name__ == "Series" and kind.__module__.split(".")[0] == "pandas" for kind in type(values).__mro__)
+
+
+def items(frame: Any) -> Iterator[tuple[Any, Any]]:
+    """Names and Series: of the index, unless it is pandas' own numbering of rows, then of the columns. Raises :class:`DataError`."""
+    index = frame.index
+    is_numbering = type(index).__name__ == "RangeIndex" and index.name is None
+    for level, name in enumerate([] if is_numbering else index.names):
+        if name is None:
+            raise DataError(
+                "the index has no name, so there is no column for it: name it, data.rename_axis('ts'), "
+                "or leave it out, data.reset_index(drop=True)"
+            )
+        yield name, index.get_level_values(level).to_series()
+    yield from frame.items()
 
 
 def column(name: str, series: Any, wanted: Optional[ColumnType]) -> Column:

@@ -32,6 +32,20 @@ from .types import FIXED_DTYPES, ColumnType
 _SAMPLE_ROWS = 4_096
 """So many rows decide whether text is worth a dictionary."""
 _NUMBERS = (ColumnType.INT16, ColumnType.INT32, ColumnType.INT64, ColumnType.FLOAT32, ColumnType.FLOAT64)
+_AS_TEXT = "send text, which a column of any type takes: str(value)"
+_AS_ARRAY = "an array column takes text as PostgreSQL writes it, '{1,2}'; a jsonb column takes json.dumps(value)"
+_SECONDS = "send seconds, value / numpy.timedelta64(1, 's'), or text to an interval column: '1.5 s'"
+_REMEDIES = {
+    "dict": "a json or jsonb column takes text: json.dumps(value)",
+    "list": _AS_ARRAY,
+    "tuple": _AS_ARRAY,
+    "ndarray": _AS_ARRAY,
+    "timedelta": _SECONDS,
+    "timedelta64": _SECONDS,
+    "m": _SECONDS,
+    "Period": "a Series of them is made timestamps by .dt.to_timestamp()",
+}
+"""What to do about values that no column takes, by the name of their type or the letter of their dtype."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _EPOCH_DATE = datetime.date(1970, 1, 1)
 
@@ -79,7 +93,7 @@ def array(values: NDArray[Any], is_null: Optional[NDArray[np.bool_]], wanted: Op
         return Bools(_filled(values, validity), validity)
     if kind in "iuf":
         return _numbers(_filled(values, validity), validity, wanted)
-    raise DataError(f"values of dtype {values.dtype} have no type in a batch")
+    raise DataError(f"values of dtype {values.dtype} have no type in a batch; {_REMEDIES.get(kind, _AS_TEXT)}")
 
 
 def objects(values: Sequence[Any], wanted: Optional[ColumnType]) -> Column:
@@ -228,10 +242,18 @@ def _filled(values: NDArray[Any], validity: Validity) -> NDArray[Any]:
 
 
 def _only(wanted: Optional[ColumnType], found: ColumnType) -> None:
-    if wanted is not None and wanted is not found:
-        raise DataError(f"holds {found.name.lower()}, which is not sent as {wanted.name.lower()}")
+    if wanted is None or wanted is found:
+        return
+    told = f"holds {found.name.lower()}, which is not sent as {wanted.name.lower()}"
+    if found in (ColumnType.FLOAT32, ColumnType.FLOAT64) and wanted in _NUMBERS:
+        told += "; where NaN stands for a missing integer, a pandas column is made one by .astype('Int64')"
+    raise DataError(told)
 
 
 def _mixed(kinds: set[type]) -> str:
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    return f"values of {names} have no common type in a batch"
+    if len(kinds) > 1:
+        return f"values of {names} have no common type in a batch; make them one type, or text: str(value)"
+    # By name, as pandas need not be there; a subclass is what its base is.
+    known = (_REMEDIES.get(base.__name__) for kind in kinds for base in kind.__mro__)
+    return f"values of {names} have no type in a batch; {next(filter(None, known), _AS_TEXT)}"

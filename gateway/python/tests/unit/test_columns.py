@@ -129,10 +129,32 @@ def test_wanted_types(values, wanted, expected):
         ("abc", None, "one value a row, not str"),
         (5, None, "one value a row, not int"),
         (["\ud800"], None, "surrogates not allowed"),
-        ([{}], None, "values of dict"),
+        ([{}], None, "values of dict have no type in a batch; a json or jsonb column takes text: json.dumps(value)"),
+        ([[1]], None, "an array column takes text"),
+        ([datetime.timedelta(1)], None, "send seconds"),
+        (np.array([1], "m8[s]"), None, "send seconds"),
+        ([pd.Timedelta(1)], None, "send seconds"),
+        (pd.Series(pd.period_range("2026-01", periods=2, freq="M")), None, ".dt.to_timestamp()"),
+        ([datetime.time(1)], None, "send text, which a column of any type takes"),
+        ([1.0, math.nan], "int64", "made one by .astype('Int64')"),
     ],
 )
 def test_what_cannot_be_written_names_the_column(values, wanted, told):
+    convert = frames.column if frames.is_series(values) else infer.column
     with pytest.raises(DataError, match="column 'c': ") as caught:
-        infer.column("c", values, wanted and ColumnType.of(wanted))
+        convert("c", values, wanted and ColumnType.of(wanted))
     assert told in str(caught.value)
+
+
+def test_an_index_is_sent_by_its_names():
+    times = pd.DatetimeIndex(["1970-01-01T00:00:01"], name="ts", tz="UTC")
+    of = lambda frame: [name for name, _ in frames.items(frame)]  # noqa: E731
+    frame = pd.DataFrame({"price": [1.5]}, index=times)
+    assert of(frame) == ["ts", "price"]
+    assert frames.column("ts", next(frames.items(frame))[1], None).values.tolist() == [1000000]
+    assert of(frame.set_index("price", append=True)) == ["ts", "price"]
+    assert of(frame.reset_index()) == ["ts", "price"]
+    assert of(frame.reset_index()[:0]) == ["ts", "price"]
+    for unnamed in (frame.rename_axis(None), pd.DataFrame({"price": [1.5]}, index=[7])):
+        with pytest.raises(DataError, match=r"the index has no name.*reset_index\(drop=True\)"):
+            of(unnamed)
