@@ -359,6 +359,7 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.offload_list(int4), lanes.segment_image(regclass, int8, int8), '
                    'lanes.offload_commit(regclass, int8), lanes.remote_keys(), lanes.recall_next(interval), '
                    'lanes.recall_supply(text, bytea), lanes.recall_fail(text, text) TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON PROCEDURE lanes.recall_wait(interval) TO %s', role);
 END
 $$;
 

@@ -47,6 +47,12 @@ COMMENT ON FUNCTION lanes.recall_next(interval) IS
     'for lanes-gateway: keys of remote segments that queries of this database wait for; waits until there are some, at most so long';
 REVOKE ALL ON FUNCTION lanes.recall_next(interval) FROM PUBLIC;
 
+CREATE PROCEDURE lanes.recall_wait(timeout interval)
+    LANGUAGE c AS 'MODULE_PATHNAME', 'recall_wait_wrapper';
+COMMENT ON PROCEDURE lanes.recall_wait(interval) IS
+    'for lanes-gateway: waits, without a snapshot, until lanes.recall_next() has keys, at most so long';
+REVOKE ALL ON PROCEDURE lanes.recall_wait(interval) FROM PUBLIC;
+
 CREATE FUNCTION lanes.recall_supply(key text, image bytea) RETURNS void
     VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'recall_supply_wrapper';
 COMMENT ON FUNCTION lanes.recall_supply(text, bytea) IS

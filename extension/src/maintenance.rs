@@ -1,8 +1,9 @@
 //! What keeps a table small: retention, sealing, settling. By VACUUM, by `lanes.seal()`, by the background worker.
 
 use lanes_columnar::zone_map::{self, Bound};
+use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, pg_sys};
+use pgrx::{PgLogLevel, PgSqlErrorCode, pg_sys};
 
 use crate::error;
 use crate::gucs;
@@ -196,6 +197,32 @@ pub unsafe fn time_column(relation: pg_sys::Relation) -> Option<usize> {
     }
 }
 
+/// Open rows that some snapshot may not see.
+unsafe fn unseen_rows(relation: pg_sys::Relation) -> u64 {
+    // SAFETY: `seal_table` opened and locked the table.
+    unsafe {
+        let content = Reader::open(relation).content.take();
+        let horizon = seal_plan::horizon(relation);
+        content.map_or(0, |content| seal_plan::unseen_rows(&content, horizon))
+    }
+}
+
+/// Says how many rows stay open, and who keeps them so.
+fn tell_of_unseen(name: &str, rows: u64) {
+    let holder = Spi::get_one::<String>("SELECT lanes.oldest_snapshot()").unwrap_or_default();
+    let detail = holder.map_or_else(String::new, |holder| {
+        format!("The oldest snapshot is that of {holder}.")
+    });
+    ErrorReport::new(
+        PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION,
+        format!("rows of \"{name}\" stay open, because not every snapshot sees them: {rows}"),
+        "",
+    )
+    .set_detail(detail)
+    .set_hint("Seal again once older transactions have ended.")
+    .report(PgLogLevel::NOTICE);
+}
+
 /// Seals all rows of a lanes table that every snapshot sees, and merges its parts; how many rows were written.
 #[pg_extern(sql = false)]
 fn seal_table(target: pg_sys::Oid) -> i64 {
@@ -239,11 +266,25 @@ fn seal_table(target: pg_sys::Oid) -> i64 {
                 "Sealing cannot be: commit, and seal then.",
             );
         }
-        let sealed = seal(table, true);
+        let mut sealed = seal(table, true);
+        let unseen = match unseen_rows(table) {
+            // Whose snapshots they were may have ended since.
+            0 => 0,
+            _ => {
+                let again = seal(table, true);
+                sealed.parts += again.parts;
+                sealed.rows += again.rows;
+                sealed.busy = again.busy;
+                unseen_rows(table)
+            }
+        };
         if sealed.parts > 0 {
             seal::let_settle();
         }
         pg_sys::table_close(table, pg_sys::NoLock as i32);
+        if unseen > 0 {
+            tell_of_unseen(&name, unseen);
+        }
         if sealed.busy > 0 {
             pgrx::notice!(
                 "rows of \"{name}\" are being changed or locked: what they lie in was left as it is"

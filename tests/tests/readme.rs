@@ -31,9 +31,12 @@ fn every_statement_works_when_pasted_in_order() {
     let cluster = Cluster::builder("readme").start().unwrap();
     let passwords = Passwords::generate();
     provision(&cluster, &passwords).unwrap();
-    let settings = Settings::for_test("gateway", &cluster, &passwords)
-        .unwrap()
-        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "1s");
+    let settings = Settings::for_test("gateway", &cluster, &passwords).unwrap();
+    // As `make run` has it: the gateway waits for requests of segments all the time.
+    let objects = settings.folder.join("objects");
+    let settings = settings
+        .environment("LANES_GATEWAY_SELF_SCRAPE_INTERVAL", "1s")
+        .environment("LANES_GATEWAY_OBJECTS_URL", objects.to_str().unwrap());
     let mut gateway = Gateway::start(settings).unwrap();
     // As `make psql` connects.
     let mut client = cluster

@@ -2,9 +2,11 @@
 
 use lanes_tests::cluster::{Cluster, Stop};
 use lanes_tests::seed::seeded;
+use postgres::error::DbError;
 use rand::RngExt;
 use std::io::{Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Long enough for any machine; the sealer takes a second or two.
@@ -392,4 +394,61 @@ fn damaged_images_are_never_kept() {
         let told = failure.as_db_error().unwrap().message().to_owned();
         assert!(told.contains("checksum"), "{told}");
     }
+}
+
+/// Who waits for requests as the gateway does keeps no row open; whoever does is named.
+#[test]
+fn rows_stay_open_for_snapshots_alone_and_whose_is_told() {
+    let cluster = cluster("sealing_open", 0, None);
+    let told: Arc<Mutex<Vec<DbError>>> = Arc::default();
+    let notices = Arc::clone(&told);
+    let mut client = cluster
+        .config("postgres")
+        .notice_callback(move |notice| notices.lock().unwrap().push(notice))
+        .connect(postgres::NoTls)
+        .unwrap();
+    client
+        .batch_execute("CREATE EXTENSION lanes; CREATE TABLE t (n int8) USING lanes")
+        .unwrap();
+    let pid = |client: &mut postgres::Client| {
+        let row = client.query_one("SELECT pg_backend_pid()", &[]).unwrap();
+        row.get::<_, i32>(0)
+    };
+
+    let mut gateway = cluster.connect("postgres").unwrap();
+    let waiting = pid(&mut gateway);
+    let end = gateway.cancel_token();
+    let wait =
+        std::thread::spawn(move || gateway.batch_execute("CALL lanes.recall_wait('1 hour')"));
+    wait_for(
+        &mut client,
+        &format!(
+            "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = {waiting} AND wait_event_type = 'Extension' AND backend_xmin IS NULL"
+        ),
+    );
+    let mut seal = || {
+        client
+            .batch_execute("INSERT INTO t SELECT generate_series(1, 1000)")
+            .unwrap();
+        let row = client.query_one("SELECT lanes.seal('t')", &[]).unwrap();
+        row.get::<_, i64>(0)
+    };
+    assert_eq!(seal(), 1000);
+    assert_eq!(told.lock().unwrap().len(), 0, "nothing stays open");
+    end.cancel_query(postgres::NoTls).unwrap();
+    assert!(wait.join().unwrap().is_err(), "the wait is cancelled");
+
+    let mut reader = cluster.connect("postgres").unwrap();
+    reader
+        .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t")
+        .unwrap();
+    assert_eq!(seal(), 0);
+    let told = told.lock().unwrap();
+    let [notice] = &told[..] else {
+        panic!("one notice: {told:?}");
+    };
+    let rows = "because not every snapshot sees them: 1000";
+    assert!(notice.message().contains(rows), "{notice}");
+    let named = format!("session {} (", pid(&mut reader));
+    assert!(notice.detail().unwrap().contains(&named), "{notice:?}");
 }

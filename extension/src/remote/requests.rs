@@ -49,6 +49,18 @@ struct Place {
     reason: [u8; REASON_BYTES_MAX],
 }
 
+impl Place {
+    /// Whether it is of this database, and nobody has taken it or its taker has not answered.
+    fn is_due(&self, database: u32, now: i64) -> bool {
+        let is_open = match self.state {
+            State::Wanted => true,
+            State::Taken => self.since + TAKEN_MAX < now,
+            State::Free | State::Failed => false,
+        };
+        is_open && self.key.database == database && self.wanted_until >= now
+    }
+}
+
 const FREE: Place = Place {
     key: Key {
         storage_id: 0,
@@ -151,12 +163,7 @@ fn want(
 fn take(places: &mut [Place], database: u32, now: i64) -> Vec<Key> {
     let mut keys = Vec::new();
     for place in places {
-        let is_open = match place.state {
-            State::Wanted => true,
-            State::Taken => place.since + TAKEN_MAX < now,
-            State::Free | State::Failed => false,
-        };
-        if is_open && place.key.database == database && place.wanted_until >= now {
+        if place.is_due(database, now) {
             place.state = State::Taken;
             place.since = now;
             keys.push(place.key);
@@ -237,13 +244,29 @@ fn is_unanswered(index: usize, key: &Key) -> bool {
 
 /// Requests of this database, at once or as soon as there are some; none after `wait_max` microseconds. Interruptible.
 pub fn next(database: u32, wait_max: i64) -> Vec<Key> {
+    let mut keys = Vec::new();
+    wait_until(wait_max, |places, now| {
+        keys = take(places, database, now);
+        !keys.is_empty()
+    });
+    keys
+}
+
+/// Waits until there are requests of this database that [`next`] gives, `wait_max` microseconds at most. Interruptible.
+pub fn wait(database: u32, wait_max: i64) {
+    wait_until(wait_max, |places, now| {
+        places.iter().any(|place| place.is_due(database, now))
+    });
+}
+
+/// Waits until `is_over`, which is asked whenever requests may have come.
+fn wait_until(wait_max: i64, mut is_over: impl FnMut(&mut [Place], i64) -> bool) {
     let until = now() + wait_max;
     loop {
         // SAFETY: the memory stays. Once prepared, no request is missed.
         unsafe { pg_sys::ConditionVariablePrepareToSleep(&raw mut (*shared()).posted) };
         let now = now();
-        let keys = with_places(|places| take(places, database, now));
-        if keys.is_empty() && now < until {
+        if !with_places(|places| is_over(places, now)) && now < until {
             // No longer than what somebody took and did not answer takes to be offered again.
             let wait = (until - now).clamp(1_000, 1_000_000) / 1_000;
             // SAFETY: as above.
@@ -252,7 +275,7 @@ pub fn next(database: u32, wait_max: i64) -> Vec<Key> {
         }
         // SAFETY: ends the preparation.
         unsafe { pg_sys::ConditionVariableCancelSleep() };
-        return keys;
+        return;
     }
 }
 

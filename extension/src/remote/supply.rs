@@ -15,9 +15,35 @@ const WAIT_MAX: i64 = 3_600_000_000;
 /// Keys of segments of this database that backends wait for.
 #[pg_extern(sql = false)]
 fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
-    let wait = timeout.as_micros().clamp(0, i128::from(WAIT_MAX)) as i64;
-    let keys = requests::next(own_database(), wait);
+    let keys = requests::next(own_database(), wait_micros(&timeout));
     SetOfIterator::new(keys.into_iter().map(|key| key.to_string()))
+}
+
+/// Waits until backends wait for segments of this database. The wait is a transaction without a snapshot: who waits for hours keeps
+/// no row from being sealed, and none from being removed by VACUUM.
+#[pg_extern(sql = false)]
+fn recall_wait(timeout: Option<Interval>, info: pg_sys::FunctionCallInfo) {
+    let wait = timeout.as_ref().map_or(0, wait_micros);
+    // SAFETY: the call's own information; a procedure that was called at the top ends the transaction of its call as PL/pgSQL's COMMIT does.
+    unsafe {
+        let context = (*info).context;
+        let is_call = !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_CallContext;
+        if !is_call || (*context.cast::<pg_sys::CallContext>()).atomic {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+                "lanes.recall_wait() cannot run inside a transaction block or a function",
+                "Its wait begins with a COMMIT: CALL it as a statement of its own.",
+            );
+        }
+        pg_sys::SPI_connect_ext(pg_sys::SPI_OPT_NONATOMIC as i32);
+        pg_sys::SPI_commit();
+        requests::wait(own_database(), wait);
+        pg_sys::SPI_finish();
+    }
+}
+
+fn wait_micros(timeout: &Interval) -> i64 {
+    timeout.as_micros().clamp(0, i128::from(WAIT_MAX)) as i64
 }
 
 /// Here is a segment that was asked for. One that nobody wants any more is ignored.

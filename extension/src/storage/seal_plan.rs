@@ -107,6 +107,17 @@ pub fn open_rows(content: &Content) -> u64 {
         .sum()
 }
 
+/// Rows that are not sealed and that some snapshot may not see, because they are not committed or were after it was taken.
+pub fn unseen_rows(content: &Content, horizon: u32) -> u64 {
+    (0..content.runs.len())
+        .map(|index| content.runs.get(index))
+        .filter(|run| {
+            run.flags & FLAG_SEALED == 0 && !is_dead(run) && !is_seen_by_all(run, horizon)
+        })
+        .map(|run| u64::from(run.rows))
+        .sum()
+}
+
 /// How many tombstones rows of a range have.
 pub fn tombstones_within(tombstones: &Tombstones, range: &Range) -> usize {
     tombstones

@@ -13,7 +13,7 @@ use super::session::Session;
 use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 
 const SUPPORTS: &str = "SELECT to_regprocedure('lanes.offload_list(integer)') IS NOT NULL \
-                        AND to_regprocedure('lanes.recall_next(interval)') IS NOT NULL";
+                        AND to_regprocedure('lanes.recall_wait(interval)') IS NOT NULL";
 /// Advisory locks are a database's own; the numbers are ours alone.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(1818324581, 1935828847)";
 const DUE: &str =
@@ -30,8 +30,9 @@ const LOCAL_ROWS: &str = "SELECT target, storage_id, first_row, end_row FROM lan
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
 const SCOPE: &str = "SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_control_system() s, pg_database d \
                      WHERE d.datname = current_database()";
-const WANTED: &str =
-    "SELECT key FROM lanes.recall_next(make_interval(secs => $1)) WHERE key IS NOT NULL";
+/// A wait within a SELECT would hold a snapshot, and keep rows from being sealed.
+const WAIT: &str = "CALL lanes.recall_wait(make_interval(secs => $1))";
+const WANTED: &str = "SELECT key FROM lanes.recall_next('0') WHERE key IS NOT NULL";
 const SUPPLY: &str = "SELECT lanes.recall_supply($1, $2)";
 const FAIL: &str = "SELECT lanes.recall_fail($1, $2)";
 
@@ -264,7 +265,8 @@ impl Source for PostgresSource {
     async fn wanted(&self, wait: Duration) -> Result<Vec<String>, SourceError> {
         let seconds = wait.as_secs_f64();
         self.any(&self.waits, async |client| {
-            let rows = client.query(WANTED, &[&seconds]).await?;
+            client.execute(WAIT, &[&seconds]).await?;
+            let rows = client.query(WANTED, &[]).await?;
             rows.iter().map(|row| row.try_get(0)).collect()
         })
         .await
