@@ -1,11 +1,19 @@
 //! Server settings.
 
+use std::ffi::{CStr, CString};
 use std::time::Duration;
 
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+use pgrx::{
+    GucContext, GucFlags, GucRegistry, GucSetting, PgSqlErrorCode, PostgresGucEnum, pg_sys,
+};
+
+use crate::error;
 
 /// Megabytes of shared memory for the arena.
 static ARENA_SIZE: GucSetting<i32> = GucSetting::<i32>::new(256);
+
+/// The most that it may be.
+const ARENA_MEGABYTES_MAX: i32 = 1024 * 1024;
 
 /// Whether ASOF joins may be accelerated.
 static ENABLE_ASOF: GucSetting<bool> = GucSetting::<bool>::new(true);
@@ -96,18 +104,67 @@ pub fn cold_cache_bytes() -> u64 {
     COLD_CACHE_SIZE.get() as u64 * 1024 * 1024
 }
 
+/// What the server's configuration says of the arena's size, which PostgreSQL has not judged before the setting is defined.
+fn arena_size_given() -> Option<CString> {
+    // SAFETY: the string is copied at once.
+    unsafe {
+        let given = pg_sys::GetConfigOption(c"lanes.arena_size".as_ptr(), true, false);
+        (!given.is_null()).then(|| CStr::from_ptr(given).to_owned())
+    }
+}
+
+/// Refuses to start a server whose arena cannot be as large as it is told to be: PostgreSQL only warns of a wrong value for the setting of a
+/// library, and takes the default; of too much shared memory it complains with a hint at its own settings.
+fn check_arena_size(given: Option<&CStr>) {
+    let Some(given) = given else {
+        return;
+    };
+    let mut megabytes = 0;
+    // SAFETY: a C string and a place for the result; no hint is asked for.
+    let is_size = unsafe {
+        let unit = pg_sys::GUC_UNIT_MB as i32;
+        pg_sys::parse_int(given.as_ptr(), &mut megabytes, unit, std::ptr::null_mut())
+    };
+    if !is_size || !(1..=ARENA_MEGABYTES_MAX).contains(&megabytes) {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("lanes.arena_size cannot be \"{}\"", given.to_string_lossy()),
+            "Give a size from 1MB to 1TB, in kB, MB, GB or TB: lanes.arena_size = '256MB'.",
+        );
+    }
+    // SAFETY: calls without pointers.
+    let (pages, page_bytes) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    let machine = pages.saturating_mul(page_bytes) / (1024 * 1024);
+    if machine > 0 && i64::from(megabytes) > machine {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_OUT_OF_MEMORY,
+            format!(
+                "lanes.arena_size is {megabytes}MB, and this machine has {machine}MB of memory"
+            ),
+            "Set lanes.arena_size lower: the arena is a cache, and tables may be larger.",
+        );
+    }
+}
+
 /// Defines the settings. Called from `_PG_init`.
 pub fn register() {
+    let given = arena_size_given();
     GucRegistry::define_int_guc(
         c"lanes.arena_size",
         c"Shared memory that holds the columns of lanes tables.",
         c"The arena is a cache of what lies in the tables' pages: when it is full, cold segments are read from pages instead.",
         &ARENA_SIZE,
         1,
-        1024 * 1024,
+        ARENA_MEGABYTES_MAX,
         GucContext::Postmaster,
         GucFlags::UNIT_MB,
     );
+    check_arena_size(given.as_deref());
     GucRegistry::define_bool_guc(
         c"lanes.enable_asof",
         c"Enables the planner's use of accelerated ASOF joins.",

@@ -1,5 +1,6 @@
-//! The extension's SQL is written by hand: here it is held against the library.
+//! The extension's SQL is written by hand: here it is held against the library. And what the library takes at the server's start.
 
+use lanes_tests::cluster::Cluster;
 use lanes_tests::place;
 use std::collections::BTreeSet;
 
@@ -45,4 +46,28 @@ fn every_function_of_the_library_has_its_sql() {
     let (offered, named) = (offered(), named());
     assert!(named.len() > 50, "{named:?}");
     assert_eq!(offered, named);
+}
+
+/// A server whose arena cannot be what it is told to be does not start with another one.
+#[test]
+fn an_impossible_arena_is_told_at_the_start() {
+    for (number, (size, told)) in [
+        ("lots", "lanes.arena_size cannot be \"lots\""),
+        ("1KB", "lanes.arena_size cannot be \"1KB\""),
+        (
+            "900GB",
+            "lanes.arena_size is 921600MB, and this machine has",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut cluster = Cluster::builder(&format!("arena_{number}"))
+            .setting("lanes.arena_size", size)
+            .create()
+            .unwrap();
+        assert!(cluster.start().is_err(), "{size}");
+        let log = std::fs::read_to_string(cluster.log()).unwrap();
+        assert!(log.contains("FATAL") && log.contains(told), "{size}: {log}");
+    }
 }
