@@ -8,8 +8,9 @@ SELECT lanes.grant_gateway('lanes_gateway');
 SELECT lanes.grant_reader('lanes');
 -- Who owns the database decides how long samples stay, and where: ALTER TABLE lanes.samples SET (hot = …, retain = …).
 ALTER TABLE lanes.samples OWNER TO lanes;
--- PostgreSQL's default path begins with a schema named like the role, which here is the extension's own.
-ALTER ROLE lanes IN DATABASE lanes SET search_path = public;
+-- PostgreSQL's default path begins with a schema named like the role, which here is the extension's own: it comes last, for functions
+-- such as time_bucket.
+ALTER ROLE lanes IN DATABASE lanes SET search_path = public, lanes;
 
 DO $$
 BEGIN

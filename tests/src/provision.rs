@@ -6,7 +6,7 @@
 //! | `postgres` | everything; only through the socket |
 //! | `lanes` | own the database, make tables in it, read what the gateway stored; the person's role |
 //! | `lanes_gateway` | what `lanes.grant_gateway` gives, nothing else; the gateway's role |
-//! | `lanes_reader` | read; only the images make it, for dashboards |
+//! | `lanes_reader` | read; for dashboards |
 
 use crate::cluster::Cluster;
 use crate::error::Result;
@@ -18,18 +18,22 @@ pub const DATABASE: &str = "lanes";
 pub const OWNER: &str = "lanes";
 /// The gateway's role.
 pub const GATEWAY: &str = "lanes_gateway";
+/// The role of dashboards.
+pub const READER: &str = "lanes_reader";
 /// Makes the roles whose passwords are set.
 const ROLES: &str = include_str!("../../sql/provision/roles.sql");
 /// Makes extension and privileges.
 const IN_DATABASE: &str = include_str!("../../sql/provision/database.sql");
 
-/// The passwords of the two roles that have one.
+/// The passwords of the roles that have one.
 #[derive(Debug, Clone)]
 pub struct Passwords {
     /// Of [`OWNER`].
     pub owner: String,
     /// Of [`GATEWAY`].
     pub gateway: String,
+    /// Of [`READER`].
+    pub reader: String,
 }
 
 impl Passwords {
@@ -38,6 +42,7 @@ impl Passwords {
         Passwords {
             owner: seed::password(),
             gateway: seed::password(),
+            reader: seed::password(),
         }
     }
 }
@@ -49,8 +54,8 @@ pub fn provision(cluster: &Cluster, passwords: &Passwords) -> Result<()> {
     // letters and digits.
     client.batch_execute(&format!(
         "BEGIN; SET LOCAL log_statement = 'none'; SET LOCAL log_min_error_statement = 'panic'; \
-         SET LOCAL provision.{OWNER} = '{}'; SET LOCAL provision.{GATEWAY} = '{}'; {ROLES} COMMIT",
-        passwords.owner, passwords.gateway
+         SET LOCAL provision.{OWNER} = '{}'; SET LOCAL provision.{GATEWAY} = '{}'; SET LOCAL provision.{READER} = '{}'; {ROLES} COMMIT",
+        passwords.owner, passwords.gateway, passwords.reader
     ))?;
     let there = client.query_opt("SELECT FROM pg_database WHERE datname = $1", &[&DATABASE])?;
     if there.is_none() {

@@ -4,7 +4,8 @@
 //! .lanes/postgres/         the cluster: data, socket, log (a link, when the cluster's account cannot enter here)
 //!        lanes.password    of the role `lanes` (0600)
 //!        gateway.password  of the role `lanes_gateway` (0600)
-//!        pg_service.conf   `psql service=lanes`, with PGSERVICEFILE pointing here
+//!        reader.password   of the role `lanes_reader` (0600)
+//!        pg_service.conf   `psql service=lanes` and `service=lanes_reader`, with PGSERVICEFILE pointing here
 //!        pgpass            what the service file points to (0600)
 //!        gateway/          the gateway's configuration and log
 //!        objects/          object storage: what is older than its table's `hot`
@@ -19,8 +20,9 @@ use lanes_tests::cluster::Cluster;
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 use lanes_tests::port;
-use lanes_tests::provision::{DATABASE, OWNER, Passwords};
+use lanes_tests::provision::{DATABASE, OWNER, Passwords, READER};
 use std::fs::{File, OpenOptions};
+use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -110,6 +112,7 @@ impl Home {
         Ok(Passwords {
             owner: self.password("lanes.password", fresh.owner)?,
             gateway: self.password("gateway.password", fresh.gateway)?,
+            reader: self.password("reader.password", fresh.reader)?,
         })
     }
 
@@ -132,14 +135,15 @@ impl Home {
             place::extension_scripts().join(&script),
             self.folder.join(&script),
         );
-        let now = std::fs::read(&installed).map_err(Error::file("read", &installed))?;
-        match std::fs::read(&kept) {
+        let now = std::fs::read_to_string(&installed).map_err(Error::file("read", &installed))?;
+        match std::fs::read_to_string(&kept) {
             Err(_) => std::fs::write(&kept, now).map_err(Error::file("write", &kept)),
-            Ok(before) if before == now => Ok(()),
+            Ok(before) if statements(&before) == statements(&now) => Ok(()),
             Ok(_) => {
                 println!(
-                    "note: the extension's SQL has changed since this database was made, its version has not, so the \
-                     database keeps the old definitions; to begin anew, remove {} and its data",
+                    "note: the extension's SQL has changed since the database in {} was made, its version has not, so the \
+                     database keeps the old definitions; for one with the new ones, choose another folder and other ports: \
+                     LANES_HOME=<folder> {PG_PORT}=<port> {HTTP_PORT}=<port>",
                     shown(&self.folder)
                 );
                 Ok(())
@@ -152,13 +156,19 @@ impl Home {
         let (port, pgpass) = (self.postgres_port, self.folder.join("pgpass"));
         place::write_private(
             &pgpass,
-            &format!("127.0.0.1:{port}:*:{OWNER}:{}\n", passwords.owner),
+            &format!(
+                "127.0.0.1:{port}:*:{OWNER}:{}\n127.0.0.1:{port}:*:{READER}:{}\n",
+                passwords.owner, passwords.reader
+            ),
         )?;
         let service = self.service_file();
-        let text = format!(
-            "[lanes]\nhost=127.0.0.1\nport={port}\ndbname={DATABASE}\nuser={OWNER}\npassfile={}\n",
-            pgpass.display()
-        );
+        let of = |role: &str| {
+            format!(
+                "[{role}]\nhost=127.0.0.1\nport={port}\ndbname={DATABASE}\nuser={role}\npassfile={}\n",
+                pgpass.display()
+            )
+        };
+        let text = of(OWNER) + &of(READER);
         std::fs::write(&service, text).map_err(Error::file("write", &service))?;
         Ok(service)
     }
@@ -176,6 +186,13 @@ impl Home {
                 remedy: "start with `make run`",
             });
         }
+        if !self.answers() {
+            return Err(Error::Other(format!(
+                "nothing runs in {}: start it with `make run`, or name the folder of the run that you mean: \
+                 make psql LANES_HOME=<folder>",
+                shown(&self.folder)
+            )));
+        }
         let mut command = Command::new("psql");
         command
             .env("PGSERVICEFILE", service)
@@ -187,12 +204,30 @@ impl Home {
         })
     }
 
+    /// Whether something listens on the port that the service file names: the run that wrote it may have had another than the environment
+    /// says now.
+    fn answers(&self) -> bool {
+        let text = std::fs::read_to_string(self.service_file()).unwrap_or_default();
+        let port = text.lines().find_map(|line| line.strip_prefix("port="));
+        port.and_then(|port| port.parse().ok())
+            .is_some_and(|port: u16| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())
+    }
+
     /// A folder for one of the programs of a run.
     pub fn subfolder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.join(name);
         place::make_folder(&folder)?;
         Ok(folder)
     }
+}
+
+/// What of a script PostgreSQL acts upon: no lines of comments, and no difference in white space.
+fn statements(script: &str) -> Vec<&str> {
+    script
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("--"))
+        .flat_map(str::split_whitespace)
+        .collect()
 }
 
 /// The path as a person would type it: relative when it is below the working folder.
@@ -202,4 +237,46 @@ pub fn shown(path: &Path) -> String {
         .unwrap_or(path)
         .display()
         .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn home(name: &str) -> Home {
+        let folder = std::env::temp_dir().join(format!("lanes-{name}-{}", std::process::id()));
+        place::make_folder(&folder).unwrap();
+        Home {
+            folder,
+            postgres_port: 1,
+            http_port: 1,
+        }
+    }
+
+    #[test]
+    fn scripts_that_do_the_same_are_the_same() {
+        let script = "-- One.\nCREATE TABLE t (n int);\n";
+        for (other, is_same) in [
+            ("CREATE TABLE t\n    (n int);\n  -- Two.\n", true),
+            ("CREATE TABLE t (n int8);", false),
+        ] {
+            assert_eq!(statements(script) == statements(other), is_same, "{other}");
+        }
+    }
+
+    #[test]
+    fn psql_of_a_home_in_which_nothing_runs_says_what_to_do() {
+        let home = home("idle");
+        let passwords = Passwords::generate();
+        home.write_connection_files(&passwords).unwrap();
+        let told = home.psql(&[]).unwrap_err().to_string();
+        assert!(told.contains("nothing runs in"), "{told}");
+        assert!(told.contains("LANES_HOME=<folder>"), "{told}");
+        let file = std::fs::read_to_string(home.service_file()).unwrap();
+        assert!(
+            file.contains("[lanes]\n") && file.contains("[lanes_reader]\n"),
+            "{file}"
+        );
+        std::fs::remove_dir_all(&home.folder).unwrap();
+    }
 }
