@@ -7,7 +7,7 @@ use std::time::Duration;
 /// # Errors
 /// What is wrong with the text.
 pub fn size(text: &str) -> Result<usize, String> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split(text, "size, such as 64MiB")?;
     let factor: usize = match unit {
         "" | "B" => 1,
         "KiB" => 1 << 10,
@@ -26,7 +26,7 @@ pub fn size(text: &str) -> Result<usize, String> {
 /// # Errors
 /// What is wrong with the text.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = split(text)?;
+    let (number, unit) = split(text, "duration, such as 30s")?;
     let milliseconds: u64 = match unit {
         "ms" => 1,
         "s" => 1000,
@@ -50,20 +50,22 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What is wrong with the text.
 pub fn count(text: &str) -> Result<usize, String> {
-    match split(text)? {
+    const KIND: &str = "whole number, such as 4";
+    match split(text, KIND)? {
         (number, "") => usize::try_from(number).map_err(|_| "too large".to_owned()),
-        (_, unit) => Err(format!("{unit:?} after the number")),
+        _ => Err(format!("{text:?} is no {KIND}")),
     }
 }
 
-fn split(text: &str) -> Result<(u64, &str), String> {
+/// The digits at the beginning, and what follows them; `kind` says what is wanted where there are none, or where they have a fraction.
+fn split<'t>(text: &'t str, kind: &str) -> Result<(u64, &'t str), String> {
     let text = text.trim();
     let digits_end = text
         .find(|character: char| !character.is_ascii_digit())
         .unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
-    if digits.is_empty() {
-        return Err("a number is missing".to_owned());
+    if digits.is_empty() || unit.starts_with('.') {
+        return Err(format!("{text:?} is no {kind}"));
     }
     let number = digits.parse().map_err(|_| "too large".to_owned())?;
     Ok((number, unit.trim_start()))
@@ -100,11 +102,16 @@ mod tests {
         for bad in ["5", "s", "1w", "-1s", "400d", "99999999999999999d"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
+        let told = "\"1.5h\" is no duration, such as 30s".to_owned();
+        assert_eq!(duration("1.5h"), Err(told));
     }
 
     #[test]
     fn counts() {
         assert_eq!(count("12"), Ok(12));
-        assert!(count("12s").is_err() && count("").is_err());
+        for bad in ["12s", "", "two", "-1", "1.5"] {
+            let told = format!("{bad:?} is no whole number, such as 4");
+            assert_eq!(count(bad), Err(told));
+        }
     }
 }
