@@ -7,8 +7,9 @@
 
 use std::ffi::CStr;
 
-use pgrx::pg_sys;
+use pgrx::{PgSqlErrorCode, pg_sys};
 
+use crate::error;
 use crate::pg::ports;
 
 mod settings;
@@ -146,13 +147,77 @@ unsafe fn names_only(parameters: *mut pg_sys::List) -> *mut pg_sys::List {
     names
 }
 
-/// Checks the values of our parameters against the table's columns.
+/// Checks what our parameters come to, against one another and the table's columns: those that are stored, with these set and those
+/// reset.
 ///
 /// # Safety
-/// `relation` is an existing table; `parameters` a live list of `DefElem`s of ours.
-pub unsafe fn check(relation: pg_sys::Oid, parameters: *mut pg_sys::List) {
+/// `relation` is an existing table that this transaction has locked; the lists are live ones of `DefElem`s of ours.
+pub unsafe fn check(
+    relation: pg_sys::Oid,
+    stored: *mut pg_sys::List,
+    set: *mut pg_sys::List,
+    reset: *mut pg_sys::List,
+) {
+    // SAFETY: the caller's promise; of two values of a parameter the later counts.
+    unsafe {
+        // Wrong values are told even of parameters that are reset.
+        Settings::read(set);
+        let mut left = std::ptr::null_mut();
+        for list in [stored, set] {
+            for i in 0..ports::list_length(list) {
+                let element: *mut pg_sys::DefElem = ports::list_nth(list, i);
+                if !names(reset, CStr::from_ptr((*element).defname)) {
+                    left = pg_sys::lappend(left, element.cast());
+                }
+            }
+        }
+        Settings::read(left).check(relation);
+    }
+}
+
+/// Whether a list of `WITH` elements has one of this name.
+unsafe fn names(list: *mut pg_sys::List, name: &CStr) -> bool {
+    // SAFETY: `check` and `warn_of_useless` were given live lists.
+    unsafe {
+        (0..ports::list_length(list)).any(|i| {
+            let element: *mut pg_sys::DefElem = ports::list_nth(list, i);
+            (*element).defnamespace.is_null() && CStr::from_ptr((*element).defname) == name
+        })
+    }
+}
+
+/// Warns of parameters of other tables that lanes tables take and make nothing of.
+///
+/// # Safety
+/// `others` is a live list of `DefElem`s.
+pub unsafe fn warn_of_useless(others: *mut pg_sys::List) {
     // SAFETY: the caller's promise.
-    unsafe { Settings::read(parameters).check(relation) }
+    if unsafe { names(others, c"fillfactor") } {
+        pgrx::warning!("fillfactor means nothing to a lanes table, whose pages are always filled");
+    }
+}
+
+/// Raises an ERROR if a statement about a table that is none of ours has parameters of ours, which core does not know.
+///
+/// # Safety
+/// `parameters` is a live list of `DefElem`s.
+pub unsafe fn refuse_elsewhere(parameters: *mut pg_sys::List) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (ours, _) = split(parameters);
+        if ports::list_length(ours) == 0 {
+            return;
+        }
+        let element: *mut pg_sys::DefElem = ports::list_nth(ours, 0);
+        let name = CStr::from_ptr((*element).defname).to_string_lossy();
+        error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("unrecognized parameter \"{name}\""),
+            format!(
+                "Lanes tables have it: CREATE TABLE … USING lanes WITH ({name} = …), or ALTER TABLE … SET ACCESS METHOD lanes first."
+            ),
+        );
+    }
 }
 
 /// What a table's parameters say.
@@ -192,6 +257,29 @@ pub unsafe fn drop_unfit(relation: pg_sys::Oid, is_lanes: unsafe fn(pg_sys::Oid)
             store(relation, unfit, true);
             pgrx::notice!(
                 "order_by of the table no longer fits it and is dropped; set it again with ALTER TABLE … SET (order_by = '…')"
+            );
+        }
+        drop_timeless(relation);
+    }
+}
+
+/// Drops `retain` and `hot` of a table that has no time any more by which they could go.
+unsafe fn drop_timeless(relation: pg_sys::Oid) {
+    // SAFETY: `drop_unfit`'s caller changed the table, and so has locked it.
+    unsafe {
+        let mut timeless = std::ptr::null_mut();
+        let ours = stored(relation);
+        for i in 0..ports::list_length(ours) {
+            let element: *mut pg_sys::DefElem = ports::list_nth(ours, i);
+            let name = CStr::from_ptr((*element).defname);
+            if name == settings::RETAIN || name == settings::HOT {
+                timeless = pg_sys::lappend(timeless, element.cast());
+            }
+        }
+        if ports::list_length(timeless) > 0 && !settings::has_time(relation) {
+            store(relation, timeless, true);
+            pgrx::notice!(
+                "the table has no column of type timestamptz or timestamp any more: its retain and hot are dropped"
             );
         }
     }

@@ -125,6 +125,7 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                         |tree| &raw mut (*tree.cast::<pg_sys::CreateStmt>()).options,
                     );
                 }
+                table_options::refuse_elsewhere((*create).options);
             }
             pg_sys::NodeTag::T_CreateTableAsStmt => {
                 let create: *mut pg_sys::CreateTableAsStmt = node.cast();
@@ -136,6 +137,7 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                         |tree| &raw mut (*(*tree.cast::<pg_sys::CreateTableAsStmt>()).into).options,
                     );
                 }
+                table_options::refuse_elsewhere((*(*create).into).options);
             }
             pg_sys::NodeTag::T_AlterTableStmt => {
                 let alter: *mut pg_sys::AlterTableStmt = node.cast();
@@ -207,7 +209,8 @@ unsafe extern "C-unwind" fn after(plan: Plan) {
                 pg_sys::CommandCounterIncrement();
                 let table = find(table);
                 if is_lanes(table) {
-                    table_options::check(table, ours);
+                    let none = std::ptr::null_mut();
+                    table_options::check(table, none, ours, none);
                     table_options::store(table, ours, false);
                 }
             }
@@ -290,6 +293,7 @@ unsafe fn create_table(
         let planned = own_copy(planned);
         let options = options_of((*planned).utilityStmt);
         let (ours, others) = table_options::split(*options);
+        table_options::warn_of_useless(others);
         *options = others;
         let existed = if_not_exists && find(name) != pg_sys::InvalidOid;
         let afterwards = if ports::list_length(ours) > 0 && !existed {
@@ -325,6 +329,9 @@ unsafe fn alter_table(
         }
         let table = find((*original).relation);
         if !is_lanes(table) || !ports::owns_relation(table) {
+            if (*original).objtype == pg_sys::ObjectType::OBJECT_TABLE && !is_lanes(table) {
+                refuse_setting((*original).cmds);
+            }
             return unchanged;
         }
         pg_sys::LockRelationOid(table, pg_sys::ShareUpdateExclusiveLock as i32);
@@ -339,11 +346,14 @@ unsafe fn alter_table(
                 _ => continue,
             };
             let (ours, others) = table_options::split((*command).def.cast());
+            if (*command).subtype == pg_sys::AlterTableType::AT_SetRelOptions {
+                table_options::warn_of_useless(others);
+            }
             (*command).def = others.cast();
             *target = pg_sys::list_concat(*target, ours);
         }
-        table_options::check(table, set);
         let aside = table_options::stored(table);
+        table_options::check(table, aside, set, reset);
         table_options::store(table, aside, true);
         Plan {
             planned,
@@ -355,6 +365,19 @@ unsafe fn alter_table(
             },
             frame: 0,
             changed: pg_sys::InvalidOid,
+        }
+    }
+}
+
+/// Refuses to set parameters of ours on another table.
+unsafe fn refuse_setting(commands: *mut pg_sys::List) {
+    // SAFETY: a live list of AlterTableCmds; those that set parameters have a list of them.
+    unsafe {
+        for i in 0..ports::list_length(commands) {
+            let command: *mut pg_sys::AlterTableCmd = ports::list_nth(commands, i);
+            if (*command).subtype == pg_sys::AlterTableType::AT_SetRelOptions {
+                table_options::refuse_elsewhere((*command).def.cast());
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use pgrx::datum::Interval;
 use pgrx::{IntoDatum, PgSqlErrorCode, pg_sys};
 
 use crate::error;
+use crate::maintenance;
 use crate::pg::{names, ports};
 
 pub const ORDER_BY: &CStr = c"order_by";
@@ -67,8 +68,24 @@ impl Settings {
         settings
     }
 
-    /// Checks them against the table's columns.
+    /// Checks them against one another and the table's columns, which this transaction has locked.
     pub fn check(&self, relation: pg_sys::Oid) {
+        if self.dedup && self.order_by.is_empty() {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "dedup means nothing without order_by",
+                "Of rows with equal order_by columns dedup keeps the last: set order_by = 'key, ts' too, or reset both.",
+            );
+        }
+        for (name, value) in [("retain", self.retain), ("hot", self.hot)] {
+            if value.is_some() && !has_time(relation) {
+                error::raise(
+                    PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                    format!("{name} means nothing without a time"),
+                    "Rows are as old as their column of type timestamptz or timestamp says, and the table has none.",
+                );
+            }
+        }
         for (place, name) in self.order_by.iter().enumerate() {
             if column(relation, name).is_none() {
                 error::raise(
@@ -93,6 +110,17 @@ impl Settings {
             .iter()
             .map(|name| column(relation, name))
             .collect()
+    }
+}
+
+/// Whether a table, which this transaction has locked, has a time by which its rows have an age.
+pub fn has_time(relation: pg_sys::Oid) -> bool {
+    // SAFETY: the table is locked, so it is there.
+    unsafe {
+        let open = pg_sys::relation_open(relation, pg_sys::NoLock as i32);
+        let found = maintenance::time_column(open).is_some();
+        pg_sys::relation_close(open, pg_sys::NoLock as i32);
+        found
     }
 }
 
