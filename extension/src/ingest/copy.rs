@@ -6,12 +6,15 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::panic::AssertUnwindSafe;
 use std::ptr;
 
 use lanes_wire::{BatchView, ColumnView, Values};
 use pgrx::memcxt::PgMemoryContexts;
 use pgrx::pg_sys;
+use pgrx::pg_sys::panic::{CaughtError, ErrorReport};
 use pgrx::prelude::*;
+use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 use super::convert::{self, Conversion};
 use super::refusal::Refusal;
@@ -64,12 +67,14 @@ pub fn append(target: &Target, batch: &BatchView<'_>, sources: &[Source]) -> Res
         next_row: 0,
         pending: HEADER.to_vec(),
         told: 0,
+        writing: None,
+        has_refused: false,
         scratch: PgMemoryContexts::new("lanes.append values"),
     };
     let turn = Turn::begin(&raw mut teller);
     // SAFETY: the relation is open and locked as for INSERT; lists and nodes are made in the current memory context; the teller lives
     // until COPY ends, and after an ERROR nobody reads from it.
-    let rows = unsafe {
+    let copy = || unsafe {
         let mut names: *mut pg_sys::List = ptr::null_mut();
         for column in batch.columns() {
             names = pg_sys::lappend(names, string_node(column.name()).cast());
@@ -100,8 +105,64 @@ pub fn append(target: &Target, batch: &BatchView<'_>, sources: &[Source]) -> Res
         pg_sys::free_parsestate(parse_state);
         rows
     };
+    // Rows of a table with indexes, and of partitions, are inserted after others were read; triggers may fail by themselves.
+    // SAFETY: the relation is open.
+    let is_row_by_row = unsafe {
+        let class = (*relation).rd_rel;
+        let is_plain = (*class).relkind as u8 == pg_sys::RELKIND_RELATION;
+        is_plain && !(*class).relhasindex && !(*class).relhastriggers
+    };
+    let rows = PgTryBuilder::new(AssertUnwindSafe(copy))
+        .catch_others(move |error| raise_at_place(error, is_row_by_row))
+        .execute();
     drop(turn);
     Ok(rows)
+}
+
+/// PostgreSQL's `ERRCODE_TO_CATEGORY`: the first two of five characters of six bits.
+fn category(code: PgSqlErrorCode) -> i32 {
+    code as i32 & 0xfff
+}
+
+/// Raises an ERROR of COPY again, with the row and column of the batch that it is about, where these are known: what PostgreSQL finds wrong
+/// with a value names neither, and its context is lost on the way through Rust.
+fn raise_at_place(error: CaughtError, is_row_by_row: bool) -> u64 {
+    // SAFETY: the turn of `append` is on, and its teller alive.
+    let teller = unsafe { &*CURRENT.get() };
+    let report = match &error {
+        CaughtError::PostgresError(report) | CaughtError::ErrorReport(report) => report,
+        CaughtError::RustPanic { .. } => error.rethrow(),
+    };
+    let place = match teller.writing {
+        Some(index) => {
+            let column = teller.writers[index].view.name();
+            Some(format!("row {}, column \"{column}\"", teller.next_row + 1))
+        }
+        None if is_row_by_row && teller.next_row > 0 => Some(format!("row {}", teller.next_row)),
+        None => None,
+    };
+    let code = report.sql_error_code();
+    let is_of_data = [
+        PgSqlErrorCode::ERRCODE_DATA_EXCEPTION,
+        PgSqlErrorCode::ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION,
+        PgSqlErrorCode::ERRCODE_WITH_CHECK_OPTION_VIOLATION,
+    ]
+    .into_iter()
+    .any(|class| category(class) == category(code));
+    match place {
+        Some(place) if is_of_data && !teller.has_refused => {
+            let mut told = ErrorReport::new(code, format!("{place}: {}", report.message()), "");
+            if let Some(detail) = report.detail() {
+                told = told.set_detail(detail);
+            }
+            if let Some(hint) = report.hint() {
+                told = told.set_hint(hint);
+            }
+            told.report(PgLogLevel::ERROR);
+            unreachable!("an ERROR does not return")
+        }
+        _ => error.rethrow(),
+    }
 }
 
 /// A copy of `value` in the current memory context.
@@ -124,7 +185,10 @@ unsafe extern "C-unwind" fn tell(buffer: *mut c_void, _minimum: c_int, maximum: 
         let buffer = std::slice::from_raw_parts_mut(buffer.cast::<u8>(), maximum as usize);
         match teller.tell(buffer) {
             Ok(bytes) => bytes as c_int,
-            Err(refusal) => refusal.report(),
+            Err(refusal) => {
+                teller.has_refused = true;
+                refusal.report()
+            }
         }
     }
 }
@@ -138,6 +202,10 @@ struct Teller<'a> {
     /// Bytes of the row under way, of which `told` have been handed out.
     pending: Vec<u8>,
     told: usize,
+    /// The column whose value is being written.
+    writing: Option<usize>,
+    /// Whether the batch was refused, by an ERROR that names its place.
+    has_refused: bool,
     /// What type functions leave behind; emptied after each row that used it.
     scratch: PgMemoryContexts,
 }
@@ -152,9 +220,11 @@ impl Teller<'_> {
             }
             self.pending
                 .extend_from_slice(&(self.writers.len() as i16).to_be_bytes());
-            for writer in &self.writers {
+            for (index, writer) in self.writers.iter().enumerate() {
+                self.writing = Some(index);
                 writer.write(self.next_row, &mut self.pending, &mut self.scratch)?;
             }
+            self.writing = None;
             self.next_row += 1;
         }
         let rest = &self.pending[self.told..];
@@ -176,7 +246,7 @@ struct TextType {
 struct FieldWriter<'a> {
     view: &'a ColumnView<'a>,
     conversion: Conversion,
-    /// For [`Conversion::Input`].
+    /// For [`Conversion::Input`], and text of a bounded length.
     text_type: Option<TextType>,
 }
 
@@ -186,7 +256,9 @@ impl<'a> FieldWriter<'a> {
         conversion: Conversion,
         attribute: &pg_sys::FormData_pg_attribute,
     ) -> Self {
-        let text_type = (conversion == Conversion::Input).then(|| {
+        // Text of a bounded length too: its input function is told of its column, and COPY's own check is not.
+        let is_bounded = conversion == Conversion::Text && attribute.atttypmod >= 0;
+        let text_type = (conversion == Conversion::Input || is_bounded).then(|| {
             let (mut input, mut parameter, mut send) =
                 (pg_sys::InvalidOid, pg_sys::InvalidOid, pg_sys::InvalidOid);
             let mut is_varlena = false;

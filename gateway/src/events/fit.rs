@@ -1,10 +1,10 @@
 //! A batch held against its table, before anything is sent to PostgreSQL, so that a fault is told at once, by the name of its column, and
 //! harms no request that shares a batch. PostgreSQL judges again, and by more: this only saves a round.
 
-use lanes_wire::BatchView;
+use lanes_wire::{BatchView, ColumnType};
 use thiserror::Error;
 
-use super::table::{Table, TableColumn};
+use super::table::{ColumnKind, Table, TableColumn};
 
 /// Why a batch does not go into a table.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -18,7 +18,9 @@ pub enum Misfit {
         column: String,
     },
     /// Values of this type have no way into the column.
-    #[error("column {column:?} of table {table} is {sql_type}, which does not take {found}")]
+    #[error(
+        "column {column:?} of table {table} is {sql_type}, which does not take {found}; {remedy}"
+    )]
     Type {
         /// The table.
         table: String,
@@ -28,6 +30,8 @@ pub enum Misfit {
         sql_type: String,
         /// The batch's type.
         found: String,
+        /// What to send instead.
+        remedy: &'static str,
     },
     /// PostgreSQL computes the column.
     #[error("column {column:?} of table {table} is generated and takes no values")]
@@ -85,6 +89,7 @@ pub fn check(batch: &BatchView<'_>, table: &Table) -> Result<(), Misfit> {
                 column: column_name.clone(),
                 sql_type: of_table.sql_type.clone(),
                 found: column.column_type().to_string(),
+                remedy: remedy(of_table.kind, column.column_type()),
             });
         }
         if of_table.is_not_null && column.null_count() > 0 {
@@ -109,6 +114,18 @@ pub fn check(batch: &BatchView<'_>, table: &Table) -> Result<(), Misfit> {
     }
 }
 
+/// What to send instead of a type that a column does not take.
+fn remedy(kind: ColumnKind, found: ColumnType) -> &'static str {
+    let is_integer = matches!(kind, ColumnKind::Int2 | ColumnKind::Int4 | ColumnKind::Int8);
+    match found {
+        // pandas makes floats of integers some of which are missing.
+        ColumnType::Float32 | ColumnType::Float64 if is_integer => {
+            "send integers (a pandas column by .astype('Int64'), which keeps missing ones)"
+        }
+        _ => "send text, which a column of any type takes",
+    }
+}
+
 /// The table's column of this name; batches mostly come in the table's order.
 fn find<'t>(table: &'t Table, place: usize, name: &str) -> Option<&'t TableColumn> {
     table
@@ -120,10 +137,9 @@ fn find<'t>(table: &'t Table, place: usize, name: &str) -> Option<&'t TableColum
 
 #[cfg(test)]
 mod tests {
-    use lanes_wire::{BatchBuilder, ColumnType};
+    use lanes_wire::BatchBuilder;
 
     use super::*;
-    use crate::events::table::ColumnKind;
 
     fn table() -> Table {
         let column = |name: &str, kind, is_not_null| TableColumn {
@@ -194,7 +210,7 @@ mod tests {
             ),
             (
                 &[TS, ("n", ColumnType::Float64, Some(1))],
-                "column \"n\" of table public.t is int8, which does not take Float64",
+                "column \"n\" of table public.t is int8, which does not take Float64; send integers (a pandas column",
             ),
             (
                 &[TS, ("twice", ColumnType::Int64, Some(1))],

@@ -28,6 +28,16 @@ pub enum Malformed {
         /// What is wrong there.
         problem: String,
     },
+    /// Something after an object on its line.
+    #[error(
+        "line {line}, column {column}: something follows the object; send one object a line (application/x-ndjson), or an array of objects"
+    )]
+    Trailing {
+        /// The line.
+        line: usize,
+        /// The byte in the line, from 1.
+        column: usize,
+    },
     /// JSON nested so deep that reading it could exhaust the stack, here or in PostgreSQL.
     #[error("JSON is nested deeper than {depth_max} levels at byte {byte}")]
     TooDeep {
@@ -95,11 +105,10 @@ pub enum Malformed {
         bytes_max: usize,
     },
     /// Objects, all of them empty.
-    #[error("{rows} rows without a column")]
-    NoColumns {
-        /// How many.
-        rows: usize,
-    },
+    #[error(
+        "every object is empty: a row needs a column; one whose value is null leaves the others to their defaults"
+    )]
+    NoColumns,
     /// The body is not an Arrow stream as a whole.
     #[error("not an Arrow IPC stream: {problem}")]
     Stream {
@@ -133,7 +142,9 @@ pub enum Malformed {
         name: String,
     },
     /// An Arrow type without a counterpart in a batch.
-    #[error("column \"{column}\": Arrow type {found} is not supported")]
+    #[error(
+        "column \"{column}\": Arrow type {found} is not supported; cast it to text, which a column of any type takes (an array as '{{1,2}}')"
+    )]
     ArrowType {
         /// The column.
         column: String,

@@ -145,6 +145,48 @@ fn constraints_policies_and_privileges_hold() {
     );
 }
 
+/// What only PostgreSQL can tell is told with its place too.
+#[test]
+fn what_a_type_refuses_is_told_with_row_and_column() {
+    let (_cluster, _passwords, gateway) = begin(
+        "events_places",
+        "CREATE TYPE mood AS ENUM ('glad', 'sad');
+         CREATE DOMAIN celsius AS float8 CHECK (VALUE > -273.15);
+         CREATE TABLE t (m mood, c celsius, v varchar(3), n numeric(4, 2), a int[], i int CHECK (i > 0)) USING lanes;
+         GRANT INSERT ON t TO lanes_gateway",
+    );
+    for (row, told) in [
+        (
+            r#"{"m": "angry"}"#,
+            r#"row 2, column "m": invalid input value for enum"#,
+        ),
+        (
+            r#"{"c": -300}"#,
+            r#"row 2: value for domain public.celsius violates"#,
+        ),
+        (r#"{"v": "long"}"#, r#"row 2, column "v": value too long"#),
+        (
+            r#"{"n": 100}"#,
+            r#"row 2, column "n": numeric field overflow"#,
+        ),
+        (
+            r#"{"a": "1"}"#,
+            r#"row 2, column "a": malformed array literal"#,
+        ),
+        (
+            r#"{"i": -1}"#,
+            "row 2: new row for relation \"t\" violates check constraint",
+        ),
+    ] {
+        let body = format!("{{\"m\": \"glad\"}}\n{row}\n{{\"m\": \"sad\"}}");
+        assert_refused(
+            &send(&gateway, "t", "application/json", body.as_bytes()),
+            400,
+            told,
+        );
+    }
+}
+
 #[test]
 fn a_table_may_change_under_its_senders() {
     let (cluster, _passwords, gateway) = begin(

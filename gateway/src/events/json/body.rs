@@ -96,13 +96,22 @@ struct Fault {
 
 fn one_line(number: usize, line: &str, objects: &mut impl Objects) -> Result<(), Fault> {
     let mut parser = sonic_rs::Deserializer::from_str(line);
-    objects
-        .take(&mut parser)
-        .and_then(|()| parser.end())
-        .map_err(|error| Fault {
-            is_cut_off: error.is_eof(),
-            malformed: blame(objects, &error, number),
-        })
+    objects.take(&mut parser).map_err(|error| Fault {
+        is_cut_off: error.is_eof(),
+        malformed: blame(objects, &error, number),
+    })?;
+    parser.end().map_err(|error| Fault {
+        is_cut_off: false,
+        malformed: trailing(&error, number),
+    })
+}
+
+/// Something follows an object.
+fn trailing(error: &sonic_rs::Error, first_line: usize) -> Malformed {
+    Malformed::Trailing {
+        line: first_line + error.line().saturating_sub(1),
+        column: error.column(),
+    }
 }
 
 enum Form {
@@ -113,11 +122,16 @@ enum Form {
 fn one_value(text: &str, objects: &mut impl Objects, form: Form) -> Result<(), Malformed> {
     let mut parser = sonic_rs::Deserializer::from_str(text);
     match form {
-        Form::Array => parser.deserialize_seq(ArrayVisitor(&mut *objects)),
-        Form::Object => objects.take(&mut parser),
+        Form::Array => parser
+            .deserialize_seq(ArrayVisitor(&mut *objects))
+            .and_then(|()| parser.end())
+            .map_err(|error| blame(objects, &error, 1)),
+        Form::Object => {
+            let taken = objects.take(&mut parser);
+            taken.map_err(|error| blame(objects, &error, 1))?;
+            parser.end().map_err(|error| trailing(&error, 1))
+        }
     }
-    .and_then(|()| parser.end())
-    .map_err(|error| blame(objects, &error, 1))
 }
 
 /// What stopped the parser: the fault that a visitor left, or else the parser's own.

@@ -68,7 +68,7 @@ impl<'t> Rows<'t> {
     /// Replaces `out` by the batch and gives its rows.
     pub(super) fn finish(mut self, out: &mut Vec<u8>) -> Result<usize, Malformed> {
         if self.columns.is_empty() && self.count > 0 {
-            return Err(Malformed::NoColumns { rows: self.count });
+            return Err(Malformed::NoColumns);
         }
         self.builder.finish(out)?;
         Ok(self.count)

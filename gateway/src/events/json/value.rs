@@ -63,7 +63,10 @@ fn expected(kind: ColumnKind) -> &'static str {
         ColumnKind::Uuid => "a uuid",
         ColumnKind::Bytes => "a string of \\x and hexadecimal digits",
         ColumnKind::Json => "JSON without halves of surrogate pairs",
-        ColumnKind::Text | ColumnKind::Other => "a string",
+        ColumnKind::Text => "a string",
+        ColumnKind::Other => {
+            "a string as PostgreSQL writes values of the type (an array: \"{1,2}\")"
+        }
     }
 }
 
@@ -181,6 +184,14 @@ impl ValueSeed<'_> {
     }
 }
 
+/// A number that came as a float, for a message. Beyond the integers it is too large, however it was written.
+fn real(value: f64) -> String {
+    match value.abs() < i64::MAX as f64 {
+        true => format!("the number {value:?}, written with a fraction or an exponent,"),
+        false => format!("the number {value}"),
+    }
+}
+
 /// The floats that JSON numbers cannot say.
 fn special(value: &str) -> Option<f64> {
     match value {
@@ -273,7 +284,16 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     fn visit_f64<E: Error>(mut self, value: f64) -> Result<(), E> {
         match self.float(value) {
             Some(result) => self.stored(result),
-            None => Err(self.unfit(format!("the number {value}"))),
+            None => {
+                let found = match self.kind {
+                    ColumnKind::Int2
+                    | ColumnKind::Int4
+                    | ColumnKind::Int8
+                    | ColumnKind::Timestamp => real(value),
+                    _ => format!("the number {value}"),
+                };
+                Err(self.unfit(found))
+            }
         }
     }
 

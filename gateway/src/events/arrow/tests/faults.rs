@@ -53,7 +53,7 @@ fn faults_name_row_and_column() {
         ),
         (
             Arc::new(Time64MicrosecondArray::from(vec![1])),
-            "column \"v\": Arrow type Time64(µs) is not supported",
+            "column \"v\": Arrow type Time64(µs) is not supported; cast it to text, which a column of any type takes (an array as '{1,2}')",
         ),
     ];
     for (array, expected) in columns {

@@ -13,7 +13,7 @@ fn faults_name_row_and_column() {
     for (body, expected) in [
         (
             r#"[{"tiny":1},{"tiny":1.5}]"#,
-            r#"row 2, column "tiny": found the number 1.5 where an integer from -32768 to 32767 is expected"#,
+            r#"row 2, column "tiny": found the number 1.5, written with a fraction or an exponent, where an integer from -32768 to 32767 is expected"#,
         ),
         (
             r#"{"tiny":32768}"#,
@@ -29,7 +29,15 @@ fn faults_name_row_and_column() {
         ),
         (
             r#"{"big":1.0}"#,
-            r#"row 1, column "big": found the number 1 where an integer from -9223372036854775808 to 9223372036854775807 is expected"#,
+            r#"row 1, column "big": found the number 1.0, written with a fraction or an exponent, where an integer from -9223372036854775808 to 9223372036854775807 is expected"#,
+        ),
+        (
+            r#"{"tiny":1e3}"#,
+            r#"row 1, column "tiny": found the number 1000.0, written with a fraction or an exponent, where an integer from -32768 to 32767 is expected"#,
+        ),
+        (
+            r#"{"big":1e30}"#,
+            r#"row 1, column "big": found the number 1000000000000000000000000000000 where an integer from -9223372036854775808 to 9223372036854775807 is expected"#,
         ),
         (
             r#"{"flag":1}"#,
@@ -65,7 +73,7 @@ fn faults_name_row_and_column() {
         ),
         (
             r#"{"ts":1.5}"#,
-            r#"row 1, column "ts": found the number 1.5 where a timestamp (RFC 3339 text, or integer microseconds since 1970-01-01 UTC) is expected"#,
+            r#"row 1, column "ts": found the number 1.5, written with a fraction or an exponent, where a timestamp (RFC 3339 text, or integer microseconds since 1970-01-01 UTC) is expected"#,
         ),
         (
             r#"{"day":1}"#,
@@ -93,7 +101,7 @@ fn faults_name_row_and_column() {
         ),
         (
             r#"{"address":true}"#,
-            r#"row 1, column "address": found true where a string is expected"#,
+            r#"row 1, column "address": found true where a string as PostgreSQL writes values of the type (an array: "{1,2}") is expected"#,
         ),
         (
             r#"{"doc":"\ud800"}"#,
@@ -138,7 +146,22 @@ fn faults_name_row_and_column() {
             "row 1: found the number -1.5 where an object is expected",
         ),
         ("{}\n{}\n{}\n{}", "more than 3 rows in one request"),
-        ("[{}, {}]", "2 rows without a column"),
+        (
+            "[{}, {}]",
+            "every object is empty: a row needs a column; one whose value is null leaves the others to their defaults",
+        ),
+        (
+            "{\"tiny\":1} {\"tiny\":1}",
+            "line 1, column 12: something follows the object; send one object a line (application/x-ndjson), or an array of objects",
+        ),
+        (
+            "{\"tiny\":1}\n{\"tiny\":1},\n{\"tiny\":1}",
+            "line 2, column 11: something follows the object; send one object a line (application/x-ndjson), or an array of objects",
+        ),
+        (
+            "{\n\"tiny\":1}\n{\"tiny\":1}",
+            "line 3, column 1: something follows the object; send one object a line (application/x-ndjson), or an array of objects",
+        ),
     ] {
         assert_eq!(fault(body), expected, "{body}");
     }
@@ -156,8 +179,6 @@ fn what_is_no_json_is_shown_where() {
         ),
         ("[{\"tiny\":1}\n,,", "not JSON at line 2, column "),
         ("[{\"tiny\":1}] x", "not JSON at line 1, column "),
-        ("{\"tiny\":1} {\"tiny\":1}", "not JSON at line 1, column "),
-        ("{\"tiny\":1},\n{\"tiny\":1}", "not JSON at line 1, column "),
         ("{\n\"tiny\":1\n", "not JSON at line "),
         ("{\"tiny\":01}", "not JSON at line 1, column "),
         ("{\"name\":\"a\tb\"}", "not JSON at line 1, column "),
