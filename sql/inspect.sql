@@ -18,11 +18,11 @@ CREATE FUNCTION lanes.arena(target regclass)
 COMMENT ON FUNCTION lanes.arena(regclass) IS
     'what a lanes table may take of the arena (NULL: as much as there is), what it takes, and segments that left for that';
 
-CREATE FUNCTION lanes.segments(target regclass)
+CREATE FUNCTION lanes.arena_segments(target regclass)
     RETURNS TABLE (segment bigint, state text, first_row bigint, rows bigint, rows_dead bigint, rows_resident bigint,
                    runs bigint, bytes_stored bigint)
     VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'segments_wrapper';
-COMMENT ON FUNCTION lanes.segments(regclass) IS
+COMMENT ON FUNCTION lanes.arena_segments(regclass) IS
     'the segments of a lanes table: rows handed out, dead and in the arena, and the bytes of their runs in pages';
 
 CREATE FUNCTION lanes.stored_segments(target regclass)

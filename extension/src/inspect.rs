@@ -1,4 +1,4 @@
-//! What operators may look at in SQL: `lanes.segments(table)`, `lanes.arena()`, `lanes.version()`, and, in [`stored`], the view
+//! What operators may look at in SQL: `lanes.arena_segments(table)`, `lanes.arena()`, `lanes.version()`, and, in [`stored`], the view
 //! `lanes.segments`.
 
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
@@ -137,7 +137,7 @@ fn segments(
     // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
     let rows = unsafe {
         let table = pg_sys::table_open(target, pg_sys::AccessShareLock as i32);
-        check_readable(table, "lanes.segments()");
+        check_readable(table, "lanes.arena_segments()");
         let rows = segment_rows(table);
         pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
         rows

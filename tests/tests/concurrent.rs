@@ -185,7 +185,7 @@ fn maintain(client: &mut Client, random: &mut Random) {
         "ANALYZE batch",
         "CHECKPOINT",
         "ALTER TABLE batch ADD COLUMN IF NOT EXISTS later int DEFAULT 5",
-        "SELECT * FROM lanes.segments('batch')",
+        "SELECT * FROM lanes.arena_segments('batch')",
     ]
     .choose(random)
     .unwrap();

@@ -45,7 +45,7 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
         .unwrap();
     wait_for(
         &mut client,
-        "SELECT bool_and(state = 'sealed') FROM lanes.segments('load') WHERE rows > rows_dead",
+        "SELECT bool_and(state = 'sealed') FROM lanes.arena_segments('load') WHERE rows > rows_dead",
     );
     let sum = "SELECT count(*) = 5000 AND sum(value) = 12502500 FROM load";
     wait_for(&mut client, sum);
@@ -60,7 +60,7 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
             .unwrap();
         wait_for(
             &mut client,
-            "SELECT bool_and(state = 'sealed') FROM lanes.segments('load') WHERE rows > rows_dead",
+            "SELECT bool_and(state = 'sealed') FROM lanes.arena_segments('load') WHERE rows > rows_dead",
         );
         sizes.push(size(&mut client));
     }
@@ -173,7 +173,7 @@ fn few_rows_are_dropped_too_once_they_are_too_old() {
     wait_for(&mut client, "SELECT count(*) = 0 FROM few");
     wait_for(
         &mut client,
-        "SELECT count(*) = 10 AND (SELECT bool_and(state = 'open') FROM lanes.segments('kept')) FROM kept",
+        "SELECT count(*) = 10 AND (SELECT bool_and(state = 'open') FROM lanes.arena_segments('kept')) FROM kept",
     );
 }
 

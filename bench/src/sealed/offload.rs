@@ -272,7 +272,7 @@ fn done(client: &mut Client, samples: u64) -> Result<Done> {
     let row = client.query_one(
         "SELECT coalesce(sum(rows - rows_dead) FILTER (WHERE state ~ 'sealed|remote'), 0)::float8,
                 coalesce(sum(rows - rows_dead) FILTER (WHERE state ~ 'remote'), 0)::float8
-           FROM lanes.segments('lanes.samples')",
+           FROM lanes.arena_segments('lanes.samples')",
         &[],
     )?;
     let share = |rows: f64| rows / samples.max(1) as f64;

@@ -115,7 +115,7 @@ impl SampleTable {
     pub fn seal(&self, client: &mut Client) -> Result<()> {
         const ATTEMPTS_MAX: u32 = 20;
         let open = format!(
-            "SELECT count(*) FROM lanes.segments('{NAME}') WHERE state ~ 'open|in part' AND rows > rows_dead"
+            "SELECT count(*) FROM lanes.arena_segments('{NAME}') WHERE state ~ 'open|in part' AND rows > rows_dead"
         );
         for attempt in 0..ATTEMPTS_MAX {
             std::thread::sleep(Duration::from_millis(100) * attempt);

@@ -216,7 +216,7 @@ fn cold(
     client.batch_execute(&format!("ALTER TABLE {TABLE} SET (hot = '1 second')"))?;
     let start = Instant::now();
     let away = format!(
-        "SELECT coalesce(bool_and(state = 'remote'), false) FROM lanes.segments('{TABLE}') WHERE rows > rows_dead"
+        "SELECT coalesce(bool_and(state = 'remote'), false) FROM lanes.arena_segments('{TABLE}') WHERE rows > rows_dead"
     );
     while !client.query_one(&away, &[])?.get::<_, bool>(0) {
         if start.elapsed().as_secs_f64() > of.offload_seconds {
@@ -295,7 +295,7 @@ fn costs(reads: usize, cpu_seconds: f64, floor: Vec<f64>) -> Vec<String> {
 fn notes(reader: &mut Reader, client: &mut Client, table: &SampleTable) -> Result<Vec<String>> {
     let row = client.query_one(
         &format!(
-            "SELECT count(*), (SELECT bytes_used >> 20 FROM lanes.arena()) FROM lanes.segments('{TABLE}') WHERE rows > rows_dead"
+            "SELECT count(*), (SELECT bytes_used >> 20 FROM lanes.arena()) FROM lanes.arena_segments('{TABLE}') WHERE rows > rows_dead"
         ),
         &[],
     )?;

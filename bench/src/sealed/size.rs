@@ -292,7 +292,7 @@ fn fill_ours(input: &Input, mut system: Lanes) -> Result<Filled> {
     )?;
     let live = number(
         &mut client,
-        "SELECT sum(bytes_stored)::int8 FROM lanes.segments('lanes.samples')",
+        "SELECT sum(bytes_stored)::int8 FROM lanes.arena_segments('lanes.samples')",
     )?;
     let requests = number(
         &mut client,

@@ -41,7 +41,7 @@ SELECT lanes.offload_commit('far', :part);
 SELECT lanes.offload_commit('far', :part);
 SELECT lanes.offload_commit('far', :part + 1);
 SELECT count(*) FROM lanes.offload_list(100);
-SELECT state, count(*), sum(rows), sum(rows_resident), sum(bytes_stored) FROM lanes.segments('far') GROUP BY state;
+SELECT state, count(*), sum(rows), sum(rows_resident), sum(bytes_stored) FROM lanes.arena_segments('far') GROUP BY state;
 SELECT count(*) FROM lanes.remote_keys() k JOIN objects o ON o.key = k;
 SELECT lanes.segment_image('far', :part, 0);
 
@@ -99,10 +99,10 @@ SELECT count(*), min(v), max(v) FROM far;
 SELECT explained('SELECT count(*), min(v), max(v) FROM far');
 SELECT series, count(*), min(v), sum(v) FROM far GROUP BY series ORDER BY series;
 SELECT lanes.seal('far');
-SELECT state, sum(rows) FROM lanes.segments('far') GROUP BY state ORDER BY state;
+SELECT state, sum(rows) FROM lanes.arena_segments('far') GROUP BY state ORDER BY state;
 VACUUM FULL far;
 SELECT count(*) FROM lanes.remote_keys();
-SELECT DISTINCT state FROM lanes.segments('far');
+SELECT DISTINCT state FROM lanes.arena_segments('far');
 SELECT series, count(*), min(v), sum(v) FROM far GROUP BY series ORDER BY series;
 
 -- Settings that mean nothing; who may offload.

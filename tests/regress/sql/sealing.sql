@@ -12,7 +12,7 @@ CREATE FUNCTION differences() RETURNS bigint LANGUAGE sql AS $$
 $$;
 
 SELECT lanes.seal('sealed');
-SELECT DISTINCT state FROM lanes.segments('sealed');
+SELECT DISTINCT state FROM lanes.arena_segments('sealed');
 SELECT differences();
 -- There is nothing left to do.
 SELECT lanes.seal('sealed');
@@ -21,7 +21,7 @@ SELECT count(*) FROM (SELECT series, ts, lag(series) OVER (ORDER BY ctid) AS s, 
     WHERE (s, t) > (series, ts);
 SELECT series, ts, v, txt FROM sealed ORDER BY ctid DESC LIMIT 1;
 -- They take a small part of what they took.
-SELECT sum(bytes_stored) < 100000 * 3 AS is_small FROM lanes.segments('sealed');
+SELECT sum(bytes_stored) < 100000 * 3 AS is_small FROM lanes.arena_segments('sealed');
 
 -- New rows, changed rows and deleted rows beside sealed ones.
 INSERT INTO sealed SELECT 99, now(), 1, 'new' FROM generate_series(1, 10);
@@ -144,7 +144,7 @@ CREATE TABLE looked_at (k int8, v float8, note text, flag bool) USING lanes WITH
 INSERT INTO looked_at SELECT g % 500, nullif(g % 97, 3) / 4.0, 'n' || g % 11, g % 5 = 0 FROM generate_series(1, 200000) g;
 SELECT lanes.seal('looked_at');
 CREATE TEMP VIEW lanes_of AS
-    SELECT rows_resident > 0 AS decoded, count(*) FROM lanes.segments('looked_at') WHERE segment >= 32 GROUP BY 1;
+    SELECT rows_resident > 0 AS decoded, count(*) FROM lanes.arena_segments('looked_at') WHERE segment >= 32 GROUP BY 1;
 SET lanes.decode_after = 2;
 SET max_parallel_workers_per_gather = 0;
 SELECT scanned('SELECT count(*), sum(v) FROM looked_at');

@@ -71,7 +71,7 @@ impl StatusLine {
 
 /// Reads the table's directory and the arena's counters, no rows.
 const STORED: &str = "
-    SELECT (SELECT coalesce(sum(rows), 0)::int8 FROM lanes.segments('lanes.samples'::regclass)), bytes_used, bytes_total
+    SELECT (SELECT coalesce(sum(rows), 0)::int8 FROM lanes.arena_segments('lanes.samples'::regclass)), bytes_used, bytes_total
     FROM lanes.arena()";
 
 /// What Postgres says.
