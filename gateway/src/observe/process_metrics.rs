@@ -74,7 +74,7 @@ mod tests {
             let cpu = families
                 .iter()
                 .find(|family| family.name() == "process_cpu_seconds_total");
-            cpu.unwrap().get_metric()[0].get_counter().value()
+            cpu.unwrap().get_metric()[0].get_counter().get_value()
         };
         let first = told();
         // Whole seconds alone would take fifty times as long to differ.
