@@ -39,6 +39,18 @@ COMMENT ON FUNCTION lanes.local_rows() IS
     'for lanes-gateway: ranges of rows of all lanes tables that are not in object storage; an empty range for a table without';
 REVOKE ALL ON FUNCTION lanes.local_rows() FROM PUBLIC;
 
+-- What was appended past the place where a timeline was left is not in the database. The first timeline has no file.
+CREATE FUNCTION lanes.timeline_history(OUT timeline oid, OUT file text)
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT ('x' || lpad(t.name, 16, '0'))::bit(64)::int8::oid,
+           pg_read_file('pg_wal/' || t.name || '.history', 0, 1048576, true)
+      FROM (SELECT left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)) AS t (name)
+$$;
+COMMENT ON FUNCTION lanes.timeline_history() IS
+    'for lanes-gateway: the timeline that the database writes, and its history file as PostgreSQL wrote it; NULL on the first timeline';
+REVOKE ALL ON FUNCTION lanes.timeline_history() FROM PUBLIC;
+
 -- And back.
 
 CREATE FUNCTION lanes.recall_next(timeout interval) RETURNS TABLE (key text)

@@ -27,6 +27,9 @@ const PLACED_SAMPLES: &str = "SELECT r.placed, lanes.definition_version(c.oid), 
 const SERIES_BEYOND: &str = "SELECT first_id, last_id, metric, lanes.label_sets(labels), registered_at::text FROM lanes.series_runs \
      WHERE last_id > $1 ORDER BY first_id LIMIT 100";
 
+/// Asked after the commit, so it is at or past it.
+const WAL_PLACE: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8";
+
 /// Prepared when first needed.
 pub struct LoggedStatements {
     append: Statement,
@@ -35,6 +38,7 @@ pub struct LoggedStatements {
     placed_samples: Statement,
     series_beyond: Statement,
     definition: Statement,
+    wal_place: Statement,
 }
 
 impl LoggedStatements {
@@ -50,6 +54,7 @@ impl LoggedStatements {
             placed_samples: client.prepare(PLACED_SAMPLES).await?,
             series_beyond: client.prepare(SERIES_BEYOND).await?,
             definition: client.prepare(DEFINITION).await?,
+            wal_place: client.prepare(WAL_PLACE).await?,
         })
     }
 }
@@ -174,7 +179,7 @@ impl Connection {
         batch: &[u8],
         log: &ObjectLog,
     ) -> Result<(), CallError> {
-        let Some((scope, epoch)) = scope_and_epoch(self.identity()) else {
+        let Some((scope, epoch, timeline)) = parts_of_identity(self.identity()) else {
             return Err(failed("lanes.registry_identity is not understood", false));
         };
         let mut put = Put::default();
@@ -202,6 +207,13 @@ impl Connection {
             put.changes.push(Change::put(name, definition));
             put.table = Some((scope.to_owned(), placed.target, get(&row, 1)?));
         }
+        let place = self
+            .answered(
+                self.client()
+                    .query_one(&self.logged_statements().await?.wal_place, &[]),
+            )
+            .await?;
+        let wal_place: i64 = get(&place, 0)?;
         let head = Head {
             target: placed.target,
             storage: placed.storage,
@@ -210,9 +222,11 @@ impl Connection {
             logged_ms: clock::unix_ms(),
             columns: places_of(batch, &placed.columns)
                 .ok_or_else(|| failed("columns of the request are no more", true))?,
+            timeline,
+            wal_place: wal_place as u64,
         };
         let first_row = placed.runs.first().map_or(0, |run| run.0);
-        let name = record::head_name(scope, placed.storage, first_row);
+        let name = record::head_name(scope, placed.storage, first_row, timeline);
         let entry: Bytes = Entry::encode(&head, batch);
         put.changes.extend([
             Change::put(record::entry_name(&name), entry),
@@ -315,10 +329,12 @@ fn rows_within(runs: &[(u64, u64)], mut skip: u64, mut count: u64) -> Vec<(u64, 
     within
 }
 
-/// `<system id>/<database>`, and the registry's epoch, of what `lanes.registry_identity` says.
-fn scope_and_epoch(identity: &str) -> Option<(&str, &str)> {
-    let (rest, _timeline) = identity.rsplit_once('/')?;
-    rest.rsplit_once('/')
+/// `<system id>/<database>`, the registry's epoch and the timeline, of what `lanes.registry_identity` says. A session has one timeline: those
+/// of a standby end, or answer nothing, before it is promoted.
+fn parts_of_identity(identity: &str) -> Option<(&str, &str, u32)> {
+    let (rest, timeline) = identity.rsplit_once('/')?;
+    let (scope, epoch) = rest.rsplit_once('/')?;
+    Some((scope, epoch, u32::from_str_radix(timeline, 16).ok()?))
 }
 
 /// The last series id of a batch of samples.
@@ -370,8 +386,11 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_tells_scope_and_epoch() {
-        assert_eq!(scope_and_epoch("7/5/e-1/00000001"), Some(("7/5", "e-1")));
-        assert_eq!(scope_and_epoch("7"), None);
+    fn an_identity_tells_scope_epoch_and_timeline() {
+        assert_eq!(
+            parts_of_identity("7/5/e-1/0000000A"),
+            Some(("7/5", "e-1", 10))
+        );
+        assert_eq!(parts_of_identity("7"), None);
     }
 }

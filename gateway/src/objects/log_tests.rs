@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::log::{Entry, LogError, LogWriter, ObjectLog, Put, release};
+use super::log::{Entry, History, LogError, LogWriter, ObjectLog, Put, release};
 use super::record::{self, Change, Head, RegistryRecord};
 use super::source::LocalRows;
 use super::store::{Store, StoreError};
@@ -16,6 +16,10 @@ use crate::observe::Metrics;
 const STORAGE: u64 = 0xaa;
 
 fn put(first_row: u64, rows: u64) -> Put {
+    put_on(1, 10, first_row, rows)
+}
+
+fn put_on(timeline: u32, wal_place: u64, first_row: u64, rows: u64) -> Put {
     let head = Head {
         target: 7,
         storage: STORAGE,
@@ -23,8 +27,10 @@ fn put(first_row: u64, rows: u64) -> Put {
         bytes: 5,
         logged_ms: 0,
         columns: Vec::new(),
+        timeline,
+        wal_place,
     };
-    let name = record::head_name(SCOPE, STORAGE, first_row);
+    let name = record::head_name(SCOPE, STORAGE, first_row, timeline);
     let registry = RegistryRecord {
         epoch: "e".to_owned(),
         last_id: 3,
@@ -106,7 +112,7 @@ async fn an_entry_is_durable_when_it_is_answered_and_goes_when_its_rows_are_away
     let log = gateway.writer.log();
     let (first, second) = tokio::join!(log.put(put(0, 5)), log.put(put(5, 5)));
     assert_eq!((first, second), (Ok(()), Ok(())));
-    let name = record::entry_name(&record::head_name(SCOPE, STORAGE, 5));
+    let name = record::entry_name(&record::head_name(SCOPE, STORAGE, 5, 1));
     let entry = world.state().records[&name].clone();
     assert_eq!(&*Entry::decode(&entry).unwrap().batch, b"batch");
     assert!(log.knows_table(SCOPE, 7, 1) && !log.knows_table(SCOPE, 7, 2));
@@ -138,4 +144,46 @@ async fn the_next_gateway_goes_on_where_the_last_one_was_fenced() {
     world.state().local_rows = local(&[(0, 0)]);
     assert_eq!(second.release(&world).await, 1);
     second.serving.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_new_timeline_lacks_is_kept_though_its_numbers_are_given_out_again() {
+    let world = Arc::new(World::default());
+    let gateway = Gateway::start(&world).await;
+    let log = gateway.writer.log();
+    log.put(put_on(1, 10, 0, 5)).await.unwrap();
+    log.put(put_on(1, 20, 5, 5)).await.unwrap();
+    // A standby that had the first of them only is promoted, and gives out the same numbers.
+    world.state().history = History {
+        current: 2,
+        left: vec![(1, 15)],
+    };
+    log.put(put_on(2, 30, 5, 5)).await.unwrap();
+    let entries = |world: &World| {
+        let names = world.state().records.keys().cloned().collect::<Vec<_>>();
+        names
+            .into_iter()
+            .filter(|name| name.starts_with("log/"))
+            .count()
+    };
+    assert_eq!(entries(&world), 3);
+    // Nothing is here only, as if all were in segments: what the new timeline had goes, what it lacks stays.
+    world.state().local_rows = local(&[(0, 0)]);
+    assert_eq!(gateway.release(&world).await, 2);
+    let lost = record::entry_name(&record::head_name(SCOPE, STORAGE, 5, 1));
+    assert!(entries(&world) == 1 && world.state().records.contains_key(&lost));
+    // Neither does it go with a table that the new timeline never had, nor does what tells how to read it.
+    world.state().local_rows = Vec::new();
+    let table = record::table_name(SCOPE, 7);
+    let definition = Change::put(table.clone(), "{}");
+    gateway.store.write(vec![definition]).await.unwrap();
+    gateway.store.durable().await.unwrap();
+    assert_eq!(gateway.release(&world).await, 0);
+    let source = FakeSource {
+        world: Arc::clone(&world),
+        gateway: 1,
+    };
+    let forgotten = release::forget_tables(&source, gateway.store.as_ref(), log).await;
+    assert_eq!(forgotten, Ok(0));
+    assert!(world.state().records.contains_key(&table));
 }

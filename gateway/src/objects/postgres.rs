@@ -9,6 +9,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row};
 
 use super::backlog::Backlog;
+use super::log::History;
 use super::session::Session;
 use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 
@@ -27,6 +28,7 @@ const PART_ROWS: &str = "SELECT storage_id, first_row, end_row, coalesce(lanes.c
 pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = $1";
 const DEFINITION_VERSIONS: &str = "SELECT c.oid, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = ANY ($1) AND c.relkind = 'r'";
 const LOCAL_ROWS: &str = "SELECT target, storage_id, first_row, end_row FROM lanes.local_rows()";
+const HISTORY: &str = "SELECT timeline, file FROM lanes.timeline_history()";
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
 const SCOPE: &str = "SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_control_system() s, pg_database d \
                      WHERE d.datname = current_database()";
@@ -241,6 +243,15 @@ impl Source for PostgresSource {
         self.claimed(async |client| {
             let rows = client.query(LOCAL_ROWS, &[]).await?;
             rows.iter().map(local).collect()
+        })
+        .await
+    }
+
+    async fn history(&self) -> Result<History, SourceError> {
+        self.claimed(async |client| {
+            let row = client.query_one(HISTORY, &[]).await?;
+            let file: Option<String> = row.try_get(1)?;
+            Ok(History::read(row.try_get::<_, u32>(0)?, file.as_deref()))
         })
         .await
     }

@@ -1,12 +1,13 @@
 //! What the store keeps beside images: small documents under names, from which alone a database can be made again.
 //!
 //! `<scope>` is `<system id>/<database's oid>`, as in the keys of segments. Rows are named as lanes names them: by the storage id of the
-//! table's file, 16 hexadecimal digits, and their numbers in it, of 20 digits, so that names are in the rows' order.
+//! table's file, 16 hexadecimal digits, and their numbers in it, of 20 digits, so that names are in the rows' order. After a failover the same
+//! numbers may be given out again, so an entry's name ends in its timeline, 8 hexadecimal digits; names of versions before have no timeline.
 //!
 //! | name | value |
 //! |---|---|
-//! | `head/<scope>/<storage>/<first row>` | [`Head`], as JSON: what an entry of the log is, without its rows |
-//! | `log/<scope>/<storage>/<first row>` | the entry: [`super::log::entry`] |
+//! | `head/<scope>/<storage>/<first row>/<timeline>` | [`Head`], as JSON: what an entry of the log is, without its rows |
+//! | `log/<scope>/<storage>/<first row>/<timeline>` | the entry: [`super::log::entry`] |
 //! | `part/<scope>/<storage>/<origin>` | [`PartRecord`], as JSON: a part all segments of which were put before it |
 //! | `table/<scope>/<oid>` | what `lanes.table_definition` answers, as JSON |
 //! | `series/<scope>/<epoch>/<first id>` | [`SeriesRecord`], as JSON: a row of `lanes.series_runs`; ids have 10 digits |
@@ -68,6 +69,16 @@ pub struct Head {
     /// Empty: by their names, as versions before this field did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<u16>,
+    /// The timeline of the database's WAL that the rows were committed on; 0: a version that did not tell it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub timeline: u32,
+    /// A place of that timeline's WAL at or past the commit, in bytes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wal_place: u64,
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// A part that is in the store as a whole.
@@ -115,8 +126,8 @@ pub struct RegistryRecord {
 }
 
 /// The name of a head.
-pub fn head_name(scope: &str, storage: u64, first_row: u64) -> String {
-    format!("head/{scope}/{storage:016x}/{first_row:020}")
+pub fn head_name(scope: &str, storage: u64, first_row: u64, timeline: u32) -> String {
+    format!("head/{scope}/{storage:016x}/{first_row:020}/{timeline:08x}")
 }
 
 /// The name of the entry that a head belongs to.
@@ -169,10 +180,10 @@ mod tests {
     #[test]
     fn names_sort_as_rows_do() {
         let scope = "7/5";
-        assert!(head_name(scope, 1, 9) < head_name(scope, 1, 10));
+        assert!(head_name(scope, 1, 9, 2) < head_name(scope, 1, 10, 1));
         assert_eq!(
-            entry_name(&head_name(scope, 255, 3)),
-            "log/7/5/00000000000000ff/00000000000000000003"
+            entry_name(&head_name(scope, 255, 3, 10)),
+            "log/7/5/00000000000000ff/00000000000000000003/0000000a"
         );
         assert_eq!(table_of(&table_name(scope, 9)), Some(("7/5".to_owned(), 9)));
         assert_eq!(table_of("table/9"), None);
@@ -192,6 +203,8 @@ mod tests {
             bytes: 5,
             logged_ms: -1,
             columns: Vec::new(),
+            timeline: 0,
+            wal_place: 0,
         };
         let text = br#"{"target":7,"storage":18446744073709551615,"runs":[[0,65536],[70000,3]],"bytes":5,"logged_ms":-1}"#;
         assert_eq!(read("head", text), Ok(head.clone()));
@@ -200,6 +213,14 @@ mod tests {
             ..head
         };
         let text = br#"{"target":7,"storage":18446744073709551615,"runs":[[0,65536],[70000,3]],"bytes":5,"logged_ms":-1,"columns":[1,3]}"#;
+        assert_eq!(read("head", text), Ok(head.clone()));
+        let head = Head {
+            columns: Vec::new(),
+            timeline: 2,
+            wal_place: 48,
+            ..head
+        };
+        let text = br#"{"target":7,"storage":18446744073709551615,"runs":[[0,65536],[70000,3]],"bytes":5,"logged_ms":-1,"timeline":2,"wal_place":48}"#;
         assert_eq!(read("head", text), Ok(head));
         let part = PartRecord {
             target: 7,

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use thiserror::Error;
 
 use super::backlog::Backlog;
+use super::log::History;
 
 /// A sealed segment that is older than its table's `hot`, and still local.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,6 +125,9 @@ pub trait Source: Send + Sync + 'static {
         &self,
         targets: &[u32],
     ) -> impl Future<Output = Result<Vec<(u32, i64)>, SourceError>> + Send;
+
+    /// The timelines that led to the database's present state.
+    fn history(&self) -> impl Future<Output = Result<History, SourceError>> + Send;
 
     /// The rows of all tables that are nowhere but there.
     fn local_rows(&self) -> impl Future<Output = Result<Vec<LocalRows>, SourceError>> + Send;

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::backlog::Backlog;
+use super::log::History;
 use super::record::Change;
 use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 use super::store::{Opener, Store, StoreError};
@@ -41,6 +42,8 @@ pub struct State {
     pub records: BTreeMap<String, Bytes>,
     /// What the database says is only there.
     pub local_rows: Vec<LocalRows>,
+    /// Timelines of the database.
+    pub history: History,
     /// Parts that a merge takes away the moment before they are committed.
     pub merged: BTreeSet<i64>,
     /// Parts whose images cannot be read.
@@ -241,6 +244,15 @@ impl Source for FakeSource {
     async fn local_rows(&self) -> Result<Vec<LocalRows>, SourceError> {
         self.check()?;
         Ok(self.world.state().local_rows.clone())
+    }
+
+    async fn history(&self) -> Result<History, SourceError> {
+        self.check()?;
+        let history = self.world.state().history.clone();
+        Ok(History {
+            current: history.current.max(1),
+            ..history
+        })
     }
 
     async fn remote_keys(&self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), SourceError> {

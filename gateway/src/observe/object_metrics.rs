@@ -49,6 +49,8 @@ pub struct ObjectMetrics {
     pub log_put_seconds: Histogram,
     /// Entries that are in the store.
     pub log_entries: IntGauge,
+    /// Entries whose rows the database lost by a failover or a restore to an earlier point.
+    pub log_lost_entries: IntGauge,
     /// Bytes of their batches.
     pub log_bytes: IntGauge,
     /// Seconds since the oldest of them was put.
@@ -100,6 +102,13 @@ impl ObjectMetrics {
                 IntGauge::with_opts(options(
                     "objects_log_entries",
                     "Entries of the log whose rows are not all in segments of the object store.",
+                )),
+            ),
+            log_lost_entries: add(
+                registry,
+                IntGauge::with_opts(options(
+                    "objects_log_lost_entries",
+                    "Entries of the log whose rows the database lost when it went over to another timeline; they are kept.",
                 )),
             ),
             log_bytes: add(

@@ -3,7 +3,7 @@
 //! ```text
 //! for each file of a table:
 //!     parts, the latest first: one that overlaps a later one was merged into it, and is left out
-//!     entries, by first row: of each, the rows whose numbers neither a part nor an entry before has
+//!     entries, those of the latest timeline first, then by first row: of each, the rows whose numbers neither a part nor an entry before has
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,7 +162,10 @@ pub fn plan(
         .iter()
         .map(|(name, value)| Ok((record::entry_name(name), record::read(name, value)?)))
         .collect::<Result<_, String>>()?;
-    entries.sort_by_key(|(_, head)| (head.storage, head.runs.first().copied()));
+    entries.sort_by_key(|(_, head)| {
+        let latest = std::cmp::Reverse(head.timeline);
+        (head.storage, latest, head.runs.first().copied())
+    });
     for (name, head) in entries {
         let Some(table) = planned.get_mut(&head.target) else {
             dropped += 1;
@@ -267,6 +270,10 @@ mod tests {
     }
 
     fn head(storage: u64, runs: &[(u64, u64)]) -> (String, Bytes) {
+        head_on(1, storage, runs)
+    }
+
+    fn head_on(timeline: u32, storage: u64, runs: &[(u64, u64)]) -> (String, Bytes) {
         let head = Head {
             target: 9,
             storage,
@@ -274,9 +281,14 @@ mod tests {
             bytes: 1,
             logged_ms: 0,
             columns: Vec::new(),
+            timeline,
+            wal_place: 1,
         };
         let json = serde_json::to_vec(&head).unwrap();
-        (record::head_name("7/5", storage, runs[0].0), json.into())
+        (
+            record::head_name("7/5", storage, runs[0].0, timeline),
+            json.into(),
+        )
     }
 
     /// Rows of an entry, and which.
@@ -329,6 +341,18 @@ mod tests {
         let heads = [head(1, &[(0, 10)]), head(1, &[(2, 3)]), head(1, &[(8, 4)])];
         let plan = plan("7/5", &[table(9)], &[], &heads, None).unwrap();
         assert_eq!(entries(&plan), [(10, None), (2, Some(vec![(2, 2)]))]);
+    }
+
+    #[test]
+    fn the_latest_timeline_comes_before_what_it_lacks() {
+        let heads = [
+            head_on(1, 1, &[(0, 10)]),
+            head_on(1, 1, &[(10, 10)]),
+            head_on(2, 1, &[(5, 10)]),
+        ];
+        let plan = plan("7/5", &[table(9)], &[], &heads, None).unwrap();
+        let taken = [(10, None), (5, Some(vec![(0, 5)])), (5, Some(vec![(5, 5)]))];
+        assert_eq!(entries(&plan), taken);
     }
 
     #[test]

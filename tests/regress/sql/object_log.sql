@@ -49,9 +49,11 @@ CREATE TABLE object_log_heap (n int);
 SELECT lanes.restore_segment('object_log_heap', image) FROM object;
 CREATE TABLE other (host text, n int8) USING lanes;
 SELECT lanes.restore_segment('other', image) FROM object;
+SELECT timeline, file IS NULL AS is_first FROM lanes.timeline_history();
 SET ROLE object_log_reader;
 SELECT lanes.restore_segment('again', 'no image');
 SELECT * FROM lanes.local_rows();
+SELECT * FROM lanes.timeline_history();
 RESET ROLE;
 
 DROP VIEW here;

@@ -39,6 +39,8 @@ CREATE FUNCTION lanes.local_rows() RETURNS TABLE (target oid, storage_id bigint,
     SELECT 'lanes.fake_segments'::regclass::oid, 170::bigint, 0::bigint, 0::bigint
 $$;
 
+CREATE FUNCTION lanes.timeline_history(OUT timeline oid, OUT file text) LANGUAGE sql AS $$ SELECT 1::oid, NULL::text $$;
+
 CREATE FUNCTION lanes.column_types(target oid) RETURNS text[] LANGUAGE sql AS $$ SELECT NULL::text[] $$;
 CREATE FUNCTION lanes.definition_version(target oid) RETURNS int8 LANGUAGE sql AS $$ SELECT 1::int8 $$;
 CREATE FUNCTION lanes.table_definition(target oid) RETURNS jsonb LANGUAGE sql AS $$ SELECT '{}'::jsonb $$;

@@ -97,6 +97,8 @@ mod tests {
                 bytes: 5,
                 logged_ms: 1,
                 columns: Vec::new(),
+                timeline: 0,
+                wal_place: 0,
             },
             batch: Bytes::from_static(b"batch"),
         }

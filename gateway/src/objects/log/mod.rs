@@ -12,6 +12,7 @@
 //! | who asks | [`handle`] | sinks: put, and what the store already knows |
 //! | who writes | [`writer`] | the term that has the store open: what waits goes in one write |
 //! | until when | [`release`] | a round after each round of offloading |
+//! | what a failover lost | [`timeline`] | entries that the database's history does not hold: kept, told, counted |
 //!
 //! # Why nothing comes back twice, or not at all
 //! Rows keep the numbers that they are appended under until they are sealed, and a sealed part covers the numbers of the rows in it. So an
@@ -55,6 +56,9 @@ pub mod writer;
 
 pub mod release;
 
+pub mod timeline;
+
 pub use entry::Entry;
 pub use handle::{LogError, ObjectLog, Put};
+pub use timeline::History;
 pub use writer::LogWriter;

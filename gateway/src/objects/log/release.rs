@@ -1,9 +1,10 @@
 //! Entries of the log that are no longer needed, deleted.
 //!
 //! The order matters: first what is durable is noted, then the database is asked which rows are only there. An entry is put after its
-//! append has committed, so the rows of whatever was noted are there to be seen, unless they are in segments or gone.
+//! append has committed, so the rows of whatever was noted are there to be seen, unless they are in segments or gone. Entries that are not in
+//! the history of the database's timeline ([`super::timeline`]) are never deleted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::handle::ObjectLog;
 use crate::objects::record::{self, Change, Head, PartRecord};
@@ -67,7 +68,7 @@ impl Local {
     }
 }
 
-/// Deletes entries all rows of which are in segments, or gone; returns how many.
+/// Deletes entries all rows of which are in segments, or gone; returns how many. Entries that the database's timeline lacks are kept.
 ///
 /// # Errors
 /// The database or the store fails; nothing is forgotten.
@@ -83,9 +84,13 @@ pub async fn round<S: Source, T: Store>(
         log.show();
         return Ok(0);
     }
+    let history = source.history().await?;
+    let (held, lost): (Vec<_>, Vec<_>) =
+        heads.into_iter().partition(|(_, head)| history.holds(head));
+    tell_lost(lost.len(), history.current, metrics);
     let local = Local::new(&source.local_rows().await?);
     let due: Vec<String> = log.with_bounds(|bounds| {
-        let released = heads
+        let released = held
             .into_iter()
             .filter(|(_, head)| local.releases(head, bounds));
         released.map(|(name, _)| name).collect()
@@ -101,6 +106,18 @@ pub async fn round<S: Source, T: Store>(
     }
     log.show();
     Ok(due.len())
+}
+
+/// Shows how many entries are kept because the database lacks their rows, and tells it when there are more than there were.
+fn tell_lost(lost: usize, timeline: u32, metrics: &Metrics) {
+    let lost = lost as i64;
+    if lost > metrics.objects.log_lost_entries.get() {
+        tracing::warn!(
+            "{lost} acknowledged requests of level \"object\" are not in the database since it went over to timeline {timeline}: \
+             the log in the object store keeps them; \"lanes-gateway restore\" into a new database brings back those whose row numbers no others have taken"
+        );
+    }
+    metrics.objects.log_lost_entries.set(lost);
 }
 
 /// Deletes definitions and parts of tables that were dropped; returns how many records.
@@ -129,12 +146,19 @@ pub async fn forget_tables<S: Source, T: Store>(
     if tables.is_empty() && parts.is_empty() {
         return Ok(0);
     }
+    // What the database lacks is of tables that it may lack too.
+    let history = source.history().await?;
+    let lost = log.heads(&scope).into_iter();
+    let kept: HashSet<u32> = lost
+        .filter(|(_, head)| !history.holds(head))
+        .map(|(_, head)| head.target)
+        .collect();
     // After what there was: a table that is made meanwhile is not taken for one that is gone.
     let local = Local::new(&source.local_rows().await?);
     let gone: Vec<(String, u32)> = tables
         .into_iter()
         .chain(parts)
-        .filter(|(_, target)| !local.files.contains_key(target))
+        .filter(|(_, target)| !local.files.contains_key(target) && !kept.contains(target))
         .collect();
     for records in gone.chunks(ENTRIES_AT_ONCE) {
         let changes = records.iter().map(|(name, _)| Change::delete(name.clone()));
@@ -167,6 +191,8 @@ mod tests {
             bytes: 1,
             logged_ms: 0,
             columns: Vec::new(),
+            timeline: 0,
+            wal_place: 0,
         }
     }
 
