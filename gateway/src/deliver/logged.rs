@@ -191,7 +191,7 @@ impl Connection {
         let mut _defining = None;
         if !is_known() {
             // Until it is put.
-            _defining = Some(log.defining().await);
+            _defining = Some(log.defining(scope, placed.target).await);
         }
         if !is_known() {
             let statement = &self.logged_statements().await?.definition;

@@ -69,7 +69,7 @@ async fn read_and_put<S: Source, T: Store>(
     scope: &str,
     target: u32,
 ) -> Result<(), RoundError> {
-    let _defining = log.defining().await;
+    let _defining = log.defining(scope, target).await;
     let Some(definition) = source.definition(target).await? else {
         return Ok(());
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::log::{Entry, History, LogError, LogWriter, ObjectLog, Put, release};
 use super::record::{self, Change, Head, RegistryRecord};
@@ -186,4 +186,16 @@ async fn what_a_new_timeline_lacks_is_kept_though_its_numbers_are_given_out_agai
     let forgotten = release::forget_tables(&source, gateway.store.as_ref(), log).await;
     assert_eq!(forgotten, Ok(0));
     assert!(world.state().records.contains_key(&table));
+}
+
+#[tokio::test(start_paused = true)]
+async fn definitions_of_two_tables_do_not_wait_for_each_other() {
+    let writer = LogWriter::new(Arc::new(Metrics::new()));
+    let log = writer.log();
+    let first = log.defining(SCOPE, 7).await;
+    let second = Duration::from_secs(1);
+    assert!(timeout(second, log.defining(SCOPE, 8)).await.is_ok());
+    assert!(timeout(second, log.defining(SCOPE, 7)).await.is_err());
+    drop(first);
+    assert!(timeout(second, log.defining(SCOPE, 7)).await.is_ok());
 }

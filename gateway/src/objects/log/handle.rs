@@ -51,8 +51,8 @@ pub struct ObjectLog {
     jobs: mpsc::Sender<Job>,
     is_open: watch::Sender<bool>,
     known: Mutex<Known>,
-    /// Whoever reads a definition and puts it has this from before to after, so that the latest to be read is the last to be put.
-    defining: tokio::sync::Mutex<()>,
+    /// Whoever reads a table's definition and puts it has its lock from before to after, so that the latest to be read is the last to be put.
+    defining: Mutex<HashMap<(String, u32), Arc<tokio::sync::Mutex<()>>>>,
     metrics: Arc<Metrics>,
 }
 
@@ -74,7 +74,7 @@ impl ObjectLog {
             jobs,
             is_open: watch::Sender::new(false),
             known: Mutex::default(),
-            defining: tokio::sync::Mutex::default(),
+            defining: Mutex::default(),
             metrics,
         };
         (Arc::new(log), received)
@@ -98,9 +98,15 @@ impl ObjectLog {
         known.tables.get(&(scope.to_owned(), target)) == Some(&Some(version))
     }
 
-    /// To be held by whoever puts a definition, from before it is read until it is put.
-    pub async fn defining(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.defining.lock().await
+    /// To be held by whoever puts a table's definition, from before it is read until it is put.
+    pub async fn defining(&self, scope: &str, target: u32) -> tokio::sync::OwnedMutexGuard<()> {
+        let lock = {
+            let mut locks = self.defining.lock();
+            // Those that nobody has, or waits for.
+            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+            Arc::clone(locks.entry((scope.to_owned(), target)).or_default())
+        };
+        lock.lock_owned().await
     }
 
     /// Tables of a database whose definitions are in the store.
