@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -10,8 +11,15 @@ use super::metrics::Metrics;
 use crate::clock::{self, Instant};
 use crate::objects::ObjectState;
 
-/// The rate is taken over this many observations, one a second.
-const RATE_OBSERVATIONS: usize = 6;
+/// Observations kept, one a second.
+const OBSERVATIONS: usize = 32;
+
+/// The rate is taken between this many of the latest observations that something was stored before: a second apart where requests come all the
+/// time; and as far apart as scrapes are where one sender sends what it scrapes, so that the rate is steady there too.
+const RATE_CHANGES: usize = 6;
+
+/// Between two observations.
+const OBSERVED_APART: Duration = Duration::from_secs(1);
 
 /// What supervision last found.
 #[derive(Default)]
@@ -90,20 +98,37 @@ impl Status {
     pub fn observe_stored(&self, samples: u64) {
         let mut stored = self.stored.lock();
         stored.push_back((clock::now(), samples));
-        if stored.len() > RATE_OBSERVATIONS {
+        if stored.len() > OBSERVATIONS {
             stored.pop_front();
         }
     }
 
-    /// Samples a second over the last few seconds.
+    /// Samples a second lately; 0 once nothing has come for twice as long as between the stores before.
     pub fn samples_per_second(&self) -> f64 {
         let stored = self.stored.lock();
-        match (stored.front(), stored.back()) {
-            (Some((since, before)), Some((until, now))) if until > since => {
-                now.saturating_sub(*before) as f64 / (*until - *since).as_secs_f64()
-            }
-            _ => 0.0,
+        let pairs = stored.iter().zip(stored.iter().skip(1));
+        let changes: Vec<_> = pairs
+            .filter(|(before, after)| before.1 != after.1)
+            .map(|(_, after)| *after)
+            .collect();
+        let latest = &changes[changes.len().saturating_sub(RATE_CHANGES)..];
+        let (Some(&(now, _)), Some(&(until, last))) = (stored.back(), latest.last()) else {
+            return 0.0;
+        };
+        // A first store has nothing to be measured from but the observations before it.
+        let Some(&(since, first)) = latest
+            .first()
+            .filter(|_| latest.len() > 1)
+            .or(stored.front())
+        else {
+            return 0.0;
+        };
+        let stores = latest.len().saturating_sub(1).max(1) as u32;
+        let apart = (until - since) / stores;
+        if now - until > 2 * apart.max(OBSERVED_APART) || until <= since {
+            return 0.0;
         }
+        last.saturating_sub(first) as f64 / (until - since).as_secs_f64()
     }
 
     /// The body of `/api/v1/status`.
@@ -138,8 +163,6 @@ impl Status {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -154,6 +177,19 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
         assert_eq!(status.samples_per_second(), 0.0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rate_is_steady_where_samples_come_in_bursts() {
+        let status = Status::default();
+        for second in 0..60u64 {
+            // 420 of them every five seconds.
+            status.observe_stored(second / 5 * 420);
+            if second >= 10 {
+                assert_eq!(status.samples_per_second(), 84.0, "{second}");
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
     }
 
     #[test]
