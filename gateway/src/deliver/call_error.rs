@@ -85,7 +85,7 @@ pub fn no_standbys() -> CallError {
 }
 
 /// What is said of level `replica` where there is no standby.
-pub const NO_STANDBYS: &str = "acknowledgement level \"replica\" cannot be kept: synchronous_standby_names of PostgreSQL is empty";
+pub const NO_STANDBYS: &str = "acknowledgement level \"replica\" cannot be kept: synchronous_standby_names of PostgreSQL is empty; set it, or ask for another level";
 
 pub(super) fn timed_out(reason: String) -> CallError {
     CallError {
