@@ -104,7 +104,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("self_scrape", "interval", "DURATION", "5s", "How often the gateway stores its own metrics; 0 for never"),
     setting("self_scrape", "instance", "STRING", "", "Label instance of its own metrics; the listening address if empty"),
 
-    setting("log", "level", "FILTER", "info,slatedb=warn", "error, warn, info, debug, trace, or filters a module"),
+    setting("log", "level", "FILTER", "info,slatedb=off", "off, error, warn, info, debug, trace, or part=level; several with commas between. The gateway itself tells what goes wrong in the store"),
     setting("log", "format", "text|json", "text", "Form of log lines, which go to standard error"),
 ];
 

@@ -19,7 +19,7 @@ use crate::deliver::postgres::PostgresSettings;
 use crate::deliver::{AckLevel, NO_LOG};
 use crate::events::{CreateTables, EventSettings};
 use crate::hosts::Hosts;
-use crate::objects::{BacklogLimit, ObjectSettings};
+use crate::objects::{BacklogLimit, Location, ObjectSettings};
 use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
 use crate::server::ServerLimits;
 
@@ -265,7 +265,11 @@ fn self_scrape(
 fn objects(reader: &Reader<'_>) -> Result<Option<ObjectSettings>, SettingError> {
     let location = reader.get("objects.url", |text| match text {
         "" => Ok(None),
-        text => text.parse().map(Some),
+        text => {
+            let location: Location = text.parse()?;
+            location.check()?;
+            Ok(Some(location))
+        }
     })?;
     let second = Duration::from_secs(1);
     let interval = reader.duration("objects.interval", Duration::from_millis(100))?;
@@ -292,6 +296,12 @@ fn postgres(reader: &Reader<'_>) -> Result<PostgresSettings, SettingError> {
     if connection.get_ssl_mode() == SslMode::Require {
         // Better a clear word now than a failed handshake at each attempt.
         let reason = "sslmode=require: TLS to PostgreSQL is not available yet".to_owned();
+        return Err(reader.wrong("postgres.connection", reason));
+    }
+    let hosts = connection.get_hosts().len();
+    let ports = connection.get_ports().len();
+    if ports > 1 && ports != hosts.max(connection.get_hostaddrs().len()) {
+        let reason = format!("{ports} ports for {hosts} hosts; give one for all, or one for each");
         return Err(reader.wrong("postgres.connection", reason));
     }
     let connection = with_password(reader, connection)?;
@@ -328,7 +338,6 @@ fn with_password(
 mod tests {
     use super::*;
     use crate::config::source::command;
-    use crate::objects::Location;
 
     fn read(flags: &[&str]) -> Result<Settings, String> {
         let matches = command()
@@ -376,6 +385,16 @@ mod tests {
             (&["--listen-hosts", "http://a"], "without scheme and port"),
             (&["--log-level", "loud"], "not one of off, error"),
             (&["--log-level", "info,hyper"], "write part=level"),
+            (&["--log-level", "info,hyper=loud"], "log.level"),
+            (
+                &["--postgres-connection", "host=a port=1,2"],
+                "2 ports for 1 hosts",
+            ),
+            (
+                &["--objects-url", "/dev/null/objects"],
+                "/dev/null is no directory",
+            ),
+            (&["--objects-url", "s3:/bucket"], "is no directory"),
             (&["--log-format", "xml"], "log.format"),
             (
                 &["--objects-url", "ftp://a"],

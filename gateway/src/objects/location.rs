@@ -40,6 +40,10 @@ impl FromStr for Location {
             if bucket.is_empty() {
                 return Err(format!("{text:?} names no bucket"));
             }
+            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+            if !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(is_name) {
+                return Err(format!("{bucket:?} is no name of a bucket"));
+            }
             Path::parse(prefix).map_err(|error| error.to_string())?;
             return Ok(Self::Bucket {
                 bucket: bucket.to_owned(),
@@ -47,7 +51,9 @@ impl FromStr for Location {
             });
         }
         let path = text.strip_prefix("file://").unwrap_or(text);
-        if path.contains("://") || path.is_empty() {
+        // A scheme with a slash too few is one as well.
+        let first = path.split('/').next().unwrap_or_default();
+        if path.contains("://") || path.is_empty() || first.ends_with(':') {
             return Err(format!(
                 "{text:?} is no directory and no s3://bucket/prefix"
             ));
@@ -57,6 +63,21 @@ impl FromStr for Location {
 }
 
 impl Location {
+    /// Whether the place is possible at all, as far as this machine can tell; nothing is made.
+    ///
+    /// # Errors
+    /// What is in the way.
+    pub fn check(&self) -> Result<(), String> {
+        let Self::Directory(directory) = self else {
+            return Ok(());
+        };
+        let mut there = directory.ancestors().filter(|path| path.exists());
+        match there.next() {
+            Some(path) if !path.is_dir() => Err(format!("{} is no directory", path.display())),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether objects can be replaced on condition that they are as they were read.
     pub fn has_conditional_put(&self) -> bool {
         matches!(self, Self::Bucket { .. })
@@ -128,16 +149,25 @@ mod tests {
                 Ok(Location::Directory(".lanes/objects".into()))
             );
         }
-        assert_eq!(location("s3://b"), bucket("b", ""));
-        assert_eq!(location("s3://b/p/q/"), bucket("b", "p/q"));
-        for wrong in ["s3://", "s3:///p", "gs://b/p", "file://", "s3://b/p//q"] {
+        assert_eq!(location("s3://bucket"), bucket("bucket", ""));
+        assert_eq!(location("s3://bucket/p/q/"), bucket("bucket", "p/q"));
+        for wrong in [
+            "s3://",
+            "s3:///p",
+            "gs://b/p",
+            "file://",
+            "s3://bucket/p//q",
+            "s3://b/p",
+            "s3://a bucket",
+            "s3:/bucket",
+        ] {
             assert!(location(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn a_bucket_opens_without_a_server() {
-        let location: Location = "s3://b/p".parse().unwrap();
+        let location: Location = "s3://bucket/p".parse().unwrap();
         let (_, path) = location.open().unwrap();
         assert_eq!(path.as_ref(), "p/segments");
     }

@@ -46,13 +46,16 @@ pub(super) struct Job {
     pub(super) reply: oneshot::Sender<Result<(), LogError>>,
 }
 
+/// Held while the definition of one table is put.
+type TableLock = Arc<tokio::sync::Mutex<()>>;
+
 /// The log of one gateway.
 pub struct ObjectLog {
     jobs: mpsc::Sender<Job>,
     is_open: watch::Sender<bool>,
     known: Mutex<Known>,
     /// Whoever reads a table's definition and puts it has its lock from before to after, so that the latest to be read is the last to be put.
-    defining: Mutex<HashMap<(String, u32), Arc<tokio::sync::Mutex<()>>>>,
+    defining: Mutex<HashMap<(String, u32), TableLock>>,
     metrics: Arc<Metrics>,
 }
 
