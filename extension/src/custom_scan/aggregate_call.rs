@@ -11,6 +11,7 @@ use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
 use super::buckets::{self, Clock, FunctionBuckets, Reach};
+use super::call_memory::CallMemory;
 use super::epoch_bucket;
 use super::own_aggregate::{self, Arrival, Ordered, is_ours};
 use super::translate::{Scalars, Translation, Translator, is_text_column, number_type, strip};
@@ -453,7 +454,8 @@ unsafe fn bucket(
         };
         let narrow = number == NumberType::I32;
         let collation = (*call).inputcollid;
-        let buckets = FunctionBuckets::new(function, collation, scalars, 1, narrow, reach);
+        let memory = CallMemory::new(translator.scalars_from());
+        let buckets = FunctionBuckets::new(function, collation, scalars, 1, narrow, reach, memory);
         Ok(Some((Key::Bucket(time, Box::new(buckets)), shape)))
     }
 }

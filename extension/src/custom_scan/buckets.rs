@@ -16,6 +16,7 @@
 use lanes_columnar::aggregate::key::{Bucket, Buckets};
 use pgrx::pg_sys;
 
+use super::call_memory::CallMemory;
 use crate::functions::bucket::{Bucket as BucketOf, Parts};
 use crate::pg::names::function_name;
 
@@ -147,6 +148,7 @@ pub struct FunctionBuckets {
     /// Whether times are dates: 32 bits.
     narrow: bool,
     reach: Reach,
+    memory: CallMemory,
 }
 
 impl FunctionBuckets {
@@ -160,6 +162,7 @@ impl FunctionBuckets {
         time: usize,
         narrow: bool,
         reach: Reach,
+        memory: CallMemory,
     ) -> FunctionBuckets {
         let mut info = pg_sys::FmgrInfo::default();
         // SAFETY: the caller's promise.
@@ -171,22 +174,24 @@ impl FunctionBuckets {
             time,
             narrow,
             reach,
+            memory,
         }
     }
 
     fn call(&mut self, time: i64) -> i64 {
         self.arguments[self.time] = pg_sys::Datum::from(time as usize);
         let (function, collation) = (&raw mut self.function, self.collation);
+        let arguments = &self.arguments;
         // SAFETY: `new`'s promise.
         let result = unsafe {
-            match self.arguments[..] {
+            self.memory.call(size_of::<i64>(), || match arguments[..] {
                 [a, b] => pg_sys::FunctionCall2Coll(function, collation, a, b),
                 [a, b, c] => pg_sys::FunctionCall3Coll(function, collation, a, b, c),
                 _ => pgrx::error!(
                     "{} takes two or three arguments",
                     function_name((*function).fn_oid.to_u32())
                 ),
-            }
+            })
         };
         if self.narrow {
             i64::from(result.value() as i32)

@@ -17,7 +17,7 @@
 //!   [`plan`]: their plans.
 //! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
 //!   [`own_aggregate`]: PostgreSQL's expressions as the engine's.
-//! - [`scalar`]: expressions without columns, evaluated once a scan.
+//! - [`scalar`]: expressions without columns, evaluated once a scan. [`call_memory`]: memory of functions called value by value.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
 //! - [`time_join`], [`join_plan`], [`join_stage`], [`right_side`]: an ASOF or window join, found, remembered and executed,
@@ -45,6 +45,7 @@ pub mod aggregate_offer;
 pub mod aggregate_state;
 pub mod answers;
 pub mod buckets;
+pub mod call_memory;
 pub mod epoch_bucket;
 pub mod explain;
 pub mod join_plan;

@@ -93,6 +93,15 @@ pub unsafe fn start(node: *mut pg_sys::CustomScanState) {
     }
 }
 
+/// Memory that lives until a node starts again.
+///
+/// # Safety
+/// A node of ours that has [started](start).
+pub unsafe fn memory(plan: *mut pg_sys::PlanState) -> pg_sys::MemoryContext {
+    // SAFETY: the caller's promise.
+    unsafe { Scalars::of(plan).values }
+}
+
 /// Says which table a node reads that has none opened by PostgreSQL.
 ///
 /// # Safety

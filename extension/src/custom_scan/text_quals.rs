@@ -5,6 +5,7 @@ use lanes_columnar::vector::predicate::{Predicate, TextPredicate};
 use lanes_columnar::vector::text::OneOf;
 use pgrx::pg_sys;
 
+use super::call_memory::CallMemory;
 use super::text_test::FunctionTest;
 use super::translate::{Constant, Scalars, Translation, Translator, is_text_column};
 use crate::pg::datum;
@@ -79,7 +80,13 @@ impl Translator {
                     Predicate::Not(Box::new(Predicate::Text(test(datum::text_payload(datum)))))
                 }
                 _ => {
-                    let test = FunctionTest::new(function.into(), collation, datum, flipped);
+                    let test = FunctionTest::new(
+                        function.into(),
+                        collation,
+                        datum,
+                        flipped,
+                        CallMemory::new(self.scalars_from()),
+                    );
                     Predicate::Text(TextPredicate::new(attribute, Box::new(test)))
                 }
             }))

@@ -3,6 +3,7 @@
 use lanes_columnar::vector::text::TextTest;
 use pgrx::pg_sys;
 
+use super::call_memory::CallMemory;
 use crate::pg::datum;
 
 /// A function of two texts, one of which stays the same.
@@ -13,6 +14,7 @@ pub struct FunctionTest {
     /// Whether the column is the second argument.
     flipped: bool,
     may_fail: bool,
+    memory: CallMemory,
 }
 
 impl FunctionTest {
@@ -24,6 +26,7 @@ impl FunctionTest {
         collation: pg_sys::Oid,
         other: pg_sys::Datum,
         flipped: bool,
+        memory: CallMemory,
     ) -> FunctionTest {
         let mut info = pg_sys::FmgrInfo::default();
         // SAFETY: the caller's promise.
@@ -37,6 +40,7 @@ impl FunctionTest {
             other,
             flipped,
             may_fail,
+            memory,
         }
     }
 }
@@ -63,9 +67,14 @@ impl TextTest for FunctionTest {
         } else {
             (item, self.other)
         };
+        let (function, collation) = (&raw mut self.function, self.collation);
         // SAFETY: `new`'s promise; an item is a text.
-        let result =
-            unsafe { pg_sys::FunctionCall2Coll(&raw mut self.function, self.collation, a, b) };
+        let result = unsafe {
+            let bytes = pgrx::varlena::varsize_any(item.cast_mut_ptr());
+            self.memory.call(bytes, || {
+                pg_sys::FunctionCall2Coll(function, collation, a, b)
+            })
+        };
         result.value() & 0xff != 0
     }
 }

@@ -44,4 +44,14 @@ SELECT sum(c), count(*), min(g) FILTER (WHERE c = 0) FROM generate_series(900, 1
   LATERAL (SELECT count(*) c FROM e WHERE x = g AND note = 'n' || g) l;
 SELECT g, x, note FROM generate_series(1, 3) g, LATERAL (SELECT x, note FROM e WHERE note = 'n' || (g * 10) LIMIT 1) l ORDER BY g;
 DROP FUNCTION compiled_functions(text);
+
+-- What functions that are called value by value leave behind is freed while the query runs.
+CREATE TABLE texts (note text);
+INSERT INTO texts SELECT repeat(md5(i::text), 3) FROM generate_series(1, 60000) i;
+SELECT found, (after - before) / 1048576 < 4 AS bounded FROM (SELECT
+  (SELECT sum(total_bytes) FROM pg_backend_memory_contexts) AS before,
+  (SELECT count(*) FROM texts WHERE note ILIKE '%ABC%') AS found,
+  (SELECT sum(total_bytes) FROM pg_backend_memory_contexts) AS after OFFSET 0) s;
+SELECT count(*) AS found FROM (SELECT note FROM texts OFFSET 0) s WHERE note ILIKE '%ABC%';
+DROP TABLE texts;
 DROP TABLE e, zeros;
