@@ -20,6 +20,8 @@ use crate::restore;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
+    // All that this program writes are rows of tables: objects in a directory are for its account alone.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let matches = source::command().get_matches();
     if let Some((restore::command::NAME, asked)) = matches.subcommand() {
         return restored(asked);

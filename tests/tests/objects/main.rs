@@ -8,6 +8,8 @@ use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};
 use lanes_tests::provision::{DATABASE, GATEWAY, Passwords};
 use lanes_tests::store::Store;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Long enough for any machine.
@@ -152,7 +154,28 @@ fn whole_way(name: &str, store: &Store) {
 
 #[test]
 fn segments_go_and_come_back_in_a_directory() {
-    whole_way("objects", &Store::directory("objects"));
+    let store = Store::directory("objects");
+    whole_way("objects", &store);
+    let (folders, files) = assert_private(store.folder().unwrap());
+    assert!(folders > 1 && files > 1, "{folders} {files}");
+}
+
+/// Fails where others than the owner may look into a folder or anything below; how many folders and files there are.
+fn assert_private(folder: &Path) -> (usize, usize) {
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(folder), 0o700, "{}", folder.display());
+    let mut found = (1, 0);
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let below = assert_private(&path);
+            found = (found.0 + below.0, found.1 + below.1);
+        } else {
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+            found.1 += 1;
+        }
+    }
+    found
 }
 
 #[test]
