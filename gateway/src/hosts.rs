@@ -96,11 +96,10 @@ fn is_name(text: &str) -> bool {
 
 /// `Host` without its port; an address of version 6 keeps its brackets.
 fn without_port(host: &[u8]) -> &[u8] {
-    let end = match host.first() {
-        Some(b'[') => host.iter().position(|byte| *byte == b']').map(|at| at + 1),
-        _ => host.iter().position(|byte| *byte == b':'),
-    };
-    &host[..end.unwrap_or(host.len())]
+    match host.iter().rposition(|byte| *byte == b':') {
+        Some(colon) if host[colon + 1..].iter().all(u8::is_ascii_digit) => &host[..colon],
+        _ => host,
+    }
 }
 
 fn is_address(name: &[u8]) -> bool {

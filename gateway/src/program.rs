@@ -35,6 +35,12 @@ pub fn main() -> ExitCode {
         Err(error) => return wrong_settings(&error.to_string()),
     };
     if is_check(&matches) {
+        // Not at a start: a store that is away holds up segments, not writes.
+        if let Some(objects) = &settings.objects
+            && let Err(reason) = objects.location.check()
+        {
+            return wrong_settings(&format!("objects.url: {reason}"));
+        }
         print!("{}", sources.text());
         return ExitCode::SUCCESS;
     }

@@ -120,9 +120,9 @@ mod tests {
             names.dedup();
             assert_eq!(names.len(), SETTINGS.len());
         }
-        assert_eq!(SETTINGS[7].flag(), "receive-body-bytes-max");
+        assert_eq!(SETTINGS[8].flag(), "receive-body-bytes-max");
         assert_eq!(
-            SETTINGS[7].variable(),
+            SETTINGS[8].variable(),
             "LANES_GATEWAY_RECEIVE_BODY_BYTES_MAX"
         );
     }

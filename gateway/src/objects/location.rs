@@ -166,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_below_a_file_is_impossible() {
+        let check = |text: &str| text.parse::<Location>().unwrap().check();
+        assert!(check("/dev/null/objects").is_err());
+        assert_eq!(check("/dev/shm/not/there/yet"), Ok(()));
+        assert_eq!(check("s3://bucket/p"), Ok(()));
+    }
+
+    #[test]
     fn a_bucket_opens_without_a_server() {
         let location: Location = "s3://bucket/p".parse().unwrap();
         let (_, path) = location.open().unwrap();

@@ -171,6 +171,7 @@ fn a_stop_answers_what_was_taken() {
                     let bytes = request(&format!("stop_{sender}"), number);
                     match agent
                         .post(url)
+                        .header("content-type", "application/x-protobuf")
                         .header("content-encoding", "snappy")
                         .send(&bytes[..])
                         .map(|answer| answer.status().as_u16())

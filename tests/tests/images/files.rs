@@ -80,7 +80,7 @@ fn the_gateway_takes_the_settings_of_its_container() {
     }
     let output = command.output().unwrap();
     std::fs::remove_file(&password).unwrap();
-    assert_eq!(settings, 5);
+    assert_eq!(settings, 6);
     assert!(
         output.status.success(),
         "{}",

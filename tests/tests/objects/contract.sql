@@ -49,6 +49,16 @@ CREATE FUNCTION lanes.remote_keys() RETURNS SETOF text LANGUAGE sql SECURITY DEF
     SELECT f.key FROM lanes.fake_segments f WHERE f.remote
 $$;
 
+CREATE PROCEDURE lanes.recall_wait(timeout interval) LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    until timestamptz := clock_timestamp() + timeout;
+BEGIN
+    WHILE NOT EXISTS (SELECT FROM lanes.fake_wanted w WHERE w.digest IS NULL AND w.reason IS NULL) AND clock_timestamp() < until LOOP
+        PERFORM pg_sleep(0.02);
+    END LOOP;
+END
+$$;
+
 CREATE FUNCTION lanes.recall_next(timeout interval) RETURNS TABLE (key text) LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     until timestamptz := clock_timestamp() + timeout;
