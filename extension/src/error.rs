@@ -14,6 +14,13 @@ pub fn raise(code: PgSqlErrorCode, message: impl Into<String>, hint: impl Into<S
     unreachable!("an ERROR does not return")
 }
 
+/// Warns, with a hint.
+pub fn warn(message: impl Into<String>, hint: impl Into<String>) {
+    ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message.into(), "")
+        .set_hint(hint.into())
+        .report(PgLogLevel::WARNING);
+}
+
 /// The table's pages do not say what they must.
 pub fn corrupt(message: &str) -> ! {
     raise(

@@ -70,17 +70,16 @@ impl Settings {
 
     /// Checks them against one another and the table's columns, which this transaction has locked.
     pub fn check(&self, relation: pg_sys::Oid) {
+        // No errors: a dump of a table that has them shall be restored.
         if self.dedup && self.order_by.is_empty() {
-            error::raise(
-                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            error::warn(
                 "dedup means nothing without order_by",
                 "Of rows with equal order_by columns dedup keeps the last: set order_by = 'key, ts' too, or reset both.",
             );
         }
         for (name, value) in [("retain", self.retain), ("hot", self.hot)] {
             if value.is_some() && !has_time(relation) {
-                error::raise(
-                    PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                error::warn(
                     format!("{name} means nothing without a time"),
                     "Rows are as old as their column of type timestamptz or timestamp says, and the table has none.",
                 );

@@ -53,14 +53,16 @@ ALTER TABLE fitted SET ACCESS METHOD heap;
 ALTER TABLE fitted SET (fillfactor = 60);
 SELECT reloptions FROM pg_class WHERE relname = 'fitted';
 DROP TABLE fitted;
--- Parameters that would mean nothing are refused, or warned of where core has them; what loses its meaning goes.
-CREATE TABLE useless (a int) USING lanes WITH (dedup = on);
-CREATE TABLE useless (a int, d date) USING lanes WITH (retain = '1 day');
-CREATE TABLE useless (a int) USING lanes WITH (hot = '1 day', order_by = 'a');
+-- Parameters that mean nothing are warned of; what loses its meaning goes.
+CREATE TABLE useless_dedup (a int) USING lanes WITH (dedup = on);
+CREATE TABLE useless_retain (a int, d date) USING lanes WITH (retain = '1 day');
+CREATE TABLE useless_hot (a int) USING lanes WITH (hot = '1 day', order_by = 'a');
+DROP TABLE useless_dedup, useless_retain, useless_hot;
 CREATE TABLE useless (a int, ts timestamptz) USING lanes WITH (order_by = 'a', dedup = on, hot = '1 day', retain = '2 days');
 ALTER TABLE useless RESET (order_by);
 ALTER TABLE useless RESET (order_by, dedup);
 ALTER TABLE useless SET (dedup = on);
+ALTER TABLE useless RESET (dedup);
 ALTER TABLE useless SET (fillfactor = 50);
 ALTER TABLE useless RESET (fillfactor);
 ALTER TABLE useless DROP COLUMN ts;

@@ -186,9 +186,7 @@ impl<'a> Twin<'a> {
             ""
         };
         let want = format!(
-            "DO $$ BEGIN IF NOT (SELECT coalesce(array_to_string(reloptions, ' '), '') ~ 'hot=' FROM pg_class WHERE oid = '{table}'::regclass) \
-                 AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = '{table}'::regclass AND NOT attisdropped \
-                     AND atttypid IN ('timestamptz'::regtype, 'timestamp'::regtype)) THEN \
+            "DO $$ BEGIN IF NOT (SELECT coalesce(array_to_string(reloptions, ' '), '') ~ 'hot=' FROM pg_class WHERE oid = '{table}'::regclass) THEN \
                  ALTER TABLE {table} SET (hot = '1 day'{budget}); \
              END IF; END $$"
         );
