@@ -259,28 +259,5 @@ pub unsafe fn drop_unfit(relation: pg_sys::Oid, is_lanes: unsafe fn(pg_sys::Oid)
                 "order_by of the table no longer fits it and is dropped; set it again with ALTER TABLE … SET (order_by = '…')"
             );
         }
-        drop_timeless(relation);
-    }
-}
-
-/// Drops `retain` and `hot` of a table that has no time any more by which they could go.
-unsafe fn drop_timeless(relation: pg_sys::Oid) {
-    // SAFETY: `drop_unfit`'s caller changed the table, and so has locked it.
-    unsafe {
-        let mut timeless = std::ptr::null_mut();
-        let ours = stored(relation);
-        for i in 0..ports::list_length(ours) {
-            let element: *mut pg_sys::DefElem = ports::list_nth(ours, i);
-            let name = CStr::from_ptr((*element).defname);
-            if name == settings::RETAIN || name == settings::HOT {
-                timeless = pg_sys::lappend(timeless, element.cast());
-            }
-        }
-        if ports::list_length(timeless) > 0 && !settings::has_time(relation) {
-            store(relation, timeless, true);
-            pgrx::notice!(
-                "the table has no column of type timestamptz or timestamp any more: its retain and hot are dropped"
-            );
-        }
     }
 }

@@ -53,7 +53,7 @@ ALTER TABLE fitted SET ACCESS METHOD heap;
 ALTER TABLE fitted SET (fillfactor = 60);
 SELECT reloptions FROM pg_class WHERE relname = 'fitted';
 DROP TABLE fitted;
--- Parameters that mean nothing are warned of; what loses its meaning goes.
+-- Parameters that mean nothing are warned of.
 CREATE TABLE useless_dedup (a int) USING lanes WITH (dedup = on);
 CREATE TABLE useless_retain (a int, d date) USING lanes WITH (retain = '1 day');
 CREATE TABLE useless_hot (a int) USING lanes WITH (hot = '1 day', order_by = 'a');
