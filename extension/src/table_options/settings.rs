@@ -113,7 +113,7 @@ impl Settings {
 }
 
 /// Whether a table, which this transaction has locked, has a time by which its rows have an age.
-pub fn has_time(relation: pg_sys::Oid) -> bool {
+fn has_time(relation: pg_sys::Oid) -> bool {
     // SAFETY: the table is locked, so it is there.
     unsafe {
         let open = pg_sys::relation_open(relation, pg_sys::NoLock as i32);
