@@ -49,7 +49,7 @@ impl Hosts {
     /// Refuses requests that a web page of another site makes a browser send.
     ///
     /// # Errors
-    /// What is wrong with `Host` or `Origin`, and how to allow it.
+    /// A 403 that names the refused `Host` or `Origin`; of a host it says that `listen.hosts` lets it in.
     pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = headers.get(HOST).map(|host| host.as_bytes());
         if let Some(host) = host

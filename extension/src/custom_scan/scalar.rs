@@ -201,10 +201,12 @@ pub unsafe fn may_divide_by_zero(expression: *mut pg_sys::Node) -> bool {
             let Some(divisor) = nodes::list::<pg_sys::Node>((*operation).args).nth(1) else {
                 return false;
             };
-            let divisor = divisor.cast::<pg_sys::Const>();
-            (*divisor).xpr.type_ != pg_sys::NodeTag::T_Const
-                || !((*divisor).constisnull || (*divisor).constbyval)
-                || (!(*divisor).constisnull && (*divisor).constvalue.value() == 0)
+            if (*divisor).type_ != pg_sys::NodeTag::T_Const {
+                return true;
+            }
+            let divisor = &*divisor.cast::<pg_sys::Const>();
+            // Whether a value by reference is zero is not known here.
+            divisor.constisnull || !divisor.constbyval || divisor.constvalue.value() == 0
         })
     }
 }

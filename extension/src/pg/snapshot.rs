@@ -51,6 +51,13 @@ pub fn xid_status(xid: u32) -> XidStatus {
     }
 }
 
+/// Whether this process runs VACUUM, so that others' snapshots pass over its transaction id, and over its snapshots too.
+pub fn is_vacuum() -> bool {
+    // SAFETY: this process's own entry among all processes, whose flags nobody else writes.
+    let flags = unsafe { (*pg_sys::MyProc).statusFlags };
+    u32::from(flags) & pg_sys::PROC_IN_VACUUM != 0
+}
+
 /// `TransactionIdPrecedes` for normal transaction ids.
 pub fn xid_precedes(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0

@@ -49,6 +49,7 @@ use crate::pg::lock::{RowNumbersLock, SpaceLock};
 use crate::pg::page::{LockedPage, PageChange};
 use crate::pg::ports;
 use crate::pg::shmem::{self, ArenaLocks};
+use crate::pg::snapshot::is_vacuum;
 use crate::table_am::reader::{Content, Reader};
 use crate::table_am::relation::next_row;
 
@@ -380,7 +381,7 @@ pub(super) unsafe fn add_part(
         // this transaction, if it has an id that snapshots heed; or of what begins next. VACUUM's own they do not.
         let own = pg_sys::GetTopTransactionIdIfAny().into_inner();
         entry.xid = match own {
-            own if own != 0 && !ports::is_vacuum() => own,
+            own if own != 0 && !is_vacuum() => own,
             _ => pg_sys::ReadNextFullTransactionId().value as u32,
         };
         let mut change = PageChange::begin(relation);

@@ -127,7 +127,7 @@ impl Sources {
     /// Gathers all values.
     ///
     /// # Errors
-    /// [`SourceError`] for the file.
+    /// The file cannot be read, or the environment has a variable that is no setting.
     pub fn gather(matches: &ArgMatches) -> Result<Self, SourceError> {
         let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         if let Some(unknown) = unknown_variable(variables) {

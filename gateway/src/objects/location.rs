@@ -66,7 +66,7 @@ impl Location {
     /// Whether the place is possible at all, as far as this machine can tell; nothing is made.
     ///
     /// # Errors
-    /// What is in the way.
+    /// The path is below something that is no directory, which the message names.
     pub fn check(&self) -> Result<(), String> {
         let Self::Directory(directory) = self else {
             return Ok(());

@@ -105,7 +105,7 @@ impl ObjectLog {
     pub async fn defining(&self, scope: &str, target: u32) -> tokio::sync::OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.defining.lock();
-            // Those that nobody has, or waits for.
+            // A lock that nobody holds or waits for is forgotten, so that the map does not grow with each table that ever was.
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
             Arc::clone(locks.entry((scope.to_owned(), target)).or_default())
         };

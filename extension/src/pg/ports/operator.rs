@@ -1,0 +1,118 @@
+//! Operators and functions: which family orders what, and who may execute them.
+
+use pgrx::pg_sys;
+
+use super::{list_length, list_nth};
+
+/// The B-tree family of `real` and `double precision`.
+pub const FLOAT_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(1970);
+/// The B-tree family of dates and timestamps.
+const DATETIME_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(434);
+/// The B-tree family of times of day.
+const TIME_BTREE_FAM_OID: pg_sys::Oid = pg_sys::Oid::from_u32(1996);
+
+/// Whether an operator family orders numbers or times, as the engine does.
+pub fn is_number_family(family: pg_sys::Oid) -> bool {
+    matches!(
+        family,
+        pg_sys::INTEGER_BTREE_FAM_OID
+            | FLOAT_BTREE_FAM_OID
+            | DATETIME_BTREE_FAM_OID
+            | TIME_BTREE_FAM_OID
+    )
+}
+
+/// Whether an ordering operator is descending, and its B-tree family.
+pub fn ordering_operator(operator: pg_sys::Oid) -> Option<(bool, pg_sys::Oid)> {
+    let (mut family, mut input) = (pg_sys::InvalidOid, pg_sys::InvalidOid);
+    // SAFETY: a catalogue look-up.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        {
+            let mut strategy = 0;
+            pg_sys::get_ordering_op_properties(operator, &mut family, &mut input, &mut strategy)
+                .then_some((
+                    u32::from(strategy as u16) == pg_sys::BTGreaterStrategyNumber,
+                    family,
+                ))
+        }
+        #[cfg(feature = "pg18")]
+        {
+            let mut comparison = 0;
+            pg_sys::get_ordering_op_properties(operator, &mut family, &mut input, &mut comparison)
+                .then_some((comparison == pg_sys::CompareType::COMPARE_GT, family))
+        }
+    }
+}
+
+/// Whether a path key is descending.
+///
+/// # Safety
+/// `key` is live.
+pub unsafe fn is_descending(key: *const pg_sys::PathKey) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return (*key).pk_strategy == pg_sys::BTGreaterStrategyNumber as i32;
+        #[cfg(feature = "pg18")]
+        return (*key).pk_cmptype == pg_sys::CompareType::COMPARE_GT;
+    }
+}
+
+/// What a comparison operator means in one of the families of numbers and times: the comparison, the family, and the
+/// types of its sides.
+pub fn btree_operator(
+    operator: pg_sys::Oid,
+) -> Option<(
+    lanes_simd::Comparison,
+    pg_sys::Oid,
+    (pg_sys::Oid, pg_sys::Oid),
+)> {
+    use lanes_simd::Comparison;
+    // SAFETY: catalogue look-ups; the list lives in the current memory context.
+    unsafe {
+        let found = pg_sys::get_op_btree_interpretation(operator);
+        for index in 0..list_length(found) {
+            let meaning = list_nth::<pg_sys::OpBtreeInterpretation>(found, index);
+            let family = (*meaning).opfamily_id;
+            if !is_number_family(family) {
+                continue;
+            }
+            let comparison = match (*meaning).strategy {
+                1 => Comparison::Less,
+                2 => Comparison::LessOrEqual,
+                3 => Comparison::Equal,
+                4 => Comparison::GreaterOrEqual,
+                5 => Comparison::Greater,
+                // ROWCOMPARE_NE: the negator of an equality.
+                6 => Comparison::NotEqual,
+                _ => continue,
+            };
+            let types = ((*meaning).oplefttype, (*meaning).oprighttype);
+            return Some((comparison, family, types));
+        }
+        None
+    }
+}
+
+/// Whether a user may execute a function.
+///
+/// # Safety
+/// A backend that may look into catalogues.
+pub unsafe fn function_aclcheck(
+    function: pg_sys::Oid,
+    user: pg_sys::Oid,
+) -> pg_sys::AclResult::Type {
+    let execute = pg_sys::ACL_EXECUTE as pg_sys::AclMode;
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        {
+            pg_sys::pg_proc_aclcheck(function, user, execute)
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, user, execute)
+        }
+    }
+}

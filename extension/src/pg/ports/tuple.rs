@@ -1,0 +1,85 @@
+//! Tuples: their descriptors, the slots they lie in, locks on them.
+
+use pgrx::pg_sys;
+
+/// One attribute of a tuple descriptor, counted from 0.
+///
+/// # Safety
+/// `descriptor` is a live descriptor of more than `index` attributes.
+pub unsafe fn TupleDescAttr<'a>(
+    descriptor: pg_sys::TupleDesc,
+    index: usize,
+) -> &'a pg_sys::FormData_pg_attribute {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(not(feature = "pg18"))]
+        return &*(*descriptor).attrs.as_ptr().add(index);
+        // The full attributes lie behind the compact ones.
+        #[cfg(feature = "pg18")]
+        return &*(*descriptor)
+            .compact_attrs
+            .as_ptr()
+            .add((*descriptor).natts as usize)
+            .cast::<pg_sys::FormData_pg_attribute>()
+            .add(index);
+    }
+}
+
+/// The value that rows from before `ALTER TABLE … ADD COLUMN … DEFAULT` have in attribute `index` (from 0).
+///
+/// # Safety
+/// `descriptor` is a relation's live descriptor of more than `index` attributes.
+pub unsafe fn missing_value(descriptor: pg_sys::TupleDesc, index: usize) -> Option<pg_sys::Datum> {
+    let mut is_null = true;
+    // SAFETY: the caller's promise.
+    let value = unsafe { pg_sys::getmissingattr(descriptor, index as i32 + 1, &mut is_null) };
+    (!is_null).then_some(value)
+}
+
+/// Empties a slot.
+///
+/// # Safety
+/// `slot` is live.
+pub unsafe fn ExecClearTuple(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: every slot has routines, and every routine table this callback.
+    unsafe {
+        if let Some(clear) = (*(*slot).tts_ops).clear {
+            clear(slot);
+        }
+    }
+}
+
+/// `ConditionalLockTuple`.
+///
+/// # Safety
+/// Open relation, live tuple id.
+pub unsafe fn ConditionalLockTuple(
+    relation: pg_sys::Relation,
+    tid: pg_sys::ItemPointer,
+    mode: i32,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        pg_sys::ConditionalLockTuple(
+            relation,
+            tid,
+            mode,
+            #[cfg(feature = "pg18")]
+            false,
+        )
+    }
+}
+
+/// Makes all attributes of a slot readable.
+///
+/// # Safety
+/// `slot` is filled.
+pub unsafe fn slot_getallattrs(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise; every kind of slot that leaves attributes unread has this callback.
+    unsafe {
+        let attributes = (*(*slot).tts_tupleDescriptor).natts;
+        if i32::from((*slot).tts_nvalid) < attributes {
+            pg_sys::slot_getsomeattrs_int(slot, attributes);
+        }
+    }
+}
