@@ -104,7 +104,8 @@ pub fn cold_cache_bytes() -> u64 {
     COLD_CACHE_SIZE.get() as u64 * 1024 * 1024
 }
 
-/// What the server's configuration says of the arena's size, which PostgreSQL has not judged before the setting is defined.
+/// What the server's configuration says of the arena's size, which PostgreSQL has not judged before the setting is
+/// defined.
 fn arena_size_given() -> Option<CString> {
     // SAFETY: the string is copied at once.
     unsafe {
@@ -113,8 +114,9 @@ fn arena_size_given() -> Option<CString> {
     }
 }
 
-/// Refuses to start a server whose arena cannot be as large as it is told to be: PostgreSQL only warns of a wrong value for the setting of a
-/// library, and takes the default; of too much shared memory it complains with a hint at its own settings.
+/// Refuses to start a server whose arena cannot be as large as it is told to be: PostgreSQL only warns of a wrong value
+/// for the setting of a library, and takes the default; of too much shared memory it complains with a hint at its own
+/// settings.
 fn check_arena_size(given: Option<&CStr>) {
     let Some(given) = given else {
         return;

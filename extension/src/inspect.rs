@@ -1,5 +1,5 @@
-//! What operators may look at in SQL: `lanes.arena_segments(table)`, `lanes.arena()`, `lanes.version()`, and, in [`stored`], the view
-//! `lanes.segments`.
+//! What operators may look at in SQL: `lanes.arena_segments(table)`, `lanes.arena()`, `lanes.version()`, and, in
+//! [`stored`], the view `lanes.segments`.
 
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use pgrx::prelude::*;

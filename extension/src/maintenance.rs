@@ -18,8 +18,8 @@ use crate::table_am::reader::{Content, Reader};
 use crate::table_am::routine;
 use crate::table_options::{self, Settings};
 
-/// Drops what is older than the table retains, then seals what is to be sealed. Once it has added its last part, the caller
-/// takes a transaction id ([`seal::let_settle`]).
+/// Drops what is older than the table retains, then seals what is to be sealed. Once it has added its last part, the
+/// caller takes a transaction id ([`seal::let_settle`]).
 ///
 /// # Safety
 /// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.

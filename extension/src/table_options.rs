@@ -147,8 +147,8 @@ unsafe fn names_only(parameters: *mut pg_sys::List) -> *mut pg_sys::List {
     names
 }
 
-/// Checks what our parameters come to, against one another and the table's columns: those that are stored, with these set and those
-/// reset.
+/// Checks what our parameters come to, against one another and the table's columns: those that are stored, with these
+/// set and those reset.
 ///
 /// # Safety
 /// `relation` is an existing table that this transaction has locked; the lists are live ones of `DefElem`s of ours.

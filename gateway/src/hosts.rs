@@ -1,9 +1,10 @@
 //! Which names the gateway answers to: what keeps web pages from writing.
 //!
-//! A page can make its reader's browser send requests to an address that only the reader reaches, such as loopback. Browsers say two things
-//! that a page cannot forge. `Origin` names the site of the page: only the gateway's own is let through. `Host` names whom the browser
-//! believes to speak to: a site that points its own name at the gateway's address (DNS rebinding) is recognised by that name. Addresses and
-//! `localhost` cannot be pointed anywhere, so they are always served; other names have to be listed (`listen.hosts`).
+//! A page can make its reader's browser send requests to an address that only the reader reaches, such as loopback.
+//! Browsers say two things that a page cannot forge. `Origin` names the site of the page: only the gateway's own is let
+//! through. `Host` names whom the browser believes to speak to: a site that points its own name at the gateway's
+//! address (DNS rebinding) is recognised by that name. Addresses and `localhost` cannot be pointed anywhere, so they
+//! are always served; other names have to be listed (`listen.hosts`).
 //!
 //! This is no authentication: whoever else reaches the port may write.
 

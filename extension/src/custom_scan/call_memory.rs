@@ -1,7 +1,7 @@
 //! Memory of PostgreSQL's functions that the engine calls value by value.
 //!
-//! A function leaves behind what it allocates: its caller is to free it from time to time, as PostgreSQL's executor does after each row.
-//! The engine passes millions of values between two rows that it returns, so it does so itself.
+//! A function leaves behind what it allocates: its caller is to free it from time to time, as PostgreSQL's executor
+//! does after each row. The engine passes millions of values between two rows that it returns, so it does so itself.
 
 use pgrx::pg_sys;
 
@@ -51,8 +51,8 @@ impl CallMemory {
         bytes: usize,
         function: impl FnOnce() -> pg_sys::Datum,
     ) -> pg_sys::Datum {
-        // SAFETY: the context lives until the node starts again; the switch back happens also when an ERROR passes, as PostgreSQL
-        // resets it.
+        // SAFETY: the context lives until the node starts again; the switch back happens also when an ERROR passes, as
+        // PostgreSQL resets it.
         unsafe {
             if self.bytes > BYTES_MAX {
                 pg_sys::MemoryContextReset(self.context);

@@ -1,12 +1,12 @@
 //! Expressions without columns: PostgreSQL evaluates each once a scan.
 //!
-//! A node *initialises* an expression once, however often it starts again, and never has it compiled: compiling takes milliseconds and saves
-//! microseconds. The values live until the node starts again.
+//! A node *initialises* an expression once, however often it starts again, and never has it compiled: compiling takes
+//! milliseconds and saves microseconds. The values live until the node starts again.
 //!
-//! PostgreSQL itself evaluates an expression for the first row that needs it, so a query over no rows never fails and never runs a
-//! subquery. Here, an expression that may fail, or that is the result of a subquery, is evaluated only if the table has a visible row;
-//! otherwise it counts as NULL, which no row gets to see. A division may fail for the rows that a condition beside it keeps from it:
-//! such an expression [stays with PostgreSQL](may_divide_by_zero).
+//! PostgreSQL itself evaluates an expression for the first row that needs it, so a query over no rows never fails and
+//! never runs a subquery. Here, an expression that may fail, or that is the result of a subquery, is evaluated only if
+//! the table has a visible row; otherwise it counts as NULL, which no row gets to see. A division may fail for the rows
+//! that a condition beside it keeps from it: such an expression [stays with PostgreSQL](may_divide_by_zero).
 
 use pgrx::pg_sys;
 
@@ -47,7 +47,8 @@ impl Scalars {
         expression: *mut pg_sys::Expr,
         plan: *mut pg_sys::PlanState,
     ) -> *mut pg_sys::ExprState {
-        // SAFETY: the list holds pairs of live pointers; the switch back happens also when an ERROR passes, as PostgreSQL resets it.
+        // SAFETY: the list holds pairs of live pointers; the switch back happens also when an ERROR passes, as
+        // PostgreSQL resets it.
         unsafe {
             let mut pairs = nodes::list::<std::ffi::c_void>(self.initialised);
             while let Some(known) = pairs.next() {
@@ -148,8 +149,8 @@ unsafe fn has_row(table: pg_sys::Relation, plan: *mut pg_sys::PlanState) -> bool
     }
 }
 
-/// Whether evaluating an expression may be noticed otherwise than by its value: it fails, or a subquery is run for it. Times that differ
-/// from now by an interval, what dashboards ask for, are taken not to.
+/// Whether evaluating an expression may be noticed otherwise than by its value: it fails, or a subquery is run for it.
+/// Times that differ from now by an interval, what dashboards ask for, are taken not to.
 unsafe fn is_noticed(expression: *mut pg_sys::Node, estate: *mut pg_sys::EState) -> bool {
     use pg_sys::NodeTag::*;
     // SAFETY: the caller has a live expression; each node is read as what its tag says.

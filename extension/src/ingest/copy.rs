@@ -105,7 +105,8 @@ pub fn append(target: &Target, batch: &BatchView<'_>, sources: &[Source]) -> Res
         pg_sys::free_parsestate(parse_state);
         rows
     };
-    // Rows of a table with indexes, and of partitions, are inserted after others were read; triggers may fail by themselves.
+    // Rows of a table with indexes, and of partitions, are inserted after others were read; triggers may fail by
+    // themselves.
     // SAFETY: the relation is open.
     let is_row_by_row = unsafe {
         let class = (*relation).rd_rel;
@@ -124,8 +125,8 @@ fn category(code: PgSqlErrorCode) -> i32 {
     code as i32 & 0xfff
 }
 
-/// Raises an ERROR of COPY again, with the row and column of the batch that it is about, where these are known: what PostgreSQL finds wrong
-/// with a value names neither, and its context is lost on the way through Rust.
+/// Raises an ERROR of COPY again, with the row and column of the batch that it is about, where these are known: what
+/// PostgreSQL finds wrong with a value names neither, and its context is lost on the way through Rust.
 fn raise_at_place(error: CaughtError, is_row_by_row: bool) -> u64 {
     // SAFETY: the turn of `append` is on, and its teller alive.
     let teller = unsafe { &*CURRENT.get() };

@@ -51,7 +51,8 @@ pub fn xid_status(xid: u32) -> XidStatus {
     }
 }
 
-/// Whether this process runs VACUUM, so that others' snapshots pass over its transaction id, and over its snapshots too.
+/// Whether this process runs VACUUM, so that others' snapshots pass over its transaction id, and over its snapshots
+/// too.
 pub fn is_vacuum() -> bool {
     // SAFETY: this process's own entry among all processes, whose flags nobody else writes.
     let flags = unsafe { (*pg_sys::MyProc).statusFlags };

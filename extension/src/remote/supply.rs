@@ -19,12 +19,13 @@ fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
     SetOfIterator::new(keys.into_iter().map(|key| key.to_string()))
 }
 
-/// Waits until backends wait for segments of this database. The wait is a transaction without a snapshot: who waits for hours keeps
-/// no row from being sealed, and none from being removed by VACUUM.
+/// Waits until backends wait for segments of this database. The wait is a transaction without a snapshot: who waits for
+/// hours keeps no row from being sealed, and none from being removed by VACUUM.
 #[pg_extern(sql = false)]
 fn recall_wait(timeout: Option<Interval>, info: pg_sys::FunctionCallInfo) {
     let wait = timeout.as_ref().map_or(0, wait_micros);
-    // SAFETY: the call's own information; a procedure that was called at the top ends the transaction of its call as PL/pgSQL's COMMIT does.
+    // SAFETY: the call's own information; a procedure that was called at the top ends the transaction of its call as
+    // PL/pgSQL's COMMIT does.
     unsafe {
         let context = (*info).context;
         let is_call = !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_CallContext;

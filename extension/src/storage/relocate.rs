@@ -46,8 +46,9 @@ struct Piece {
 /// First rows of the segments to move, by the number of their part.
 type Moves = BTreeMap<u64, Vec<u64>>;
 
-/// Moves parts down if that is worth the effort. The caller is the table's only VACUUM; `unlinked` are the pages that it has
-/// taken out of chains. Whether there was something to move: the caller then takes a transaction id ([`seal::let_settle`]).
+/// Moves parts down if that is worth the effort. The caller is the table's only VACUUM; `unlinked` are the pages that
+/// it has taken out of chains. Whether there was something to move: the caller then takes a transaction id
+/// ([`seal::let_settle`]).
 ///
 /// # Safety
 /// `relation` is an open lanes table, locked in ShareUpdateExclusive mode.

@@ -10,8 +10,9 @@
 //!           yet, and one record adds the part and raises generation and sealings
 //! ```
 //!
-//! All of that may run in VACUUM, and so may moving ([`super::relocate`]): neither asks for a transaction id before its last part
-//! is added. What a part is added with is the id of the transaction that begins next, unless its own is one that snapshots heed.
+//! All of that may run in VACUUM, and so may moving ([`super::relocate`]): neither asks for a transaction id before its
+//! last part is added. What a part is added with is the id of the transaction that begins next, unless its own is one
+//! that snapshots heed.
 //!
 //! Before the swap nothing has happened but blocks that the next VACUUM's sweep gives back; after it all has. What every
 //! snapshot sees is the same before and after, so no transaction is needed: rows, their order but for `order_by`, and
@@ -412,7 +413,8 @@ pub(super) unsafe fn add_part(
 }
 
 /// Takes a transaction id, after the last part's: once it and all that is older is over the parts are settled, even if
-/// nobody else writes. Not before the last part is added: in VACUUM, the id that it has is no bound for what others may read.
+/// nobody else writes. Not before the last part is added: in VACUUM, the id that it has is no bound for what others may
+/// read.
 ///
 /// # Safety
 /// A transaction is under way, in which a lanes table was sealed.

@@ -107,7 +107,8 @@ pub fn open_rows(content: &Content) -> u64 {
         .sum()
 }
 
-/// Rows that are not sealed and that some snapshot may not see, because they are not committed or were after it was taken.
+/// Rows that are not sealed and that some snapshot may not see, because they are not committed or were after it was
+/// taken.
 pub fn unseen_rows(content: &Content, horizon: u32) -> u64 {
     (0..content.runs.len())
         .map(|index| content.runs.get(index))

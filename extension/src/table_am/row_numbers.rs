@@ -1,11 +1,12 @@
 //! Row numbers that are found at one time and used at another.
 //!
-//! Sealing numbers rows anew. So a statement that changes or locks rows shares [`RowNumbersLock`] before it looks for them, until
-//! its transaction ends: that keeps their numbers. What is left are scans that were begun without it, such as a cursor's
-//! that was not declared FOR UPDATE, whose rows a later statement of the same transaction may name (WHERE CURRENT OF):
-//! each scan notes which numbering it reads, and a row is not changed or fetched by number while a scan of an older one is
-//! open, unless the row is not sealed: sealing never gave its number to another one. So a row of a table that a statement only reads is never another one when it is fetched again, because a row
-//! that it was joined to had to be waited for.
+//! Sealing numbers rows anew. So a statement that changes or locks rows shares [`RowNumbersLock`] before it looks for
+//! them, until its transaction ends: that keeps their numbers. What is left are scans that were begun without it, such
+//! as a cursor's that was not declared FOR UPDATE, whose rows a later statement of the same transaction may name (WHERE
+//! CURRENT OF): each scan notes which numbering it reads, and a row is not changed or fetched by number while a scan of
+//! an older one is open, unless the row is not sealed: sealing never gave its number to another one. So a row of a
+//! table that a statement only reads is never another one when it is fetched again, because a row that it was joined to
+//! had to be waited for.
 
 use std::cell::RefCell;
 
@@ -85,8 +86,8 @@ pub unsafe fn keep(relation: pg_sys::Relation) {
     }
 }
 
-/// Refuses to go by the number of a row that may have been another one's in an older numbering: see [`check`]. A row that is not
-/// sealed has had its number since it was inserted, and no other row ever had it.
+/// Refuses to go by the number of a row that may have been another one's in an older numbering: see [`check`]. A row
+/// that is not sealed has had its number since it was inserted, and no other row ever had it.
 ///
 /// # Safety
 /// As for [`check`]; `content` is of the same table.

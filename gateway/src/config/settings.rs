@@ -132,7 +132,8 @@ impl Settings {
     }
 }
 
-/// A level, or several for parts of the program. The filter's own parser takes any word for the name of a part, a misspelt level too.
+/// A level, or several for parts of the program. The filter's own parser takes any word for the name of a part, a
+/// misspelt level too.
 fn log_filter(text: &str) -> Result<EnvFilter, String> {
     let is_part = |directive: &str| directive.contains(['=', '[', ':']);
     let words = text.split(',').map(str::trim);

@@ -57,7 +57,8 @@ pub fn count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The digits at the beginning, and what follows them; `kind` says what is wanted where there are none, or where they have a fraction.
+/// The digits at the beginning, and what follows them; `kind` says what is wanted where there are none, or where they
+/// have a fraction.
 fn split<'t>(text: &'t str, kind: &str) -> Result<(u64, &'t str), String> {
     let text = text.trim();
     let digits_end = text

@@ -329,8 +329,8 @@ fn rows_within(runs: &[(u64, u64)], mut skip: u64, mut count: u64) -> Vec<(u64, 
     within
 }
 
-/// `<system id>/<database>`, the registry's epoch and the timeline, of what `lanes.registry_identity` says. A session has one timeline: those
-/// of a standby end, or answer nothing, before it is promoted.
+/// `<system id>/<database>`, the registry's epoch and the timeline, of what `lanes.registry_identity` says. A session
+/// has one timeline: those of a standby end, or answer nothing, before it is promoted.
 fn parts_of_identity(identity: &str) -> Option<(&str, &str, u32)> {
     let (rest, timeline) = identity.rsplit_once('/')?;
     let (scope, epoch) = rest.rsplit_once('/')?;

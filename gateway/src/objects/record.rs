@@ -1,8 +1,9 @@
 //! What the store keeps beside images: small documents under names, from which alone a database can be made again.
 //!
-//! `<scope>` is `<system id>/<database's oid>`, as in the keys of segments. Rows are named as lanes names them: by the storage id of the
-//! table's file, 16 hexadecimal digits, and their numbers in it, of 20 digits, so that names are in the rows' order. After a failover the same
-//! numbers may be given out again, so an entry's name ends in its timeline, 8 hexadecimal digits; names of versions before have no timeline.
+//! `<scope>` is `<system id>/<database's oid>`, as in the keys of segments. Rows are named as lanes names them: by the
+//! storage id of the table's file, 16 hexadecimal digits, and their numbers in it, of 20 digits, so that names are in
+//! the rows' order. After a failover the same numbers may be given out again, so an entry's name ends in its timeline,
+//! 8 hexadecimal digits; names of versions before have no timeline.
 //!
 //! | name | value |
 //! |---|---|

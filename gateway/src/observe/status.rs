@@ -14,8 +14,9 @@ use crate::objects::ObjectState;
 /// Observations kept, one a second.
 const OBSERVATIONS: usize = 32;
 
-/// The rate is taken between this many of the latest observations that something was stored before: a second apart where requests come all the
-/// time; and as far apart as scrapes are where one sender sends what it scrapes, so that the rate is steady there too.
+/// The rate is taken between this many of the latest observations that something was stored before: a second apart
+/// where requests come all the time; and as far apart as scrapes are where one sender sends what it scrapes, so that
+/// the rate is steady there too.
 const RATE_CHANGES: usize = 6;
 
 /// Between two observations.

@@ -7,8 +7,9 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 /// Why a request is of another kind; the text is for the sender.
 pub type Unsupported = String;
 
-/// Accepts remote write 1.0 in snappy. `Content-Type` has to be there, as the protocol asks: a web page cannot send this one to another site
-/// without asking first. An absent `Content-Encoding` means snappy, as in Prometheus's own receiver.
+/// Accepts remote write 1.0 in snappy. `Content-Type` has to be there, as the protocol asks: no web page can send that
+/// type to another site without asking first. An absent `Content-Encoding` means snappy, as in Prometheus's own
+/// receiver.
 ///
 /// # Errors
 /// What was found, and what is supported.

@@ -1,5 +1,5 @@
-//! The data folder that initdb makes, made once for each version of PostgreSQL and copied for each test: a copy takes a tenth
-//! of the time of initdb.
+//! The data folder that initdb makes, made once for each version of PostgreSQL and copied for each test: a copy takes a
+//! tenth of the time of initdb.
 //!
 //! Copies have the system identifier of their template. Where several clusters must be told apart by it, as those that share an object
 //! store must, [`Builder::distinct`](super::Builder::distinct) asks for an initdb of its own.
@@ -72,7 +72,8 @@ fn template(programs: &Path, account: &Account) -> Result<PathBuf> {
     }
     let draft = place::test_folder("template", account)?;
     initdb(programs, &Layout::new(&draft), account, true)?;
-    // A rename is whole or not at all, so whatever is in the way is a template that another test program has finished meanwhile.
+    // A rename is whole or not at all, so whatever is in the way is a template that another test program has finished
+    // meanwhile.
     if let Err(source) = std::fs::rename(&draft, &folder) {
         let _ = std::fs::remove_dir_all(&draft);
         if !Layout::new(&folder).is_made() {

@@ -29,8 +29,8 @@ pub const P_NEW: pg_sys::BlockNumber = pg_sys::InvalidBlockNumber;
 pub const MAX_BLOCK: u32 = 0xFFFF_FFFE;
 
 /// Lets a long loop be cancelled. A request to end the whole process is turned into an ERROR here: Postgres would leave
-/// through `exit` without unwinding, and pins in the arena that are held on the stack would never be released. The process
-/// ends all the same, at the next check outside.
+/// through `exit` without unwinding, and pins in the arena that are held on the stack would never be released. The
+/// process ends all the same, at the next check outside.
 pub fn CHECK_FOR_INTERRUPTS() {
     // SAFETY: flags that signal handlers of this process set.
     if unsafe { pg_sys::ProcDiePending != 0 && pg_sys::InterruptHoldoffCount == 0 } {

@@ -35,8 +35,8 @@ pub unsafe fn update_relation_stats(
     }
 }
 
-/// How many rows ANALYZE wants of a table, by the column that wants most: `std_typanalyze` asks for so many for each entry of the
-/// lists that it makes.
+/// How many rows ANALYZE wants of a table, by the column that wants most: `std_typanalyze` asks for so many for each
+/// entry of the lists that it makes.
 ///
 /// # Safety
 /// `relation` is open, inside a transaction.

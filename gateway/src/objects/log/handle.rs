@@ -54,7 +54,8 @@ pub struct ObjectLog {
     jobs: mpsc::Sender<Job>,
     is_open: watch::Sender<bool>,
     known: Mutex<Known>,
-    /// Whoever reads a table's definition and puts it has its lock from before to after, so that the latest to be read is the last to be put.
+    /// Whoever reads a table's definition and puts it has its lock from before to after, so that the latest to be read
+    /// is the last to be put.
     defining: Mutex<HashMap<(String, u32), TableLock>>,
     metrics: Arc<Metrics>,
 }
@@ -105,7 +106,8 @@ impl ObjectLog {
     pub async fn defining(&self, scope: &str, target: u32) -> tokio::sync::OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.defining.lock();
-            // A lock that nobody holds or waits for is forgotten, so that the map does not grow with each table that ever was.
+            // A lock that nobody holds or waits for is forgotten, so that the map does not grow with each table that
+            // ever was.
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
             Arc::clone(locks.entry((scope.to_owned(), target)).or_default())
         };

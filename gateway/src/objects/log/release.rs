@@ -1,8 +1,9 @@
 //! Entries of the log that are no longer needed, deleted.
 //!
-//! The order matters: first what is durable is noted, then the database is asked which rows are only there. An entry is put after its
-//! append has committed, so the rows of whatever was noted are there to be seen, unless they are in segments or gone. Entries that are not in
-//! the history of the database's timeline ([`super::timeline`]) are never deleted.
+//! The order matters: first what is durable is noted, then the database is asked which rows are only there. An entry is
+//! put after its append has committed, so the rows of whatever was noted are there to be seen, unless they are in
+//! segments or gone. Entries that are not in the history of the database's timeline ([`super::timeline`]) are never
+//! deleted.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,7 +69,8 @@ impl Local {
     }
 }
 
-/// Deletes entries all rows of which are in segments, or gone; returns how many. Entries that the database's timeline lacks are kept.
+/// Deletes entries all rows of which are in segments, or gone; returns how many. Entries that the database's timeline
+/// lacks are kept.
 ///
 /// # Errors
 /// The database or the store fails; nothing is forgotten.
@@ -108,7 +110,8 @@ pub async fn round<S: Source, T: Store>(
     Ok(due.len())
 }
 
-/// Shows how many entries are kept because the database lacks their rows, and tells it when there are more than there were.
+/// Shows how many entries are kept because the database lacks their rows, and tells it when there are more than there
+/// were.
 fn tell_lost(lost: usize, timeline: u32, metrics: &Metrics) {
     let lost = lost as i64;
     if lost > metrics.objects.log_lost_entries.get() {

@@ -1,8 +1,9 @@
 //! Which entries of the log the database's history holds.
 //!
-//! A failover to a standby that lagged behind, or a restore to an earlier point, starts a timeline of its own at some place of the WAL. What
-//! was committed past that place on the timeline before is not in the database any more, though its row numbers are given out anew. So each
-//! entry tells the timeline that it was committed on, and a place of the WAL at or past its commit.
+//! A failover to a standby that lagged behind, or a restore to an earlier point, starts a timeline of its own at some
+//! place of the WAL. What was committed past that place on the timeline before is not in the database any more, though
+//! its row numbers are given out anew. So each entry tells the timeline that it was committed on, and a place of the
+//! WAL at or past its commit.
 
 use crate::objects::record::Head;
 
@@ -31,7 +32,8 @@ impl History {
         }
     }
 
-    /// Whether an entry's rows were committed in this history. An entry that tells no timeline is taken for one that was.
+    /// Whether an entry's rows were committed in this history. An entry that tells no timeline is taken for one that
+    /// was.
     pub fn holds(&self, head: &Head) -> bool {
         if head.timeline == 0 || head.timeline == self.current {
             return true;

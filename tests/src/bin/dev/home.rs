@@ -204,8 +204,8 @@ impl Home {
         })
     }
 
-    /// Whether something listens on the port that the service file names: the run that wrote it may have had another than the environment
-    /// says now.
+    /// Whether something listens on the port that the service file names: the run that wrote it may have had another
+    /// than the environment says now.
     fn answers(&self) -> bool {
         let text = std::fs::read_to_string(self.service_file()).unwrap_or_default();
         let port = text.lines().find_map(|line| line.strip_prefix("port="));

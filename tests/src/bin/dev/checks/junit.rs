@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Runs a test program that writes `report`, and reads the outcomes from it. A program that fails although all tests in its report passed
-/// is a failed test of its own, called `name`.
+/// Runs a test program that writes `report`, and reads the outcomes from it. A program that fails although all tests in
+/// its report passed is a failed test of its own, called `name`.
 pub fn run(name: &str, command: &mut Command, report: &Path) -> Result<Vec<Outcome>> {
     // A program that fails before it writes a report must not be judged by the report of an earlier run.
     if report.exists() {
