@@ -16,6 +16,7 @@ mod error;
 mod executor_hook;
 mod functions;
 mod gucs;
+mod hash_join;
 mod ingest;
 mod inspect;
 mod maintenance;

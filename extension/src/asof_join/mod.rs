@@ -43,7 +43,7 @@
 mod condition;
 mod descend;
 mod exec;
-mod executor;
+pub mod executor;
 mod history;
 mod join_tree;
 mod lateral;

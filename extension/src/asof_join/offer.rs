@@ -7,6 +7,7 @@ use super::match_shape::{self, Output, Shape};
 use super::plan;
 use crate::custom_scan::time_join_offer;
 use crate::gucs;
+use crate::hash_join;
 use crate::pg::{ports, tree};
 use crate::table_am::routine;
 
@@ -35,6 +36,7 @@ unsafe extern "C-unwind" fn join_paths(
         if let Some(previous) = PREVIOUS {
             previous(root, joined, outer, inner, kind, extra);
         }
+        hash_join::offer::offer(root, joined, outer, inner, kind, extra);
         let lateral = (*inner).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
             && (*inner).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
             && !(*inner).lateral_relids.is_null();

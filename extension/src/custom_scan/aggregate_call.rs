@@ -287,6 +287,8 @@ pub enum KeyShape {
     Truth,
     /// `numeric`, the number of a bucket of seconds, times this if it is given.
     Epoch(Option<pg_sys::Datum>),
+    /// What the code of this joined expression stands for.
+    Joined(usize),
 }
 
 /// A grouping expression.

@@ -5,13 +5,15 @@ use pgrx::pg_sys;
 use super::aggregate_state::AggregateState;
 use super::offer::{VECTOR_SHARE, quals};
 use super::own_aggregate::Arrival;
+use super::plan::Joined;
 use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
 use super::{aggregate_call, node, plan, read_share};
+use crate::hash_join::{self, sides::HashJoin};
 use crate::pg::{nodes, ports, tree};
 
-/// Offers to aggregate a table, or what a join gives its rows.
+/// Offers to aggregate a table, or what a join by time or a hash join gives its rows.
 ///
 /// # Safety
 /// The planner's live structures: a table, and the relation of groups or of distinct rows.
@@ -22,6 +24,7 @@ pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     input: *mut pg_sys::RelOptInfo,
     join: Option<&TimeJoin>,
+    hash_join: Option<&mut HashJoin>,
     output: *mut pg_sys::RelOptInfo,
     stage: pg_sys::UpperRelationKind::Type,
 ) -> Translation<()> {
@@ -38,12 +41,44 @@ pub unsafe fn offer(
             return Err("a lateral reference".into());
         }
         let index = (*input).relid;
-        let mut translator = match join {
-            None => Translator::new(Scalars::Unknown),
+        let target = (*root).upper_targets[stage as usize];
+        let mut leaves = pg_sys::pull_var_clause((*target).exprs.cast(), LEAVES);
+        leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause((*query).havingQual, LEAVES));
+        let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
+            (*query).distinctClause
+        } else {
+            (*query).groupClause
+        };
+        let grouped: Vec<_> = nodes::list::<pg_sys::SortGroupClause>(clauses)
+            .map(|clause| {
+                let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+                (clause, expression)
+            })
+            .collect();
+        let mut codes = 0;
+        let hash_join = match hash_join {
+            None => None,
             Some(join) => {
+                for (clause, expression) in &grouped {
+                    join.plan.want(*expression)?;
+                    if join.plan.is_small(*expression) {
+                        hash_join::offer::check_group(*clause, *expression)?;
+                        codes += 1;
+                    }
+                }
+                for leaf in nodes::list::<pg_sys::Node>(leaves) {
+                    join.plan.want(leaf)?;
+                }
+                Some(&*join)
+            }
+        };
+        let mut translator = match (join, hash_join) {
+            (Some(join), _) => {
                 fits_memory(join)?;
                 Translator::of_join(Scalars::Unknown, index, &join.plan)
             }
+            (None, Some(join)) => Translator::of_hash_join(Scalars::Unknown, &join.plan, codes),
+            (None, None) => Translator::new(Scalars::Unknown),
         };
         let mut filters = std::ptr::null_mut();
         for qual in quals(root, input) {
@@ -64,20 +99,13 @@ pub unsafe fn offer(
             }
         }
         let mut keys = std::ptr::null_mut();
-        let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
-            (*query).distinctClause
-        } else {
-            (*query).groupClause
-        };
-        for clause in nodes::list::<pg_sys::SortGroupClause>(clauses) {
-            let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-            aggregate_call::key(&mut translator, expression)?;
+        for (_, expression) in &grouped {
+            if !hash_join.is_some_and(|join| join.plan.is_small(*expression)) {
+                aggregate_call::key(&mut translator, *expression)?;
+            }
             keys = pg_sys::lappend(keys, expression.cast());
         }
-        let target = (*root).upper_targets[stage as usize];
         let mut calls = std::ptr::null_mut();
-        let mut leaves = pg_sys::pull_var_clause((*target).exprs.cast(), LEAVES);
-        leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause((*query).havingQual, LEAVES));
         for leaf in nodes::list::<pg_sys::Node>(leaves) {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
                 aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
@@ -90,7 +118,7 @@ pub unsafe fn offer(
 
         let path = node::path::<AggregateState>(output, target);
         let base = &mut (*path).path;
-        base.parallel_safe = join.is_none() && (*output).consider_parallel;
+        base.parallel_safe = join.is_none() && hash_join.is_none() && (*output).consider_parallel;
         base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);
@@ -98,18 +126,29 @@ pub unsafe fn offer(
         // Keys and aggregates see only rows that passed.
         let share = read_share::of(root, input, filters);
         let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
-        let grouping = (*input).rows * per_row(ports::list_length(keys) + aggregates);
-        let joined = join.map_or(0.0, |join| {
-            (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
-        });
-        base.startup_cost = f64::from((*input).pages) * share * pg_sys::seq_page_cost * 0.1
-            + filtering
-            + grouping
-            + joined
-            + (*target).cost.startup;
+        let reading = f64::from((*input).pages) * share * pg_sys::seq_page_cost * 0.1 + filtering;
+        let grouping = |rows: f64| rows * per_row(ports::list_length(keys) + aggregates);
+        let (read, below) = match hash_join {
+            Some(join) => {
+                let rows = (*join.sides.joined).rows;
+                let cost = hash_join::offer::Cost::of(root, join, rows, filters);
+                let small = hash_join::offer::small_path(root, join);
+                (*path).custom_paths = tree::list(&[small]);
+                let read = (*small).total_cost + cost.build + cost.reading + grouping(rows);
+                (read, Joined::ByHash(&join.plan))
+            }
+            None => {
+                let by_time = join.map_or(0.0, |join| {
+                    (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
+                });
+                let below = join.map_or(Joined::No, Joined::ByTime);
+                (reading + by_time + grouping((*input).rows), below)
+            }
+        };
+        base.startup_cost = read + (*target).cost.startup;
         base.total_cost = base.startup_cost
             + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        (*path).custom_private = plan::engine_private(index, keys, calls, filters, join);
+        (*path).custom_private = plan::engine_private(index, keys, calls, filters, below);
         if let Some(join) = join {
             (*path).custom_paths = tree::list(&[join.path]);
         }

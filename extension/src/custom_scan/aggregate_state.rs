@@ -3,18 +3,19 @@
 use std::cell::RefCell;
 use std::ffi::CStr;
 
-use lanes_columnar::aggregate::Aggregation;
+use lanes_columnar::aggregate::{Aggregation, Key, KeyValue};
 use lanes_columnar::vector::frame::{Frame, Sparable, Spared};
-use lanes_columnar::vector::number::Scalar;
+use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
-use lanes_columnar::vector::value::Operand;
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use pgrx::pg_sys;
 
 use super::aggregate_call::{self, KeyShape, Shape};
 use super::explain::Explain;
 use super::join_stage::JoinStage;
-use super::node::{Node, Planned, Routines};
+use super::node::{self, Node, Planned, Routines};
 use super::own_aggregate::Arrival;
 use super::plan::{self, EnginePlan};
 use super::prune::{Filter, Prune, predicates};
@@ -23,6 +24,7 @@ use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{answers, privilege};
 use crate::error;
+use crate::hash_join::stage::{HashStage, JoinCounters};
 use crate::pg::ports;
 use crate::table_am::insert_buffer;
 use crate::table_am::scan::{StoredZones, TakesZones};
@@ -35,6 +37,8 @@ pub struct AggregateState {
     counters: Counters,
     /// Of a join: what reading its right side took, and how its rows were found.
     join: Option<(Counters, &'static str)>,
+    /// Of a hash join: what it did.
+    hash_join: Option<JoinCounters>,
     passed: u64,
     /// Sealed segments, and vectors, whose zones told all.
     segments_told: u64,
@@ -50,6 +54,8 @@ pub struct Results {
     aggregation: Aggregation,
     keys: Vec<KeyShape>,
     shapes: Vec<Shape>,
+    /// The values of joined expressions that are grouped by, by code.
+    joined: Vec<Vec<Option<pg_sys::Datum>>>,
     next: usize,
 }
 
@@ -57,6 +63,11 @@ impl Node for AggregateState {
     const NAME: &'static CStr = c"LanesAggregate";
     const ROUTINES: &'static Routines = &ROUTINES;
     type Running = Results;
+
+    unsafe fn runs_children(scan: *mut pg_sys::CustomScan) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { EnginePlan::of(scan).hash_join.is_some() }
+    }
 
     unsafe fn plan(planned: &Planned) {
         // SAFETY: the planner's live structures.
@@ -87,6 +98,7 @@ impl Node for AggregateState {
                 return Ok(results);
             }
             self.out_of_order = true;
+            node::rescan_children(node);
             let results = self.read(node, Arrival::Any)?;
             results.ok_or_else(|| "sorted rows are out of order".into())
         }
@@ -131,6 +143,9 @@ impl Node for AggregateState {
         if explain.is_analyze() {
             explain.counters(&self.counters);
             explain.joined(&self.join);
+            if let Some(join) = &self.hash_join {
+                explain.hash_joined(join);
+            }
             explain.integer(c"Vector Rows Passed", self.passed);
             if self.segments_told > 0 {
                 explain.integer(c"Segments Answered By Zone Maps", self.segments_told);
@@ -154,10 +169,15 @@ impl Results {
         // SAFETY: the slot has an attribute for each entry of the plan's list.
         unsafe {
             let attributes = (*(*slot).tts_tupleDescriptor).natts as usize;
-            let keys =
-                self.keys.iter().enumerate().map(|(key, shape)| {
-                    answers::key_datum(self.aggregation.key(group, key), *shape)
-                });
+            let keys = self.keys.iter().enumerate().map(|(key, shape)| {
+                let value = self.aggregation.key(group, key);
+                match (value, shape) {
+                    (KeyValue::Number(code), KeyShape::Joined(joined)) => {
+                        self.joined[*joined][code.0 as usize]
+                    }
+                    _ => answers::key_datum(value, *shape),
+                }
+            });
             let shapes = self.shapes.iter().enumerate().map(|(aggregate, shape)| {
                 answers::datum(self.aggregation.answer(group, aggregate), *shape)
             });
@@ -181,6 +201,7 @@ struct Program {
     filter: Filter,
     /// The join by time, if there is one, and the quals above it.
     join: Option<JoinStage>,
+    hash_join: Option<HashStage>,
     quals_above: Vec<Predicate>,
     aggregation: Aggregation,
     keys: Vec<KeyShape>,
@@ -285,9 +306,16 @@ impl Program {
         // SAFETY: the caller has a node under execution.
         let plan_state = unsafe { &raw mut (*node).ss.ps };
         let scalars = Scalars::Evaluated(plan_state);
-        let mut translator = match &plan.join {
-            None => Translator::new(scalars),
-            Some(join) => Translator::of_join(scalars, plan.index, join),
+        // SAFETY: the plan's live expressions.
+        let is_joined = |key: &*mut pg_sys::Node| unsafe {
+            let join = plan.hash_join.as_ref();
+            join.is_some_and(|join| join.is_small(*key))
+        };
+        let grouped: Vec<_> = plan.keys.iter().copied().filter(is_joined).collect();
+        let mut translator = match (&plan.join, &plan.hash_join) {
+            (Some(join), _) => Translator::of_join(scalars, plan.index, join),
+            (None, Some(join)) => Translator::of_hash_join(scalars, join, grouped.len()),
+            (None, None) => Translator::new(scalars),
         };
         let mut join = None;
         let (mut keys, mut key_shapes) = (Vec::new(), Vec::new());
@@ -298,7 +326,14 @@ impl Program {
         unsafe {
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let of_quals = translator.asked();
+            let mut codes = 0;
             for node in &plan.keys {
+                if is_joined(node) {
+                    keys.push(Key::Number(Value::Given(NumberType::I64, codes)));
+                    key_shapes.push(KeyShape::Joined(codes));
+                    codes += 1;
+                    continue;
+                }
                 let (key, shape) = aggregate_call::key(&mut translator, *node)?;
                 zones_wanted.extend(key.takes_zone_of());
                 let attribute = key.takes_zone_of().or(key.takes_runs_of());
@@ -317,16 +352,22 @@ impl Program {
             if let Some(plan) = &plan.join {
                 join = Some(JoinStage::begin(plan, plan_state, &mut translator)?);
             }
+            let mut hash_join = None;
+            if let Some(join) = &plan.hash_join {
+                let stage = HashStage::begin(join, node, &mut translator, &grouped)?;
+                hash_join = Some(stage);
+            }
             let asked = translator.asked_since(&of_quals);
             let looked_at = asked.attributes();
             undecoded.retain(|&(_, attribute)| asked.has_once(attribute));
-            let all_count = join.is_none() && quals_above.is_empty();
+            let all_count = join.is_none() && hash_join.is_none() && quals_above.is_empty();
             Ok(Program {
                 comparisons: filter.comparisons().filter(|_| all_count),
                 looked_at,
                 translator,
                 filter,
                 join,
+                hash_join,
                 quals_above,
                 aggregation: Aggregation::new(keys, aggregates),
                 keys: key_shapes,
@@ -377,6 +418,9 @@ impl Program {
         let Some(mut selection) = source.pass(&mut self.filter, scalars)? else {
             return Ok(0);
         };
+        if self.hash_join.is_some() {
+            return self.add_joined(source, scalars, selection);
+        }
         source.fill(Some(&self.looked_at));
         let frame = source.frame(scalars);
         let mut given: &[Operand] = &[];
@@ -389,6 +433,52 @@ impl Program {
         let passed = selection.count();
         self.aggregation.add_counted(&frame, &selection, passed)?;
         Ok(passed)
+    }
+
+    /// Takes in these rows of the vector under way with each small row that they find; gives how many joined rows there are.
+    fn add_joined(
+        &mut self,
+        source: &mut VectorSource,
+        scalars: &[Option<Scalar>],
+        mut selection: Selection,
+    ) -> Evaluation<usize> {
+        let Some(stage) = &mut self.hash_join else {
+            return Ok(0);
+        };
+        source.fill(Some(stage.looked_at()));
+        stage.find(&source.frame(scalars), &mut selection)?;
+        if selection.is_empty() {
+            return Ok(0);
+        }
+        source.fill(Some(&self.looked_at));
+        let mut passed = 0;
+        while !selection.is_empty() {
+            // SAFETY: the node is in execution.
+            unsafe { stage.gather(&selection) }
+            let frame = Frame {
+                given: stage.operands(),
+                ..source.frame(scalars)
+            };
+            let count = selection.count();
+            self.aggregation.add_counted(&frame, &selection, count)?;
+            passed += count;
+            stage.find_next(&mut selection);
+        }
+        Ok(passed)
+    }
+
+    /// Goes on to the next batch of a hash join; false if there is none. Without such a join there is one batch.
+    ///
+    /// # Safety
+    /// The node is in execution.
+    unsafe fn next_batch(&mut self, is_first: bool) -> bool {
+        let Some(stage) = &mut self.hash_join else {
+            return is_first;
+        };
+        // SAFETY: the caller's promise.
+        let has_rows = unsafe { stage.next_batch() };
+        self.filter.key_sets = stage.key_sets();
+        has_rows
     }
 }
 
@@ -415,17 +505,24 @@ impl AggregateState {
             source.want_only(program.translator.attributes());
             let scalars = std::mem::take(&mut program.translator.scalars);
             self.passed = 0;
-            while program.advance(&mut source, &scalars, &mut self.passed) {
-                match program.add(&mut source, &scalars) {
-                    Ok(passed) => self.passed += passed as u64,
-                    Err(EvaluationError::Disordered) => {
-                        if let Some(join) = &mut program.join {
-                            join.end();
+            let mut has_batch = program.next_batch(true);
+            while has_batch {
+                while program.advance(&mut source, &scalars, &mut self.passed) {
+                    match program.add(&mut source, &scalars) {
+                        Ok(passed) => self.passed += passed as u64,
+                        Err(EvaluationError::Disordered) => {
+                            if let Some(join) = &mut program.join {
+                                join.end();
+                            }
+                            source.end();
+                            return Ok(None);
                         }
-                        source.end();
-                        return Ok(None);
+                        Err(failure) => error::evaluation(failure),
                     }
-                    Err(failure) => error::evaluation(failure),
+                }
+                has_batch = program.next_batch(false);
+                if has_batch {
+                    source.rewind(false);
                 }
             }
             program.aggregation.finish();
@@ -440,10 +537,13 @@ impl AggregateState {
             self.groups = program.aggregation.groups();
             self.bytes = program.aggregation.bytes();
             self.bytes += program.join.as_ref().map_or(0, JoinStage::bytes);
+            self.hash_join = program.hash_join.as_ref().map(HashStage::counters);
+            self.bytes += self.hash_join.map_or(0, |join| join.bytes);
             Ok(Some(Results {
                 aggregation: program.aggregation,
                 keys: program.keys,
                 shapes: program.shapes,
+                joined: program.hash_join.map_or(Vec::new(), HashStage::into_values),
                 next: 0,
             }))
         }

@@ -6,6 +6,7 @@ use pgrx::pg_sys;
 
 use super::sort_key::OrderedBy;
 use super::vector_source::Counters;
+use crate::hash_join::stage::JoinCounters;
 use crate::pg::{names, nodes, ports};
 
 /// A node that is being explained, and where to.
@@ -82,7 +83,22 @@ impl Explain {
         }
         self.integer(c"Vectors", counters.vectors);
         self.integer(c"Vectors Skipped", counters.vectors_skipped);
+        if counters.vectors_without_keys > 0 {
+            self.integer(
+                c"Vectors Skipped By Join Keys",
+                counters.vectors_without_keys,
+            );
+        }
         self.integer(c"Rows Scanned", counters.rows);
+    }
+
+    /// What a hash join did.
+    pub fn hash_joined(&self, counters: &JoinCounters) {
+        self.integer(c"Small Side Rows", counters.rows);
+        if counters.batches > 1 {
+            self.integer(c"Batches", counters.batches);
+        }
+        self.kilobytes(c"Small Side Memory", counters.bytes);
     }
 
     /// What reading the right side of a join took, and how its rows were found.

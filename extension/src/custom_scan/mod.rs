@@ -87,6 +87,8 @@ pub mod window_run;
 pub mod window_state;
 pub mod window_values;
 
+use crate::hash_join;
+
 /// Registers nodes and hooks. Called from `_PG_init`.
 pub fn register() {
     settings::register();
@@ -95,6 +97,7 @@ pub fn register() {
     node::register::<latest_state::LatestState>();
     node::register::<aggregate_state::AggregateState>();
     node::register::<time_join_state::JoinState>();
+    node::register::<hash_join::state::HashJoinState>();
     node::register::<window_state::WindowState>();
     offer::register();
     require::register();

@@ -36,6 +36,14 @@ pub trait Node: Default + 'static {
     /// What exists from the first row on.
     type Running;
 
+    /// Whether the node executes the children of its plan. Otherwise they are there for their tables' locks and permissions.
+    ///
+    /// # Safety
+    /// A plan of this node's.
+    unsafe fn runs_children(_scan: *mut pg_sys::CustomScan) -> bool {
+        false
+    }
+
     /// Fills in a plan that has its target list and its children.
     ///
     /// # Safety
@@ -271,11 +279,40 @@ unsafe extern "C-unwind" fn create<N: Node>(_scan: *mut pg_sys::CustomScan) -> *
 #[pg_guard]
 unsafe extern "C-unwind" fn begin<N: Node>(
     node: *mut pg_sys::CustomScanState,
-    _estate: *mut pg_sys::EState,
-    _flags: i32,
+    estate: *mut pg_sys::EState,
+    flags: i32,
 ) {
     // SAFETY: a node of ours, freshly initialised by PostgreSQL.
-    unsafe { own::<N>(node).state.begin(node) }
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        if N::runs_children(scan) {
+            for plan in nodes::list::<pg_sys::Plan>((*scan).custom_plans) {
+                let child = pg_sys::ExecInitNode(plan, estate, flags);
+                (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
+            }
+        }
+        own::<N>(node).state.begin(node)
+    }
+}
+
+/// Starts the children of a node anew.
+///
+/// # Safety
+/// A node of ours, in execution.
+pub unsafe fn rescan_children(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let changed = (*node).ss.ps.chgParam;
+        for child in nodes::list::<pg_sys::PlanState>((*node).custom_ps) {
+            if !changed.is_null() {
+                pg_sys::UpdateChangedParamSet(child, changed);
+            }
+            // With changed parameters it starts anew by itself.
+            if (*child).chgParam.is_null() {
+                pg_sys::ExecReScan(child);
+            }
+        }
+    }
 }
 
 #[pg_guard]
@@ -378,6 +415,7 @@ unsafe extern "C-unwind" fn rescan<N: Node>(node: *mut pg_sys::CustomScanState) 
         let same = (*node).ss.ps.chgParam.is_null();
         if !(same && own.running.as_mut().is_some_and(N::rewind)) {
             own.stop();
+            rescan_children(node);
         }
         if N::IS_RECHECKED {
             pg_sys::ExecScanReScan(&raw mut (*node).ss);
@@ -392,6 +430,9 @@ unsafe extern "C-unwind" fn end<N: Node>(node: *mut pg_sys::CustomScanState) {
         clear_result(node);
         ports::ExecClearTuple((*node).ss.ss_ScanTupleSlot);
         own::<N>(node).stop();
+        for child in nodes::list::<pg_sys::PlanState>((*node).custom_ps) {
+            pg_sys::ExecEndNode(child);
+        }
     }
 }
 

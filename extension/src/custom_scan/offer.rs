@@ -11,6 +11,7 @@ use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
 use super::{aggregate_offer, latest_plan, node, read_share, require, top_n_plan, window_plan};
+use crate::hash_join::sides::Sides;
 use crate::pg::{nodes, ports, tree};
 use crate::table_am::routine;
 
@@ -82,17 +83,28 @@ unsafe extern "C-unwind" fn upper_hook(
             if !is_lanes_scan(input, entry) {
                 return;
             }
-            if let Err(reason) = aggregate_offer::offer(root, input, None, output, stage) {
+            if let Err(reason) = aggregate_offer::offer(root, input, None, None, output, stage) {
                 require::note(root, index, About::Use, format!("aggregation: {reason}"));
             }
         } else if let Some(join) = TimeJoin::of(root, input) {
             let offered = join.and_then(|join| {
-                aggregate_offer::offer(root, join.left_relation, Some(&join), output, stage)
+                let left = join.left_relation;
+                aggregate_offer::offer(root, left, Some(&join), None, output, stage)
             });
             if let Err(reason) = offered {
                 for table in joined_tables(root, input) {
                     require::note(root, table, About::Use, format!("join by time: {reason}"));
                 }
+            }
+        } else if pg_sys::enable_hashjoin
+            && let Some(sides) = Sides::of_joined(root, input)
+        {
+            let offered = sides.join(root).and_then(|mut join| {
+                aggregate_offer::offer(root, sides.lanes, None, Some(&mut join), output, stage)
+            });
+            if let Err(reason) = offered {
+                let index = (*sides.lanes).relid;
+                require::note(root, index, About::Use, format!("hash join: {reason}"));
             }
         }
     }
@@ -122,7 +134,7 @@ unsafe fn offer_distinct(
             latest_plan::offer(root, input, output)
         } else {
             let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
-            aggregate_offer::offer(root, input, None, output, stage)
+            aggregate_offer::offer(root, input, None, None, output, stage)
         };
         if let Err(reason) = offered {
             require::note(root, index, About::Use, format!("distinct: {reason}"));

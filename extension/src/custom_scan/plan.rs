@@ -3,8 +3,8 @@
 //! | node | numbers | nodes | custom_exprs | custom_scan_tlist |
 //! |---|---|---|---|---|
 //! | LanesScan | | | pushed quals | |
-//! | LanesAggregate | how many of each of the five | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join, the join's expressions; a column of the table |
-//! | LanesTimeJoin | the same | the same | the same | the same, with the columns that it returns for keys |
+//! | LanesAggregate | how many of each of the seven; the kind of a hash join | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs; a column of the table |
+//! | LanesTimeJoin, LanesHashJoin | as LanesAggregate | as LanesAggregate | as LanesAggregate | as LanesAggregate, with the columns that the node returns for keys |
 //!
 //! The quals of an aggregation stand in its target list, where PostgreSQL adjusts their columns when plans are put
 //! together; the node never returns them. The column at the end says which table it is. Parameters stand in
@@ -18,6 +18,7 @@ use super::node::Planned;
 use super::remembered::{self, Remembered, Targets, table_column, table_of};
 use super::require::About;
 use super::time_join::TimeJoin;
+use crate::hash_join::plan::{HashJoinPlan, JoinKind};
 use crate::pg::{nodes, ports, tree};
 
 /// Makes the plan of a `LanesScan`.
@@ -54,7 +55,18 @@ pub unsafe fn plan_engine(planned: &Planned) {
     }
 }
 
-/// What a path of `LanesAggregate` or `LanesTimeJoin` remembers.
+/// The join whose rows are aggregated or returned.
+#[derive(Clone, Copy)]
+pub enum Joined<'a> {
+    /// None: the rows are the table's.
+    No,
+    /// A join by time.
+    ByTime(&'a TimeJoin),
+    /// A hash join.
+    ByHash(&'a HashJoinPlan),
+}
+
+/// What a path of `LanesAggregate`, `LanesTimeJoin` or `LanesHashJoin` remembers.
 ///
 /// # Safety
 /// The lists are null or live.
@@ -63,24 +75,35 @@ pub unsafe fn engine_private(
     keys: *mut pg_sys::List,
     calls: *mut pg_sys::List,
     quals: *mut pg_sys::List,
-    join: Option<&TimeJoin>,
+    join: Joined<'_>,
 ) -> *mut pg_sys::List {
     // SAFETY: makes lists of the caller's.
     unsafe {
         let (mut above, mut expressions, mut nodes) = Default::default();
-        if let Some(join) = join {
-            above = tree::list(&join.quals);
-            expressions = tree::list(&join.plan.left_expressions());
-            nodes = join.plan.encode();
+        let (mut left_keys, mut outputs) = Default::default();
+        let mut kind = JoinKind::Inner;
+        match join {
+            Joined::No => {}
+            Joined::ByTime(join) => {
+                above = tree::list(&join.quals);
+                expressions = tree::list(&join.plan.left_expressions());
+                nodes = join.plan.encode();
+            }
+            Joined::ByHash(plan) => {
+                left_keys = tree::list(&plan.left_keys);
+                outputs = tree::list(&plan.outputs);
+                kind = plan.kind;
+            }
         }
         let (mut numbers, mut targets) = (Vec::new(), Targets::new());
-        for part in [keys, calls, quals, above, expressions] {
+        for part in [keys, calls, quals, above, expressions, left_keys, outputs] {
             numbers.push(ports::list_length(part));
             for expression in nodes::list::<pg_sys::Node>(part) {
                 targets.push(expression);
             }
         }
         targets.push(table_column(index));
+        numbers.push(kind.number());
         // The numbers of a join have no parameters.
         for part in nodes::list::<pg_sys::Node>(nodes).skip(1) {
             nodes::parameters(part, &mut targets.parameters);
@@ -96,7 +119,7 @@ pub unsafe fn engine_private(
     }
 }
 
-/// A plan that the engine carries out alone, taken apart: that of `LanesAggregate` or `LanesTimeJoin`.
+/// A plan that the engine carries out alone, taken apart: that of `LanesAggregate`, `LanesTimeJoin` or `LanesHashJoin`.
 pub struct EnginePlan {
     /// What is grouped by; of a join, what it returns.
     pub keys: Vec<*mut pg_sys::Node>,
@@ -105,6 +128,7 @@ pub struct EnginePlan {
     /// Quals on what the join gives.
     pub quals_above: Vec<*mut pg_sys::Node>,
     pub join: Option<JoinPlan>,
+    pub hash_join: Option<HashJoinPlan>,
     /// Why what is done with the rows is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
     /// The range-table index of the table.
@@ -117,6 +141,9 @@ impl EnginePlan {
         let parts = [&self.keys, &self.quals, &self.quals_above];
         let mut all: Vec<*mut pg_sys::Node> = parts.into_iter().flatten().copied().collect();
         all.extend(self.calls.iter().map(|call| call.cast::<pg_sys::Node>()));
+        if let Some(join) = &self.hash_join {
+            all.extend(&join.left_keys);
+        }
         if let Some(join) = &self.join {
             all.extend(join.left_expressions());
             all.push(join.table_quals.cast());
@@ -145,26 +172,42 @@ impl EnginePlan {
             let of_join: Vec<_> = expressions.by_ref().take(count(4)).collect();
             let join = remembered::nodes(scan);
             let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
+            let left_keys: Vec<_> = expressions.by_ref().take(count(5)).collect();
+            let outputs = expressions.by_ref().take(count(6));
+            let outputs: Vec<_> = outputs.map(|node| node.cast()).collect();
             let table = expressions.next().expect("the table's column is last");
+            let index = table_of(table);
+            let hash_join = (!left_keys.is_empty()).then_some(HashJoinPlan {
+                table: index,
+                kind: JoinKind::from_number(numbers[7]).unwrap_or(JoinKind::Inner),
+                left_keys,
+                outputs,
+            });
             EnginePlan {
                 keys,
                 calls,
                 quals,
                 quals_above,
                 join,
+                hash_join,
                 reasons: remembered::reasons(scan),
-                index: table_of(table),
+                index,
             }
         }
     }
 
-    /// What EXPLAIN says of both nodes.
+    /// What EXPLAIN says of all these nodes.
     ///
     /// # Safety
     /// The plan of the node that is explained.
     pub unsafe fn explain(&self, explain: &Explain) {
         if let Some(join) = &self.join {
             explain.text(c"Time Join", &join.describe());
+        }
+        if let Some(join) = &self.hash_join {
+            explain.text(c"Hash Join", join.kind.name());
+            // SAFETY: the caller's promise.
+            unsafe { explain.expressions(c"Join Key", &join.left_keys) }
         }
         // SAFETY: the caller's promise.
         unsafe {

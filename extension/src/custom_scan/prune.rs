@@ -1,5 +1,6 @@
 //! Quals that zone maps can contradict, or affirm.
 
+use lanes_columnar::join::equal::KeySet;
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::{Predicate, flip};
 use lanes_columnar::vector::value::Value;
@@ -20,6 +21,8 @@ pub struct Filter {
     pub attributes: Vec<usize>,
     /// Those whose zones spare the quals a look at rows, beyond whole vectors that they contradict.
     pub zones_wanted: Vec<usize>,
+    /// Integers of which a row has to have one, by attribute: the keys of a join.
+    pub key_sets: Vec<(usize, KeySet)>,
 }
 
 impl Filter {
@@ -40,6 +43,7 @@ impl Filter {
             prunes: Vec::new(),
             attributes: Vec::new(),
             zones_wanted: Vec::new(),
+            key_sets: Vec::new(),
         };
         let (prunes, zones_wanted) = (&mut filter.prunes, &mut filter.zones_wanted);
         for (index, qual) in quals.enumerate() {
@@ -67,6 +71,21 @@ impl Filter {
             prunes.find(|prune| prune.qual == Some(index)).copied()
         };
         (0..self.quals.len()).map(of_qual).collect()
+    }
+
+    /// Whether zones tell of some rows that none passes.
+    pub fn rules_out(
+        &self,
+        zone: &dyn Fn(usize) -> Option<Zone>,
+        scalars: &[Option<Scalar>],
+    ) -> bool {
+        let mut prunes = self.prunes.iter();
+        let mut key_sets = self.key_sets.iter();
+        prunes
+            .any(|prune| zone(prune.attribute).is_some_and(|zone| prune.rules_out(&zone, scalars)))
+            || key_sets.any(|(attribute, keys)| {
+                zone(*attribute).is_some_and(|zone| keys.is_ruled_out(&zone))
+            })
     }
 
     /// Whether zones may tell of a vector that no row passes.

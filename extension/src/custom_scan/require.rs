@@ -20,6 +20,7 @@ use super::settings::{self, Vectorize};
 use super::time_join_state::JoinState;
 use super::top_n_state::TopNState;
 use crate::error;
+use crate::hash_join::state::HashJoinState;
 use crate::pg::{names, nodes, ports};
 
 static mut PREVIOUS: pg_sys::planner_hook_type = None;
@@ -258,10 +259,15 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
             pg_sys::NodeTag::T_CustomScan => {
                 let scan = plan.cast::<pg_sys::CustomScan>();
                 let name = std::ffi::CStr::from_ptr((*(*scan).methods).CustomName);
-                let is_whole = name == AggregateState::NAME || name == JoinState::NAME;
+                let is_whole =
+                    [AggregateState::NAME, JoinState::NAME, HashJoinState::NAME].contains(&name);
                 let is_scan = [ScanState::NAME, TopNState::NAME, LatestState::NAME].contains(&name);
+                let mut runs_children = true;
                 let (index, reasons) = if is_whole {
-                    (EnginePlan::of(scan).index, remembered::reasons(scan))
+                    let plan = EnginePlan::of(scan);
+                    // The child of a join by time is never executed.
+                    runs_children = plan.hash_join.is_some();
+                    (plan.index, remembered::reasons(scan))
                 } else if is_scan {
                     ((*scan).scan.scanrelid, remembered::reasons(scan))
                 } else {
@@ -273,8 +279,7 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
                         .collect();
                     fail(table(index), reasons.join("; "));
                 }
-                if is_whole {
-                    // Its child is never executed.
+                if !runs_children {
                     return;
                 }
                 for child in nodes::list::<pg_sys::Plan>((*scan).custom_plans) {

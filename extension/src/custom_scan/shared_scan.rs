@@ -65,6 +65,8 @@ impl SharedScan {
             cold_cache_hits: take(&self.cold_cache_hits),
             vectors: take(&self.vectors),
             vectors_skipped: take(&self.vectors_skipped),
+            // Parallel scans are under no join of ours.
+            vectors_without_keys: 0,
             rows: take(&self.rows),
         };
         (counters, take(&self.passed))

@@ -5,7 +5,7 @@ use pgrx::pg_sys;
 use super::join_plan::number_types;
 use super::node;
 use super::offer::{VECTOR_SHARE, is_lanes_scan, quals};
-use super::plan::engine_private;
+use super::plan::{Joined, engine_private};
 use super::require::{self, About};
 use super::settings::{self, Vectorize};
 use super::time_join::{self, Sides, TimeJoin};
@@ -172,8 +172,13 @@ unsafe fn offer_rows(
             + f64::from((*left).pages) * pg_sys::seq_page_cost * 0.1
             + (*left).tuples * per_row
             + base.rows * pg_sys::cpu_tuple_cost;
-        (*path).custom_private =
-            engine_private(index, outputs, std::ptr::null_mut(), filters, Some(join));
+        (*path).custom_private = engine_private(
+            index,
+            outputs,
+            std::ptr::null_mut(),
+            filters,
+            Joined::ByTime(join),
+        );
         (*path).custom_paths = tree::list(&[join.path]);
         pg_sys::add_path(joined, path.cast());
         Ok(())

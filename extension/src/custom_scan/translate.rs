@@ -22,6 +22,7 @@ use super::join_plan::{Computed, JoinPlan, number_types};
 use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
 use super::scalar;
 use super::text_quals::{TextFunction, text_function};
+use crate::hash_join::plan::HashJoinPlan;
 use crate::pg::names::{describe, function_name, operator_name, type_name};
 use crate::pg::{datum, nodes, ports};
 
@@ -76,6 +77,10 @@ struct Joined {
     computed: Vec<Computed>,
     /// Those of them that were asked for, in the order of the frame's.
     wanted: Vec<usize>,
+    /// The columns by their numbers in the query, if they are of several relations.
+    variables: Option<Vec<(i32, i16)>>,
+    /// What the frame is given before them.
+    given_before: usize,
 }
 
 /// A constant, or a parameter's value, by its datum.
@@ -100,6 +105,34 @@ impl Translator {
                 columns: number_types(plan),
                 computed: plan.computed().to_vec(),
                 wanted: Vec::new(),
+                variables: None,
+                given_before: 0,
+            }),
+            ..Translator::new(scalars_from)
+        }
+    }
+
+    /// For a table that is joined by equality. The frame is given so many codes before the joined columns.
+    pub fn of_hash_join(
+        scalars_from: Scalars,
+        plan: &HashJoinPlan,
+        given_before: usize,
+    ) -> Translator {
+        // SAFETY: the plan's live columns.
+        let outputs = || plan.outputs.iter().map(|output| unsafe { &**output });
+        // SAFETY: a catalogue look-up.
+        let type_of = |output: &pg_sys::Var| unsafe { pg_sys::getBaseType(output.vartype) };
+        let variables = outputs().map(|output| (output.varno, output.varattno));
+        Translator {
+            joined: Some(Joined {
+                table: plan.table,
+                columns: outputs()
+                    .map(|output| number_type(type_of(output)))
+                    .collect(),
+                computed: Vec::new(),
+                wanted: Vec::new(),
+                variables: Some(variables.collect()),
+                given_before,
             }),
             ..Translator::new(scalars_from)
         }
@@ -167,6 +200,25 @@ impl Translator {
         since
     }
 
+    /// The place of a column that is the join's among its outputs.
+    unsafe fn output(&self, node: *mut pg_sys::Node) -> Translation<usize> {
+        // SAFETY: the caller has a live Var.
+        unsafe {
+            let variables = self
+                .joined
+                .as_ref()
+                .and_then(|joined| joined.variables.as_ref());
+            let Some(variables) = variables else {
+                return attribute(node);
+            };
+            let column = &*node.cast::<pg_sys::Var>();
+            let mut variables = variables.iter();
+            variables
+                .position(|known| *known == (column.varno, column.varattno))
+                .ok_or_else(|| "a joined column that the join does not give".into())
+        }
+    }
+
     /// A column that is a number.
     unsafe fn column(&mut self, node: *mut pg_sys::Node, number: NumberType) -> Translation<Value> {
         // SAFETY: `value` has a live Var.
@@ -174,7 +226,7 @@ impl Translator {
             if !self.is_given(node) {
                 return Ok(Value::Column(number, self.own_attribute(node)?));
             }
-            let output = attribute(node)?;
+            let output = self.output(node)?;
             let computed = self.joined.iter().flat_map(|joined| &joined.computed);
             if let Some((_, expression)) = computed.into_iter().find(|(place, _)| *place == output)
             {
@@ -187,7 +239,7 @@ impl Translator {
                         joined.wanted.push(output);
                         joined.wanted.len() - 1
                     });
-                    Ok(Value::Given(number, place))
+                    Ok(Value::Given(number, joined.given_before + place))
                 }
                 _ => Err(
                     "a joined column that is not computed from columns of its table alone".into(),
@@ -405,6 +457,14 @@ impl Translator {
             if let Some(found) = self.text_comparison(function, collation, left, right)? {
                 return Ok(found);
             }
+            let of_bytes = match function {
+                pg_sys::F_BYTEAEQ => Some(Comparison::Equal),
+                pg_sys::F_BYTEANE => Some(Comparison::NotEqual),
+                _ => None,
+            };
+            if let Some(comparison) = of_bytes {
+                return self.bits(comparison, left, right);
+            }
             let Some((comparison, family, types)) = ports::btree_operator((*expression).opno)
             else {
                 return Err(format!("operator {}", operator_name((*expression).opno)));
@@ -424,6 +484,41 @@ impl Translator {
                 widened(number, a),
                 widened(number, b),
             ))
+        }
+    }
+
+    /// `float8send(column)` compared with bytes for equality: how one NaN is told from another, as `lanes.is_stale_marker` does.
+    unsafe fn bits(
+        &mut self,
+        comparison: Comparison,
+        left: *mut pg_sys::Node,
+        right: *mut pg_sys::Node,
+    ) -> Translation<Predicate> {
+        let refused = "a comparison of bytes";
+        // SAFETY: as for `predicate`.
+        unsafe {
+            if (*left).type_ != pg_sys::NodeTag::T_FuncExpr
+                || (*left.cast::<pg_sys::FuncExpr>()).funcid.to_u32() != pg_sys::F_FLOAT8SEND
+                || pg_sys::contain_var_clause(right)
+            {
+                return Err(refused.into());
+            }
+            let sent = ports::list_nth((*left.cast::<pg_sys::FuncExpr>()).args, 0);
+            let Value::Column(NumberType::F64, attribute) = self.value(sent)? else {
+                return Err(refused.into());
+            };
+            let bytes = self
+                .constant(right)?
+                .map(|datum| datum::text_payload(datum));
+            let bits = match bytes.map(|bytes| <[u8; 8]>::try_from(&bytes[..])) {
+                // A float is sent with its highest byte first.
+                Some(Ok(bytes)) => Some(Scalar(u64::from_be_bytes(bytes))),
+                Some(Err(_)) => return Err(refused.into()),
+                None => None,
+            };
+            let bits = Value::Scalar(NumberType::I64, self.scalar(bits));
+            let column = Value::Column(NumberType::I64, attribute);
+            Ok(Predicate::Compare(comparison, column, bits))
         }
     }
 

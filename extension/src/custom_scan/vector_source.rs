@@ -19,7 +19,7 @@ use lanes_columnar::vector::{Evaluation, narrow};
 use lanes_columnar::zone_map::Zone;
 use pgrx::pg_sys;
 
-use super::prune::{Filter, Prune, Verdict};
+use super::prune::{Filter, Verdict};
 use super::settings;
 use crate::pg::datum::RowOutlet;
 use crate::pg::ports;
@@ -43,6 +43,8 @@ pub struct Counters {
     pub cold_cache_hits: u64,
     pub vectors: u64,
     pub vectors_skipped: u64,
+    /// Vectors of those that have none of a join's keys.
+    pub vectors_without_keys: u64,
     pub rows: u64,
 }
 
@@ -59,6 +61,7 @@ impl Counters {
             cold_cache_hits: self.cold_cache_hits + other.cold_cache_hits,
             vectors: self.vectors + other.vectors,
             vectors_skipped: self.vectors_skipped + other.vectors_skipped,
+            vectors_without_keys: self.vectors_without_keys + other.vectors_without_keys,
             rows: self.rows + other.rows,
         }
     }
@@ -261,7 +264,7 @@ impl VectorSource {
         takes: Option<&dyn TakesZones>,
     ) -> bool {
         loop {
-            if !self.open && !self.open_window(&filter.prunes, scalars, takes) {
+            if !self.open && !self.open_window(filter, scalars, takes) {
                 return false;
             }
             let found = if self.backward {
@@ -329,6 +332,15 @@ impl VectorSource {
                 Verdict::EachRow | Verdict::Unknown => {}
             }
         }
+        for (attribute, keys) in &filter.key_sets {
+            if self
+                .zone(*attribute)
+                .is_some_and(|zone| keys.is_ruled_out(&zone))
+            {
+                self.counters.vectors_without_keys += 1;
+                return true;
+            }
+        }
         for index in 0..self.zones_wanted.len() {
             let attribute = self.zones_wanted[index];
             self.zones[attribute] = self.zone(attribute);
@@ -352,17 +364,13 @@ impl VectorSource {
 
     fn open_window(
         &mut self,
-        prunes: &[Prune],
+        filter: &Filter,
         scalars: &[Option<Scalar>],
         takes: Option<&dyn TakesZones>,
     ) -> bool {
         let zone_maps = self.zone_maps;
-        let rules_out = |zone: &dyn Fn(usize) -> Option<Zone>| {
-            zone_maps
-                && prunes.iter().any(|prune| {
-                    zone(prune.attribute).is_some_and(|zone| prune.rules_out(&zone, scalars))
-                })
-        };
+        let rules_out =
+            |zone: &dyn Fn(usize) -> Option<Zone>| zone_maps && filter.rules_out(zone, scalars);
         let by_zone = ByZone {
             rules_out: &rules_out,
             takes: takes.filter(|_| zone_maps),

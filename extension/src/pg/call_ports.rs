@@ -20,6 +20,8 @@ unsafe extern "C-unwind" {
     ) -> pg_sys::Datum;
     #[link_name = "datumCopy"]
     fn datum_copy(value: pg_sys::Datum, by_value: bool, length: c_int) -> pg_sys::Datum;
+    #[link_name = "datumGetSize"]
+    fn datum_size(value: pg_sys::Datum, by_value: bool, length: c_int) -> usize;
     #[link_name = "datumEstimateSpace"]
     fn datum_estimate_space(
         value: pg_sys::Datum,
@@ -111,6 +113,15 @@ pub unsafe fn datumCopy(value: pg_sys::Datum, by_value: bool, length: i16) -> pg
     }
     // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| datum_copy(value, by_value, length as c_int)) }
+}
+
+/// `datumGetSize`: the bytes of a value.
+///
+/// # Safety
+/// `value` is not NULL and of a type of this length.
+pub unsafe fn datumGetSize(value: pg_sys::Datum, by_value: bool, length: i16) -> usize {
+    // SAFETY: the caller's promise; the boundary turns an ERROR into a panic.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| datum_size(value, by_value, length as c_int)) }
 }
 
 /// `datumEstimateSpace`, `datumSerialize`: the value's bytes for a process of the same server, appended.

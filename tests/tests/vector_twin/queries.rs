@@ -40,7 +40,7 @@ pub fn query(random: &mut Random) -> Query {
     if prepared {
         return prepare(&mut writer);
     }
-    match writer.random.random_range(0..30) {
+    match writer.random.random_range(0..32) {
         0..=6 => Query::one(scan(&mut writer)),
         7..=12 => Query::one(aggregate(&mut writer)),
         13..=18 => Query::one(grouped(&mut writer)),
@@ -48,11 +48,12 @@ pub fn query(random: &mut Random) -> Query {
             ordered: true,
             ..Query::one(ordered(&mut writer))
         },
-        20 | 21 => Query::one(joined(&mut writer)),
-        22 => Query::one(nested(&mut writer)),
-        23 | 24 => cursor(&mut writer),
-        25 => change(&mut writer),
-        26 | 27 => risky(&mut writer),
+        20 => Query::one(joined(&mut writer)),
+        21 | 22 => Query::one(joined_by_key(&mut writer)),
+        23 => Query::one(nested(&mut writer)),
+        24 | 25 => cursor(&mut writer),
+        26 => change(&mut writer),
+        27 | 28 => risky(&mut writer),
         _ => Query::one(sets(&mut writer)),
     }
 }
@@ -248,6 +249,75 @@ fn ordered(w: &mut Writer<'_>) -> String {
     }
 }
 
+/// One or two equalities of `t` and `u`, mostly of columns that a hash join takes.
+fn equalities(w: &mut Writer<'_>) -> String {
+    let one = |w: &mut Writer<'_>| match w.random.random_range(0..14) {
+        0 => "t.id = u.id + 1".into(),
+        1 => "t.i4 % 20 = u.i2".into(),
+        2 => "u.i8 = t.i4".into(),
+        3 => "t.id = u.i4".into(),
+        4 => "t.s = u.v".into(),
+        5 => "t.tdom = u.s || ''".into(),
+        6 => "t.f8 = u.f8".into(),
+        7 => "t.tz = u.ts".into(),
+        _ => {
+            let column = w.one(&["id", "i2", "i4", "i8", "s", "v", "d", "tz", "ts", "b", "n"]);
+            format!("t.{column} = u.{column}")
+        }
+    };
+    match w.random.random_bool(0.3) {
+        true => format!("{} AND {}", one(w), one(w)),
+        false => one(w),
+    }
+}
+
+/// `t` joined by equality with the smaller `u`: rows, and groups by expressions over both.
+fn joined_by_key(w: &mut Writer<'_>) -> String {
+    let (on, condition) = (equalities(w), condition_or_none(w));
+    let kind = w.one(&["JOIN", "JOIN", "LEFT JOIN"]);
+    let of_small = w.one(&[
+        "u.s",
+        "u.v::text",
+        "coalesce(u.b, false)",
+        "u.i2 % 3",
+        "u.d",
+        "u.tz",
+        "u.f8 + 0",
+        "upper(u.s) || 'x'",
+    ]);
+    let membership = match w.one(&["IN", "NOT", "EXISTS"]) {
+        "IN" => "t.s IN (SELECT u.s FROM u WHERE u.i2 < 50)".to_owned(),
+        "NOT" => format!("NOT EXISTS (SELECT FROM u WHERE {on})"),
+        _ => format!("EXISTS (SELECT FROM u WHERE {on})"),
+    };
+    let and_member = match condition.is_empty() {
+        true => format!(" WHERE {membership}"),
+        false => format!("{condition} AND {membership}"),
+    };
+    match w.random.random_range(0..7) {
+        0 => format!(
+            "SELECT t.id, u.id, u.s, t.{} FROM t {kind} u ON {on}{condition}",
+            Column::any(w.random).name
+        ),
+        1 => format!("SELECT {} FROM t {kind} u ON {on}{condition}", calls(w)),
+        2 => format!(
+            "SELECT {of_small}, {} FROM t {kind} u ON {on}{condition} GROUP BY 1",
+            calls(w)
+        ),
+        3 => format!(
+            "SELECT {of_small}, {}, count(u.id), sum(u.i4), min(u.i8), max(t.i2::int8 - u.i2) FROM t {kind} u ON {on}{condition} GROUP BY 1, 2",
+            key(w)
+        ),
+        4 => format!("SELECT t.id FROM t{and_member}"),
+        5 => format!("SELECT {} FROM t{and_member}", calls(w)),
+        _ => format!(
+            "SELECT {}, {} FROM t{and_member} GROUP BY 1",
+            key(w),
+            calls(w)
+        ),
+    }
+}
+
 fn joined(w: &mut Writer<'_>) -> String {
     let condition = w.condition(1);
     let calls = calls(w);
@@ -382,10 +452,11 @@ fn change(w: &mut Writer<'_>) -> Query {
 }
 
 fn prepare(w: &mut Writer<'_>) -> Query {
-    let text = match w.random.random_range(0..4) {
+    let text = match w.random.random_range(0..5) {
         0 => scan(w),
         1 => aggregate(w),
         2 => grouped(w),
+        3 => joined_by_key(w),
         _ => joined(w),
     };
     let parameters = w.parameters.take().unwrap_or_default();

@@ -10,7 +10,7 @@
 
 use super::accumulator::Grouping;
 use super::key::{Ids, Key, KeyReader, spread};
-use super::key_values::{KeyValue, KeyValues, MixMap};
+use super::key_values::{KeyValue, KeyValues, MixMap, UNKNOWN};
 use super::runs::{RunList, Runs};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -62,6 +62,12 @@ impl Pairs {
             pairs.push((left, right));
             pairs.len() as u32 - 1
         })
+    }
+
+    /// The id of a pair that was met; [`UNKNOWN`] if it was not.
+    pub(crate) fn known(&self, left: u32, right: u32) -> u32 {
+        let key = u64::from(left) << 32 | u64::from(right);
+        self.ids.get(&key).copied().unwrap_or(UNKNOWN)
     }
 
     /// The pair of an id.

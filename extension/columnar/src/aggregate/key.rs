@@ -139,6 +139,21 @@ impl KeyReader {
         }
     }
 
+    /// The value that it reads, if that is an integer.
+    pub(crate) fn integer_mut(&mut self) -> Option<&mut Value> {
+        match &mut self.key {
+            Key::Number(value) if !value.number().is_float() => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Forgets ids: the values begin anew.
+    pub(crate) fn forget(&mut self) {
+        self.codes = CodeMemo::default();
+        self.bucket = None;
+        self.buckets = BucketMemo::default();
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         let memos = self.codes.bytes() + self.buckets.bytes();
         size_of::<[u32; VECTOR_ROWS]>() + memos + self.runs.bytes()

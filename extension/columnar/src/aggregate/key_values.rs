@@ -43,9 +43,14 @@ impl Hasher for MixHasher {
 
 pub(crate) type MixMap<K> = HashMap<K, u32, BuildHasherDefault<MixHasher>>;
 
+/// The id of a value that values which are [closed](KeyValues::close) do not have.
+pub(crate) const UNKNOWN: u32 = u32::MAX;
+
 /// The values that a key has had so far.
 #[derive(Default)]
 pub(crate) struct KeyValues {
+    /// Whether values that are not there yet get no id.
+    closed: bool,
     null: Option<u32>,
     numbers: MixMap<u64>,
     texts: MixMap<Box<[u8]>>,
@@ -61,8 +66,25 @@ enum OwnedValue {
 }
 
 impl KeyValues {
+    /// From now on, values that are not there yet are [`UNKNOWN`].
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// The integers and their ids, if the values are integers and there is one.
+    pub(crate) fn integers(&self) -> Option<Vec<(i64, u32)>> {
+        if self.numbers.is_empty() {
+            return None;
+        }
+        let numbers = self.numbers.iter();
+        Some(numbers.map(|(bits, id)| (*bits as i64, *id)).collect())
+    }
+
     /// The id of NULL.
     pub(crate) fn null(&mut self) -> u32 {
+        if self.closed {
+            return self.null.unwrap_or(UNKNOWN);
+        }
         *self.null.get_or_insert_with(|| {
             self.values.push(OwnedValue::Null);
             self.values.len() as u32 - 1
@@ -77,6 +99,9 @@ impl KeyValues {
     /// The id of a number. Numbers that are equal have the same canonical bits.
     #[inline]
     pub(crate) fn number(&mut self, canonical: u64, value: Scalar) -> u32 {
+        if self.closed {
+            return self.numbers.get(&canonical).copied().unwrap_or(UNKNOWN);
+        }
         let values = &mut self.values;
         *self.numbers.entry(canonical).or_insert_with(|| {
             values.push(OwnedValue::Number(value));
@@ -86,6 +111,10 @@ impl KeyValues {
 
     /// The id of a truth.
     pub(crate) fn truth(&mut self, truth: bool) -> u32 {
+        if self.closed {
+            let id = self.numbers.get(&u64::from(truth));
+            return id.copied().unwrap_or(UNKNOWN);
+        }
         let values = &mut self.values;
         *self.numbers.entry(truth.into()).or_insert_with(|| {
             values.push(OwnedValue::Truth(truth));
@@ -97,6 +126,9 @@ impl KeyValues {
     pub(crate) fn text(&mut self, item: &[u8]) -> u32 {
         if let Some(&id) = self.texts.get(item) {
             return id;
+        }
+        if self.closed {
+            return UNKNOWN;
         }
         let id = self.values.len() as u32;
         self.texts.insert(item.into(), id);

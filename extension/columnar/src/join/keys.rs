@@ -152,7 +152,7 @@ fn remove(selection: &mut Selection, ids: &[u32], id: u32) {
     let all = *selection;
     all.for_each(|row| {
         if ids[row] == id {
-            selection.words[row / 64] &= !(1 << (row % 64));
+            selection.remove(row);
         }
     });
 }

@@ -129,6 +129,12 @@ impl Selection {
         last.map_or(0, |last| (last + 1) * 64)
     }
 
+    /// Takes out a row.
+    #[inline]
+    pub fn remove(&mut self, row: usize) {
+        self.words[row / 64] &= !(1 << (row % 64));
+    }
+
     /// Leaves the rows that the other one has too.
     #[inline]
     pub fn keep(&mut self, other: &Selection) {

@@ -5,10 +5,12 @@
 //! - [`series`]: rows by key, time and arrival.
 //! - [`nearest`]: the nearest row within bounds, by search.
 //! - [`side_by_side`]: the latest row, and aggregates, while both sides come in the order of their times.
+//! - [`equal`]: the rows of a small side with equal keys, without a time.
 //! - [`by_key`]: the latest row, while both sides come by key and time.
 //! - [`window`]: aggregates of the rows within bounds, by search.
 
 mod by_key;
+mod equal;
 mod keys;
 mod nearest;
 mod rows;

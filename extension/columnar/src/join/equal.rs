@@ -1,0 +1,394 @@
+//! Equality joins: which rows of a small side have the keys of each row of a vector.
+//!
+//! ```text
+//! small rows  ── push ──► id of the key ──► first row of the id ──► next row ──► …
+//! left vector ── find ──► id of the key, never a new one ──► the first row of each left row, then the next, …
+//! ```
+//! The small side is taken in first. A left key that it does not have gets no id, so the memory follows the small side
+//! alone. A NULL equals nothing.
+//!
+//! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). [`KeySet`] holds the
+//! integers of one key in order, so that zone maps can tell that a vector has none of them.
+
+use crate::aggregate::group::Pairs;
+use crate::aggregate::key::{Ids, Key, KeyReader};
+use crate::aggregate::key_values::{KeyValues, UNKNOWN};
+use crate::limits::VECTOR_ROWS;
+use crate::vector::Evaluation;
+use crate::vector::frame::Frame;
+use crate::vector::number::{Number, Scalar};
+use crate::vector::selection::Selection;
+use crate::vector::value::{Operand, Value};
+use crate::with_number;
+use crate::zone_map::Zone;
+
+/// Stands for no row.
+pub const NO_ROW: u32 = u32::MAX;
+
+/// The value of a key in a row of the small side.
+#[derive(Clone, Copy, Debug)]
+pub enum SmallKey<'a> {
+    /// NULL, which equals nothing.
+    Null,
+    /// An integer, widened to 64 bits.
+    Integer(i64),
+    /// A text as a stored item, header included.
+    Text(&'a [u8]),
+}
+
+/// A key of the left side, with the values that the small side has.
+struct EqualKey {
+    reader: KeyReader,
+    values: KeyValues,
+}
+
+/// An array from integers to the first rows that have them.
+struct Dense {
+    value: Value,
+    minimum: i64,
+    first: Vec<u32>,
+}
+
+/// An array may have this many elements for each different integer, and so many in any case.
+const DENSE_FACTOR: usize = 8;
+const DENSE_MIN: usize = 4_096;
+
+/// An equality join under execution.
+pub struct EqualJoin {
+    keys: Vec<EqualKey>,
+    pairs: Vec<Pairs>,
+    /// The first and the last row of each id.
+    ends: Vec<(u32, u32)>,
+    /// The next row that has the same keys, by row.
+    next: Vec<u32>,
+    /// Whether some id has several rows.
+    has_several: bool,
+    dense: Option<Dense>,
+    found: Box<[u32; VECTOR_ROWS]>,
+    ids: Box<[u32; VECTOR_ROWS]>,
+}
+
+/// Different integers in ascending order.
+#[derive(Clone, Debug, Default)]
+pub struct KeySet {
+    integers: Vec<i64>,
+}
+
+impl KeySet {
+    /// Whether zones tell that no row has any of them.
+    pub fn is_ruled_out(&self, zone: &Zone) -> bool {
+        if zone.non_null == 0 {
+            return true;
+        }
+        match (zone.minimum.signed(), zone.maximum.signed()) {
+            (Some(minimum), Some(maximum)) => {
+                let place = self.integers.partition_point(|integer| *integer < minimum);
+                self.integers
+                    .get(place)
+                    .is_none_or(|integer| *integer > maximum)
+            }
+            _ => false,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.integers.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.integers.is_empty()
+    }
+}
+
+impl EqualJoin {
+    /// A small side without rows. `keys` are those of the left side: integers and columns of text, one at least.
+    pub fn new(keys: Vec<Key>) -> EqualJoin {
+        let pairs = keys.len().saturating_sub(1);
+        EqualJoin {
+            keys: keys
+                .into_iter()
+                .map(|key| EqualKey {
+                    reader: KeyReader::new(key).cutting(),
+                    values: KeyValues::default(),
+                })
+                .collect(),
+            pairs: (0..pairs).map(|_| Pairs::default()).collect(),
+            ends: Vec::new(),
+            next: Vec::new(),
+            has_several: false,
+            dense: None,
+            found: Box::new([NO_ROW; VECTOR_ROWS]),
+            ids: Box::new([UNKNOWN; VECTOR_ROWS]),
+        }
+    }
+
+    /// Takes in the next row of the small side, which has a value for each key; gives its number.
+    ///
+    /// # Panics
+    /// If the values are fewer than the keys.
+    pub fn push(&mut self, row: &[SmallKey<'_>]) -> u32 {
+        let number = self.next.len() as u32;
+        self.next.push(NO_ROW);
+        let Some(id) = self.id(row) else {
+            return number;
+        };
+        match self.ends.get_mut(id as usize) {
+            Some((_, last)) => {
+                self.next[*last as usize] = number;
+                *last = number;
+                self.has_several = true;
+            }
+            None => self.ends.push((number, number)),
+        }
+        number
+    }
+
+    /// Takes in a row only if there is none with its keys yet, for whoever wants to know no more than whether there is one.
+    ///
+    /// # Panics
+    /// If the values are fewer than the keys.
+    pub fn push_key(&mut self, row: &[SmallKey<'_>]) {
+        let number = self.next.len() as u32;
+        if let Some(id) = self.id(row)
+            && id as usize == self.ends.len()
+        {
+            self.next.push(NO_ROW);
+            self.ends.push((number, number));
+        }
+    }
+
+    /// The id of a row's keys; none if one of them is NULL.
+    fn id(&mut self, row: &[SmallKey<'_>]) -> Option<u32> {
+        assert_eq!(row.len(), self.keys.len(), "a value for each key");
+        if row.iter().any(|key| matches!(key, SmallKey::Null)) {
+            return None;
+        }
+        let mut id = UNKNOWN;
+        for (index, (key, value)) in self.keys.iter_mut().zip(row).enumerate() {
+            let own = match value {
+                SmallKey::Integer(integer) => {
+                    key.values.number(*integer as u64, Scalar(*integer as u64))
+                }
+                SmallKey::Text(item) => key.values.text(item),
+                SmallKey::Null => return None,
+            };
+            id = match index {
+                0 => own,
+                _ => self.pairs[index - 1].id(id, own),
+            };
+        }
+        Some(id)
+    }
+
+    /// Forgets all rows of the small side.
+    pub fn clear(&mut self) {
+        if let Some(dense) = self.dense.take()
+            && let Some(value) = self.keys[0].reader.integer_mut()
+        {
+            *value = dense.value;
+        }
+        for key in &mut self.keys {
+            key.values = KeyValues::default();
+            key.reader.forget();
+        }
+        self.pairs
+            .iter_mut()
+            .for_each(|pairs| *pairs = Pairs::default());
+        self.ends.clear();
+        self.next.clear();
+        self.has_several = false;
+    }
+
+    /// There are no more rows of the small side.
+    pub fn finish(&mut self) {
+        for key in &mut self.keys {
+            key.values.close();
+        }
+        let [key] = &mut self.keys[..] else {
+            return;
+        };
+        let Some((value, integers)) = key.reader.integer_mut().zip(key.values.integers()) else {
+            return;
+        };
+        let bounds = integers.iter().map(|(integer, _)| *integer);
+        let Some((minimum, maximum)) = bounds.clone().min().zip(bounds.max()) else {
+            return;
+        };
+        let most = (integers.len() * DENSE_FACTOR).max(DENSE_MIN);
+        let Some(length) = maximum
+            .checked_sub(minimum)
+            .filter(|span| *span < most as i64)
+        else {
+            return;
+        };
+        let mut first = vec![NO_ROW; length as usize + 1];
+        for (integer, id) in integers {
+            first[(integer - minimum) as usize] = self.ends[id as usize].0;
+        }
+        let null = Value::Scalar(value.number(), 0);
+        let value = std::mem::replace(value, null);
+        self.dense = Some(Dense {
+            value,
+            minimum,
+            first,
+        });
+    }
+
+    /// How many rows the small side has.
+    pub fn rows(&self) -> usize {
+        self.next.len()
+    }
+
+    /// The different integers of a key, if it is one of integers. Asked after [`Self::finish`].
+    pub fn key_set(&self, key: usize) -> Option<KeySet> {
+        let integers = self.keys[key].values.integers()?;
+        let mut integers: Vec<i64> = integers.into_iter().map(|(integer, _)| integer).collect();
+        integers.sort_unstable();
+        Some(KeySet { integers })
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let keys = self.keys.iter();
+        let keys = keys.map(|key| key.reader.bytes() + key.values.bytes());
+        let dense = self.dense.as_ref().map_or(0, |dense| dense.first.len() * 4);
+        keys.sum::<usize>()
+            + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
+            + self.ends.capacity() * 8
+            + self.next.capacity() * 4
+            + dense
+    }
+
+    /// Finds the first row of each selected left row; left rows that find none leave the selection.
+    ///
+    /// # Errors
+    /// Those of the keys' expressions.
+    pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        if let Some(dense) = &mut self.dense {
+            let number = dense.value.number();
+            let operand = dense.value.evaluate(frame, selection)?;
+            with_number!(number, T => dense.find::<T>(&operand, selection, &mut self.found));
+            return Ok(());
+        }
+        if let [key] = &mut self.keys[..] {
+            let ids = key.reader.assign(&mut key.values, frame, selection)?;
+            first_rows(&ids, &self.ends, selection, &mut self.found);
+            return Ok(());
+        }
+        for (index, key) in self.keys.iter_mut().enumerate() {
+            let own = key.reader.assign(&mut key.values, frame, selection)?;
+            let (found, ids) = (&mut self.found, &mut self.ids);
+            crate::aggregate::key::spread(&own, selection, found);
+            let all = *selection;
+            all.for_each(|row| {
+                let own = found[row];
+                let id = match index {
+                    _ if own == UNKNOWN => UNKNOWN,
+                    0 => own,
+                    _ => self.pairs[index - 1].known(ids[row], own),
+                };
+                ids[row] = id;
+                if id == UNKNOWN {
+                    selection.remove(row);
+                }
+            });
+        }
+        let (found, ids) = (&mut self.found, &self.ids);
+        selection.for_each(|row| found[row] = self.ends[ids[row] as usize].0);
+        Ok(())
+    }
+
+    /// Goes on to the next row of each selected left row; left rows that have no more leave the selection.
+    pub fn find_next(&mut self, selection: &mut Selection) {
+        if !self.has_several {
+            *selection = Selection::NONE;
+            return;
+        }
+        let all = *selection;
+        all.for_each(|row| {
+            let next = self.next[self.found[row] as usize];
+            self.found[row] = next;
+            if next == NO_ROW {
+                selection.remove(row);
+            }
+        });
+    }
+
+    /// Says of some left rows that they have found the row after the last.
+    pub fn find_nothing(&mut self, rows: &Selection) {
+        let after_last = self.next.len() as u32;
+        rows.for_each(|row| self.found[row] = after_last);
+    }
+
+    /// The rows that were found, by left row; those of rows that are not selected mean nothing.
+    pub fn found(&self) -> &[u32; VECTOR_ROWS] {
+        &self.found
+    }
+}
+
+impl Dense {
+    fn find<T: Number>(
+        &self,
+        operand: &Operand,
+        selection: &mut Selection,
+        found: &mut [u32; VECTOR_ROWS],
+    ) {
+        *selection = operand.valid(selection);
+        let first = &self.first[..];
+        let all = *selection;
+        let mut missing = [0_u64; VECTOR_ROWS / 64];
+        all.for_each(|row| {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let value = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
+            let place = value.wrapping_sub(self.minimum) as u64;
+            let small = first.get(place as usize).copied().unwrap_or(NO_ROW);
+            found[row] = small;
+            missing[row / 64] |= u64::from(small == NO_ROW) << (row % 64);
+        });
+        for (word, missing) in selection.words.iter_mut().zip(missing) {
+            *word &= !missing;
+        }
+    }
+}
+
+/// The first row of each id, for the selected rows.
+fn first_rows(
+    ids: &Ids<'_>,
+    ends: &[(u32, u32)],
+    selection: &mut Selection,
+    found: &mut [u32; VECTOR_ROWS],
+) {
+    let first = |id: u32| ends.get(id as usize).map_or(NO_ROW, |(first, _)| *first);
+    match ids {
+        Ids::One(id) => {
+            let row = first(*id);
+            if row == NO_ROW {
+                *selection = Selection::NONE;
+            }
+            selection.for_each(|place| found[place] = row);
+        }
+        Ids::Runs(runs) => {
+            let mut matched = Selection::NONE;
+            for (id, rows) in runs.iter() {
+                let row = first(id);
+                if row != NO_ROW {
+                    matched.insert(rows.start, rows.end);
+                    found[rows].fill(row);
+                }
+            }
+            selection.keep(&matched);
+        }
+        Ids::Each(ids) => {
+            let all = *selection;
+            all.for_each(|place| {
+                let row = first(ids[place]);
+                found[place] = row;
+                if row == NO_ROW {
+                    selection.remove(place);
+                }
+            });
+        }
+    }
+}

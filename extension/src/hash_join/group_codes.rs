@@ -1,0 +1,158 @@
+//! An expression over the small side that is grouped by: equal values have one code.
+//!
+//! The expression is evaluated once for each small row, when that row first finds a left row. The engine groups by the
+//! codes; the values are looked up when the groups are returned.
+
+use std::collections::HashMap;
+
+use lanes_columnar::join::series::SeriesColumn;
+use lanes_columnar::vector::number::NumberType;
+use pgrx::pg_sys;
+
+use super::plan::HashJoinPlan;
+use super::small_side::SmallSide;
+use crate::asof_join::executor;
+use crate::custom_scan::scalar;
+use crate::pg::call_ports::datumCopy;
+use crate::pg::tree;
+
+/// Stands for a row whose code is not known yet.
+const UNKNOWN: u64 = u64::MAX;
+
+/// The codes of one expression.
+pub struct GroupCodes {
+    state: *mut pg_sys::ExprState,
+    context: *mut pg_sys::ExprContext,
+    kind: *mut pg_sys::TypeCacheEntry,
+    collation: pg_sys::Oid,
+    /// Where values are copied to: they live until the node starts again.
+    memory: pg_sys::MemoryContext,
+    /// The code of each small row of the batch.
+    codes: SeriesColumn,
+    null: Option<u32>,
+    /// Codes by the hash of their values.
+    by_hash: HashMap<u32, Vec<u32>>,
+    values: Vec<Option<pg_sys::Datum>>,
+}
+
+impl GroupCodes {
+    /// No codes yet.
+    ///
+    /// # Safety
+    /// A node in execution, and an expression of its plan over the small side alone.
+    pub unsafe fn of(
+        expression: *mut pg_sys::Node,
+        plan: &HashJoinPlan,
+        keys: usize,
+        node: *mut pg_sys::PlanState,
+    ) -> GroupCodes {
+        // SAFETY: the caller's promise; the copy is ours to change.
+        unsafe {
+            let kind = pg_sys::lookup_type_cache(
+                pg_sys::exprType(expression),
+                (pg_sys::TYPECACHE_EQ_OPR_FINFO | pg_sys::TYPECACHE_HASH_PROC_FINFO) as i32,
+            );
+            let of_slot = tree::copy(expression);
+            tree::walk_expression(of_slot, &mut |node, _| {
+                if (*node).type_ == pg_sys::NodeTag::T_Var {
+                    let column = node.cast::<pg_sys::Var>();
+                    let place = plan.place_of(column).unwrap_or_default();
+                    (*column).varno = pg_sys::OUTER_VAR;
+                    (*column).varattno = (keys + place) as i16 + 1;
+                }
+                false
+            });
+            pg_sys::fix_opfuncids(of_slot);
+            let memory = scalar::memory(node);
+            // Compiling takes milliseconds and saves microseconds.
+            let jit = (*(*node).state).es_jit_flags;
+            (*(*node).state).es_jit_flags = jit & !(pg_sys::PGJIT_EXPR as i32);
+            let state = executor::in_context(memory, || pg_sys::ExecInitExpr(of_slot.cast(), node));
+            (*(*node).state).es_jit_flags = jit;
+            GroupCodes {
+                state,
+                context: (*node).ps_ExprContext,
+                kind,
+                collation: pg_sys::exprCollation(expression),
+                memory,
+                codes: SeriesColumn {
+                    number: NumberType::I64,
+                    values: Vec::new(),
+                    valid: None,
+                    failed: None,
+                },
+                null: None,
+                by_hash: HashMap::new(),
+                values: Vec::new(),
+            }
+        }
+    }
+
+    /// Forgets which rows have which codes: there is a new batch of so many rows.
+    pub fn begin(&mut self, rows: usize) {
+        self.codes.values.clear();
+        self.codes.values.resize(rows, UNKNOWN);
+    }
+
+    /// The codes of the rows of the batch, those of unknown ones found out for `row`.
+    ///
+    /// # Safety
+    /// The node is in execution; a row of the batch.
+    pub unsafe fn know(&mut self, row: u32, small: &SmallSide) {
+        if self.codes.values[row as usize] != UNKNOWN {
+            return;
+        }
+        // SAFETY: the caller's promise; an ERROR becomes a panic, as callers own memory.
+        let value = unsafe {
+            (*self.context).ecxt_outertuple = small.slot(row);
+            pg_sys::ffi::pg_guard_ffi_boundary(|| executor::evaluate(self.state, self.context))
+        };
+        // SAFETY: a value of the expression's type.
+        unsafe {
+            self.codes.values[row as usize] = u64::from(self.code(value));
+            executor::reset(self.context);
+        }
+    }
+
+    unsafe fn code(&mut self, value: Option<pg_sys::Datum>) -> u32 {
+        let next = self.values.len() as u32;
+        let Some(value) = value else {
+            return *self.null.get_or_insert_with(|| {
+                self.values.push(None);
+                next
+            });
+        };
+        // SAFETY: the type has both functions, as the planner checked; values are of it.
+        unsafe {
+            let (equal, hash) = (
+                &raw mut (*self.kind).eq_opr_finfo,
+                &raw mut (*self.kind).hash_proc_finfo,
+            );
+            let hash = pg_sys::FunctionCall1Coll(hash, self.collation, value).value() as u32;
+            let codes = self.by_hash.entry(hash).or_default();
+            for &code in codes.iter() {
+                if let Some(known) = self.values[code as usize]
+                    && pg_sys::FunctionCall2Coll(equal, self.collation, known, value).value() & 0xff
+                        != 0
+                {
+                    return code;
+                }
+            }
+            codes.push(next);
+            let (by_value, length) = ((*self.kind).typbyval, (*self.kind).typlen);
+            let copy = executor::in_context(self.memory, || datumCopy(value, by_value, length));
+            self.values.push(Some(copy));
+            next
+        }
+    }
+
+    /// The codes, by row of the batch.
+    pub fn codes(&self) -> &SeriesColumn {
+        &self.codes
+    }
+
+    /// The values, by code; `None` is NULL.
+    pub fn values(self) -> Vec<Option<pg_sys::Datum>> {
+        self.values
+    }
+}

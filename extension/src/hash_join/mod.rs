@@ -1,0 +1,42 @@
+//! Hash joins: a lanes table joined by equality with something smaller.
+//!
+//! ```text
+//! planner:  offer ── sides (which relation is the lanes table, which conditions are keys) ──► HashJoin ──► HashJoinPlan
+//! executor: the small side's plan ── small_side: rows, in batches ──► stage: EqualJoin, key sets for the zone maps
+//!           vectors of the lanes table that have one of the keys ── stage.find ──► a small row each, then the next
+//!                 ├── state: a slot for each joined row (LanesHashJoin)
+//!                 └── LanesAggregate: groups and aggregates, no row is formed
+//! ```
+//! | module | one thing |
+//! |---|---|
+//! | [`sides`] | recognising such a join |
+//! | [`plan`] | what the plan remembers of it |
+//! | [`offer`] | offering it to the planner, with its costs |
+//! | [`small_side`] | executing the small side's plan, and keeping its rows |
+//! | [`stage`] | the join under execution, a vector at a time |
+//! | [`group_codes`] | grouping by expressions over the small side: each small row has a code |
+//! | [`state`] | `LanesHashJoin`, the node that returns joined rows |
+//!
+//! PostgreSQL plans and executes the small side, whatever it is: a table, a function, a CTE, a sub-select, a join of
+//! dimensions. The lanes table is read after it. The keys of the small side then rule out segments and vectors by their
+//! zone maps before anything of them is decoded, so a join that needs few series reads few vectors.
+//!
+//! Invariants:
+//! - The lanes table is the left side: INNER, SEMI, LEFT and ANTI joins. Only of the first two do the keys rule out rows.
+//! - The small side's rows are kept up to a limit (`work_mem` × `hash_mem_multiplier`). When they are more, the lanes
+//!   table is read once for each batch of them. Each left row meets each small row in exactly one batch. That holds for
+//!   INNER joins. The others have one batch, as a left row without a match is known only after all rows: SEMI and ANTI
+//!   joins keep different keys instead of rows, and LEFT joins are offered only where all rows are expected to fit.
+//! - An expression over the small side that is grouped by is evaluated when a row of it first finds a left row. So it fails
+//!   only where PostgreSQL would evaluate it too.
+//! - Conditions on the lanes table are evaluated before its rows are joined, in PostgreSQL's order.
+//!
+//! Failures: an ERROR of the small side's plan passes through; what the stage owns is dropped with the node.
+
+pub mod group_codes;
+pub mod offer;
+pub mod plan;
+pub mod sides;
+pub mod small_side;
+pub mod stage;
+pub mod state;

@@ -1,0 +1,271 @@
+//! Offers hash joins to the planner: for joined rows, and below aggregations.
+//!
+//! Costs: PostgreSQL's own for the small side; a probe for each row that the small side's keys do not rule out. Where the
+//! lanes table is sealed by the key, that is about the rows that match, with a few vectors around them.
+
+use lanes_columnar::limits::VECTOR_ROWS;
+use pgrx::pg_sys;
+
+use super::plan::JoinKind;
+use super::sides::{HashJoin, Sides};
+use super::state::HashJoinState;
+use crate::custom_scan::node::{self, Node};
+use crate::custom_scan::offer::{VECTOR_SHARE, quals};
+use crate::custom_scan::plan::{Joined, engine_private};
+use crate::custom_scan::require::{self, About};
+use crate::custom_scan::settings::{self, Vectorize};
+use crate::custom_scan::translate::{Scalars, Translation, Translator};
+use crate::pg::{nodes, ports, tree};
+use crate::table_options;
+
+/// Cost of looking up a row's key, in units of `cpu_operator_cost`.
+const PROBE_SHARE: f64 = 0.2;
+/// Cost of taking in a row of the small side, in the same units.
+const BUILD_SHARE: f64 = 2.0;
+
+/// Offers the rows of a join, if it is one of a lanes table with something smaller.
+///
+/// # Safety
+/// As for a `set_join_pathlist_hook`.
+pub unsafe fn offer(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if settings::vectorize() == Vectorize::Off || !pg_sys::enable_hashjoin {
+            return;
+        }
+        let Some(sides) = Sides::of(root, joined, outer, inner, kind, (*extra).restrictlist) else {
+            return;
+        };
+        // `require` accepts PostgreSQL's joins above vectorised scans, so there is nothing to hold against them.
+        let is_required = settings::vectorize() == Vectorize::Require;
+        if let Err(reason) = offer_rows(root, sides)
+            && !is_required
+        {
+            let index = (*outer).relid;
+            require::note(root, index, About::Use, format!("hash join: {reason}"));
+        }
+    }
+}
+
+unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translation<()> {
+    let joined = sides.joined;
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let command = (*(*root).parse).commandType;
+        // Rows that are locked are joined once more when they have changed, one at a time.
+        let locks = !(*root).rowMarks.is_null()
+            || !matches!(
+                command,
+                pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT
+            );
+        if locks {
+            return Err("rows are locked or changed".into());
+        }
+        let mut join = sides.join(root)?;
+        let outputs = (*(*joined).reltarget).exprs;
+        for output in nodes::list::<pg_sys::Node>(outputs) {
+            if (*output).type_ != pg_sys::NodeTag::T_Var {
+                return Err("the join gives more than columns".into());
+            }
+            join.plan.want(output)?;
+        }
+        let mut translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, 0);
+        let filters = filters(root, &join, &mut translator)?;
+        for output in nodes::list::<pg_sys::Node>(outputs) {
+            if !translator.is_given(output) {
+                translator.attribute(output)?;
+            }
+        }
+        let path = node::path::<HashJoinState>(joined, (*joined).reltarget);
+        // Who wants more than its columns has them computed above it.
+        (*path).flags = 0;
+        let small = small_path(root, &join);
+        let cost = Cost::of(root, &join, (*joined).rows, filters);
+        let base = &mut (*path).path;
+        base.parallel_safe = false;
+        base.rows = (*joined).rows;
+        base.startup_cost = (*small).total_cost + cost.build;
+        base.total_cost =
+            base.startup_cost + cost.reading + base.rows * pg_sys::cpu_tuple_cost * 0.5;
+        let keys = outputs;
+        let (none, by_hash) = (std::ptr::null_mut(), Joined::ByHash(&join.plan));
+        let remembered = engine_private(join.plan.table, keys, none, filters, by_hash);
+        (*path).custom_private = pg_sys::lappend(remembered, sides.remember().cast());
+        (*path).custom_paths = tree::list(&[small]);
+        pg_sys::add_path(joined, path.cast());
+        Ok(())
+    }
+}
+
+/// The quals of the lanes table, all of which have to be the engine's.
+///
+/// # Safety
+/// The planner's live structures.
+///
+/// # Errors
+/// Why one is not.
+pub unsafe fn filters(
+    root: *mut pg_sys::PlannerInfo,
+    join: &HashJoin,
+    translator: &mut Translator,
+) -> Translation<*mut pg_sys::List> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut filters = std::ptr::null_mut();
+        for qual in quals(root, join.sides.lanes) {
+            if (*qual).pseudoconstant {
+                return Err("a qual without columns".into());
+            }
+            let clause = (*qual).clause.cast::<pg_sys::Node>();
+            translator.predicate(clause)?;
+            filters = pg_sys::lappend(filters, clause.cast());
+        }
+        Ok(filters)
+    }
+}
+
+/// What a join costs beside its small side's plan and its result.
+pub struct Cost {
+    /// Keeping the small side's rows.
+    pub build: f64,
+    /// Reading the lanes table, and looking up keys.
+    pub reading: f64,
+}
+
+impl Cost {
+    /// # Safety
+    /// The planner's live structures; quals of the lanes table.
+    pub unsafe fn of(
+        root: *mut pg_sys::PlannerInfo,
+        join: &HashJoin,
+        joined_rows: f64,
+        filters: *mut pg_sys::List,
+    ) -> Cost {
+        // SAFETY: the caller's promise; settings of this session.
+        unsafe {
+            let Sides { lanes, small, .. } = join.sides;
+            let entry = tree::planner_entry(root, (*lanes).relid as i32);
+            let order = table_options::of((*entry).relid).keys((*entry).relid);
+            let leading = order.and_then(|order| order.first().copied());
+            let is_leading = join.plan.left_keys.first().is_some_and(|key| {
+                let key = key.cast::<pg_sys::Var>();
+                tree::is_a(key, pg_sys::NodeTag::T_Var)
+                    && leading == Some((*key).varattno as usize - 1)
+            });
+            let tuples = (*lanes).tuples.max(1.0);
+            let share = if is_leading && join.plan.kind.needs_match() {
+                // What matches, and a vector of other rows around the rows of each key.
+                let around = (*small).rows * VECTOR_ROWS as f64;
+                ((joined_rows + around) / tuples).min(1.0)
+            } else {
+                1.0
+            };
+            let per_row = pg_sys::cpu_operator_cost
+                * (PROBE_SHARE + VECTOR_SHARE * f64::from(ports::list_length(filters)));
+            Cost {
+                build: (*small).rows * pg_sys::cpu_operator_cost * BUILD_SHARE,
+                reading: share
+                    * (f64::from((*lanes).pages) * pg_sys::seq_page_cost * 0.1 + tuples * per_row),
+            }
+        }
+    }
+}
+
+/// The path to the small side's rows: the keys, then the outputs.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn small_path(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::Path {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let small = join.sides.small;
+        let target = pg_sys::create_empty_pathtarget();
+        for key in &join.small_keys {
+            pg_sys::add_column_to_pathtarget(target, key.cast(), 0);
+        }
+        for output in &join.plan.outputs {
+            pg_sys::add_column_to_pathtarget(target, output.cast(), 0);
+        }
+        let target = pg_sys::set_pathtarget_cost_width(root, target);
+        let below = (*small).cheapest_total_path;
+        pg_sys::create_projection_path(root, small, below, target).cast()
+    }
+}
+
+impl Sides {
+    /// As what a path of joined rows remembers last.
+    unsafe fn remember(self) -> *mut pg_sys::List {
+        let kind = nodes::integers(&[self.kind.number()]);
+        // SAFETY: the planner's live structures, which outlive its paths.
+        unsafe {
+            tree::list(&[
+                self.lanes.cast::<pg_sys::List>(),
+                self.small.cast(),
+                self.conditions,
+                kind,
+            ])
+        }
+    }
+}
+
+/// The sides of the join that a path of ours returns the rows of.
+///
+/// # Safety
+/// A live path.
+pub unsafe fn sides_of_path(path: *mut pg_sys::Path) -> Option<Sides> {
+    // SAFETY: the caller's promise; casts follow tags.
+    unsafe {
+        if (*path).type_ != pg_sys::NodeTag::T_CustomPath {
+            return None;
+        }
+        let path = path.cast::<pg_sys::CustomPath>();
+        if !std::ptr::eq((*path).methods, &raw const HashJoinState::ROUTINES.path) {
+            return None;
+        }
+        let remembered: *mut pg_sys::List = ports::list_nth((*path).custom_private, 4);
+        let kind = nodes::integers_of(ports::list_nth(remembered, 3))[0];
+        let kind = JoinKind::from_number(kind)?;
+        Some(Sides {
+            joined: (*path).path.parent,
+            lanes: ports::list_nth(remembered, 0),
+            small: ports::list_nth(remembered, 1),
+            conditions: ports::list_nth(remembered, 2),
+            kind,
+        })
+    }
+}
+
+/// Refuses a grouping expression over the small side whose values cannot be told apart by a hash.
+///
+/// # Safety
+/// The planner's live structures.
+///
+/// # Errors
+/// Why it cannot be grouped by.
+pub unsafe fn check_group(
+    clause: *mut pg_sys::SortGroupClause,
+    expression: *mut pg_sys::Node,
+) -> Translation<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if pg_sys::contain_volatile_functions(expression) || nodes::contains_subplan(expression) {
+            return Err("GROUP BY a joined value that is volatile or a subquery".into());
+        }
+        let kind = &*pg_sys::lookup_type_cache(
+            pg_sys::exprType(expression),
+            (pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_HASH_PROC) as i32,
+        );
+        let hashes = kind.hash_proc != pg_sys::InvalidOid && kind.eq_opr == (*clause).eqop;
+        match hashes && (*clause).hashable {
+            true => Ok(()),
+            false => Err("GROUP BY a joined value without a hash".into()),
+        }
+    }
+}

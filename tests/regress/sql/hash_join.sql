@@ -1,0 +1,192 @@
+-- Hash joins of a lanes table with something smaller: plans, and answers as they are without vectors and on heap tables.
+SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
+CREATE SCHEMA hash_join; SET search_path = hash_join;
+CREATE TABLE reading (ts timestamptz, series int, host text, day date, wide int8, narrow int2, value float8) WITH (order_by = 'series, ts');
+INSERT INTO reading SELECT timestamptz '2024-01-01' + i * interval '10 s', s, 'h' || s % 90, date '2024-01-01' + i / 20, s * 1000000000::int8, s % 50,
+        CASE WHEN i % 17 = 0 THEN float8 'NaN' WHEN i % 11 = 0 THEN NULL ELSE (s * i) % 97 END
+    FROM generate_series(1, 120) s, generate_series(1, 200) i;
+SELECT lanes.seal('reading');
+-- Open rows, NULL keys and deleted rows beside the sealed ones.
+INSERT INTO reading SELECT ts + interval '1 hour', CASE WHEN series % 5 = 0 THEN NULL ELSE series END, CASE WHEN series % 7 = 0 THEN NULL ELSE host END, day, NULL, narrow, value
+    FROM reading WHERE series <= 20;
+DELETE FROM reading WHERE series % 13 = 0 AND value < 20;
+CREATE TABLE reading_heap USING heap AS SELECT * FROM reading;
+-- Dimensions stay heap tables: unique, with NULLs, with duplicates, empty, and one that is a lanes table.
+CREATE TABLE dim (id int, host text, region text, factor float8, tag numeric, info jsonb, day date, wide int8) USING heap;
+INSERT INTO dim SELECT i, 'h' || i, (ARRAY['eu', 'us', NULL, 'ap'])[i % 4 + 1], i / 8.0, (i % 3)::numeric / 2, jsonb_build_object('zone', 'z' || i % 3), date '2024-01-01' + i, i * 1000000000::int8
+    FROM generate_series(1, 100) i;
+INSERT INTO dim VALUES (NULL, NULL, 'none', 1, 3::numeric / 2, NULL, NULL, NULL), (NULL, 'h3', 'none', NULL, NULL, '{}', NULL, 5), (7, 'h7', 'again', 2, 1::numeric / 2, '{"zone": "z1"}', '2024-01-03', 7000000000);
+CREATE TABLE many (id int, host text, part int) USING heap;
+INSERT INTO many SELECT i % 40, 'h' || i % 30, i FROM generate_series(1, 200) i;
+CREATE TABLE empty (id int, host text) USING heap;
+CREATE TABLE lanes_dim AS SELECT * FROM dim;
+CREATE TABLE lanes_dim_heap USING heap AS SELECT * FROM dim;
+ANALYZE;
+
+CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE answer text;
+BEGIN
+    PERFORM set_config('lanes.vectorize', vectorize, true);
+    EXECUTE 'SELECT count(*) || '' rows'' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
+    RETURN answer;
+EXCEPTION WHEN data_exception THEN RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+-- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
+CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE fast text; plain text; heap text; line text; nodes text := '';
+BEGIN
+    fast := pg_temp.answer(query, 'on');
+    plain := pg_temp.answer(query, 'off');
+    heap := pg_temp.answer(regexp_replace(query, '\m(reading|lanes_dim)\M', '\1_heap', 'g'), 'on');
+    PERFORM set_config('lanes.vectorize', 'on', true);
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '') || coalesce('(' || substring(line FROM 'Hash Join: (.*)') || ') ', '')
+            || coalesce('[' || substring(line FROM 'Not Vectorised: (.*)') || '] ', '');
+    END LOOP;
+    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || CASE WHEN fast ~ '^\d+ rows' THEN substring(fast FROM '^\d+ rows') ELSE fast END
+        WHEN fast = plain THEN E'other than heap\n' || fast || E'\n' || heap ELSE E'other than off\n' || fast || E'\n' || plain END;
+END $$;
+
+-- Plans: the keys of the small side rule out segments and vectors before anything of them is decoded.
+EXPLAIN (COSTS OFF) SELECT r.ts, r.value, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.host = 'h9' AND r.ts < '2024-01-02';
+EXPLAIN (COSTS OFF) SELECT d.region, count(*), avg(r.value) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.region;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM reading WHERE host IN (SELECT host FROM many WHERE part < 4);
+CREATE FUNCTION pg_temp.skipped(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Vectors Skipped By Join Keys')::int > 0 AND (plan -> 0 -> 'Plan' ->> 'Rows Scanned')::int < 6000;
+END $$;
+SELECT pg_temp.skipped('SELECT r.value FROM reading r JOIN dim d ON d.id = r.series WHERE d.host = ''h90''');
+SELECT pg_temp.skipped('SELECT sum(r.narrow) FROM reading r JOIN dim d ON d.id = r.series WHERE d.host = ''h90'' GROUP BY d.region');
+
+-- Rows: keys of all types, several keys, duplicates, NULLs, an empty side, conditions on both sides.
+SELECT pg_temp.same('SELECT r.*, d.* FROM reading r JOIN dim d ON d.id = r.series WHERE d.region = ''eu'' AND r.value > 50');
+SELECT pg_temp.same('SELECT r.ts, d.region, d.info FROM reading r JOIN dim d ON d.host = r.host WHERE r.narrow < 5');
+SELECT pg_temp.same('SELECT r.series, d.tag FROM reading r JOIN dim d ON r.day = d.day WHERE r.series < 9');
+SELECT pg_temp.same('SELECT r.series, d.tag FROM dim d JOIN reading r ON r.wide = d.wide WHERE d.id < 9');
+SELECT pg_temp.same('SELECT r.series, d.id FROM reading r JOIN dim d ON d.wide = r.series');
+SELECT pg_temp.same('SELECT r.series, m.part FROM reading r JOIN many m ON m.id = r.narrow AND m.host = r.host');
+SELECT pg_temp.same('SELECT count(r.ts), m.part FROM reading r JOIN many m ON m.host = r.host AND m.id = r.series GROUP BY m.part');
+SELECT pg_temp.same('SELECT r.ts, m.id FROM reading r JOIN many m ON m.id = r.series AND m.part < 60');
+SELECT pg_temp.same('SELECT r.ts, e.host FROM reading r JOIN empty e ON e.id = r.series');
+SELECT pg_temp.same('SELECT r.series, d.id + r.narrow AS x FROM reading r JOIN dim d ON d.id + 1 = r.series WHERE d.id < 20');
+SELECT pg_temp.same('SELECT r.series FROM reading r JOIN dim d ON d.id = r.series + 1 WHERE d.id < 20');
+SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN (VALUES (3), (3), (NULL), (200)) v (id) ON v.id = r.series');
+SELECT pg_temp.same('SELECT r.series, g FROM reading r JOIN generate_series(1, 5) g ON g = r.narrow WHERE r.series < 80');
+SELECT pg_temp.same('SELECT a.series, b.region FROM reading a JOIN lanes_dim b ON b.id = a.series WHERE b.region = ''us''');
+SELECT pg_temp.same('WITH few AS MATERIALIZED (SELECT id, host FROM dim WHERE id < 4) SELECT r.value, f.host FROM reading r JOIN few f ON f.id = r.series');
+SELECT pg_temp.same('SELECT r.series, d.region, m.part FROM reading r JOIN dim d ON d.id = r.series JOIN many m ON m.id = d.id WHERE d.id < 10');
+-- SEMI joins.
+SELECT pg_temp.same('SELECT * FROM reading WHERE series IN (SELECT id FROM many)');
+SELECT pg_temp.same('SELECT * FROM reading r WHERE EXISTS (SELECT FROM many m WHERE m.id = r.series AND m.host = r.host)');
+SELECT pg_temp.same('SELECT count(*), sum(wide) FROM reading WHERE host IN (SELECT host FROM many WHERE part < 9)');
+SELECT pg_temp.same('SELECT narrow, count(*) FROM reading WHERE series IN (SELECT id FROM empty) GROUP BY narrow');
+-- LEFT and ANTI joins: rows without a match, with NULL keys too.
+SELECT pg_temp.same('SELECT r.series, d.region FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE r.narrow < 3');
+SELECT pg_temp.same('SELECT r.ts, r.host, m.part FROM reading r LEFT JOIN many m ON m.host = r.host AND m.id = r.series AND m.part > 20');
+SELECT pg_temp.same('SELECT r.ts, e.host FROM reading r LEFT JOIN empty e ON e.id = r.series WHERE r.series < 3');
+SELECT pg_temp.same('SELECT coalesce(d.region, ''none'') AS region, d.tag, count(*), count(d.id), sum(d.factor), sum(r.narrow) FROM reading r LEFT JOIN dim d ON d.id = r.series AND d.id < 60 GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT m.part, count(*) FROM reading r LEFT JOIN many m ON m.id = r.series GROUP BY 1');
+SELECT pg_temp.same('SELECT count(*), count(e.id) FROM reading r LEFT JOIN empty e ON e.id = r.series');
+SELECT pg_temp.same('SELECT * FROM reading WHERE NOT EXISTS (SELECT FROM many m WHERE m.id = reading.series)');
+SELECT pg_temp.same('SELECT r.series, d.id FROM reading r LEFT JOIN dim d ON d.host = r.host WHERE d.host IS NULL');
+SELECT pg_temp.same('SELECT narrow, count(*) FROM reading r WHERE NOT EXISTS (SELECT FROM dim d WHERE d.id = r.series AND d.region = ''eu'') GROUP BY narrow');
+SELECT pg_temp.same('SELECT count(*) FROM reading WHERE NOT EXISTS (SELECT FROM empty e WHERE e.id = reading.series)');
+SELECT pg_temp.same('SELECT r.series, d.region FROM reading r LEFT JOIN dim d ON d.id = r.series WHERE d.region IS DISTINCT FROM ''eu'' AND r.narrow < 4');
+-- What is left to PostgreSQL.
+SELECT pg_temp.same('SELECT d.id, r.value FROM dim d LEFT JOIN reading r ON d.id = r.series AND r.value > 90');
+SELECT pg_temp.same('SELECT count(*) FROM reading r FULL JOIN dim d ON d.id = r.series');
+SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN dim d ON d.id = r.series AND d.factor < r.value');
+SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN dim d ON d.factor = r.value');
+SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN dim d ON d.day = r.ts');
+SELECT pg_temp.same('SELECT r.series, d.region FROM reading r JOIN dim d ON d.id = r.series LEFT JOIN many m ON m.id = d.id AND m.part > r.narrow WHERE d.id < 4');
+
+-- Groups: by columns and expressions of the small side, of both, by types that compare as more than bytes; aggregates of both sides.
+SELECT pg_temp.same('SELECT d.region, count(*), sum(r.wide), min(r.value), max(r.value) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.region');
+SELECT pg_temp.same('SELECT d.tag, count(*) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.tag');
+SELECT pg_temp.same('SELECT d.info ->> ''zone'' AS zone, date_trunc(''hour'', r.ts) AS hour, count(*), count(r.value) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT d.info, upper(d.region), r.narrow % 10 AS n, count(*) FROM reading r JOIN dim d ON d.host = r.host GROUP BY 1, 2, 3');
+SELECT pg_temp.same('SELECT d.region, r.host, count(*) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1, 2 HAVING count(*) > 100');
+SELECT pg_temp.same('SELECT r.host, sum(d.id * r.narrow), max(d.factor), count(d.factor) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1');
+SELECT pg_temp.same('SELECT count(*), sum(d.id), sum(m.part) FROM reading r JOIN dim d ON d.id = r.series JOIN many m ON m.id = d.id');
+SELECT pg_temp.same('SELECT m.id, count(*), sum(m.part) FROM reading r JOIN many m ON m.id = r.series GROUP BY m.id');
+SELECT pg_temp.same('SELECT count(*), sum(r.narrow) FROM reading r JOIN empty e ON e.id = r.series');
+SELECT pg_temp.same('SELECT e.host, count(*) FROM reading r JOIN empty e ON e.id = r.series GROUP BY e.host');
+SELECT pg_temp.same('SELECT d.region, count(DISTINCT r.host) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.region');
+-- An expression that fails does so only for small rows that find a left row.
+SELECT pg_temp.same('SELECT 10 / (d.id - 90) AS x, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id BETWEEN 85 AND 95 AND r.series < 90 GROUP BY 1');
+SELECT pg_temp.same('SELECT 10 / (d.id - 90) AS x, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id BETWEEN 85 AND 95 GROUP BY 1');
+
+-- Batches: a small side that is larger than the memory that it may take.
+SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
+CREATE TABLE large (id int, text text) USING heap;
+INSERT INTO large SELECT i % 300, repeat(i::text, 20) FROM generate_series(1, 3000) i;
+ANALYZE large;
+SELECT pg_temp.same('SELECT count(*), sum(l.id), sum(r.narrow) FROM reading r JOIN large l ON l.id = r.series');
+SELECT pg_temp.same('SELECT l.text, count(*) FROM reading r JOIN large l ON l.id = r.series WHERE r.series < 20 GROUP BY l.text');
+SELECT pg_temp.same('SELECT r.narrow, md5(l.text) FROM reading r JOIN large l ON l.id = r.series WHERE r.series < 12');
+SELECT pg_temp.same('SELECT r.narrow, md5(l.text) FROM reading r LEFT JOIN large l ON l.id = r.series WHERE r.series < 12');
+SELECT pg_temp.same('SELECT count(*), sum(r.narrow) FROM reading r WHERE NOT EXISTS (SELECT FROM large l WHERE l.id = r.series)');
+CREATE FUNCTION pg_temp.batches(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Batches')::int > 1 AND (plan -> 0 -> 'Plan' ->> 'Small Side Memory')::int < 200;
+END $$;
+SELECT pg_temp.batches('SELECT count(*), sum(l.id) FROM reading r JOIN large l ON l.id = r.series');
+RESET work_mem; RESET hash_mem_multiplier;
+
+-- Parameters, generic plans, rescans, cursors.
+PREPARE of_host(text, float8) AS SELECT r.series, count(*), sum(r.narrow) FROM reading r JOIN dim d ON d.id = r.series WHERE d.host = $1 AND (r.value > $2 OR r.value IS NULL) GROUP BY 1;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE of_host('h4', 10); EXECUTE of_host('h5', 90); EXECUTE of_host(NULL, 1);
+RESET plan_cache_mode;
+SELECT pg_temp.same('SELECT o.id, x.n, x.s FROM dim o CROSS JOIN LATERAL (SELECT count(*) AS n, sum(r.narrow) AS s FROM reading r JOIN many m ON m.id = r.series WHERE m.part = o.id) x');
+SELECT pg_temp.same('SELECT o.id, (SELECT max(m.part) FROM reading r JOIN many m ON m.id = r.series WHERE r.narrow = o.id AND m.part < 100) FROM dim o WHERE o.id < 12');
+BEGIN;
+DECLARE rows NO SCROLL CURSOR FOR SELECT r.ts, r.series, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 3 ORDER BY 2, 1;
+FETCH 2 FROM rows; MOVE 150 IN rows; FETCH 1 FROM rows;
+ROLLBACK;
+BEGIN;
+DECLARE rows SCROLL CURSOR FOR SELECT r.ts, r.series FROM reading r JOIN dim d ON d.id = r.series WHERE d.id = 2;
+FETCH 2 FROM rows; FETCH BACKWARD 1 FROM rows;
+ROLLBACK;
+-- Rows written in the same transaction, and rows that are locked or changed through the join.
+BEGIN;
+INSERT INTO reading VALUES ('2025-01-01', 1, 'h1', NULL, NULL, 1, 1);
+SELECT count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE r.ts = '2025-01-01';
+UPDATE reading r SET value = d.factor FROM dim d WHERE d.id = r.series AND r.ts = '2025-01-01';
+SELECT r.value FROM reading r JOIN dim d ON d.id = r.series WHERE r.ts = '2025-01-01' FOR UPDATE OF r;
+DELETE FROM reading r USING dim d WHERE d.id = r.series AND d.id = 1;
+SELECT count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 3;
+ROLLBACK;
+-- Into a table, and on or off by settings.
+CREATE TABLE copy AS SELECT r.ts, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 4;
+INSERT INTO copy SELECT r.ts, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 4;
+SELECT region, count(*) FROM copy GROUP BY region ORDER BY region;
+SET enable_hashjoin = off;
+SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id = 5');
+RESET enable_hashjoin;
+
+-- Privileges and row-level security are those of the tables.
+CREATE ROLE regress_hash_join;
+GRANT USAGE ON SCHEMA hash_join TO regress_hash_join;
+GRANT SELECT (series, value) ON reading TO regress_hash_join;
+GRANT SELECT (id, region) ON dim TO regress_hash_join;
+SET ROLE regress_hash_join;
+SELECT d.region, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 3 GROUP BY 1 ORDER BY 1;
+SELECT d.host, count(*) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1;
+SELECT r.host FROM reading r JOIN dim d ON d.id = r.series;
+RESET ROLE;
+GRANT SELECT ON reading, dim TO regress_hash_join;
+ALTER TABLE reading ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON reading TO regress_hash_join USING (narrow < 3);
+ALTER TABLE dim ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON dim TO regress_hash_join USING (region = 'eu');
+SET ROLE regress_hash_join;
+SELECT d.region, r.narrow, count(*) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1, 2 ORDER BY 1, 2;
+RESET ROLE;
+SET client_min_messages = warning;
+DROP SCHEMA hash_join CASCADE;
+DROP ROLE regress_hash_join;
