@@ -9,7 +9,8 @@ use super::plan::Joined;
 use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, node, plan, read_share};
+use super::{aggregate_call, node, plan, read_share, stand_in};
+use crate::hash_join::plan::JoinKind;
 use crate::hash_join::{self, sides::HashJoin};
 use crate::pg::{nodes, ports, tree};
 
@@ -148,10 +149,24 @@ pub unsafe fn offer(
         base.startup_cost = read + (*target).cost.startup;
         base.total_cost = base.startup_cost
             + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
-        (*path).custom_private = plan::engine_private(index, keys, calls, filters, below);
         if let Some(join) = join {
             (*path).custom_paths = tree::list(&[join.path]);
         }
+        // Without keys there is one group. A join that is not INNER cannot be divided when it is too large.
+        let is_divisible = hash_join.is_none_or(|join| join.plan.kind == JoinKind::Inner);
+        let stand_in = match keys.is_null() && is_divisible {
+            true => None,
+            false => stand_in::path(output),
+        };
+        if stand_in.is_none() && !is_divisible {
+            return Err("no other plan without workers".into());
+        }
+        if let Some(stand_in) = stand_in {
+            (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
+        }
+        let has_stand_in = stand_in.is_some();
+        (*path).custom_private =
+            plan::engine_private(index, keys, calls, filters, below, has_stand_in);
         pg_sys::add_path(output, path.cast());
         Ok(())
     }

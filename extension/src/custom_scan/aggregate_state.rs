@@ -22,9 +22,9 @@ use super::prune::{Filter, Prune, predicates};
 use super::scalar;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
-use super::{answers, privilege};
+use super::{answers, privilege, stand_in};
 use crate::error;
-use crate::hash_join::stage::{HashStage, JoinCounters};
+use crate::hash_join::stage::{Batch, HashStage, JoinCounters};
 use crate::pg::ports;
 use crate::table_am::insert_buffer;
 use crate::table_am::scan::{StoredZones, TakesZones};
@@ -47,6 +47,8 @@ pub struct AggregateState {
     bytes: usize,
     /// Whether rows did not come in the order that an aggregate asks for.
     out_of_order: bool,
+    /// Whether PostgreSQL's own plan has taken over.
+    handed_over: bool,
 }
 
 /// The finished groups.
@@ -57,6 +59,18 @@ pub struct Results {
     /// The values of joined expressions that are grouped by, by code.
     joined: Vec<Vec<Option<pg_sys::Datum>>>,
     next: usize,
+    /// What gives the groups instead.
+    stand_in: Option<*mut pg_sys::PlanState>,
+}
+
+/// How reading the table ended.
+enum Read {
+    /// All of it was aggregated.
+    All(Box<Results>),
+    /// Rows came out of order.
+    Disordered,
+    /// The groups took more memory than they may.
+    TooLarge,
 }
 
 impl Node for AggregateState {
@@ -64,9 +78,13 @@ impl Node for AggregateState {
     const ROUTINES: &'static Routines = &ROUTINES;
     type Running = Results;
 
-    unsafe fn runs_children(scan: *mut pg_sys::CustomScan) -> bool {
+    unsafe fn children(scan: *mut pg_sys::CustomScan) -> usize {
         // SAFETY: the caller's promise.
-        unsafe { EnginePlan::of(scan).hash_join.is_some() }
+        unsafe { EnginePlan::of(scan).hash_join.is_some().into() }
+    }
+
+    fn stand_in(results: &Results) -> Option<*mut pg_sys::PlanState> {
+        results.stand_in
     }
 
     unsafe fn plan(planned: &Planned) {
@@ -94,13 +112,30 @@ impl Node for AggregateState {
         // SAFETY: a node in execution.
         unsafe {
             self.out_of_order = false;
-            if let Some(results) = self.read(node, Arrival::InOrder)? {
-                return Ok(results);
+            let mut read = match self.handed_over {
+                true => Read::TooLarge,
+                false => self.read(node, Arrival::InOrder)?,
+            };
+            if let Read::Disordered = read {
+                self.out_of_order = true;
+                node::rescan_children(node);
+                read = self.read(node, Arrival::Any)?;
             }
-            self.out_of_order = true;
-            node::rescan_children(node);
-            let results = self.read(node, Arrival::Any)?;
-            results.ok_or_else(|| "sorted rows are out of order".into())
+            match read {
+                Read::All(results) => Ok(*results),
+                Read::Disordered => Err("sorted rows are out of order".into()),
+                Read::TooLarge => {
+                    self.handed_over = true;
+                    Ok(Results {
+                        aggregation: Aggregation::new(Vec::new(), Vec::new()),
+                        keys: Vec::new(),
+                        shapes: Vec::new(),
+                        joined: Vec::new(),
+                        next: 0,
+                        stand_in: Some(stand_in::begin(node)),
+                    })
+                }
+            }
         }
     }
 
@@ -127,7 +162,7 @@ impl Node for AggregateState {
     fn rewind(results: &mut Results) -> bool {
         // The same parameters, the same snapshot: the same groups.
         results.next = 0;
-        true
+        results.stand_in.is_none()
     }
 
     unsafe fn end(_results: Results) {}
@@ -155,6 +190,12 @@ impl Node for AggregateState {
             }
             explain.integer(c"Groups", self.groups as u64);
             explain.kilobytes(c"Memory", self.bytes);
+            if self.handed_over {
+                explain.text(
+                    c"Handed Over",
+                    "to PostgreSQL's own plan, as groups or a join took too much memory",
+                );
+            }
             if self.out_of_order {
                 let how = "read again, as they were out of order";
                 explain.text(c"Rows Sorted", how);
@@ -467,28 +508,38 @@ impl Program {
         Ok(passed)
     }
 
-    /// Goes on to the next batch of a hash join; false if there is none. Without such a join there is one batch.
+    /// Ends reading before its end.
+    fn stop(&mut self, source: VectorSource) {
+        if let Some(join) = &mut self.join {
+            join.end();
+        }
+        source.end();
+    }
+
+    /// Goes on to the next batch of a hash join. Without such a join there is one batch.
     ///
     /// # Safety
     /// The node is in execution.
-    unsafe fn next_batch(&mut self, is_first: bool) -> bool {
+    unsafe fn next_batch(&mut self, is_first: bool) -> Batch {
         let Some(stage) = &mut self.hash_join else {
-            return is_first;
+            return if is_first { Batch::Ready } else { Batch::None };
         };
         // SAFETY: the caller's promise.
-        let has_rows = unsafe { stage.next_batch() };
-        self.filter.key_sets = stage.key_sets();
-        has_rows
+        let batch = unsafe { stage.next_batch() };
+        if batch == Batch::Ready {
+            self.filter.key_sets = stage.key_sets();
+        }
+        batch
     }
 }
 
 impl AggregateState {
-    /// Reads the table; `None` if rows came out of order.
+    /// Reads the table.
     unsafe fn read(
         &mut self,
         node: *mut pg_sys::CustomScanState,
         arrival: Arrival,
-    ) -> Translation<Option<Results>> {
+    ) -> Translation<Read> {
         // SAFETY: a node of ours, in execution; the table was locked when the plan was made ready.
         unsafe {
             let estate = (*node).ss.ps.state;
@@ -504,26 +555,39 @@ impl AggregateState {
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
             source.want_only(program.translator.attributes());
             let scalars = std::mem::take(&mut program.translator.scalars);
+            let limit = match plan.has_stand_in {
+                true => pg_sys::get_hash_memory_limit().saturating_mul(stand_in::MEMORY_FACTOR),
+                false => usize::MAX,
+            };
             self.passed = 0;
-            let mut has_batch = program.next_batch(true);
-            while has_batch {
+            let mut batch = program.next_batch(true);
+            if batch == Batch::TooLarge {
+                program.stop(source);
+                return match plan.has_stand_in {
+                    true => Ok(Read::TooLarge),
+                    false => Err("the small side does not fit in memory (see work_mem)".into()),
+                };
+            }
+            while batch == Batch::Ready {
                 while program.advance(&mut source, &scalars, &mut self.passed) {
                     match program.add(&mut source, &scalars) {
                         Ok(passed) => self.passed += passed as u64,
                         Err(EvaluationError::Disordered) => {
-                            if let Some(join) = &mut program.join {
-                                join.end();
-                            }
-                            source.end();
-                            return Ok(None);
+                            program.stop(source);
+                            return Ok(Read::Disordered);
                         }
                         Err(failure) => error::evaluation(failure),
                     }
+                    let bytes = program.aggregation.bytes();
+                    if bytes > limit {
+                        (self.bytes, self.groups) = (bytes, program.aggregation.groups());
+                        self.counters = source.counters();
+                        program.stop(source);
+                        return Ok(Read::TooLarge);
+                    }
                 }
-                has_batch = program.next_batch(false);
-                if has_batch {
-                    source.rewind(false);
-                }
+                batch = program.next_batch(false);
+                source.rewind(false);
             }
             program.aggregation.finish();
             if let Some(join) = &mut program.join {
@@ -539,13 +603,14 @@ impl AggregateState {
             self.bytes += program.join.as_ref().map_or(0, JoinStage::bytes);
             self.hash_join = program.hash_join.as_ref().map(HashStage::counters);
             self.bytes += self.hash_join.map_or(0, |join| join.bytes);
-            Ok(Some(Results {
+            Ok(Read::All(Box::new(Results {
                 aggregation: program.aggregation,
                 keys: program.keys,
                 shapes: program.shapes,
                 joined: program.hash_join.map_or(Vec::new(), HashStage::into_values),
                 next: 0,
-            }))
+                stand_in: None,
+            })))
         }
     }
 }

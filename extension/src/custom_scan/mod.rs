@@ -28,6 +28,7 @@
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
 //!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
+//! - [`stand_in`]: PostgreSQL's own plan, which takes over from a node whose memory is not enough.
 //! - [`privilege`]: whether the user may execute what the engine computes. [`explain`]: what EXPLAIN says of them.
 //!
 //! *Plan and state are two things.* A plan holds PostgreSQL's own expressions and lists only, so it can be copied and
@@ -70,6 +71,7 @@ pub mod scan_state;
 pub mod settings;
 pub mod shared_scan;
 pub mod sort_key;
+pub mod stand_in;
 pub mod text_quals;
 pub mod text_test;
 pub mod time_join;

@@ -21,6 +21,7 @@ use pgrx::prelude::*;
 
 use super::explain::Explain;
 use super::scalar::{self, Base};
+use super::stand_in;
 use super::translate::Translation;
 use crate::error;
 use crate::pg::{nodes, ports, tree};
@@ -36,12 +37,18 @@ pub trait Node: Default + 'static {
     /// What exists from the first row on.
     type Running;
 
-    /// Whether the node executes the children of its plan. Otherwise they are there for their tables' locks and permissions.
+    /// How many of the first children of its plan the node executes from the beginning. The others are there for their
+    /// tables' locks and permissions, or [stand in](super::stand_in).
     ///
     /// # Safety
     /// A plan of this node's.
-    unsafe fn runs_children(_scan: *mut pg_sys::CustomScan) -> bool {
-        false
+    unsafe fn children(_scan: *mut pg_sys::CustomScan) -> usize {
+        0
+    }
+
+    /// The child whose rows the node returns instead of its own.
+    fn stand_in(_running: &Self::Running) -> Option<*mut pg_sys::PlanState> {
+        None
     }
 
     /// Fills in a plan that has its target list and its children.
@@ -285,14 +292,21 @@ unsafe extern "C-unwind" fn begin<N: Node>(
     // SAFETY: a node of ours, freshly initialised by PostgreSQL.
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
-        if N::runs_children(scan) {
-            for plan in nodes::list::<pg_sys::Plan>((*scan).custom_plans) {
-                let child = pg_sys::ExecInitNode(plan, estate, flags);
-                (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
-            }
+        for plan in nodes::list::<pg_sys::Plan>((*scan).custom_plans).take(N::children(scan)) {
+            let child = pg_sys::ExecInitNode(plan, estate, flags);
+            (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
         }
         own::<N>(node).state.begin(node)
     }
+}
+
+/// How many children of a node are executed.
+///
+/// # Safety
+/// A node of ours.
+pub unsafe fn running_children(node: *mut pg_sys::CustomScanState) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { ports::list_length((*node).custom_ps) }
 }
 
 /// Starts the children of a node anew.
@@ -332,6 +346,9 @@ unsafe extern "C-unwind" fn execute<N: Node>(
         loop {
             ports::CHECK_FOR_INTERRUPTS();
             pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+            if let Some(child) = N::stand_in(start::<N>(node)) {
+                return stand_in::next(node, child);
+            }
             let slot = next::<N>(node);
             if slot.is_null() {
                 clear_result(node);
@@ -345,24 +362,31 @@ unsafe extern "C-unwind" fn execute<N: Node>(
     }
 }
 
+/// What runs, which starts now if it does not yet.
+unsafe fn start<'a, N: Node>(node: *mut pg_sys::CustomScanState) -> &'a mut N::Running {
+    // SAFETY: a node of ours, in execution.
+    unsafe {
+        let Own { state, running } = own::<N>(node);
+        if running.is_none() {
+            let query = (*(*node).ss.ps.state).es_query_cxt;
+            let before = pg_sys::MemoryContextSwitchTo(query);
+            scalar::start(node);
+            let started = state.start(node);
+            pg_sys::MemoryContextSwitchTo(before);
+            *running = Some(started.unwrap_or_else(|reason| error::unplanned(&reason)));
+        }
+        running.as_mut().expect("what has started runs")
+    }
+}
+
 /// The scan slot with the next row; null at the end.
 unsafe fn next<N: Node>(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: a node of ours, in execution.
     unsafe {
         let slot = (*node).ss.ss_ScanTupleSlot;
         ports::ExecClearTuple(slot);
-        let Own { state, running } = own::<N>(node);
-        let running = match running {
-            Some(running) => running,
-            None => {
-                let query = (*(*node).ss.ps.state).es_query_cxt;
-                let before = pg_sys::MemoryContextSwitchTo(query);
-                scalar::start(node);
-                let started = state.start(node);
-                pg_sys::MemoryContextSwitchTo(before);
-                running.insert(started.unwrap_or_else(|reason| error::unplanned(&reason)))
-            }
-        };
+        let running = start::<N>(node);
+        let state = &mut own::<N>(node).state;
         match state.next(running, node, slot) {
             Err(failure) => error::evaluation(failure),
             Ok(false) => std::ptr::null_mut(),

@@ -3,7 +3,7 @@
 //! | node | numbers | nodes | custom_exprs | custom_scan_tlist |
 //! |---|---|---|---|---|
 //! | LanesScan | | | pushed quals | |
-//! | LanesAggregate | how many of each of the seven; the kind of a hash join | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs; a column of the table |
+//! | LanesAggregate | how many of each of the seven; the kind of a hash join; whether a plan stands in | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs; a column of the table |
 //! | LanesTimeJoin, LanesHashJoin | as LanesAggregate | as LanesAggregate | as LanesAggregate | as LanesAggregate, with the columns that the node returns for keys |
 //!
 //! The quals of an aggregation stand in its target list, where PostgreSQL adjusts their columns when plans are put
@@ -76,6 +76,7 @@ pub unsafe fn engine_private(
     calls: *mut pg_sys::List,
     quals: *mut pg_sys::List,
     join: Joined<'_>,
+    has_stand_in: bool,
 ) -> *mut pg_sys::List {
     // SAFETY: makes lists of the caller's.
     unsafe {
@@ -103,7 +104,7 @@ pub unsafe fn engine_private(
             }
         }
         targets.push(table_column(index));
-        numbers.push(kind.number());
+        numbers.extend([kind.number(), i32::from(has_stand_in)]);
         // The numbers of a join have no parameters.
         for part in nodes::list::<pg_sys::Node>(nodes).skip(1) {
             nodes::parameters(part, &mut targets.parameters);
@@ -129,6 +130,8 @@ pub struct EnginePlan {
     pub quals_above: Vec<*mut pg_sys::Node>,
     pub join: Option<JoinPlan>,
     pub hash_join: Option<HashJoinPlan>,
+    /// Whether the last child is a plan that [stands in](super::stand_in).
+    pub has_stand_in: bool,
     /// Why what is done with the rows is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
     /// The range-table index of the table.
@@ -190,6 +193,7 @@ impl EnginePlan {
                 quals_above,
                 join,
                 hash_join,
+                has_stand_in: numbers[8] != 0,
                 reasons: remembered::reasons(scan),
                 index,
             }

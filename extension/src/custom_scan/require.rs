@@ -262,11 +262,11 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
                 let is_whole =
                     [AggregateState::NAME, JoinState::NAME, HashJoinState::NAME].contains(&name);
                 let is_scan = [ScanState::NAME, TopNState::NAME, LatestState::NAME].contains(&name);
-                let mut runs_children = true;
+                let mut children = usize::MAX;
                 let (index, reasons) = if is_whole {
                     let plan = EnginePlan::of(scan);
-                    // The child of a join by time is never executed.
-                    runs_children = plan.hash_join.is_some();
+                    // Others are not executed, or only when memory is not enough.
+                    children = plan.hash_join.is_some().into();
                     (plan.index, remembered::reasons(scan))
                 } else if is_scan {
                     ((*scan).scan.scanrelid, remembered::reasons(scan))
@@ -279,10 +279,7 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
                         .collect();
                     fail(table(index), reasons.join("; "));
                 }
-                if !runs_children {
-                    return;
-                }
-                for child in nodes::list::<pg_sys::Plan>((*scan).custom_plans) {
+                for child in nodes::list::<pg_sys::Plan>((*scan).custom_plans).take(children) {
                     check(child, planned);
                 }
             }

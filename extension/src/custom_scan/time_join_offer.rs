@@ -178,6 +178,7 @@ unsafe fn offer_rows(
             std::ptr::null_mut(),
             filters,
             Joined::ByTime(join),
+            false,
         );
         (*path).custom_paths = tree::list(&[join.path]);
         pg_sys::add_path(joined, path.cast());

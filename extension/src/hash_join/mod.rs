@@ -26,7 +26,8 @@
 //! - The small side's rows are kept up to a limit (`work_mem` × `hash_mem_multiplier`). When they are more, the lanes
 //!   table is read once for each batch of them. Each left row meets each small row in exactly one batch. That holds for
 //!   INNER joins. The others have one batch, as a left row without a match is known only after all rows: SEMI and ANTI
-//!   joins keep different keys instead of rows, and LEFT joins are offered only where all rows are expected to fit.
+//!   joins keep different keys instead of rows, LEFT joins are offered only where all rows are expected to fit, and
+//!   PostgreSQL's own plan [takes over](crate::custom_scan::stand_in) where they do not.
 //! - An expression over the small side that is grouped by is evaluated when a row of it first finds a left row. So it fails
 //!   only where PostgreSQL would evaluate it too.
 //! - Conditions on the lanes table are evaluated before its rows are joined, in PostgreSQL's order.

@@ -14,6 +14,7 @@ use crate::custom_scan::offer::{VECTOR_SHARE, quals};
 use crate::custom_scan::plan::{Joined, engine_private};
 use crate::custom_scan::require::{self, About};
 use crate::custom_scan::settings::{self, Vectorize};
+use crate::custom_scan::stand_in;
 use crate::custom_scan::translate::{Scalars, Translation, Translator};
 use crate::pg::{nodes, ports, tree};
 use crate::table_options;
@@ -96,9 +97,19 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
             base.startup_cost + cost.reading + base.rows * pg_sys::cpu_tuple_cost * 0.5;
         let keys = outputs;
         let (none, by_hash) = (std::ptr::null_mut(), Joined::ByHash(&join.plan));
-        let remembered = engine_private(join.plan.table, keys, none, filters, by_hash);
+        // An INNER join is done in batches. What may fail for want of memory is not offered without something to fall back on.
+        let stand_in = match join.plan.kind {
+            JoinKind::Inner => None,
+            _ => Some(stand_in::path(joined).ok_or("no other plan without workers")?),
+        };
+        let has_stand_in = stand_in.is_some();
+        let remembered =
+            engine_private(join.plan.table, keys, none, filters, by_hash, has_stand_in);
         (*path).custom_private = pg_sys::lappend(remembered, sides.remember().cast());
         (*path).custom_paths = tree::list(&[small]);
+        if let Some(stand_in) = stand_in {
+            (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
+        }
         pg_sys::add_path(joined, path.cast());
         Ok(())
     }

@@ -96,12 +96,12 @@ impl SmallSide {
         }
     }
 
-    /// Reads the next batch into `join`, which is empty. Only an INNER join can be done in several batches; the others are
-    /// done in one, whatever memory that takes, which for SEMI and ANTI joins is that of the different keys.
+    /// Reads the next batch into `join`, which is empty. Only an INNER join can be done in several batches. False if another
+    /// join would need more memory than it may take.
     ///
     /// # Safety
     /// The node is in execution.
-    pub unsafe fn read(&mut self, join: &mut EqualJoin, kind: JoinKind) {
+    pub unsafe fn read(&mut self, join: &mut EqualJoin, kind: JoinKind) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
             pg_sys::MemoryContextReset(self.memory);
@@ -118,49 +118,59 @@ impl SmallSide {
                 }
                 ports::slot_getallattrs(slot);
                 self.rows += 1;
-                let is_kept = self.take(slot, join, &mut items, kind.wants_keys_alone());
-                let is_full = self.bytes > self.limit || join.rows() >= ROWS_MAX;
-                if is_kept && kind == JoinKind::Inner && is_full {
+                self.take(slot, join, &mut items, kind.wants_keys_alone());
+                if self.bytes > self.limit || join.rows() >= ROWS_MAX {
+                    if kind != JoinKind::Inner {
+                        return false;
+                    }
                     break;
                 }
             }
             join.finish();
+            true
         }
     }
 
-    /// Takes in a row; false if a key of it is NULL.
+    /// Takes in a row, unless a key of it is NULL.
     unsafe fn take(
         &mut self,
         slot: *mut pg_sys::TupleTableSlot,
         join: &mut EqualJoin,
         items: &mut [Vec<u8>],
         keys_alone: bool,
-    ) -> bool {
+    ) {
         // SAFETY: the slot's values are all there, of the types of the columns.
         unsafe {
             let value = |index: usize| {
                 (!*(*slot).tts_isnull.add(index)).then(|| *(*slot).tts_values.add(index))
             };
             let mut keys = Vec::with_capacity(self.keys);
+            let mut key_bytes = 0;
             for (index, item) in items.iter_mut().enumerate() {
                 let Some(key) = value(index) else {
-                    return false;
+                    return;
                 };
                 keys.push(match self.columns[index].number {
                     Some(number) => SmallKey::Integer(to_scalar(number, key).0 as i64),
                     None => {
                         datum::item_from_payload(&datum::text_payload(key), true, item);
-                        self.bytes += item.len();
+                        key_bytes += item.len();
                         SmallKey::Text(item)
                     }
                 });
             }
-            if keys_alone {
-                join.push_key(&keys);
-                return true;
+            let before = join.rows();
+            match keys_alone {
+                true => join.push_key(&keys),
+                false => drop(join.push(&keys)),
             }
-            join.push(&keys);
-            self.bytes += ROW_BYTES;
+            if join.rows() == before {
+                return;
+            }
+            self.bytes += ROW_BYTES + key_bytes;
+            if keys_alone {
+                return;
+            }
             for (place, kept) in self.values.iter_mut().enumerate() {
                 let column = self.columns[self.keys + place];
                 let copy = value(self.keys + place).map(|datum| {
@@ -173,7 +183,6 @@ impl SmallSide {
                 self.bytes += size_of::<Option<pg_sys::Datum>>();
                 kept.push(copy);
             }
-            true
         }
     }
 

@@ -26,6 +26,17 @@ pub struct JoinCounters {
     pub bytes: usize,
 }
 
+/// A batch of the small side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Batch {
+    /// It is ready: the lanes table's rows can look for theirs.
+    Ready,
+    /// There is none: no row of the lanes table can find anything any more.
+    None,
+    /// It takes more memory than it may, and cannot be divided.
+    TooLarge,
+}
+
 /// A join under execution.
 pub struct HashStage {
     join: EqualJoin,
@@ -95,18 +106,20 @@ impl HashStage {
         }
     }
 
-    /// Goes on to the next batch of the small side; false if no row of the lanes table can find anything any more. Otherwise
-    /// that is to be read from its beginning, with these key sets as a filter.
+    /// Goes on to the next batch of the small side. The lanes table is to be read from its beginning for it, with these key
+    /// sets as a filter.
     ///
     /// # Safety
     /// The node is in execution.
-    pub unsafe fn next_batch(&mut self) -> bool {
+    pub unsafe fn next_batch(&mut self) -> Batch {
         if !self.small.has_more() {
-            return false;
+            return Batch::None;
         }
         self.join.clear();
         // SAFETY: the caller's promise.
-        unsafe { self.small.read(&mut self.join, self.kind) }
+        if !unsafe { self.small.read(&mut self.join, self.kind) } {
+            return Batch::TooLarge;
+        }
         let rows = self.join.rows();
         self.codes
             .iter_mut()
@@ -120,7 +133,10 @@ impl HashStage {
             batches: self.small.batches(),
             bytes: self.counters.bytes.max(bytes),
         };
-        rows > 0 || !self.kind.needs_match()
+        match rows > 0 || !self.kind.needs_match() {
+            true => Batch::Ready,
+            false => Batch::None,
+        }
     }
 
     /// The keys of the batch by attribute, for zone maps.

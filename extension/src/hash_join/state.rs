@@ -6,17 +6,21 @@ use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys;
 
-use super::stage::{HashStage, JoinCounters};
+use super::stage::{Batch, HashStage, JoinCounters};
 use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{Node, Planned, Routines};
 use crate::custom_scan::plan::{self, EnginePlan};
 use crate::custom_scan::privilege;
 use crate::custom_scan::prune::Filter;
 use crate::custom_scan::scalar;
+use crate::custom_scan::stand_in;
 use crate::custom_scan::translate::{Scalars, Translation, Translator};
 use crate::custom_scan::vector_source::{Counters, VectorSource};
 
 static ROUTINES: Routines = Routines::of::<HashJoinState>();
+
+/// What a join says that cannot go on, and has no other plan.
+const TOO_LARGE: &str = "the small side of a join does not fit in memory (see work_mem)";
 
 /// A join under execution.
 #[derive(Default)]
@@ -24,6 +28,8 @@ pub struct HashJoinState {
     counters: Counters,
     joined: JoinCounters,
     passed: u64,
+    /// Whether PostgreSQL's own plan has taken over.
+    handed_over: bool,
 }
 
 /// A column of the result.
@@ -41,8 +47,10 @@ pub struct Running {
     filter: Filter,
     stage: HashStage,
     outputs: Vec<Output>,
-    /// Whether the batch has rows.
+    /// Whether there is a batch whose rows have not all been found.
     has_batch: bool,
+    /// What gives the rows instead.
+    stand_in: Option<*mut pg_sys::PlanState>,
     /// The rows of the vector whose small row was found and not returned yet, from `next` on.
     selection: Selection,
     next: usize,
@@ -56,8 +64,12 @@ impl Node for HashJoinState {
     const ROUTINES: &'static Routines = &ROUTINES;
     type Running = Running;
 
-    unsafe fn runs_children(_scan: *mut pg_sys::CustomScan) -> bool {
-        true
+    unsafe fn children(_scan: *mut pg_sys::CustomScan) -> usize {
+        1
+    }
+
+    fn stand_in(running: &Running) -> Option<*mut pg_sys::PlanState> {
+        running.stand_in
     }
 
     unsafe fn plan(planned: &Planned) {
@@ -98,18 +110,26 @@ impl Node for HashJoinState {
             let zones_wanted = filter.zones_wanted.clone();
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
             source.want_only(translator.attributes());
-            let has_batch = stage.next_batch();
-            let filter = Filter {
-                key_sets: stage.key_sets(),
-                ..filter
+            let batch = stage.next_batch();
+            let is_too_large = batch == Batch::TooLarge;
+            self.handed_over = is_too_large;
+            let stand_in = match (is_too_large, plan.has_stand_in) {
+                (false, _) => None,
+                (true, true) => Some(stand_in::begin(node)),
+                (true, false) => return Err(TOO_LARGE.into()),
             };
+            let mut filter = filter;
+            if batch == Batch::Ready {
+                filter.key_sets = stage.key_sets();
+            }
             Ok(Running {
                 source,
                 translator,
                 filter,
                 stage,
                 outputs,
-                has_batch,
+                has_batch: batch == Batch::Ready,
+                stand_in,
                 selection: Selection::NONE,
                 next: 0,
                 values: vec![pg_sys::Datum::null(); attributes],
@@ -153,6 +173,9 @@ impl Node for HashJoinState {
         if explain.is_analyze() {
             explain.counters(&self.counters);
             explain.hash_joined(&self.joined);
+            if self.handed_over {
+                explain.text(c"Handed Over", stand_in::SMALL_SIDE_TOO_LARGE);
+            }
             explain.integer(c"Vector Rows Passed", self.passed);
         }
     }
@@ -191,9 +214,11 @@ impl Running {
                 continue;
             }
             // SAFETY: the caller's promise.
-            self.has_batch = unsafe { self.stage.next_batch() };
-            self.filter.key_sets = self.stage.key_sets();
-            self.source.rewind(false);
+            self.has_batch = unsafe { self.stage.next_batch() } == Batch::Ready;
+            if self.has_batch {
+                self.filter.key_sets = self.stage.key_sets();
+                self.source.rewind(false);
+            }
         }
         Ok(None)
     }
