@@ -5,12 +5,12 @@
 //! rewrites copy them), but core never gets to check them: [`crate::utility_hook`] takes ours out of a statement
 //! before core sees it, and this module stores them afterwards. [`settings`] knows what they mean.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use crate::error;
-use crate::pg::ports;
+use crate::pg::{ports, tree};
 
 mod settings;
 
@@ -227,6 +227,28 @@ pub unsafe fn refuse_elsewhere(parameters: *mut pg_sys::List) {
 pub unsafe fn of(relation: pg_sys::Oid) -> Settings {
     // SAFETY: the list is live.
     unsafe { Settings::read(stored(relation)) }
+}
+
+/// Follows a column that has got another name.
+///
+/// # Safety
+/// Runs inside a transaction, after a command of the table's owner renamed the column.
+pub unsafe fn rename_column(relation: pg_sys::Oid, from: &CStr, to: &CStr) {
+    // SAFETY: the caller's promise; makes nodes.
+    unsafe {
+        let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
+        let settings = of(relation);
+        let Some(order_by) = settings.order_by_renamed(&from, &to) else {
+            return;
+        };
+        let Ok(order_by) = CString::new(order_by) else {
+            return;
+        };
+        let value = pg_sys::makeString(pg_sys::pstrdup(order_by.as_ptr()));
+        let name = pg_sys::pstrdup(settings::ORDER_BY.as_ptr());
+        let element = pg_sys::makeDefElem(name, value.cast(), -1);
+        store(relation, tree::list(&[element]), false);
+    }
 }
 
 /// Drops what is stored of ours for a table that it no longer fits: it names a column that is gone, or the table is

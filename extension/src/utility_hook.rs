@@ -38,6 +38,14 @@ unsafe extern "C-unwind" {
     );
 }
 
+unsafe extern "C-unwind" {
+    fn find_all_inheritors(
+        relation: pg_sys::Oid,
+        lock: pg_sys::LOCKMODE,
+        parents: *mut *mut pg_sys::List,
+    ) -> *mut pg_sys::List;
+}
+
 /// What is left to do once the statement has run. Plain pointers into the statement's memory: an ERROR may jump over
 /// the frame that holds it.
 #[derive(Clone, Copy)]
@@ -47,6 +55,11 @@ enum Afterwards {
     Store {
         table: *mut pg_sys::RangeVar,
         ours: *mut pg_sys::List,
+    },
+    /// Follow a column of a table, and of those that inherit it, that has got another name.
+    Rename {
+        from: *mut std::ffi::c_char,
+        to: *mut std::ffi::c_char,
     },
     /// Put back what was set aside, then apply the changes.
     Restore {
@@ -153,6 +166,10 @@ unsafe extern "C-unwind" fn before(planned: *mut pg_sys::PlannedStmt) -> Plan {
                 if (*rename).renameType == pg_sys::ObjectType::OBJECT_COLUMN {
                     return Plan {
                         changed: find((*rename).relation),
+                        afterwards: Afterwards::Rename {
+                            from: (*rename).subname,
+                            to: (*rename).newname,
+                        },
                         ..unchanged
                     };
                 }
@@ -207,13 +224,23 @@ unsafe extern "C-unwind" fn after(plan: Plan) {
             Afterwards::Nothing => {}
             Afterwards::Store { table, ours } => {
                 pg_sys::CommandCounterIncrement();
-                let table = find(table);
+                let table = find_created(table);
                 if is_lanes(table) {
                     let none = std::ptr::null_mut();
                     table_options::check(table, none, ours, none);
                     table_options::store(table, ours, false);
                 }
             }
+            Afterwards::Rename { from, to } if plan.changed != pg_sys::InvalidOid => {
+                pg_sys::CommandCounterIncrement();
+                for table in with_inheritors(plan.changed) {
+                    if is_lanes(table) {
+                        let (from, to) = (CStr::from_ptr(from), CStr::from_ptr(to));
+                        table_options::rename_column(table, from, to);
+                    }
+                }
+            }
+            Afterwards::Rename { .. } => {}
             Afterwards::Restore {
                 table,
                 aside,
@@ -262,6 +289,27 @@ unsafe fn find(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
             None,
             std::ptr::null_mut(),
         )
+    }
+}
+
+/// The relation that was created under a name just now: not one of the same name that the search path finds first.
+unsafe fn find_created(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
+    // SAFETY: a live range variable; catalogue look-ups.
+    unsafe {
+        let schema = pg_sys::RangeVarGetCreationNamespace(name);
+        pg_sys::get_relname_relid((*name).relname, schema)
+    }
+}
+
+/// A table and those that inherit it, however far below.
+unsafe fn with_inheritors(table: pg_sys::Oid) -> Vec<pg_sys::Oid> {
+    let (lock, none) = (pg_sys::NoLock as pg_sys::LOCKMODE, std::ptr::null_mut());
+    // SAFETY: catalogue look-ups, which give a list of oids; the boundary turns an ERROR into a panic.
+    unsafe {
+        let tables = pg_sys::ffi::pg_guard_ffi_boundary(|| find_all_inheritors(table, lock, none));
+        (0..ports::list_length(tables) as usize)
+            .map(|index| (*(*tables).elements.add(index)).oid_value)
+            .collect()
     }
 }
 

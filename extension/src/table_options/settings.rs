@@ -103,6 +103,16 @@ impl Settings {
         }
     }
 
+    /// The value of `order_by` after a column has got another name; none if it does not name that column.
+    pub fn order_by_renamed(&self, from: &str, to: &str) -> Option<String> {
+        if !self.order_by.iter().any(|name| name == from) {
+            return None;
+        }
+        let names = self.order_by.iter().map(String::as_str);
+        let names = names.map(|name| quoted(if name == from { to } else { name }));
+        Some(names.collect::<Vec<_>>().join(", "))
+    }
+
     /// Places of the columns of `order_by` among the table's; `None`: one of them is gone.
     pub fn keys(&self, relation: pg_sys::Oid) -> Option<Vec<usize>> {
         self.order_by
@@ -181,10 +191,23 @@ fn size(value: &str) -> u64 {
     }
 }
 
+/// A column name as `order_by` takes it: in quotes, unless it means itself without.
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    match name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
 /// The column names of an `order_by` value, folded and unquoted as SQL identifiers are.
 fn order_by_columns(value: &str) -> Vec<String> {
+    let mut is_quoted = false;
     value
-        .split(',')
+        .split(|c| {
+            is_quoted ^= c == '"';
+            c == ',' && !is_quoted
+        })
         .map(|part| {
             let part = part.trim();
             match part
@@ -200,11 +223,25 @@ fn order_by_columns(value: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::order_by_columns;
+    use super::{Settings, order_by_columns};
 
     #[test]
     fn order_by_follows_identifier_rules() {
         assert_eq!(order_by_columns("Series , ts"), ["series", "ts"]);
         assert_eq!(order_by_columns("\"Ts\"\"x\",a"), ["Ts\"x", "a"]);
+        assert_eq!(order_by_columns("a, \"b, \"\"c\""), ["a", "b, \"c"]);
+    }
+
+    #[test]
+    fn order_by_follows_a_renamed_column() {
+        let settings = Settings {
+            order_by: order_by_columns("a, \"B, c\", d"),
+            ..Settings::default()
+        };
+        let renamed = |from, to| settings.order_by_renamed(from, to);
+        assert_eq!(renamed("x", "y"), None);
+        assert_eq!(renamed("a", "x_1").unwrap(), "x_1, \"B, c\", d");
+        let odd = renamed("d", "D \"d\", d").unwrap();
+        assert_eq!(order_by_columns(&odd), ["a", "B, c", "D \"d\", d"]);
     }
 }

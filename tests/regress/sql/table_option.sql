@@ -39,7 +39,7 @@ CREATE TABLE heap_table (a int) USING heap WITH (order_by = 'a');
 ALTER TABLE both_options SET ACCESS METHOD heap;
 DROP TABLE t, made, both_options;
 DROP FUNCTION options(text);
--- order_by goes when it no longer fits: a column renamed or dropped, or no lanes table any more.
+-- order_by follows a column that is renamed, and goes when it no longer fits: a column dropped, or no lanes table any more.
 CREATE TABLE fitted (a int, b text, c int) USING lanes WITH (order_by = 'a, b', fillfactor = 50);
 ALTER TABLE fitted RENAME c TO d;
 SELECT reloptions FROM pg_class WHERE relname = 'fitted';
@@ -49,10 +49,32 @@ ALTER TABLE fitted SET (order_by = 'a');
 ALTER TABLE fitted RENAME a TO aa;
 SELECT reloptions FROM pg_class WHERE relname = 'fitted';
 ALTER TABLE fitted SET (order_by = 'aa');
+ALTER TABLE fitted RENAME aa TO "A, ""new"" name";
+ALTER TABLE fitted RENAME d TO "D";
+ALTER TABLE fitted SET (dedup = on);
+SELECT reloptions FROM pg_class WHERE relname = 'fitted';
+BEGIN;
+ALTER TABLE fitted RENAME "A, ""new"" name" TO other;
+ROLLBACK;
+ALTER TABLE fitted SET (order_by = '"A, ""new"" name", "D"');
+SELECT reloptions FROM pg_class WHERE relname = 'fitted';
 ALTER TABLE fitted SET ACCESS METHOD heap;
 ALTER TABLE fitted SET (fillfactor = 60);
 SELECT reloptions FROM pg_class WHERE relname = 'fitted';
 DROP TABLE fitted;
+CREATE TABLE parted (a int, ts timestamptz) PARTITION BY LIST (a);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1) USING lanes WITH (order_by = 'a, ts', dedup = on);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2) USING heap;
+ALTER TABLE parted RENAME a TO key;
+SELECT relname, reloptions FROM pg_class WHERE relname LIKE 'parted%' ORDER BY 1;
+DROP TABLE parted;
+-- Of two tables of one name the one that is created gets the parameters.
+CREATE TEMPORARY TABLE twice (a int) USING lanes;
+CREATE TABLE twice (a int) USING lanes WITH (order_by = 'a');
+CREATE TABLE public.twice_as USING lanes WITH (order_by = 'a') AS SELECT 1 AS a;
+CREATE TEMPORARY TABLE twice_as USING lanes WITH (dedup = off) AS SELECT 1 AS a;
+SELECT relname, relpersistence, reloptions FROM pg_class WHERE relname LIKE 'twice%' ORDER BY 1, 2;
+DROP TABLE pg_temp.twice, pg_temp.twice_as, public.twice, public.twice_as;
 -- Parameters that mean nothing are warned of.
 CREATE TABLE useless_dedup (a int) USING lanes WITH (dedup = on);
 CREATE TABLE useless_retain (a int, d date) USING lanes WITH (retain = '1 day');
