@@ -223,6 +223,9 @@ impl Join {
                     if residual.is_null() {
                         return true;
                     }
+                    // There may be as many candidates as the right side has rows. Keys and bounds are no datums any more.
+                    ports::CHECK_FOR_INTERRUPTS();
+                    executor::reset(context);
                     let places = 0..columns.len() as i32;
                     fill(candidate, columns, row, places);
                     (*context).ecxt_innertuple = candidate;
