@@ -125,6 +125,7 @@ impl Node for AggregateState {
                 Read::All(results) => Ok(*results),
                 Read::Disordered => Err("sorted rows are out of order".into()),
                 Read::TooLarge => {
+                    let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
                     self.handed_over = true;
                     Ok(Results {
                         aggregation: Aggregation::new(Vec::new(), Vec::new()),
@@ -132,7 +133,7 @@ impl Node for AggregateState {
                         shapes: Vec::new(),
                         joined: Vec::new(),
                         next: 0,
-                        stand_in: Some(stand_in::begin(node)),
+                        stand_in: Some(stand_in::begin(node, Self::children(scan))),
                     })
                 }
             }

@@ -89,18 +89,19 @@ unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
     }
 }
 
-/// The plan that stands in, ready for execution: the last of the node's children.
+/// The plan that stands in, ready for execution: the last of the node's children, beside the first so many, which the node
+/// executes from the beginning.
 ///
 /// # Safety
 /// A node in execution, whose plan has such a child.
-pub unsafe fn begin(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
+pub unsafe fn begin(node: *mut pg_sys::CustomScanState, others: usize) -> *mut pg_sys::PlanState {
     // SAFETY: the caller's promise; memory of the current context lives as long as the query.
     unsafe {
         let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
         let plans = (*scan).custom_plans;
-        let last = ports::list_length(plans) - 1;
-        if node::running_children(node) <= last {
+        if node::running_children(node) as usize == others {
             let estate = (*node).ss.ps.state;
+            let last = ports::list_length(plans) - 1;
             let plan: *mut pg_sys::Plan = ports::list_nth(plans, last);
             let child = pg_sys::ExecInitNode(plan, estate, (*estate).es_top_eflags);
             (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());

@@ -115,7 +115,7 @@ impl Node for HashJoinState {
             self.handed_over = is_too_large;
             let stand_in = match (is_too_large, plan.has_stand_in) {
                 (false, _) => None,
-                (true, true) => Some(stand_in::begin(node)),
+                (true, true) => Some(stand_in::begin(node, 1)),
                 (true, false) => return Err(TOO_LARGE.into()),
             };
             let mut filter = filter;

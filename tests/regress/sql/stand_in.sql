@@ -32,6 +32,14 @@ PREPARE of_more(int) AS SELECT count(*), sum(c) FROM (SELECT k, count(*) AS c FR
 SET plan_cache_mode = force_generic_plan;
 EXECUTE of_more(10); EXECUTE of_more(59990);
 RESET plan_cache_mode;
+-- Groups above joins.
+CREATE TABLE marks (i int, mark int);
+INSERT INTO marks SELECT g, g % 7 FROM generate_series(1, 60000, 30) g;
+ANALYZE marks;
+SELECT pg_temp.handed_over('SELECT m.k, sum(p.mark) FROM many m LEFT JOIN marks p ON lanes.asof(p.i <= m.i) GROUP BY m.k');
+SELECT o, (SELECT sum(s) FROM (SELECT m.k, sum(p.mark) AS s FROM many m LEFT JOIN marks p ON lanes.asof(p.i <= m.i) WHERE m.i > o * 20000 GROUP BY m.k) q) FROM generate_series(0, 2) o;
+SELECT pg_temp.handed_over('SELECT m.k, count(*) FROM many m JOIN generate_series(1, 300) g ON g = m.i % 300 GROUP BY m.k');
+SELECT o, (SELECT sum(c) FROM (SELECT m.k, count(*) AS c FROM many m JOIN generate_series(1, 300) g ON g = m.i % 300 WHERE m.i > o * 20000 GROUP BY m.k) q) FROM generate_series(0, 2) o;
 -- Joins that cannot be divided.
 SELECT pg_temp.handed_over('SELECT * FROM many m WHERE EXISTS (SELECT FROM small s WHERE s.i = m.i)');
 SELECT pg_temp.handed_over('SELECT count(*) FROM many m WHERE i IN (SELECT i FROM small)');
