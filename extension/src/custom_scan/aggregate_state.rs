@@ -69,7 +69,7 @@ enum Read {
     All(Box<Results>),
     /// Rows came out of order.
     Disordered,
-    /// The groups took more memory than they may.
+    /// The groups, or the small side of a join, took more memory than they may.
     TooLarge,
 }
 
@@ -192,10 +192,7 @@ impl Node for AggregateState {
             explain.integer(c"Groups", self.groups as u64);
             explain.kilobytes(c"Memory", self.bytes);
             if self.handed_over {
-                explain.text(
-                    c"Handed Over",
-                    "to PostgreSQL's own plan, as groups or a join took too much memory",
-                );
+                explain.text(c"Handed Over", stand_in::GROUPS_TOO_LARGE);
             }
             if self.out_of_order {
                 let how = "read again, as they were out of order";
@@ -556,18 +553,13 @@ impl AggregateState {
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
             source.want_only(program.translator.attributes());
             let scalars = std::mem::take(&mut program.translator.scalars);
-            let limit = match plan.has_stand_in {
-                true => pg_sys::get_hash_memory_limit().saturating_mul(stand_in::MEMORY_FACTOR),
-                false => usize::MAX,
-            };
+            let limit = plan.has_stand_in.then(stand_in::memory_limit);
             self.passed = 0;
             let mut batch = program.next_batch(true);
             if batch == Batch::TooLarge {
+                // Only joins that have a plan to stand in can be too large.
                 program.stop(source);
-                return match plan.has_stand_in {
-                    true => Ok(Read::TooLarge),
-                    false => Err("the small side does not fit in memory (see work_mem)".into()),
-                };
+                return Ok(Read::TooLarge);
             }
             while batch == Batch::Ready {
                 while program.advance(&mut source, &scalars, &mut self.passed) {
@@ -579,16 +571,18 @@ impl AggregateState {
                         }
                         Err(failure) => error::evaluation(failure),
                     }
-                    let bytes = program.aggregation.bytes();
-                    if bytes > limit {
-                        (self.bytes, self.groups) = (bytes, program.aggregation.groups());
+                    if limit.is_some_and(|limit| program.aggregation.bytes() > limit) {
+                        self.bytes = program.aggregation.bytes();
+                        self.groups = program.aggregation.groups();
                         self.counters = source.counters();
                         program.stop(source);
                         return Ok(Read::TooLarge);
                     }
                 }
                 batch = program.next_batch(false);
-                source.rewind(false);
+                if batch == Batch::Ready {
+                    source.rewind(false);
+                }
             }
             program.aggregation.finish();
             if let Some(join) = &mut program.join {

@@ -4,9 +4,10 @@
 //! wrong either way. So the plan has a second child, the best plan without the node. It is initialised only when the node
 //! has passed its bound: then what was read is forgotten, and the rows come from that plan, which can spill.
 //!
-//! So it is for hash joins that cannot be divided into batches: their small side is read before any row is returned.
+//! A hash join that cannot be divided into batches has such a child too. Its small side is read before any row is returned,
+//! so it can hand over when that side turns out to be too large.
 //!
-//! A plan with workers is none: the node's own plan may run where no workers can be started.
+//! A plan that starts workers cannot stand in, because the node may run where no workers can be started.
 
 use pgrx::pg_sys;
 
@@ -14,30 +15,40 @@ use super::node;
 use crate::asof_join::executor;
 use crate::pg::{nodes, ports, tree};
 
+/// What EXPLAIN says of an aggregation that has handed over.
+pub const GROUPS_TOO_LARGE: &str =
+    "to PostgreSQL's own plan, as groups or a join took too much memory";
+
 /// What EXPLAIN says of a hash join that has handed over.
 pub const SMALL_SIDE_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as the small side took too much memory";
 
 /// Groups may take this many times `work_mem` × `hash_mem_multiplier` before PostgreSQL's own plan takes over: to read the
 /// table once more costs far more than memory.
-pub const MEMORY_FACTOR: usize = 16;
+const MEMORY_FACTOR: usize = 16;
 
-/// The best of a relation's paths that can stand in, as a path of our own: PostgreSQL frees those that a better one dominates.
+/// Bytes that groups may take.
+pub fn memory_limit() -> usize {
+    // SAFETY: settings of this session.
+    unsafe { pg_sys::get_hash_memory_limit() }.saturating_mul(MEMORY_FACTOR)
+}
+
+/// A copy of the cheapest path of a relation that can stand in. It is a copy because PostgreSQL frees a path when a better one
+/// is added to the relation.
 ///
 /// # Safety
 /// The planner's live structures.
 pub unsafe fn path(output: *mut pg_sys::RelOptInfo) -> Option<*mut pg_sys::Path> {
     // SAFETY: the caller's promise.
     unsafe {
-        let paths = nodes::list::<pg_sys::Path>((*output).pathlist);
-        let best = paths
-            .filter(|path| (**path).type_ != pg_sys::NodeTag::T_CustomPath && !has_workers(*path))
-            .min_by(|a, b| (**a).total_cost.total_cmp(&(**b).total_cost))?;
-        copy(best)
+        nodes::list::<pg_sys::Path>((*output).pathlist)
+            .filter(|path| !has_workers(*path))
+            .filter_map(|path| copy(path))
+            .min_by(|a, b| (**a).total_cost.total_cmp(&(**b).total_cost))
     }
 }
 
-/// A copy of a path that groups or joins rows; none of any other.
+/// A copy of a path that groups or joins rows; none for any other kind of path.
 unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
     unsafe fn of<T>(path: *mut pg_sys::Path) -> *mut pg_sys::Path {
         // SAFETY: a live path of that type; the copy has its tag.

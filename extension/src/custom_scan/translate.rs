@@ -77,9 +77,9 @@ struct Joined {
     computed: Vec<Computed>,
     /// Those of them that were asked for, in the order of the frame's.
     wanted: Vec<usize>,
-    /// The columns by their numbers in the query, if they are of several relations.
+    /// The range-table index and column number of each joined column; none if all are of one sub-select.
     variables: Option<Vec<(i32, i16)>>,
-    /// What the frame is given before them.
+    /// How many operands a frame is given before the joined columns.
     given_before: usize,
 }
 
@@ -200,7 +200,7 @@ impl Translator {
         since
     }
 
-    /// The place of a column that is the join's among its outputs.
+    /// The place of a joined column among the join's outputs.
     unsafe fn output(&self, node: *mut pg_sys::Node) -> Translation<usize> {
         // SAFETY: the caller has a live Var.
         unsafe {

@@ -43,7 +43,7 @@ pub struct Counters {
     pub cold_cache_hits: u64,
     pub vectors: u64,
     pub vectors_skipped: u64,
-    /// Vectors of those that have none of a join's keys.
+    /// Skipped vectors that hold none of a join's keys.
     pub vectors_without_keys: u64,
     pub rows: u64,
 }

@@ -36,7 +36,7 @@ pub struct GroupCodes {
 }
 
 impl GroupCodes {
-    /// No codes yet.
+    /// The codes of an expression before any row is known.
     ///
     /// # Safety
     /// A node in execution, and an expression of its plan over the small side alone.
@@ -88,13 +88,13 @@ impl GroupCodes {
         }
     }
 
-    /// Forgets which rows have which codes: there is a new batch of so many rows.
+    /// Begins a new batch of so many rows, none of whose codes is known.
     pub fn begin(&mut self, rows: usize) {
         self.codes.values.clear();
         self.codes.values.resize(rows, UNKNOWN);
     }
 
-    /// The codes of the rows of the batch, those of unknown ones found out for `row`.
+    /// Evaluates the expression for a row of the batch, unless its code is known already.
     ///
     /// # Safety
     /// The node is in execution; a row of the batch.

@@ -21,7 +21,7 @@ use crate::table_options;
 
 /// Cost of looking up a row's key, in units of `cpu_operator_cost`.
 const PROBE_SHARE: f64 = 0.2;
-/// Cost of taking in a row of the small side, in the same units.
+/// Cost of taking in a row of the small side, in units of `cpu_operator_cost`.
 const BUILD_SHARE: f64 = 2.0;
 
 /// Offers the rows of a join, if it is one of a lanes table with something smaller.
@@ -115,19 +115,13 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
     }
 }
 
-/// The quals of the lanes table, all of which have to be the engine's.
-///
-/// # Safety
-/// The planner's live structures.
-///
-/// # Errors
-/// Why one is not.
-pub unsafe fn filters(
+/// The quals of the lanes table as a list of expressions; an error says why the engine cannot evaluate one of them.
+unsafe fn filters(
     root: *mut pg_sys::PlannerInfo,
     join: &HashJoin,
     translator: &mut Translator,
 ) -> Translation<*mut pg_sys::List> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the planner's live structures.
     unsafe {
         let mut filters = std::ptr::null_mut();
         for qual in quals(root, join.sides.lanes) {
@@ -211,7 +205,7 @@ pub unsafe fn small_path(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mu
 }
 
 impl Sides {
-    /// As what a path of joined rows remembers last.
+    /// The sides as the last element of what a `LanesHashJoin` path remembers.
     unsafe fn remember(self) -> *mut pg_sys::List {
         let kind = nodes::integers(&[self.kind.number()]);
         // SAFETY: the planner's live structures, which outlive its paths.
@@ -226,7 +220,7 @@ impl Sides {
     }
 }
 
-/// The sides of the join that a path of ours returns the rows of.
+/// The sides of the join whose rows a `LanesHashJoin` path returns; none for any other path.
 ///
 /// # Safety
 /// A live path.

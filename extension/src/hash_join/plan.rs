@@ -5,13 +5,13 @@ use pgrx::pg_sys;
 /// Which rows of the lanes table a join gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
-    /// Those that have a match, once for each.
+    /// Each left row is returned once for each small row with equal keys.
     Inner,
-    /// Those that have a match, once.
+    /// Each left row with a match is returned once, without columns of the small side.
     Semi,
-    /// All: those without a match once, with NULLs.
+    /// As an inner join; each left row without a match is returned too, with NULLs for the small side's columns.
     Left,
-    /// Those that have no match.
+    /// Each left row without a match is returned once, without columns of the small side.
     Anti,
 }
 
@@ -29,22 +29,22 @@ impl JoinKind {
         found.map(|(kind, ..)| kind)
     }
 
-    /// As a number that [`Self::from_number`] knows.
+    /// The number by which a plan remembers the kind.
     pub fn number(self) -> i32 {
         self as i32
     }
 
-    /// Back.
+    /// The kind that a plan remembers by a number; none for a number that [`Self::number`] never gives.
     pub fn from_number(number: i32) -> Option<JoinKind> {
         Self::ALL.get(number as usize).map(|(kind, ..)| *kind)
     }
 
-    /// In a word, for EXPLAIN.
+    /// The kind as EXPLAIN shows it.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].2
     }
 
-    /// Whether a left row without a match is left out, so that the keys of the small side say what need not be read.
+    /// Whether left rows without a match are left out. Then the small side's keys show which vectors need not be read.
     pub fn needs_match(self) -> bool {
         matches!(self, JoinKind::Inner | JoinKind::Semi)
     }
@@ -55,13 +55,13 @@ impl JoinKind {
     }
 }
 
-/// A hash join without what it is used for. In a plan its expressions stand in `custom_scan_tlist`, where PostgreSQL adjusts
-/// their range-table indexes; so the outputs, which are columns, still name their columns in the executor.
+/// What a plan remembers of a hash join itself. The expressions stand in `custom_scan_tlist`, where PostgreSQL adjusts
+/// their range-table indexes. So the executor still knows each output by its range-table index and column number.
 #[derive(Clone, Debug)]
 pub struct HashJoinPlan {
     /// The range-table index of the lanes table.
     pub table: u32,
-    /// Which rows it gives.
+    /// Which rows of the lanes table the join returns.
     pub kind: JoinKind,
     /// The keys' sides over the lanes table.
     pub left_keys: Vec<*mut pg_sys::Node>,

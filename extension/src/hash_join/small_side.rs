@@ -25,10 +25,10 @@ struct Column {
 /// The rows of a batch, and the plan that they come from.
 pub struct SmallSide {
     child: *mut pg_sys::PlanState,
-    /// Of the keys first, then of the outputs.
+    /// The child's columns: the keys first, then the outputs.
     columns: Vec<Column>,
     keys: usize,
-    /// Where the values of a batch lie that are no datums themselves.
+    /// Holds the values of a batch that are passed by reference.
     memory: pg_sys::MemoryContext,
     /// Bytes that a batch may take.
     limit: usize,
@@ -49,7 +49,7 @@ pub const ROW_BYTES: usize = 48;
 const ROWS_MAX: usize = u32::MAX as usize - 1;
 
 impl SmallSide {
-    /// Nothing read yet.
+    /// The small side before its first row is read.
     ///
     /// # Safety
     /// A node in execution with the small side's plan as its child, which returns this many keys and then the outputs.
@@ -96,8 +96,8 @@ impl SmallSide {
         }
     }
 
-    /// Reads the next batch into `join`, which is empty. Only an INNER join can be done in several batches. False if another
-    /// join would need more memory than it may take.
+    /// Reads the next batch into `join`, which is empty. An INNER join is done in several batches where one would take too
+    /// much memory. Any other kind needs all rows at once: false says that they take too much.
     ///
     /// # Safety
     /// The node is in execution.
@@ -153,7 +153,7 @@ impl SmallSide {
                 keys.push(match self.columns[index].number {
                     Some(number) => SmallKey::Integer(to_scalar(number, key).0 as i64),
                     None => {
-                        datum::item_from_payload(&datum::text_payload(key), true, item);
+                        datum::text_item(key, item);
                         key_bytes += item.len();
                         SmallKey::Text(item)
                     }

@@ -158,7 +158,7 @@ impl HashStage {
     /// Finds the first small row of each selected row; rows that the join does not give leave the selection.
     ///
     /// # Errors
-    /// Those of the keys' expressions.
+    /// The first error that evaluating a key of a selected row raises.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
         self.matched = *selection;
         self.join.find(frame, &mut self.matched)?;

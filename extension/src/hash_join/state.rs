@@ -19,9 +19,6 @@ use crate::custom_scan::vector_source::{Counters, VectorSource};
 
 static ROUTINES: Routines = Routines::of::<HashJoinState>();
 
-/// What a join says that cannot go on, and has no other plan.
-const TOO_LARGE: &str = "the small side of a join does not fit in memory (see work_mem)";
-
 /// A join under execution.
 #[derive(Default)]
 pub struct HashJoinState {
@@ -97,7 +94,7 @@ impl Node for HashJoinState {
             let state = &raw mut (*node).ss.ps;
             scalar::reads(state, table);
             let mut translator = Translator::of_hash_join(Scalars::Evaluated(state), join, 0);
-            let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
+            let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let mut outputs = Vec::new();
             for column in &plan.keys {
                 outputs.push(match join.place_of(column.cast()) {
@@ -111,14 +108,9 @@ impl Node for HashJoinState {
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
             source.want_only(translator.attributes());
             let batch = stage.next_batch();
-            let is_too_large = batch == Batch::TooLarge;
-            self.handed_over = is_too_large;
-            let stand_in = match (is_too_large, plan.has_stand_in) {
-                (false, _) => None,
-                (true, true) => Some(stand_in::begin(node, 1)),
-                (true, false) => return Err(TOO_LARGE.into()),
-            };
-            let mut filter = filter;
+            // Only joins that have a plan to stand in can be too large.
+            self.handed_over = batch == Batch::TooLarge;
+            let stand_in = self.handed_over.then(|| stand_in::begin(node, 1));
             if batch == Batch::Ready {
                 filter.key_sets = stage.key_sets();
             }

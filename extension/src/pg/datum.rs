@@ -388,6 +388,20 @@ pub unsafe fn text_payload(value: pg_sys::Datum) -> Box<[u8]> {
     bytes.into_boxed_slice()
 }
 
+/// Writes a text as a lane of packed items holds it.
+///
+/// # Safety
+/// `value` is a text.
+pub unsafe fn text_item(value: pg_sys::Datum, item: &mut Vec<u8>) {
+    item.clear();
+    // SAFETY: the caller's promise.
+    unsafe {
+        with_item(value, true, &mut Vec::new(), |bytes| {
+            item.extend_from_slice(bytes)
+        })
+    }
+}
+
 /// The elements of an array of any dimensions; `None` is NULL.
 ///
 /// # Safety

@@ -64,7 +64,7 @@ impl Pairs {
         })
     }
 
-    /// The id of a pair that was met; [`UNKNOWN`] if it was not.
+    /// The id of a pair of ids, or [`UNKNOWN`] for a pair that [`Self::id`] was never asked for.
     pub(crate) fn known(&self, left: u32, right: u32) -> u32 {
         let key = u64::from(left) << 32 | u64::from(right);
         self.ids.get(&key).copied().unwrap_or(UNKNOWN)

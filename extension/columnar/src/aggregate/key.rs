@@ -147,7 +147,7 @@ impl KeyReader {
         }
     }
 
-    /// Forgets ids: the values begin anew.
+    /// Forgets the ids of values, because the [`KeyValues`] that gave them are replaced.
     pub(crate) fn forget(&mut self) {
         self.codes = CodeMemo::default();
         self.bucket = None;

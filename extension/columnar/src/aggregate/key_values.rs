@@ -43,13 +43,13 @@ impl Hasher for MixHasher {
 
 pub(crate) type MixMap<K> = HashMap<K, u32, BuildHasherDefault<MixHasher>>;
 
-/// The id of a value that values which are [closed](KeyValues::close) do not have.
+/// The id of a value that a [closed](KeyValues::close) [`KeyValues`] does not know.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// The values that a key has had so far.
 #[derive(Default)]
 pub(crate) struct KeyValues {
-    /// Whether values that are not there yet get no id.
+    /// Whether new values are refused an id.
     closed: bool,
     null: Option<u32>,
     numbers: MixMap<u64>,
@@ -66,12 +66,12 @@ enum OwnedValue {
 }
 
 impl KeyValues {
-    /// From now on, values that are not there yet are [`UNKNOWN`].
+    /// Takes in no more values: from now on the id of a new value is [`UNKNOWN`].
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// The integers and their ids, if the values are integers and there is one.
+    /// All integers and their ids; none if no value is an integer.
     pub(crate) fn integers(&self) -> Option<Vec<(i64, u32)>> {
         if self.numbers.is_empty() {
             return None;

@@ -22,8 +22,8 @@ use crate::vector::value::{Operand, Value};
 use crate::with_number;
 use crate::zone_map::Zone;
 
-/// Stands for no row.
-pub const NO_ROW: u32 = u32::MAX;
+/// Stands for no row of the small side.
+const NO_ROW: u32 = u32::MAX;
 
 /// The value of a key in a row of the small side.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +49,9 @@ struct Dense {
     first: Vec<u32>,
 }
 
-/// An array may have this many elements for each different integer, and so many in any case.
+/// A [`Dense`] array may have this many elements for each different integer.
 const DENSE_FACTOR: usize = 8;
+/// A [`Dense`] array may have this many elements, however few integers there are.
 const DENSE_MIN: usize = 4_096;
 
 /// An equality join under execution.
@@ -75,7 +76,7 @@ pub struct KeySet {
 }
 
 impl KeySet {
-    /// Whether zones tell that no row has any of them.
+    /// Whether a zone shows that no row in it has any of these integers.
     pub fn is_ruled_out(&self, zone: &Zone) -> bool {
         if zone.non_null == 0 {
             return true;
@@ -89,16 +90,6 @@ impl KeySet {
             }
             _ => false,
         }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.integers.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.integers.is_empty()
     }
 }
 
@@ -145,7 +136,7 @@ impl EqualJoin {
         number
     }
 
-    /// Takes in a row only if there is none with its keys yet, for whoever wants to know no more than whether there is one.
+    /// Takes in a small row only if no earlier one has its keys. That is enough for SEMI and ANTI joins.
     ///
     /// # Panics
     /// If the values are fewer than the keys.
@@ -264,7 +255,7 @@ impl EqualJoin {
     /// Finds the first row of each selected left row; left rows that find none leave the selection.
     ///
     /// # Errors
-    /// Those of the keys' expressions.
+    /// The first error that evaluating a key of a selected row raises.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
         if let Some(dense) = &mut self.dense {
             let number = dense.value.number();
@@ -316,13 +307,13 @@ impl EqualJoin {
         });
     }
 
-    /// Says of some left rows that they have found the row after the last.
+    /// Marks left rows without a match: each is given the number after that of the last small row, which stands for NULLs.
     pub fn find_nothing(&mut self, rows: &Selection) {
         let after_last = self.next.len() as u32;
         rows.for_each(|row| self.found[row] = after_last);
     }
 
-    /// The rows that were found, by left row; those of rows that are not selected mean nothing.
+    /// The small row that each left row has found. The entry of a left row that is not selected means nothing.
     pub fn found(&self) -> &[u32; VECTOR_ROWS] {
         &self.found
     }
