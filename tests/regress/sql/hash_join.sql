@@ -77,6 +77,14 @@ SELECT pg_temp.same('SELECT r.series, g FROM reading r JOIN generate_series(1, 5
 SELECT pg_temp.same('SELECT a.series, b.region FROM reading a JOIN lanes_dim b ON b.id = a.series WHERE b.region = ''us''');
 SELECT pg_temp.same('WITH few AS MATERIALIZED (SELECT id, host FROM dim WHERE id < 4) SELECT r.value, f.host FROM reading r JOIN few f ON f.id = r.series');
 SELECT pg_temp.same('SELECT r.series, d.region, m.part FROM reading r JOIN dim d ON d.id = r.series JOIN many m ON m.id = d.id WHERE d.id < 10');
+-- A column whose storage keeps short texts with long headers, and then with short ones.
+CREATE TABLE plain (k text, v int);
+ALTER TABLE plain ALTER k SET STORAGE PLAIN;
+INSERT INTO plain SELECT 'h' || i % 5, i FROM generate_series(1, 20) i;
+ALTER TABLE plain ALTER k SET STORAGE EXTENDED;
+INSERT INTO plain SELECT 'h' || i % 5, i FROM generate_series(21, 40) i;
+SELECT count(*), sum(p.v) FROM plain p JOIN dim d ON d.host = p.k;
+SELECT k, count(*), sum(v) FROM plain GROUP BY k ORDER BY k;
 -- SEMI joins.
 SELECT pg_temp.same('SELECT * FROM reading WHERE series IN (SELECT id FROM many)');
 SELECT pg_temp.same('SELECT * FROM reading r WHERE EXISTS (SELECT FROM many m WHERE m.id = r.series AND m.host = r.host)');

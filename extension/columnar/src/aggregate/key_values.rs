@@ -53,6 +53,7 @@ pub(crate) struct KeyValues {
     closed: bool,
     null: Option<u32>,
     numbers: MixMap<u64>,
+    /// The ids of texts by their payloads.
     texts: MixMap<Box<[u8]>>,
     values: Vec<OwnedValue>,
     item_bytes: usize,
@@ -124,14 +125,16 @@ impl KeyValues {
 
     /// The id of a text, given as an item.
     pub(crate) fn text(&mut self, item: &[u8]) -> u32 {
-        if let Some(&id) = self.texts.get(item) {
+        // Two items of one text may differ in their headers: a column's storage decides how short texts are kept.
+        let payload = &item[if item[0] & 1 == 1 { 1 } else { 4 }..];
+        if let Some(&id) = self.texts.get(payload) {
             return id;
         }
         if self.closed {
             return UNKNOWN;
         }
         let id = self.values.len() as u32;
-        self.texts.insert(item.into(), id);
+        self.texts.insert(payload.into(), id);
         self.values.push(OwnedValue::Text(item.into()));
         self.item_bytes += item.len();
         id
