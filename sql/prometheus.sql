@@ -31,8 +31,9 @@ CREATE FUNCTION lanes.label_sets(packed bytea) RETURNS text[]
 COMMENT ON FUNCTION lanes.label_sets(bytea) IS 'label sets of a row of lanes.series_runs, in the order of their ids';
 
 -- The log of registration. A row is what one call brought for one metric: a row, two index entries and a compressed value for many
--- series, where a row a series with its indexes would cost more than all the rest of ingest. Nothing here finds a label set by its
--- labels: gateways do that in memory, over all that is registered, and under the lock of lanes.registry they are made to know all of it.
+-- series, where a row a series with its indexes would cost more than all the rest of ingest. Gateways find a label set by its labels in
+-- memory, over all that is registered, and under the lock of lanes.registry they are made to know all of it. Queries find series by
+-- labels in the label index (labels.sql), which follows.
 --
 -- Canonical labels: the JSON object of the labels without __name__, keys sorted by their bytes and distinct, no empty values, no white
 -- space, escapes only where JSON demands them and as short as it allows. So two series are one if metric and labels are equal as text.
@@ -64,13 +65,12 @@ SELECT (r.first_id + u.place - 1)::int4 AS id, r.metric, u.labels::jsonb AS labe
 COMMENT ON VIEW   lanes.series IS 'Prometheus series: one row a label set';
 COMMENT ON COLUMN lanes.series.labels IS 'the labels without __name__, which is column metric';
 
--- The series of one metric, for its view. Not inlined on purpose (STRICT): as a function of fewer than 200 rows it has, to the planner,
--- as many distinct ids as rows, so a join hashes these and never the samples.
-CREATE FUNCTION lanes.metric_series(metric text) RETURNS TABLE (id int4, labels jsonb)
-LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 190 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT s.id, s.labels FROM lanes.series AS s WHERE s.metric = $1 $$;
+-- The series of one metric, for its view. As a function of fewer than 200 rows it has, to the planner, as many distinct ids as rows, so a
+-- join hashes these and never the samples. The planner puts conditions of the query on labels into `conditions`.
+CREATE FUNCTION lanes.metric_series(metric text, conditions text[] DEFAULT NULL) RETURNS TABLE (id int4, labels jsonb)
+    STABLE PARALLEL SAFE ROWS 190 LANGUAGE c AS 'MODULE_PATHNAME', 'metric_series_wrapper';
 
-COMMENT ON FUNCTION lanes.metric_series(text) IS 'ids and labels of the series of a metric';
+COMMENT ON FUNCTION lanes.metric_series(text, text[]) IS 'ids and labels of the series of a metric; leave the conditions to the planner';
 
 CREATE TABLE lanes.metrics (
     metric    text PRIMARY KEY,
@@ -114,12 +114,24 @@ SELECT pg_catalog.pg_extension_config_dump('lanes.requests', '');
 CREATE FUNCTION lanes.follow_series() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+    least    int4;
+    greatest int4;
+    next     int4;
 BEGIN
-    -- Here, and not in register_series, so that rows of a restore or a copy count too: ids in use are never handed out again.
-    UPDATE lanes.registry AS r
-       SET next_id = loaded.next_id
-      FROM (SELECT pg_catalog.max(last_id) + 1 AS next_id FROM added) AS loaded
-     WHERE r.next_id < loaded.next_id;
+    -- Here, and not in register_series, so that rows of a restore or a copy count too: ids in use are never handed out again. The lock is
+    -- taken whatever the ids are: series become visible in the order of their ids, on which the label index relies.
+    SELECT pg_catalog.min(a.first_id), pg_catalog.max(a.last_id) INTO least, greatest FROM added a;
+    IF least IS NULL THEN
+        RETURN NULL;
+    END IF;
+    SELECT r.next_id INTO next FROM lanes.registry r FOR UPDATE;
+    IF greatest >= next THEN
+        UPDATE lanes.registry SET next_id = greatest + 1;
+    END IF;
+    IF next IS NULL OR least < next THEN
+        PERFORM lanes.forget_label_index();
+    END IF;
     RETURN NULL;
 END
 $$;
@@ -330,7 +342,7 @@ REVOKE ALL ON FUNCTION lanes.create_metric_view(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.register_series(int4, lanes.series_run[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.pack_label_sets(text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.label_sets(bytea) FROM PUBLIC;
-REVOKE ALL ON FUNCTION lanes.metric_series(text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.metric_series(text, text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.find_series(int4[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.append_once(regclass, bytea, bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.forget_requests(interval, int4) FROM PUBLIC;
@@ -370,9 +382,11 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA lanes, metrics TO %s', role);
-    EXECUTE format('GRANT SELECT ON lanes.samples, lanes.series_runs, lanes.series, lanes.metrics TO %s', role);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.metric_series(text), lanes.label_sets(bytea), '
-                   'lanes.is_stale_marker(float8) TO %s', role);
+    EXECUTE format('GRANT SELECT ON lanes.samples, lanes.series_runs, lanes.series, lanes.metrics, lanes.label_runs, '
+                   'lanes.label_blocks TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.metric_series(text, text[]), lanes.label_sets(bytea), '
+                   'lanes.is_stale_marker(float8), lanes.series_ids(text), lanes.label_names(text), '
+                   'lanes.label_values(text, text), lanes.cardinality(text, int4) TO %s', role);
     -- Views of metrics that exist, and of those to come: these the owner of register_series creates.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA metrics TO %s', role);
     EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %s IN SCHEMA metrics GRANT SELECT ON TABLES TO %s',

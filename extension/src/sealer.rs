@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! launcher   every lanes.seal_naptime: lists the databases from the shared catalogue, starts a sealer for each, waits for it
-//! sealer     if the database has the extension: each lanes table that has something due and that nobody vacuums
+//! sealer     if the database has the extension: new series of Prometheus are indexed by their labels; each lanes table that has something due and that nobody vacuums
 //!            just now is given what VACUUM would do: retention, sealing, settling, the sweep for free blocks; its file is
 //!            shortened only if much of it is free
 //! ```
@@ -20,6 +20,7 @@ use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 
 use crate::gucs;
+use crate::labels::maintain;
 use crate::maintenance;
 use crate::pg::{names, ports};
 use crate::storage::shorten::Effort;
@@ -121,20 +122,32 @@ pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
     let database = unsafe { pg_sys::Oid::from_datum(database, false) };
     BackgroundWorker::connect_worker_to_spi_by_oid(database, None);
     give_way(gucs::seal_nice());
+    if let Err(failure) = attempt(maintain::visit) {
+        pgrx::log!("lanes: could not index labels: {failure}");
+    }
     for table in BackgroundWorker::transaction(tables) {
-        let visited = PgTryBuilder::new(|| {
-            BackgroundWorker::transaction(|| visit(table));
-            None
-        })
-        .catch_others(|failure| Some(message(&failure)))
-        .execute();
-        if let Some(failure) = visited {
-            // SAFETY: what core does after an ERROR at the top; locks, pins and memory of the transaction go with it.
-            unsafe { pg_sys::AbortCurrentTransaction() };
+        if let Err(failure) = attempt(|| visit(table)) {
             let name = BackgroundWorker::transaction(|| names::table_name(table));
             pgrx::log!("lanes: could not seal \"{name}\": {failure}");
         }
     }
+}
+
+/// Runs something in a transaction of its own; what an ERROR said.
+fn attempt(
+    work: impl FnOnce() + std::panic::UnwindSafe + std::panic::RefUnwindSafe,
+) -> Result<(), String> {
+    let attempted = PgTryBuilder::new(|| {
+        BackgroundWorker::transaction(work);
+        Ok(())
+    })
+    .catch_others(|failure| Err(message(&failure)))
+    .execute();
+    if attempted.is_err() {
+        // SAFETY: what core does after an ERROR at the top; locks, pins and memory of the transaction go with it.
+        unsafe { pg_sys::AbortCurrentTransaction() };
+    }
+    attempted
 }
 
 /// Lets sessions have the processors first: sealing can wait, those who send rows and ask for them do.

@@ -1,6 +1,7 @@
 //! The planner's hooks: where vectorised paths are offered.
 //!
-//! Both hooks do nothing in a moment for relations that are not lanes tables, and always call the hook before them.
+//! Both hooks do nothing in a moment for relations that are not lanes tables, and always call the hook before them. The first
+//! one also gives the function of a metric's view the conditions on labels ([`narrow`]).
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -12,6 +13,7 @@ use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
 use super::{aggregate_offer, latest_plan, node, read_share, require, top_n_plan, window_plan};
 use crate::hash_join::sides::Sides;
+use crate::labels::narrow;
 use crate::pg::{nodes, ports, tree};
 use crate::table_am::routine;
 
@@ -45,6 +47,7 @@ unsafe extern "C-unwind" fn relation_hook(
         if let Some(previous) = PREVIOUS_RELATION {
             previous(root, relation, index, entry);
         }
+        narrow::narrow(relation, entry);
         if settings::vectorize() != Vectorize::Off && is_lanes_scan(relation, entry) {
             offer_scan(root, relation);
         }

@@ -3,7 +3,7 @@
 //!
 //! Arithmetic ([`bucket`], [`bucket_zone`], [`zone_clock`], [`float8`]; no Postgres but its errors) → functions of one row
 //! ([`time_bucket`]) → aggregates ([`first_last`], [`vwap`], [`ema`]) → window functions ([`delta`]).
-//! `sql/functions.sql` declares them. [`label_sets`] is for the series of Prometheus.
+//! `sql/functions.sql` declares them.
 //!
 //! State. An aggregate's state lies in its group's memory and is changed in place: Postgres gives each group its own and
 //! never shares it between aggregates that differ. A window function's lies in its partition's memory,
@@ -24,7 +24,6 @@ pub mod delta;
 pub mod ema;
 pub mod first_last;
 pub mod float8;
-pub mod label_sets;
 pub mod time_bucket;
 pub mod vwap;
 pub mod zone_clock;

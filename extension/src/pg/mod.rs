@@ -10,7 +10,7 @@
 //! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
 //! panicking, and release them themselves otherwise.
 //!
-//! [`text`] converts encodings. [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
+//! [`text`] converts encodings. [`statement`] executes SQL of ours. [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
 
 pub mod call;
 pub mod call_ports;
@@ -28,5 +28,6 @@ mod room;
 pub mod shmem;
 pub mod slot;
 pub mod snapshot;
+pub mod statement;
 pub mod text;
 pub mod tree;

@@ -2,7 +2,12 @@
 
 use std::borrow::Cow;
 
-use pgrx::pg_sys;
+use pgrx::callconv::{BoxRet, FcInfo};
+use pgrx::datum::Datum;
+use pgrx::pgrx_sql_entity_graph::metadata::{
+    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
+};
+use pgrx::{IntoDatum, pg_sys};
 
 /// Text of one encoding in another, which raises the ERROR for what it cannot express.
 fn transcode(text: &[u8], from: i32, to: i32) -> Cow<'_, [u8]> {
@@ -42,4 +47,44 @@ pub fn server_text(text: &[u8]) -> Cow<'_, [u8]> {
 pub fn client_text(text: &[u8]) -> Cow<'_, [u8]> {
     // SAFETY: a plain question.
     transcode(text, UTF8, unsafe { pg_sys::pg_get_client_encoding() })
+}
+
+/// A value of type text, in the server's encoding: no Rust string unless that is UTF-8.
+pub struct ServerText(Vec<u8>);
+
+impl ServerText {
+    /// UTF-8 as the server keeps it.
+    pub fn of_utf8(text: &[u8]) -> ServerText {
+        ServerText(server_text(text).into_owned())
+    }
+}
+
+impl IntoDatum for ServerText {
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        self.0.into_datum()
+    }
+
+    fn type_oid() -> pg_sys::Oid {
+        pg_sys::TEXTOID
+    }
+}
+
+// SAFETY: the datum that it becomes is of type text.
+unsafe impl SqlTranslatable for ServerText {
+    const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!(ServerText);
+    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
+    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("text"));
+    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
+        Ok(ReturnsRef::One(SqlMappingRef::literal("text")));
+}
+
+// SAFETY: the datum is of the type that SQL declares.
+unsafe impl BoxRet for ServerText {
+    unsafe fn box_into<'fcx>(self, call: &mut FcInfo<'fcx>) -> Datum<'fcx> {
+        match self.into_datum() {
+            // SAFETY: the value is returned to the call.
+            Some(value) => unsafe { call.return_raw_datum(value) },
+            None => call.return_null(),
+        }
+    }
 }

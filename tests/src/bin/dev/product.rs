@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What `CREATE EXTENSION` runs: these files of `sql/`, in this order.
-const EXTENSION_SQL: [&str; 9] = [
+const EXTENSION_SQL: [&str; 10] = [
     "bootstrap.sql",
     "functions.sql",
     "ingest.sql",
@@ -32,6 +32,7 @@ const EXTENSION_SQL: [&str; 9] = [
     "asof.sql",
     "inspect.sql",
     "prometheus.sql",
+    "labels.sql",
 ];
 
 /// Installs what is missing, builds, installs the extension.

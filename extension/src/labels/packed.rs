@@ -7,35 +7,10 @@
 use std::borrow::Cow;
 
 use lanes_columnar::encoding::{pack_items, unpack_items};
-use pgrx::pgrx_sql_entity_graph::metadata::{
-    ArgumentError, ReturnsError, ReturnsRef, SqlMappingRef, SqlTranslatable, TypeOrigin,
-};
 use pgrx::prelude::*;
 
 use crate::error;
-use crate::pg::text;
-
-/// A value of type text, in the server's encoding: no Rust string unless that is UTF-8.
-struct LabelSet(Vec<u8>);
-
-impl IntoDatum for LabelSet {
-    fn into_datum(self) -> Option<pg_sys::Datum> {
-        self.0.into_datum()
-    }
-
-    fn type_oid() -> pg_sys::Oid {
-        pg_sys::TEXTOID
-    }
-}
-
-// SAFETY: the datum that it becomes is of type text.
-unsafe impl SqlTranslatable for LabelSet {
-    const TYPE_IDENT: &'static str = pgrx::pgrx_resolved_type!(LabelSet);
-    const TYPE_ORIGIN: TypeOrigin = TypeOrigin::External;
-    const ARGUMENT_SQL: Result<SqlMappingRef, ArgumentError> = Ok(SqlMappingRef::literal("text"));
-    const RETURN_SQL: Result<ReturnsRef, ReturnsError> =
-        Ok(ReturnsRef::One(SqlMappingRef::literal("text")));
-}
+use crate::pg::text::{self, ServerText};
 
 /// Packs label sets.
 #[pg_extern(sql = false)]
@@ -62,16 +37,21 @@ fn pack_label_sets(label_sets: Array<&[u8]>) -> Vec<u8> {
 
 /// Unpacks label sets.
 #[pg_extern(sql = false)]
-fn label_sets(packed: &[u8]) -> Vec<LabelSet> {
-    let (mut sets, mut is_text) = (Vec::new(), true);
-    let unpacked = unpack_items(packed, |set| {
-        is_text = is_text && !set.contains(&0) && std::str::from_utf8(set).is_ok();
-        if is_text {
-            sets.push(LabelSet(text::server_text(set).into_owned()));
-        }
+fn label_sets(packed: &[u8]) -> Vec<ServerText> {
+    let mut sets = Vec::new();
+    unpack(packed, |set| sets.push(ServerText::of_utf8(set.as_bytes())));
+    sets
+}
+
+/// Calls `visit` with each packed label set.
+pub fn unpack(packed: &[u8], mut visit: impl FnMut(&str)) {
+    let mut is_text = true;
+    let unpacked = unpack_items(packed, |set| match std::str::from_utf8(set) {
+        Ok(set) if is_text && !set.contains('\0') => visit(set),
+        _ => is_text = false,
     });
     let failure = match unpacked {
-        Ok(()) if is_text => return sets,
+        Ok(()) if is_text => return,
         Ok(()) => "they are no text".to_owned(),
         Err(failure) => failure.to_string(),
     };

@@ -1,0 +1,85 @@
+//! Label sets to a run.
+
+use std::collections::HashMap;
+
+use super::directory::{Directory, RunWriter};
+use super::postings::Postings;
+use crate::{METRIC_NAME, Malformed, label_set};
+
+/// A label's postings.
+#[derive(Default)]
+struct Label {
+    presence: Postings,
+    values: HashMap<String, Postings>,
+}
+
+/// Collects label sets for a run.
+#[derive(Default)]
+pub struct Builder {
+    labels: HashMap<String, Label>,
+    all: Postings,
+}
+
+impl Builder {
+    /// Adds the label set of a series whose id is larger than all before.
+    ///
+    /// # Errors
+    /// If the label set is no JSON object of texts.
+    pub fn add(&mut self, id: u32, metric: &str, json: &str) -> Result<(), Malformed> {
+        self.add_label(id, METRIC_NAME, metric);
+        for (name, value) in label_set::parse(json)? {
+            // Canonical label sets have neither; an index that took them would take them for something else.
+            if !name.is_empty() && !value.is_empty() {
+                self.add_label(id, &name, &value);
+            }
+        }
+        self.all.push(id..=id);
+        Ok(())
+    }
+
+    fn add_label(&mut self, id: u32, name: &str, value: &str) {
+        if !self.labels.contains_key(name) {
+            self.labels.insert(name.to_owned(), Label::default());
+        }
+        let Some(label) = self.labels.get_mut(name) else {
+            return;
+        };
+        label.presence.push(id..=id);
+        match label.values.get_mut(value) {
+            Some(postings) => postings.push(id..=id),
+            None => {
+                let mut postings = Postings::default();
+                postings.push(id..=id);
+                label.values.insert(value.to_owned(), postings);
+            }
+        }
+    }
+
+    /// Series so far.
+    pub fn series(&self) -> u64 {
+        self.all.count()
+    }
+
+    /// Ends the run, whose blocks `put` keeps: its directory.
+    ///
+    /// # Errors
+    /// If a block cannot be kept.
+    pub fn finish<E>(
+        self,
+        put: impl FnMut(usize, Vec<u8>) -> Result<(), E>,
+    ) -> Result<Directory, E> {
+        let mut writer = RunWriter::new(put);
+        writer.name("", &self.all)?;
+        let mut labels: Vec<(String, Label)> = self.labels.into_iter().collect();
+        labels.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        for (name, label) in labels {
+            writer.name(&name, &label.presence)?;
+            let mut values: Vec<(String, Postings)> = label.values.into_iter().collect();
+            values.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            for (value, postings) in &values {
+                writer.value(value, postings)?;
+            }
+        }
+        writer.finish()
+    }
+}

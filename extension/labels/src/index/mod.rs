@@ -1,0 +1,59 @@
+//! The label index: which series have which value of which label.
+//!
+//! It consists of *runs*. A run covers the series of a range of ids. It never changes; several runs are merged into a new
+//! one. A run is a directory and blocks:
+//!
+//! ```text
+//! directory   for each label name, in the order of bytes: how many series have it, how many values it has,
+//!             and with which value each of its blocks begins
+//! block       values of one name, in the order of bytes, each with the ids of the series that have it (postings)
+//! ```
+//! Each name begins with a block whose first value is empty: its ids are those of the series that have the label at all.
+//! The empty name has the ids of all series of the run.
+//!
+//! | module | one thing |
+//! |---|---|
+//! | [`build`] | label sets to a run |
+//! | [`merge`] | several runs to one |
+//! | [`select`] | the ids that a selector selects |
+//! | [`directory`] | the directory of a run |
+//! | [`block`] | a block: values and their postings |
+//! | [`postings`] | ids as bytes |
+//! | [`cursor`] | numbers and texts in bytes |
+//!
+//! Invariants: ids of a run lie in its range; runs that are used together have ranges that do not overlap. Who keeps the
+//! runs decides which of them are used, so what a reader may see is decided there.
+//!
+//! Failures: bytes that are damaged give [`Malformed`](crate::Malformed), whatever they hold; nothing is read or reserved
+//! beyond them.
+
+pub mod block;
+pub mod build;
+pub mod cursor;
+pub mod directory;
+pub mod merge;
+pub mod postings;
+pub mod select;
+#[cfg(test)]
+mod tests;
+
+pub use build::Builder;
+pub use directory::Directory;
+pub use merge::merge;
+pub use select::{each_term, presence, select};
+
+/// Reads blocks of a run.
+pub trait Blocks {
+    /// What can go wrong.
+    type Error: From<crate::Malformed>;
+
+    /// Calls `take` with the bytes of each of these blocks, in their order.
+    ///
+    /// # Errors
+    /// If a block cannot be read, or `take` fails.
+    fn read(
+        &mut self,
+        blocks: std::ops::Range<usize>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), crate::Malformed>,
+    ) -> Result<(), Self::Error>;
+}

@@ -1,0 +1,176 @@
+//! The ids that a selector selects.
+
+use super::Blocks;
+use super::block::{self, Term};
+use super::directory::{Directory, Name};
+use super::postings::{Collected, read_set};
+use crate::matcher::{Matcher, Pattern};
+use crate::selector::Selector;
+use crate::{IdSet, Malformed};
+
+/// The ids of the series of a run that a selector selects.
+///
+/// # Errors
+/// If a block cannot be read.
+pub fn select<B: Blocks>(
+    directory: &Directory,
+    blocks: &mut B,
+    selector: &Selector,
+) -> Result<IdSet, B::Error> {
+    let mut order: Vec<&Matcher> = selector.matchers.iter().collect();
+    order.sort_by_key(|matcher| cost(directory, matcher));
+    let mut selected: Option<IdSet> = None;
+    for matcher in order {
+        let found = matched(directory, blocks, matcher)?;
+        let found = match (found, selected.take()) {
+            (Found::Only(set), None) => set,
+            (Found::Only(set), Some(before)) => before & set,
+            (Found::AllBut(set), None) => all(directory, blocks)? - set,
+            (Found::AllBut(set), Some(before)) => before - set,
+        };
+        if found.is_empty() {
+            return Ok(found);
+        }
+        selected = Some(found);
+    }
+    match selected {
+        Some(selected) => Ok(selected),
+        None => all(directory, blocks),
+    }
+}
+
+/// What a matcher found.
+enum Found {
+    Only(IdSet),
+    AllBut(IdSet),
+}
+
+/// About how many values a matcher must look at: those that look at few come first.
+fn cost(directory: &Directory, matcher: &Matcher) -> u64 {
+    let values = directory.name(matcher.name()).map_or(0, |name| name.values);
+    let looks = match matcher.pattern() {
+        Pattern::OneOf(texts) => texts.len() as u64,
+        Pattern::Anything | Pattern::NotEmpty => 1,
+        Pattern::Expression { .. } => values,
+    };
+    // What it says of all others is taken away from what others found.
+    looks * 2 + u64::from(matcher.matches(""))
+}
+
+/// The ids of all series of the run.
+fn all<B: Blocks>(directory: &Directory, blocks: &mut B) -> Result<IdSet, B::Error> {
+    match directory.name("") {
+        Some(name) => presence(name, blocks),
+        None => Ok(IdSet::new()),
+    }
+}
+
+/// The ids of the series that have a label.
+///
+/// # Errors
+/// If a block cannot be read.
+pub fn presence<B: Blocks>(name: &Name, blocks: &mut B) -> Result<IdSet, B::Error> {
+    let mut set = IdSet::new();
+    blocks.read(name.presence(), &mut |block| {
+        block::each_term(block, |term| {
+            set = read_set(term.postings)?;
+            Ok(false)
+        })
+    })?;
+    Ok(set)
+}
+
+fn matched<B: Blocks>(
+    directory: &Directory,
+    blocks: &mut B,
+    matcher: &Matcher,
+) -> Result<Found, B::Error> {
+    let name = directory.name(matcher.name());
+    let like = match name {
+        Some(name) => series_like(name, blocks, matcher.pattern())?,
+        None => IdSet::new(),
+    };
+    let only = |is_negated: bool, set| match is_negated {
+        false => Found::Only(set),
+        true => Found::AllBut(set),
+    };
+    if !matcher.pattern().matches("") {
+        return Ok(only(matcher.is_negated(), like));
+    }
+    // Series without the label are like the pattern too. Unlike it are those with the label and another value.
+    let unlike = match name {
+        Some(name) => presence(name, blocks)? - like,
+        None => IdSet::new(),
+    };
+    Ok(only(!matcher.is_negated(), unlike))
+}
+
+/// The ids of the series that have the label with a value that is like a pattern.
+fn series_like<B: Blocks>(
+    name: &Name,
+    blocks: &mut B,
+    pattern: &Pattern,
+) -> Result<IdSet, B::Error> {
+    let mut collected = Collected::default();
+    match pattern {
+        Pattern::Anything | Pattern::NotEmpty => return presence(name, blocks),
+        Pattern::OneOf(texts) => {
+            let mut texts = texts.iter().filter(|text| !text.is_empty()).peekable();
+            while let Some(first) = texts.next() {
+                let mut range = name.blocks_of(first, |_| true);
+                let mut together = vec![first];
+                while let Some(text) = texts.peek() {
+                    let next = name.blocks_of(text, |_| true);
+                    // Blocks side by side are read together.
+                    if next.start > range.end {
+                        break;
+                    }
+                    range.end = range.end.max(next.end);
+                    together.extend(texts.next());
+                }
+                let mut wanted = together.into_iter().peekable();
+                blocks.read(range, &mut |block| {
+                    block::each_term(block, |term| {
+                        while wanted.next_if(|text| text.as_str() < term.value).is_some() {}
+                        if wanted.peek().is_some_and(|text| *text == term.value) {
+                            collected.add(term.postings)?;
+                        }
+                        Ok(wanted.peek().is_some())
+                    })
+                })?;
+            }
+        }
+        Pattern::Expression { prefix, .. } => {
+            let past = |value: &str| value > prefix.as_str() && !value.starts_with(prefix.as_str());
+            let range = name.blocks_of(prefix, past);
+            blocks.read(range, &mut |block| {
+                block::each_term(block, |term| {
+                    if !term.value.is_empty() && pattern.matches(term.value) {
+                        collected.add(term.postings)?;
+                    }
+                    Ok(!past(term.value))
+                })
+            })?;
+        }
+    }
+    Ok(collected.into_set())
+}
+
+/// Calls `visit` with each value of a name, in the order of their bytes.
+///
+/// # Errors
+/// If a block cannot be read, or `visit` fails.
+pub fn each_term<B: Blocks>(
+    name: &Name,
+    blocks: &mut B,
+    mut visit: impl FnMut(Term) -> Result<(), Malformed>,
+) -> Result<(), B::Error> {
+    blocks.read(name.blocks(), &mut |block| {
+        block::each_term(block, |term| {
+            if !term.value.is_empty() {
+                visit(term)?;
+            }
+            Ok(true)
+        })
+    })
+}

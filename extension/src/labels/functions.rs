@@ -1,0 +1,212 @@
+//! The SQL functions that read the label index.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+
+use lanes_labels::index::{self, postings};
+use lanes_labels::{METRIC_NAME, Selector};
+use pgrx::prelude::*;
+
+use super::source::{Index, sound};
+use crate::error;
+use crate::pg::text::{self, ServerText};
+
+/// The selector in an argument.
+fn selector(argument: &[u8]) -> Selector {
+    let argument = text::utf8_text(argument);
+    let argument = String::from_utf8_lossy(&argument);
+    Selector::parse(&argument).unwrap_or_else(|failure| {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_SYNTAX_ERROR,
+            format!("\"{argument}\" is no selector of series: {failure}"),
+            "A selector is written as in Prometheus: up{job=\"node\",instance=~\"a|b\"}.",
+        )
+    })
+}
+
+/// The ids of the series that a selector selects.
+#[pg_extern(sql = false)]
+fn series_ids(selecting: &[u8]) -> SetOfIterator<'static, i32> {
+    let selected = Index::visible().select(&selector(selecting));
+    SetOfIterator::new(selected.into_iter().map(|id| id as i32))
+}
+
+/// The names of the labels of the series that a selector selects; without one, of all series.
+#[pg_extern(sql = false)]
+fn label_names(selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
+    let selector = selecting.map(selector);
+    let mut names = BTreeSet::new();
+    let mut index = Index::visible();
+    index.cover_all();
+    for run in &mut index.runs {
+        let selected = selector
+            .as_ref()
+            .map(|selector| sound(index::select(&run.directory, &mut run.blocks, selector)));
+        for name in run.directory.names() {
+            if names.contains(&name.name) {
+                continue;
+            }
+            let is_selected = match &selected {
+                None => true,
+                Some(selected) => {
+                    let presence = sound(index::presence(name, &mut run.blocks));
+                    !presence.is_disjoint(selected)
+                }
+            };
+            if is_selected {
+                names.insert(name.name.clone());
+            }
+            pgrx::check_for_interrupts!();
+        }
+    }
+    texts(names.into_iter().collect())
+}
+
+/// The values of a label of the series that a selector selects; without one, of all series.
+#[pg_extern(sql = false)]
+fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
+    let selector = selecting.map(selector);
+    let name = text::utf8_text(name);
+    let name = String::from_utf8_lossy(&name);
+    let mut values = Vec::new();
+    let mut index = Index::visible();
+    index.cover_all();
+    for run in &mut index.runs {
+        let Some(name) = run.directory.name(&name).filter(|_| !name.is_empty()) else {
+            continue;
+        };
+        let selected = selector
+            .as_ref()
+            .map(|selector| sound(index::select(&run.directory, &mut run.blocks, selector)));
+        let read = index::each_term(name, &mut run.blocks, |term| {
+            let is_selected = match &selected {
+                None => true,
+                Some(selected) => {
+                    let series = postings::read_set(term.postings)?;
+                    !series.is_disjoint(selected)
+                }
+            };
+            if is_selected {
+                values.push(term.value.to_owned());
+            }
+            Ok(())
+        });
+        sound(read);
+        pgrx::check_for_interrupts!();
+    }
+    // A value may be in several runs; each has its values in order.
+    values.sort();
+    values.dedup();
+    texts(values)
+}
+
+/// What most series have: metrics, label names, or label values.
+#[pg_extern(sql = false)]
+#[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn cardinality(
+    by: &[u8],
+    top: i32,
+) -> TableIterator<
+    'static,
+    (
+        name!(item, ServerText),
+        name!(series, i64),
+        name!(values, Option<i64>),
+    ),
+> {
+    let mut index = Index::visible();
+    index.cover_all();
+    let counts = match by {
+        b"metric" => values_by_series(&mut index, METRIC_NAME)
+            .into_iter()
+            .map(|(metric, series)| (metric, series, None))
+            .collect(),
+        b"name" => names_by_series(&mut index),
+        b"value" => {
+            let mut counts = Vec::new();
+            for name in names(&index) {
+                let of_name = values_by_series(&mut index, &name);
+                let named = |(value, series)| (format!("{name}={value}"), series, None);
+                counts.extend(of_name.into_iter().map(named));
+                largest(&mut counts, top);
+            }
+            counts
+        }
+        _ => error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!(
+                "\"{}\" is nothing to count series by",
+                String::from_utf8_lossy(by)
+            ),
+            "Count by 'metric', 'name' or 'value'.",
+        ),
+    };
+    let mut counts: Vec<Count> = counts;
+    largest(&mut counts, top);
+    TableIterator::new(counts.into_iter().map(|(item, series, values)| {
+        let values = values.map(|values| values as i64);
+        (ServerText::of_utf8(item.as_bytes()), series as i64, values)
+    }))
+}
+
+/// What is counted, its series, and its distinct values.
+type Count = (String, u64, Option<u64>);
+
+/// Keeps those with the most series.
+fn largest(counts: &mut Vec<Count>, top: i32) {
+    counts.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+    counts.truncate(usize::try_from(top).unwrap_or(0));
+}
+
+/// The names of all labels.
+fn names(index: &Index) -> BTreeSet<String> {
+    let runs = index.runs.iter();
+    runs.flat_map(|run| run.directory.names().map(|name| name.name.clone()))
+        .collect()
+}
+
+/// The values of a label, each with how many series have it.
+fn values_by_series(index: &mut Index, name: &str) -> HashMap<String, u64> {
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for run in &mut index.runs {
+        let Some(name) = run.directory.name(name) else {
+            continue;
+        };
+        let read = index::each_term(name, &mut run.blocks, |term| {
+            match counts.get_mut(term.value) {
+                Some(count) => *count += term.series,
+                None => drop(counts.insert(term.value.to_owned(), term.series)),
+            }
+            Ok(())
+        });
+        sound(read);
+        pgrx::check_for_interrupts!();
+    }
+    counts
+}
+
+/// The names of labels, each with how many series have it and how many values it has.
+fn names_by_series(index: &mut Index) -> Vec<Count> {
+    let mut counts = Vec::new();
+    for name in names(index) {
+        let runs = index.runs.iter();
+        let entries = runs.filter_map(|run| run.directory.name(&name));
+        let (mut series, mut runs, mut values) = (0, 0, 0);
+        for entry in entries {
+            series += entry.series;
+            values = entry.values;
+            runs += 1;
+        }
+        if runs > 1 {
+            // A value may be in several runs.
+            values = values_by_series(index, &name).len() as u64;
+        }
+        counts.push((name, series, Some(values)));
+    }
+    counts
+}
+
+fn texts(found: Vec<String>) -> SetOfIterator<'static, ServerText> {
+    let texts = found.into_iter();
+    SetOfIterator::new(texts.map(|text| ServerText::of_utf8(text.as_bytes())))
+}

@@ -1,0 +1,243 @@
+//! Building and merging runs of the label index.
+
+use lanes_labels::Malformed;
+use lanes_labels::index::{self, Builder, Directory};
+use pgrx::pg_sys::BuiltinOid::{BYTEAOID, INT4OID, INT8OID};
+use pgrx::prelude::*;
+
+use super::packed;
+use super::source::{RunBlocks, sound};
+use crate::error;
+use crate::pg::statement::Statement;
+use crate::pg::text;
+
+/// Conflicts with itself, and with the lock under which the index is emptied.
+static LOCK: Statement = Statement::changing(
+    c"LOCK TABLE lanes.label_runs IN SHARE UPDATE EXCLUSIVE MODE",
+    &[],
+);
+static RUNS: Statement = Statement::changing(
+    c"SELECT run, first_id, last_id, series FROM lanes.label_runs ORDER BY first_id",
+    &[],
+);
+static NEXT_SERIES: Statement = Statement::changing(
+    c"SELECT min(first_id) FROM lanes.series_runs WHERE first_id > $1",
+    &[INT4OID],
+);
+static SERIES: Statement = Statement::changing(
+    c"SELECT first_id, last_id, metric, labels FROM lanes.series_runs WHERE first_id BETWEEN $1 AND $2 ORDER BY first_id",
+    &[INT4OID, INT4OID],
+);
+static NUMBER: Statement =
+    Statement::changing(c"SELECT pg_catalog.nextval('lanes.label_run_numbers')", &[]);
+static PUT_BLOCK: Statement = Statement::changing(
+    c"INSERT INTO lanes.label_blocks (run, block, terms) VALUES ($1, $2, $3)",
+    &[INT8OID, INT4OID, BYTEAOID],
+);
+static PUT_RUN: Statement = Statement::changing(
+    c"INSERT INTO lanes.label_runs (run, first_id, last_id, series, directory) VALUES ($1, $2, $3, $4, $5)",
+    &[INT8OID, INT4OID, INT4OID, INT4OID, BYTEAOID],
+);
+static DIRECTORY: Statement = Statement::changing(
+    c"SELECT directory FROM lanes.label_runs WHERE run = $1",
+    &[INT8OID],
+);
+static DELETE_BLOCKS: Statement =
+    Statement::changing(c"DELETE FROM lanes.label_blocks WHERE run = $1", &[INT8OID]);
+static DELETE_RUN: Statement =
+    Statement::changing(c"DELETE FROM lanes.label_runs WHERE run = $1", &[INT8OID]);
+
+/// Ids that a new run covers, about: it is built in memory.
+const RUN_IDS: i32 = 250_000;
+/// A run is merged with those after it, unless it has so many times their series. So there are few runs, and a series is
+/// written again only a few times.
+const MERGE_RATIO: i64 = 4;
+
+/// A run as its table has it.
+#[derive(Clone, Copy)]
+struct Run {
+    number: i64,
+    first: i32,
+    last: i32,
+    series: i32,
+}
+
+/// Indexes all series that no run covers yet, and merges runs: how many series were indexed.
+#[pg_extern(sql = false)]
+fn index_labels() -> i64 {
+    // SAFETY: plain reads.
+    let (is_standby, is_fixed) = unsafe {
+        let is_fixed = pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32;
+        (pg_sys::RecoveryInProgress(), is_fixed)
+    };
+    if is_standby {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_READ_ONLY_SQL_TRANSACTION,
+            "a standby cannot index labels",
+            "Run lanes.index_labels() on the primary; its standbys follow.",
+        );
+    }
+    if is_fixed {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_TRANSACTION_STATE,
+            "lanes.index_labels() needs to see what is committed by now",
+            "Run it in a transaction of isolation level READ COMMITTED.",
+        );
+    }
+    LOCK.run(&[]);
+    let mut indexed = 0;
+    while let Some(first) = next_series(runs().last().map_or(0, |run| run.last)) {
+        indexed += i64::from(build(first));
+        merge_tail();
+    }
+    indexed
+}
+
+fn runs() -> Vec<Run> {
+    let mut found = Vec::new();
+    RUNS.each_row(&[], |row| {
+        let columns = (row.get(1), row.get(2), row.get(3), row.get(4));
+        if let (Some(number), Some(first), Some(last), Some(series)) = columns {
+            found.push(Run {
+                number,
+                first,
+                last,
+                series,
+            });
+        }
+    });
+    found
+}
+
+/// The first id after one.
+fn next_series(after: i32) -> Option<i32> {
+    let mut next = None;
+    NEXT_SERIES.each_row(&[pg_sys::Datum::from(after)], |row| next = row.get(1));
+    next
+}
+
+/// Builds a run of the series from an id on: how many they are.
+fn build(first: i32) -> i32 {
+    let mut builder = Builder::default();
+    let mut end = first;
+    let last = first.saturating_add(RUN_IDS - 1);
+    SERIES.each_row(&[first, last].map(pg_sys::Datum::from), |row| {
+        let columns = (
+            row.get::<i32>(1),
+            row.get::<i32>(2),
+            row.get::<&[u8]>(3),
+            row.get::<&[u8]>(4),
+        );
+        let (Some(first), Some(last), Some(metric), Some(labels)) = columns else {
+            return;
+        };
+        let metric = text::utf8_text(metric);
+        let metric = String::from_utf8_lossy(&metric);
+        let mut id = first as u32;
+        packed::unpack(labels, |labels| {
+            sound(builder.add(id, &metric, labels));
+            id += 1;
+        });
+        end = last;
+        pgrx::check_for_interrupts!();
+    });
+    let run = Run {
+        number: number(),
+        first,
+        last: end,
+        series: builder.series() as i32,
+    };
+    let directory = sound(builder.finish(|block, terms| put_block(run.number, block, &terms)));
+    put_run(&run, &directory);
+    run.series
+}
+
+/// Merges the last runs, if they are of similar sizes.
+fn merge_tail() {
+    let runs = runs();
+    let (mut start, mut series) = (runs.len(), 0);
+    while start > 0 && (series == 0 || i64::from(runs[start - 1].series) < MERGE_RATIO * series) {
+        start -= 1;
+        series += i64::from(runs[start].series);
+    }
+    let merged = &runs[start..];
+    let (Some(first), Some(last), true) = (merged.first(), merged.last(), merged.len() > 1) else {
+        return;
+    };
+    let mut inputs: Vec<(Directory, RunBlocks)> = merged
+        .iter()
+        .map(|run| (directory(run.number), RunBlocks::StoredByNow(run.number)))
+        .collect();
+    let run = Run {
+        number: number(),
+        first: first.first,
+        last: last.last,
+        series: series as i32,
+    };
+    let put = |block: usize, terms: Vec<u8>| {
+        pgrx::check_for_interrupts!();
+        put_block(run.number, block, &terms)
+    };
+    let directory = sound(index::merge(&mut inputs, put));
+    for run in merged {
+        DELETE_BLOCKS.run(&[pg_sys::Datum::from(run.number)]);
+        DELETE_RUN.run(&[pg_sys::Datum::from(run.number)]);
+    }
+    put_run(&run, &directory);
+}
+
+fn directory(run: i64) -> Directory {
+    let mut read = Err(Malformed("a run has no directory"));
+    DIRECTORY.each_row(&[pg_sys::Datum::from(run)], |row| {
+        if let Some(bytes) = row.get::<&[u8]>(1) {
+            read = Directory::read(bytes);
+        }
+    });
+    sound(read)
+}
+
+fn number() -> i64 {
+    let mut number = None;
+    NUMBER.each_row(&[], |row| number = row.get(1));
+    number.unwrap_or_default()
+}
+
+fn put_block(run: i64, block: usize, terms: &[u8]) -> Result<(), Malformed> {
+    let terms = terms.into_datum().ok_or(Malformed("a block is empty"))?;
+    PUT_BLOCK.run(&[
+        pg_sys::Datum::from(run),
+        pg_sys::Datum::from(block as i32),
+        terms,
+    ]);
+    // SAFETY: the datum was made above, and the statement is done with it.
+    unsafe { pg_sys::pfree(terms.cast_mut_ptr()) };
+    Ok(())
+}
+
+fn put_run(run: &Run, directory: &Directory) {
+    let directory = directory.write().into_datum();
+    PUT_RUN.run(&[
+        pg_sys::Datum::from(run.number),
+        pg_sys::Datum::from(run.first),
+        pg_sys::Datum::from(run.last),
+        pg_sys::Datum::from(run.series),
+        directory.unwrap_or(pg_sys::Datum::null()),
+    ]);
+}
+
+/// Indexes new series of the database of a background worker, unless somebody is at it; nothing without the extension.
+pub fn visit() {
+    // SAFETY: inside a transaction; the lock is held until it ends.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), true);
+        if schema == pg_sys::InvalidOid {
+            return;
+        }
+        let table = pg_sys::get_relname_relid(c"label_runs".as_ptr(), schema);
+        let mode = pg_sys::ShareUpdateExclusiveLock as i32;
+        if table == pg_sys::InvalidOid || !pg_sys::ConditionalLockRelationOid(table, mode) {
+            return;
+        }
+    }
+    index_labels();
+}

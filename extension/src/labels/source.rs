@@ -1,0 +1,279 @@
+//! The label index as a query sees it: runs, and the series that no run covers yet.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::ops::Range;
+use std::rc::Rc;
+
+use lanes_labels::index::{self, Blocks, Builder, Directory};
+use lanes_labels::{IdSet, METRIC_NAME, Malformed, Selector, label_set};
+use pgrx::pg_sys::BuiltinOid::{INT4OID, INT8OID};
+use pgrx::prelude::*;
+
+use super::packed;
+use crate::error;
+use crate::pg::statement::Statement;
+use crate::pg::text;
+
+static RUNS: Statement = Statement::reading(
+    c"SELECT tableoid, run, last_id FROM lanes.label_runs ORDER BY first_id",
+    &[],
+);
+static DIRECTORY: Statement = Statement::reading(
+    c"SELECT directory FROM lanes.label_runs WHERE run OPERATOR(pg_catalog.=) $1",
+    &[INT8OID],
+);
+const BLOCKS_SQL: &CStr =
+    c"SELECT terms FROM lanes.label_blocks WHERE run OPERATOR(pg_catalog.=) $1 AND block OPERATOR(pg_catalog.>=) $2 AND block OPERATOR(pg_catalog.<) $3 ORDER BY block";
+static BLOCKS: Statement = Statement::reading(BLOCKS_SQL, &[INT8OID, INT4OID, INT4OID]);
+static BLOCKS_BY_NOW: Statement = Statement::changing(BLOCKS_SQL, &[INT8OID, INT4OID, INT4OID]);
+static SERIES_AFTER: Statement = Statement::reading(
+    c"SELECT first_id, metric, labels FROM lanes.series_runs WHERE first_id OPERATOR(pg_catalog.>) $1 ORDER BY first_id",
+    &[INT4OID],
+);
+
+/// Blocks that one statement reads.
+const BLOCKS_AT_ONCE: usize = 64;
+/// Bytes of directories that a session keeps.
+const DIRECTORY_BYTES_MAX: usize = 16 << 20;
+
+/// A run is known by its table (the extension may be created anew) and its number, which is never used again.
+type RunKey = (pg_sys::Oid, i64);
+
+/// Directories that this session has read; runs never change.
+#[derive(Default)]
+struct Directories {
+    known: HashMap<RunKey, Rc<Directory>>,
+    bytes: usize,
+}
+
+thread_local! {
+    static DIRECTORIES: RefCell<Directories> = RefCell::default();
+}
+
+/// A run of the index.
+pub struct Run {
+    /// Its directory.
+    pub directory: Rc<Directory>,
+    /// Its blocks.
+    pub blocks: RunBlocks,
+}
+
+/// The blocks of a run.
+pub enum RunBlocks {
+    /// Those of the run with this number in the table, as the calling query sees it.
+    Stored(i64),
+    /// Those of the run with this number in the table, as it is by now.
+    StoredByNow(i64),
+    /// Those of a run that exists for this query alone.
+    InMemory(Vec<Vec<u8>>),
+}
+
+impl Blocks for RunBlocks {
+    type Error = Malformed;
+
+    fn read(
+        &mut self,
+        blocks: Range<usize>,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
+        match self {
+            RunBlocks::InMemory(kept) => kept
+                .get(blocks)
+                .ok_or(Malformed("a block is missing"))?
+                .iter()
+                .try_for_each(|block| take(block)),
+            RunBlocks::Stored(run) => read_stored(&BLOCKS, *run, blocks, take),
+            RunBlocks::StoredByNow(run) => read_stored(&BLOCKS_BY_NOW, *run, blocks, take),
+        }
+    }
+}
+
+fn read_stored(
+    statement: &Statement,
+    run: i64,
+    blocks: Range<usize>,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
+    for start in blocks.clone().step_by(BLOCKS_AT_ONCE) {
+        let end = blocks.end.min(start + BLOCKS_AT_ONCE);
+        let (mut found, mut failure) = (0, None);
+        let arguments = [
+            pg_sys::Datum::from(run),
+            pg_sys::Datum::from(start as i32),
+            pg_sys::Datum::from(end as i32),
+        ];
+        statement.each_row(&arguments, |row| {
+            found += 1;
+            if failure.is_none()
+                && let Some(block) = row.get::<&[u8]>(1)
+            {
+                failure = take(block).err();
+            }
+        });
+        if found != end - start {
+            failure = failure.or(Some(Malformed("a block is missing")));
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        pgrx::check_for_interrupts!();
+    }
+    Ok(())
+}
+
+/// The label index.
+pub struct Index {
+    /// Its runs, in the order of their ids.
+    pub runs: Vec<Run>,
+    /// The last id that a run covers.
+    indexed_to: i32,
+}
+
+impl Index {
+    /// The index as the calling query sees it.
+    pub fn visible() -> Index {
+        let mut index = Index {
+            runs: Vec::new(),
+            indexed_to: 0,
+        };
+        if hides_series() {
+            return index;
+        }
+        let mut found = Vec::new();
+        RUNS.each_row(&[], |row| {
+            if let (Some(table), Some(run), Some(last)) = (row.get(1), row.get(2), row.get(3)) {
+                found.push(((table, run), last));
+            }
+        });
+        for (key, last) in found {
+            index.indexed_to = last;
+            index.runs.push(Run {
+                directory: directory(key),
+                blocks: RunBlocks::Stored(key.1),
+            });
+        }
+        index
+    }
+
+    /// The ids of the series that a selector selects.
+    pub fn select(&mut self, selector: &Selector) -> IdSet {
+        let mut selected = IdSet::new();
+        for run in &mut self.runs {
+            selected |= sound(index::select(&run.directory, &mut run.blocks, selector));
+        }
+        each_series_after(
+            self.indexed_to,
+            |metric| selector.admits_metric(metric),
+            |id, metric, labels| {
+                let labels = sound(label_set::parse(labels));
+                let value = |name: &str| match name {
+                    METRIC_NAME => metric,
+                    _ => {
+                        let label = labels.iter().find(|(known, _)| known == name);
+                        label.map_or("", |(_, value)| value.as_ref())
+                    }
+                };
+                if selector.matches(value) {
+                    selected.insert(id);
+                }
+            },
+        );
+        selected
+    }
+
+    /// Gives the series that no run covers a run of their own, for this query.
+    pub fn cover_all(&mut self) {
+        let mut builder = Builder::default();
+        each_series_after(
+            self.indexed_to,
+            |_| true,
+            |id, metric, labels| {
+                sound(builder.add(id, metric, labels));
+                self.indexed_to = id as i32;
+            },
+        );
+        if builder.series() == 0 {
+            return;
+        }
+        let mut kept = Vec::new();
+        let directory = sound(builder.finish(|_, block| -> Result<(), Malformed> {
+            kept.push(block);
+            Ok(())
+        }));
+        self.runs.push(Run {
+            directory: Rc::new(directory),
+            blocks: RunBlocks::InMemory(kept),
+        });
+    }
+}
+
+/// Whether row-level security hides series from the caller.
+fn hides_series() -> bool {
+    // SAFETY: look-ups in the catalogue, inside a transaction.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), false);
+        let table = pg_sys::get_relname_relid(c"series_runs".as_ptr(), schema);
+        let found = pg_sys::check_enable_rls(table, pg_sys::InvalidOid, false);
+        found == pg_sys::CheckEnableRlsResult::RLS_ENABLED as i32
+    }
+}
+
+fn directory(key: RunKey) -> Rc<Directory> {
+    let known = DIRECTORIES.with_borrow(|directories| directories.known.get(&key).cloned());
+    if let Some(directory) = known {
+        return directory;
+    }
+    let mut read = None;
+    DIRECTORY.each_row(&[pg_sys::Datum::from(key.1)], |row| {
+        read = row.get::<&[u8]>(1).map(Directory::read);
+    });
+    let read = read.unwrap_or(Err(Malformed("a run has no directory")));
+    let directory = Rc::new(sound(read));
+    DIRECTORIES.with_borrow_mut(|directories| {
+        directories.bytes += directory.bytes();
+        if directories.bytes > DIRECTORY_BYTES_MAX {
+            directories.known.clear();
+            directories.bytes = directory.bytes();
+        }
+        directories.known.insert(key, directory.clone());
+    });
+    directory
+}
+
+/// Calls `visit` with id, metric and label set of each series after an id, if its metric is admitted.
+fn each_series_after(
+    id: i32,
+    admits: impl Fn(&str) -> bool,
+    mut visit: impl FnMut(u32, &str, &str),
+) {
+    SERIES_AFTER.each_row(&[pg_sys::Datum::from(id)], |row| {
+        let columns = (row.get::<i32>(1), row.get::<&[u8]>(2), row.get::<&[u8]>(3));
+        let (Some(first), Some(metric), Some(labels)) = columns else {
+            return;
+        };
+        let metric = text::utf8_text(metric);
+        let metric = String::from_utf8_lossy(&metric);
+        if !admits(&metric) {
+            return;
+        }
+        let mut id = first as u32;
+        packed::unpack(labels, |labels| {
+            visit(id, &metric, labels);
+            id += 1;
+        });
+        pgrx::check_for_interrupts!();
+    });
+}
+
+/// What was read, or the ERROR of a damaged index.
+pub fn sound<T>(read: Result<T, Malformed>) -> T {
+    read.unwrap_or_else(|failure| {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+            format!("the label index is damaged: {failure}"),
+            "TRUNCATE lanes.label_runs, lanes.label_blocks; it is built again by itself, or by lanes.index_labels().",
+        )
+    })
+}

@@ -1,0 +1,196 @@
+-- The label index: selectors, names, values and counts, with and without it; conditions on the labels of a metric's view.
+\set VERBOSITY terse
+SET client_min_messages = warning;
+BEGIN;
+-- Whatever else is registered in this database is not looked at, and comes back.
+DELETE FROM lanes.series_runs;
+SELECT coalesce(max(next_id), 1) AS base FROM lanes.registry \gset
+
+-- What a selector selects, found by reading every label set: matchers are given apart, `=` or `!=`, `~` or `!~`.
+CREATE FUNCTION pg_temp.search(names text[], operators text[], vals text[]) RETURNS SETOF int4 LANGUAGE sql AS $$
+    SELECT s.id FROM lanes.series s
+     WHERE NOT EXISTS (
+        SELECT FROM unnest(names, operators, vals) AS m (name, operator, val),
+               LATERAL (SELECT CASE m.name WHEN '__name__' THEN s.metric ELSE coalesce(s.labels->>m.name, '') END) AS l (found)
+         WHERE NOT CASE m.operator WHEN '=' THEN l.found = m.val WHEN '!=' THEN l.found <> m.val
+                        WHEN '=~' THEN l.found ~ ('^(' || m.val || ')$') ELSE l.found !~ ('^(' || m.val || ')$') END)
+     ORDER BY s.id
+$$;
+
+-- Series of three metrics, in several registrations.
+CREATE FUNCTION pg_temp.register(metric text, first int, last int) RETURNS void LANGUAGE sql AS $$
+    SELECT lanes.register_series(2147483647, ARRAY[ROW(metric, array_agg(
+        CASE WHEN i % 5 = 0 THEN format('{"instance":"node-%s"}', i)
+             ELSE format('{"instance":"node-%s","job":"%s","path":"C:\\%s"}', i, (ARRAY['a','b','c'])[1 + i % 3], i % 7) END ORDER BY i))::lanes.series_run])
+      FROM generate_series(first, last) AS i
+$$;
+SELECT pg_temp.register('up', 1, 300);
+SELECT pg_temp.register('down', 1, 40);
+SELECT pg_temp.register('up', 301, 400);
+
+-- Random selectors give the same ids as the search: without any run, with runs and series after them, with all in runs.
+CREATE FUNCTION pg_temp.compare(rounds int) RETURNS TABLE (compared int, selected boolean, wrong text) LANGUAGE plpgsql AS $$
+DECLARE
+    names text[]; operators text[]; vals text[]; selector text; found int4[]; expected int4[]; total int8 := 0;
+BEGIN
+    compared := 0;
+    FOR round IN 1 .. rounds LOOP
+        SELECT array_agg((ARRAY['__name__', 'instance', 'job', 'path', 'absent'])[1 + floor(random() * 5)]),
+               array_agg((ARRAY['=', '!=', '=~', '!~'])[1 + floor(random() * 4)]),
+               array_agg((ARRAY['up', 'down', 'a', 'b', '', 'node-7', 'node-1.*', 'a|b', '.+', '.*', 'up|down', 'no|node-2[0-9]'])[1 + floor(random() * 12)])
+          INTO names, operators, vals FROM generate_series(1, 1 + floor(random() * 3)::int);
+        SELECT '{' || string_agg(format('%s%s"%s"', n, o, v), ',') || '}' INTO selector FROM unnest(names, operators, vals) AS m (n, o, v);
+        found := ARRAY(SELECT lanes.series_ids(selector));
+        expected := ARRAY(SELECT pg_temp.search(names, operators, vals));
+        total := total + cardinality(found);
+        compared := compared + 1;
+        IF found <> expected THEN
+            wrong := concat_ws('; ', wrong, format('%s: %s, not %s', selector, cardinality(found), cardinality(expected)));
+        END IF;
+    END LOOP;
+    selected := total > 0;
+    RETURN NEXT;
+END
+$$;
+SELECT count(*) AS runs FROM lanes.label_runs;
+SELECT * FROM pg_temp.compare(150);
+SELECT lanes.index_labels();
+SELECT count(*) AS runs, sum(series) AS series FROM lanes.label_runs;
+SELECT * FROM pg_temp.compare(150);
+SELECT pg_temp.register('upper', 1, 60);
+SELECT pg_temp.register('down', 41, 50);
+SELECT * FROM pg_temp.compare(150);
+-- Small runs after a large one stay apart; then they are merged.
+SELECT lanes.index_labels();
+SELECT count(*) AS runs, sum(series) AS series FROM lanes.label_runs;
+SELECT * FROM pg_temp.compare(150);
+SELECT pg_temp.register('upper', 61, 90);
+SELECT lanes.index_labels();
+SELECT pg_temp.register('upper', 91, 200);
+SELECT lanes.index_labels(), lanes.index_labels() AS again;
+SELECT count(*) AS runs, sum(series) AS series FROM lanes.label_runs;
+SELECT count(*) AS blocks_of_no_run FROM lanes.label_blocks b WHERE NOT EXISTS (SELECT FROM lanes.label_runs r WHERE r.run = b.run);
+SELECT * FROM pg_temp.compare(150);
+
+-- Names, values, counts; with series that no run covers.
+SELECT pg_temp.register('down', 51, 55);
+SELECT * FROM lanes.label_names();
+SELECT * FROM lanes.label_names('{job=""}');
+SELECT * FROM lanes.label_names('{__name__="nothing"}');
+SELECT * FROM lanes.label_values('job');
+SELECT * FROM lanes.label_values('__name__', '{instance="node-41"}');
+SELECT count(*), min(v), max(v) FROM lanes.label_values('instance', 'down{job=~"a|b"}') AS v;
+SELECT count(*) FROM lanes.label_values('absent');
+SELECT count(*) FROM lanes.label_values('');
+SELECT * FROM lanes.cardinality();
+SELECT * FROM lanes.cardinality('name');
+SELECT * FROM lanes.cardinality('value', 4);
+SELECT * FROM lanes.cardinality('metric', 0);
+
+-- The view: conditions on labels narrow the function, and change no answer.
+INSERT INTO lanes.samples SELECT '2026-01-01'::timestamptz + i * interval '1 s', s.id, i + s.id - :base FROM lanes.series s, generate_series(0, 2) i;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT value FROM metrics.up WHERE labels->>'instance' = 'node-7' AND labels->>'job' IN ('a', 'b');
+SELECT ts, value, labels FROM metrics.up WHERE labels->>'instance' = 'node-7' ORDER BY ts;
+SELECT ts, value, labels FROM metrics.down WHERE 'node-51' = labels->>'instance' ORDER BY ts;
+SELECT count(*), sum(value) FROM metrics.up WHERE labels->>'job' IN ('a', 'c', NULL);
+SELECT count(*), sum(value) FROM metrics.up WHERE labels->>'job' = 'a' OR labels->>'job' = 'c';
+SELECT count(*) FROM metrics.up WHERE labels->>'job' = '';
+SELECT count(*) FROM metrics.up WHERE labels->>'job' = NULL;
+SELECT count(*) FROM metrics.up WHERE labels->>'path' = 'C:\3';
+SELECT count(*) FROM metrics.up WHERE labels->>'instance' LIKE 'node-1_' AND labels->>'job' <> 'a';
+SELECT count(*) FROM metrics.up WHERE labels->>'instance' = 'node-' || (ts - ts)::text;
+PREPARE one (text) AS SELECT count(*), min(value) FROM metrics.up WHERE labels->>'instance' = $1;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (VERBOSE, COSTS OFF) EXECUTE one ('node-9');
+EXECUTE one ('node-9');
+EXECUTE one ('node-10');
+EXECUTE one (NULL);
+RESET plan_cache_mode;
+SELECT count(*), count(DISTINCT id) FROM lanes.metric_series('up');
+SELECT count(*) FROM lanes.metric_series('up', ARRAY['job', '2', 'a', 'b']);
+SELECT count(*) FROM lanes.metric_series(NULL);
+
+-- Samples of series are deleted by selector, both ends included.
+SELECT lanes.delete_series('up{instance="node-7"}', '2026-01-01 00:00:01+0', '2026-01-01 00:00:01+0');
+SELECT count(*) FROM metrics.up WHERE labels->>'instance' = 'node-7';
+SELECT lanes.delete_series('down');
+SELECT count(*) FROM metrics.down;
+
+-- Faults.
+SAVEPOINT faults;
+SELECT lanes.series_ids('up{job=node}');
+ROLLBACK TO faults;
+SELECT lanes.series_ids('up{job=~"("}');
+ROLLBACK TO faults;
+SELECT lanes.cardinality('job');
+ROLLBACK TO faults;
+SELECT lanes.delete_series(' { } ');
+ROLLBACK TO faults;
+SELECT count(*) FROM lanes.metric_series('up', ARRAY['job', '2', 'a']);
+ROLLBACK TO faults;
+UPDATE lanes.label_blocks SET terms = '\x07';
+SELECT lanes.series_ids('{job="a"}');
+ROLLBACK TO faults;
+DELETE FROM lanes.label_blocks;
+SELECT lanes.series_ids('{job="a"}');
+ROLLBACK TO faults;
+UPDATE lanes.label_runs SET run = run + 1000000, directory = '\x07';
+SELECT lanes.series_ids('{job="a"}');
+ROLLBACK TO faults;
+
+-- A registration that is rolled back leaves nothing.
+SELECT count(*) AS before FROM lanes.series_ids('{instance="rolled-back"}');
+SAVEPOINT registration;
+SELECT lanes.register_series(2147483647, ARRAY[ROW('up', ARRAY['{"instance":"rolled-back"}'])::lanes.series_run]) IS NOT NULL AS registered;
+SELECT lanes.index_labels();
+SELECT count(*) AS within FROM lanes.series_ids('{instance="rolled-back"}');
+ROLLBACK TO registration;
+SELECT count(*) AS after FROM lanes.series_ids('{instance="rolled-back"}');
+
+-- Series that are changed or deleted by hand, or inserted before others, empty the index.
+SELECT lanes.index_labels();
+SELECT min(first_id) AS victim FROM lanes.series_runs WHERE metric = 'down' \gset
+DELETE FROM lanes.series_runs WHERE first_id = :victim RETURNING first_id - :base AS first_id, last_id - :base AS last_id;
+SELECT count(*) AS runs FROM lanes.label_runs;
+SELECT * FROM pg_temp.compare(50);
+SELECT lanes.index_labels() > 0 AS indexed;
+SELECT * FROM pg_temp.compare(50);
+INSERT INTO lanes.series_runs (first_id, last_id, metric, labels) VALUES (:victim + 3, :victim + 3, 'down', lanes.pack_label_sets(ARRAY['{"instance":"again"}']));
+SELECT count(*) AS runs FROM lanes.label_runs;
+SELECT id - :victim AS id FROM lanes.series_ids('{instance="again"}') AS id;
+SELECT lanes.index_labels() > 0 AS indexed;
+SELECT id - :victim AS id FROM lanes.series_ids('{instance="again"}') AS id;
+UPDATE lanes.series_runs SET metric = 'renamed' WHERE first_id = :victim + 3;
+SELECT count(*) AS runs FROM lanes.label_runs;
+SELECT * FROM lanes.label_values('__name__');
+
+-- Row-level security hides series whatever the index knows; a role without rights gets nowhere.
+SELECT lanes.index_labels() > 0 AS indexed;
+CREATE ROLE regress_labels_reader;
+SELECT lanes.grant_reader('regress_labels_reader');
+SAVEPOINT reader;
+SET LOCAL ROLE regress_labels_reader;
+SELECT * FROM lanes.label_values('__name__');
+SELECT count(*) > 0 AS some FROM metrics.up WHERE labels->>'job' = 'a';
+SELECT lanes.index_labels();
+ROLLBACK TO reader;
+ALTER TABLE lanes.series_runs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_reader ON lanes.series_runs TO regress_labels_reader USING (metric = 'up');
+SET LOCAL ROLE regress_labels_reader;
+SELECT * FROM lanes.label_values('__name__');
+SELECT count(*) FROM lanes.series_ids('{__name__!="up"}');
+SELECT * FROM lanes.cardinality();
+RESET ROLE;
+SAVEPOINT nobody;
+CREATE ROLE regress_labels_nobody;
+GRANT USAGE ON SCHEMA lanes TO regress_labels_nobody;
+SET LOCAL ROLE regress_labels_nobody;
+SELECT lanes.series_ids('up');
+ROLLBACK TO nobody;
+
+-- What is fixed cannot be indexed.
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT lanes.index_labels();
+ROLLBACK;
+SELECT count(*) AS left_behind FROM lanes.metrics WHERE metric IN ('upper', 'renamed');
