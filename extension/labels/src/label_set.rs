@@ -32,8 +32,11 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
+/// A label's name and its value.
+pub type Label<'t> = (Cow<'t, str>, Cow<'t, str>);
+
 /// The labels of a label set, in its order.
-struct Labels<'t>(Vec<(Cow<'t, str>, Cow<'t, str>)>);
+struct Labels<'t>(Vec<Label<'t>>);
 
 impl<'de> Deserialize<'de> for Labels<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -61,7 +64,7 @@ impl<'de> Deserialize<'de> for Labels<'de> {
 ///
 /// # Errors
 /// If the text is no JSON object of texts.
-pub fn parse(json: &str) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>, Malformed> {
+pub fn parse(json: &str) -> Result<Vec<Label<'_>>, Malformed> {
     serde_json::from_str::<Labels>(json)
         .map(|labels| labels.0)
         .map_err(|_| Malformed("a label set is no JSON object of texts"))

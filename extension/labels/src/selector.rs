@@ -230,7 +230,9 @@ impl<'t> Reader<'t> {
                     continue;
                 }
                 _ => {
-                    return Err(self.error_at(at, "an unknown escape (a backslash is written \\\\)"));
+                    return Err(
+                        self.error_at(at, "an unknown escape (a backslash is written \\\\)")
+                    );
                 }
             };
             let Some(character) = code.and_then(char::from_u32) else {

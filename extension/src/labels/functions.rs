@@ -102,7 +102,6 @@ fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static,
 
 /// What most series have: metrics, label names, or label values.
 #[pg_extern(sql = false)]
-#[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn cardinality(
     by: &[u8],
     top: i32,

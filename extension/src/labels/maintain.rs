@@ -49,9 +49,9 @@ static DELETE_RUN: Statement =
 
 /// Ids that a new run covers, about: it is built in memory.
 const RUN_IDS: i32 = 250_000;
-/// A run is merged with those after it, unless it has so many times their series. So there are few runs, and a series is
-/// written again only a few times.
-const MERGE_RATIO: i64 = 4;
+/// A run is merged with those after it, unless it has so many times their series: sizes are those of a binary counter. So
+/// there are few runs, and a series is written again only when its run at least doubles.
+const MERGE_RATIO: i64 = 2;
 
 /// A run as its table has it.
 #[derive(Clone, Copy)]

@@ -3,12 +3,11 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::ops::Range;
 use std::rc::Rc;
 
 use lanes_labels::index::{self, Blocks, Builder, Directory};
 use lanes_labels::{IdSet, METRIC_NAME, Malformed, Selector, label_set};
-use pgrx::pg_sys::BuiltinOid::{INT4OID, INT8OID};
+use pgrx::pg_sys::BuiltinOid::{INT4ARRAYOID, INT4OID, INT8OID};
 use pgrx::prelude::*;
 
 use super::packed;
@@ -25,16 +24,17 @@ static DIRECTORY: Statement = Statement::reading(
     &[INT8OID],
 );
 const BLOCKS_SQL: &CStr =
-    c"SELECT terms FROM lanes.label_blocks WHERE run OPERATOR(pg_catalog.=) $1 AND block OPERATOR(pg_catalog.>=) $2 AND block OPERATOR(pg_catalog.<) $3 ORDER BY block";
-static BLOCKS: Statement = Statement::reading(BLOCKS_SQL, &[INT8OID, INT4OID, INT4OID]);
-static BLOCKS_BY_NOW: Statement = Statement::changing(BLOCKS_SQL, &[INT8OID, INT4OID, INT4OID]);
+    c"SELECT terms FROM lanes.label_blocks WHERE run OPERATOR(pg_catalog.=) $1 AND block OPERATOR(pg_catalog.=) ANY ($2) ORDER BY block";
+static BLOCKS: Statement = Statement::reading(BLOCKS_SQL, &[INT8OID, INT4ARRAYOID]);
+static BLOCKS_BY_NOW: Statement = Statement::changing(BLOCKS_SQL, &[INT8OID, INT4ARRAYOID]);
 static SERIES_AFTER: Statement = Statement::reading(
     c"SELECT first_id, metric, labels FROM lanes.series_runs WHERE first_id OPERATOR(pg_catalog.>) $1 ORDER BY first_id",
     &[INT4OID],
-);
+)
+.planned_with_values();
 
 /// Blocks that one statement reads.
-const BLOCKS_AT_ONCE: usize = 64;
+const BLOCKS_AT_ONCE: usize = 256;
 /// Bytes of directories that a session keeps.
 const DIRECTORY_BYTES_MAX: usize = 16 << 20;
 
@@ -75,15 +75,14 @@ impl Blocks for RunBlocks {
 
     fn read(
         &mut self,
-        blocks: Range<usize>,
+        blocks: &[usize],
         take: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
     ) -> Result<(), Malformed> {
         match self {
-            RunBlocks::InMemory(kept) => kept
-                .get(blocks)
-                .ok_or(Malformed("a block is missing"))?
-                .iter()
-                .try_for_each(|block| take(block)),
+            RunBlocks::InMemory(kept) => blocks.iter().try_for_each(|block| {
+                let block = kept.get(*block).ok_or(Malformed("a block is missing"))?;
+                take(block)
+            }),
             RunBlocks::Stored(run) => read_stored(&BLOCKS, *run, blocks, take),
             RunBlocks::StoredByNow(run) => read_stored(&BLOCKS_BY_NOW, *run, blocks, take),
         }
@@ -93,17 +92,16 @@ impl Blocks for RunBlocks {
 fn read_stored(
     statement: &Statement,
     run: i64,
-    blocks: Range<usize>,
+    blocks: &[usize],
     take: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
 ) -> Result<(), Malformed> {
-    for start in blocks.clone().step_by(BLOCKS_AT_ONCE) {
-        let end = blocks.end.min(start + BLOCKS_AT_ONCE);
+    for part in blocks.chunks(BLOCKS_AT_ONCE) {
         let (mut found, mut failure) = (0, None);
-        let arguments = [
-            pg_sys::Datum::from(run),
-            pg_sys::Datum::from(start as i32),
-            pg_sys::Datum::from(end as i32),
-        ];
+        let numbers: Vec<i32> = part.iter().map(|block| *block as i32).collect();
+        let numbers = numbers
+            .into_datum()
+            .ok_or(Malformed("no block is wanted"))?;
+        let arguments = [pg_sys::Datum::from(run), numbers];
         statement.each_row(&arguments, |row| {
             found += 1;
             if failure.is_none()
@@ -112,7 +110,9 @@ fn read_stored(
                 failure = take(block).err();
             }
         });
-        if found != end - start {
+        // SAFETY: the array was made above, and the statement is done with it.
+        unsafe { pg_sys::pfree(numbers.cast_mut_ptr()) };
+        if found != part.len() {
             failure = failure.or(Some(Malformed("a block is missing")));
         }
         if let Some(failure) = failure {

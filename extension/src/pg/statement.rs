@@ -14,6 +14,8 @@ pub struct Statement {
     arguments: &'static [pg_sys::BuiltinOid],
     /// Whether it sees what the calling query sees. Otherwise it sees what is committed by now.
     is_read_only: bool,
+    /// `CURSOR_OPT_…`: how it is planned.
+    planning: u32,
     /// The session's plan, once it has been executed.
     plan: AtomicPtr<pg_sys::_SPI_plan>,
 }
@@ -47,6 +49,7 @@ impl Statement {
             sql,
             arguments,
             is_read_only: true,
+            planning: 0,
             plan: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -59,6 +62,12 @@ impl Statement {
         let mut statement = Statement::reading(sql, arguments);
         statement.is_read_only = false;
         statement
+    }
+
+    /// The statement, planned for the values of its arguments each time: they decide which plan is good.
+    pub const fn planned_with_values(mut self) -> Statement {
+        self.planning = pg_sys::CURSOR_OPT_CUSTOM_PLAN;
+        self
     }
 
     /// Executes the statement.
@@ -116,8 +125,12 @@ impl Statement {
                     .iter()
                     .map(|argument| argument.value())
                     .collect();
-                plan =
-                    pg_sys::SPI_prepare(self.sql.as_ptr(), types.len() as i32, types.as_mut_ptr());
+                plan = pg_sys::SPI_prepare_cursor(
+                    self.sql.as_ptr(),
+                    types.len() as i32,
+                    types.as_mut_ptr(),
+                    self.planning as i32,
+                );
                 assert!(!plan.is_null(), "{:?} cannot be planned", self.sql);
                 pg_sys::SPI_keepplan(plan);
                 self.plan.store(plan, Ordering::Relaxed);

@@ -66,7 +66,7 @@ SELECT count(*) AS runs, sum(series) AS series FROM lanes.label_runs;
 SELECT * FROM pg_temp.compare(150);
 SELECT pg_temp.register('upper', 61, 90);
 SELECT lanes.index_labels();
-SELECT pg_temp.register('upper', 91, 200);
+SELECT pg_temp.register('upper', 91, 300);
 SELECT lanes.index_labels(), lanes.index_labels() AS again;
 SELECT count(*) AS runs, sum(series) AS series FROM lanes.label_runs;
 SELECT count(*) AS blocks_of_no_run FROM lanes.label_blocks b WHERE NOT EXISTS (SELECT FROM lanes.label_runs r WHERE r.run = b.run);

@@ -118,11 +118,11 @@ impl Name {
     }
 
     /// The block that tells which series have the label.
-    pub fn presence(&self) -> Range<usize> {
-        self.start..self.start + self.firsts.len().min(1)
+    pub fn presence(&self) -> Option<usize> {
+        (!self.firsts.is_empty()).then_some(self.start)
     }
 
-    /// The blocks that hold values from `least` on that begin as `prefix`: with an empty prefix, all from `least` on.
+    /// The blocks that hold values from `least` on, up to the first block that begins past what is looked for.
     pub fn blocks_of(&self, least: &str, is_past: impl Fn(&str) -> bool) -> Range<usize> {
         let before = self.firsts.partition_point(|first| first.as_str() <= least);
         let end = self

@@ -25,13 +25,12 @@ impl<B: Blocks> Input<'_, B> {
         let end = name.blocks().end;
         while self.terms.is_empty() && self.next_block < end {
             let terms = &mut self.terms;
-            self.blocks
-                .read(self.next_block..self.next_block + 1, &mut |block| {
-                    each_term(block, |term| {
-                        terms.push_back((term.value.to_owned(), term.postings.to_vec()));
-                        Ok(true)
-                    })
-                })?;
+            self.blocks.read(&[self.next_block], &mut |block| {
+                each_term(block, |term| {
+                    terms.push_back((term.value.to_owned(), term.postings.to_vec()));
+                    Ok(true)
+                })
+            })?;
             self.next_block += 1;
         }
         Ok(())

@@ -47,13 +47,13 @@ pub trait Blocks {
     /// What can go wrong.
     type Error: From<crate::Malformed>;
 
-    /// Calls `take` with the bytes of each of these blocks, in their order.
+    /// Calls `take` with the bytes of each of these blocks, which are in ascending order.
     ///
     /// # Errors
     /// If a block cannot be read, or `take` fails.
     fn read(
         &mut self,
-        blocks: std::ops::Range<usize>,
+        blocks: &[usize],
         take: &mut dyn FnMut(&[u8]) -> Result<(), crate::Malformed>,
     ) -> Result<(), Self::Error>;
 }

@@ -71,7 +71,7 @@ fn all<B: Blocks>(directory: &Directory, blocks: &mut B) -> Result<IdSet, B::Err
 /// If a block cannot be read.
 pub fn presence<B: Blocks>(name: &Name, blocks: &mut B) -> Result<IdSet, B::Error> {
     let mut set = IdSet::new();
-    blocks.read(name.presence(), &mut |block| {
+    blocks.read(name.presence().as_slice(), &mut |block| {
         block::each_term(block, |term| {
             set = read_set(term.postings)?;
             Ok(false)
@@ -115,35 +115,26 @@ fn series_like<B: Blocks>(
     match pattern {
         Pattern::Anything | Pattern::NotEmpty => return presence(name, blocks),
         Pattern::OneOf(texts) => {
-            let mut texts = texts.iter().filter(|text| !text.is_empty()).peekable();
-            while let Some(first) = texts.next() {
-                let mut range = name.blocks_of(first, |_| true);
-                let mut together = vec![first];
-                while let Some(text) = texts.peek() {
-                    let next = name.blocks_of(text, |_| true);
-                    // Blocks side by side are read together.
-                    if next.start > range.end {
-                        break;
+            let mut wanted = texts.iter().filter(|text| !text.is_empty()).peekable();
+            let mut numbers: Vec<usize> = wanted
+                .clone()
+                .flat_map(|text| name.blocks_of(text, |_| true))
+                .collect();
+            numbers.dedup();
+            blocks.read(&numbers, &mut |block| {
+                block::each_term(block, |term| {
+                    while wanted.next_if(|text| text.as_str() < term.value).is_some() {}
+                    if wanted.peek().is_some_and(|text| *text == term.value) {
+                        collected.add(term.postings)?;
                     }
-                    range.end = range.end.max(next.end);
-                    together.extend(texts.next());
-                }
-                let mut wanted = together.into_iter().peekable();
-                blocks.read(range, &mut |block| {
-                    block::each_term(block, |term| {
-                        while wanted.next_if(|text| text.as_str() < term.value).is_some() {}
-                        if wanted.peek().is_some_and(|text| *text == term.value) {
-                            collected.add(term.postings)?;
-                        }
-                        Ok(wanted.peek().is_some())
-                    })
-                })?;
-            }
+                    Ok(wanted.peek().is_some())
+                })
+            })?;
         }
         Pattern::Expression { prefix, .. } => {
             let past = |value: &str| value > prefix.as_str() && !value.starts_with(prefix.as_str());
-            let range = name.blocks_of(prefix, past);
-            blocks.read(range, &mut |block| {
+            let range: Vec<usize> = name.blocks_of(prefix, past).collect();
+            blocks.read(&range, &mut |block| {
                 block::each_term(block, |term| {
                     if !term.value.is_empty() && pattern.matches(term.value) {
                         collected.add(term.postings)?;
@@ -165,7 +156,8 @@ pub fn each_term<B: Blocks>(
     blocks: &mut B,
     mut visit: impl FnMut(Term) -> Result<(), Malformed>,
 ) -> Result<(), B::Error> {
-    blocks.read(name.blocks(), &mut |block| {
+    let numbers: Vec<usize> = name.blocks().collect();
+    blocks.read(&numbers, &mut |block| {
         block::each_term(block, |term| {
             if !term.value.is_empty() {
                 visit(term)?;

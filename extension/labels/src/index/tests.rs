@@ -1,7 +1,6 @@
 //! Runs of random label sets, built, merged and asked, beside a search through all label sets.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use proptest::prelude::*;
 
@@ -19,10 +18,11 @@ impl Blocks for InMemory {
 
     fn read(
         &mut self,
-        blocks: Range<usize>,
+        blocks: &[usize],
         take: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
     ) -> Result<(), Malformed> {
-        self.0[blocks].iter().try_for_each(|block| take(block))
+        assert!(blocks.is_sorted());
+        blocks.iter().try_for_each(|block| take(&self.0[*block]))
     }
 }
 

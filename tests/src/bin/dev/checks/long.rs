@@ -46,9 +46,11 @@ const RANDOM: [&str; 10] = [
 /// The target that is named so that build scripts and macros are built without the sanitizer.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 /// What the sanitizers look at: our crates without PostgreSQL in them.
-const ENGINE: [&str; 6] = [
+const ENGINE: [&str; 8] = [
     "--package",
     "lanes-columnar",
+    "--package",
+    "lanes-labels",
     "--package",
     "lanes-wire",
     "--package",
