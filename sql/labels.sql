@@ -105,3 +105,78 @@ REVOKE ALL ON FUNCTION lanes.label_names(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.label_values(text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.cardinality(text, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.delete_series(text, timestamptz, timestamptz) FROM PUBLIC;
+
+-- Columns for labels in the views of metrics, after ts, value, series and labels. Which labels a metric has is found when its series are
+-- indexed; the sealer then changes the views, each in a transaction of its own that waits for its lock a moment only. So no reader of a
+-- view holds up ingest, nor the other way round.
+CREATE TABLE lanes.metric_labels (
+    metric  text,
+    name    text,
+    -- Whether the view cannot have it: see lanes.extend_metric_view().
+    left_out boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (metric, name)
+);
+
+COMMENT ON TABLE lanes.metric_labels IS
+    'the labels that the series of each metric have, and whether its view leaves one out; derived from lanes.series_runs';
+
+-- Metrics whose views lack a column.
+CREATE VIEW lanes.metrics_to_extend WITH (security_invoker = true) AS
+SELECT DISTINCT m.metric
+  FROM lanes.metrics AS m
+  JOIN lanes.metric_labels AS l ON l.metric = m.metric AND NOT l.left_out
+  JOIN pg_catalog.pg_class AS c
+    ON c.relname = m.view_name AND c.relnamespace = 'metrics'::pg_catalog.regnamespace AND c.relkind = 'v'
+ WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = l.name::pg_catalog.name);
+
+-- The view has a column for each label, in the order in which they were found, up to 60. What is left out stays in `labels`: labels whose
+-- names are longer than an identifier may be or are those of other columns, and all labels of a view that somebody has made their own.
+CREATE FUNCTION lanes.extend_metric_view(metric text) RETURNS int4
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    columns_max CONSTANT int4 := 60;
+    shown   name;
+    found   name[];
+    added   text[];
+    columns text;
+BEGIN
+    SELECT m.view_name INTO shown FROM lanes.metrics m WHERE m.metric = extend_metric_view.metric FOR UPDATE;
+    SELECT array_agg(a.attname ORDER BY a.attnum) INTO found
+      FROM pg_attribute a
+     WHERE a.attrelid = (SELECT c.oid FROM pg_class c WHERE c.relname = shown AND c.relnamespace = 'metrics'::regnamespace AND c.relkind = 'v');
+    IF found IS NULL THEN
+        RETURN 0;
+    END IF;
+    UPDATE lanes.metric_labels l SET left_out = true
+     WHERE l.metric = extend_metric_view.metric AND NOT l.left_out
+       AND (octet_length(l.name) > 63 OR l.name IN ('ts', 'value', 'series', 'labels')
+            OR found[1:4] <> '{ts,value,series,labels}'::name[]
+            OR position('lanes.metric_series' IN pg_get_viewdef(format('metrics.%I', shown)::regclass)) = 0);
+    SELECT array_agg(n.name ORDER BY n.name) INTO added
+      FROM (SELECT l.name FROM lanes.metric_labels l
+             WHERE l.metric = extend_metric_view.metric AND NOT l.left_out AND l.name <> ALL (found::text[])
+             ORDER BY l.name LIMIT greatest(columns_max - cardinality(found) + 4, 0)) AS n;
+    IF added IS NOT NULL THEN
+        SELECT string_agg(format(', r.labels->>%L AS %I', n.name, n.name), '' ORDER BY n.place) INTO columns
+          FROM unnest(found[5:]::text[] || added) WITH ORDINALITY AS n (name, place);
+        EXECUTE format(
+            'CREATE OR REPLACE VIEW metrics.%I WITH (security_invoker = true) AS '
+            'SELECT s.ts, s.value, s.series, r.labels%s '
+            'FROM lanes.samples AS s JOIN lanes.metric_series(%L) AS r ON r.id = s.series '
+            'WHERE NOT lanes.is_stale_marker(s.value)',
+            shown, columns, metric);
+    END IF;
+    IF cardinality(found) - 4 + coalesce(cardinality(added), 0) >= columns_max THEN
+        UPDATE lanes.metric_labels l SET left_out = true
+         WHERE l.metric = extend_metric_view.metric AND NOT l.left_out AND l.name <> ALL (found::text[] || coalesce(added, '{}'));
+    END IF;
+    RETURN coalesce(cardinality(added), 0);
+END
+$$;
+
+COMMENT ON FUNCTION lanes.extend_metric_view(text) IS
+    'gives the view of a metric a column for each of its labels that has none: how many were added';
+
+REVOKE ALL ON FUNCTION lanes.extend_metric_view(text) FROM PUBLIC;

@@ -125,6 +125,12 @@ pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
     if let Err(failure) = attempt(maintain::visit) {
         pgrx::log!("lanes: could not index labels: {failure}");
     }
+    for metric in BackgroundWorker::transaction(maintain::metrics_to_extend) {
+        if let Err(failure) = attempt(|| maintain::extend_view(&metric)) {
+            // Somebody reads the view: the next round will do it.
+            pgrx::debug1!("lanes: no new columns for metric \"{metric}\": {failure}");
+        }
+    }
     for table in BackgroundWorker::transaction(tables) {
         if let Err(failure) = attempt(|| visit(table)) {
             let name = BackgroundWorker::transaction(|| names::table_name(table));

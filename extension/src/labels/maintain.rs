@@ -1,15 +1,18 @@
-//! Building and merging runs of the label index.
+//! Building and merging runs of the label index, and columns for labels in the views of metrics.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use lanes_labels::Malformed;
 use lanes_labels::index::{self, Builder, Directory};
-use pgrx::pg_sys::BuiltinOid::{BYTEAOID, INT4OID, INT8OID};
+use lanes_labels::label_set::{self, Label};
+use pgrx::pg_sys::BuiltinOid::{BYTEAOID, INT4OID, INT8OID, TEXTARRAYOID, TEXTOID};
 use pgrx::prelude::*;
 
 use super::packed;
 use super::source::{RunBlocks, sound};
 use crate::error;
 use crate::pg::statement::Statement;
-use crate::pg::text;
+use crate::pg::text::{self, ServerText};
 
 /// Conflicts with itself, and with the lock under which the index is emptied.
 static LOCK: Statement = Statement::changing(
@@ -46,6 +49,18 @@ static DELETE_BLOCKS: Statement =
     Statement::changing(c"DELETE FROM lanes.label_blocks WHERE run = $1", &[INT8OID]);
 static DELETE_RUN: Statement =
     Statement::changing(c"DELETE FROM lanes.label_runs WHERE run = $1", &[INT8OID]);
+
+static PUT_LABELS: Statement = Statement::changing(
+    c"INSERT INTO lanes.metric_labels (metric, name) SELECT $1, n FROM pg_catalog.unnest($2) AS n ON CONFLICT DO NOTHING",
+    &[TEXTOID, TEXTARRAYOID],
+);
+static METRICS_TO_EXTEND: Statement =
+    Statement::changing(c"SELECT metric FROM lanes.metrics_to_extend", &[]);
+static LOCK_TIMEOUT: Statement = Statement::changing(
+    c"SELECT pg_catalog.set_config('lock_timeout', '100ms', true)",
+    &[],
+);
+static EXTEND: Statement = Statement::changing(c"SELECT lanes.extend_metric_view($1)", &[TEXTOID]);
 
 /// Ids that a new run covers, about: it is built in memory.
 const RUN_IDS: i32 = 250_000;
@@ -119,6 +134,7 @@ fn next_series(after: i32) -> Option<i32> {
 /// Builds a run of the series from an id on: how many they are.
 fn build(first: i32) -> i32 {
     let mut builder = Builder::default();
+    let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut end = first;
     let last = first.saturating_add(RUN_IDS - 1);
     SERIES.each_row(&[first, last].map(pg_sys::Datum::from), |row| {
@@ -135,7 +151,9 @@ fn build(first: i32) -> i32 {
         let metric = String::from_utf8_lossy(&metric);
         let mut id = first as u32;
         packed::unpack(labels, |labels| {
-            sound(builder.add(id, &metric, labels));
+            let labels = sound(label_set::parse(labels));
+            builder.add(id, &metric, &labels);
+            note_names(&mut names, &metric, &labels);
             id += 1;
         });
         end = last;
@@ -149,7 +167,29 @@ fn build(first: i32) -> i32 {
     };
     let directory = sound(builder.finish(|block, terms| put_block(run.number, block, &terms)));
     put_run(&run, &directory);
+    for (metric, names) in names {
+        let of_server = |text: &str| ServerText::of_utf8(text.as_bytes());
+        let names: Vec<ServerText> = names.iter().map(|name| of_server(name)).collect();
+        if let (Some(metric), Some(names)) = (of_server(&metric).into_datum(), names.into_datum()) {
+            PUT_LABELS.run(&[metric, names]);
+        }
+    }
     run.series
+}
+
+/// Notes which labels a metric has.
+fn note_names(names: &mut BTreeMap<String, BTreeSet<String>>, metric: &str, labels: &[Label]) {
+    if !names.contains_key(metric) {
+        names.insert(metric.to_owned(), BTreeSet::new());
+    }
+    let Some(known) = names.get_mut(metric) else {
+        return;
+    };
+    for (name, _) in labels {
+        if !known.contains(name.as_ref()) {
+            known.insert(name.clone().into_owned());
+        }
+    }
 }
 
 /// Merges the last runs, if they are of similar sizes.
@@ -225,19 +265,45 @@ fn put_run(run: &Run, directory: &Directory) {
     ]);
 }
 
-/// Indexes new series of the database of a background worker, unless somebody is at it; nothing without the extension.
-pub fn visit() {
-    // SAFETY: inside a transaction; the lock is held until it ends.
+/// The metrics whose views lack a column for a label; none without the extension.
+pub fn metrics_to_extend() -> Vec<String> {
+    let mut metrics = Vec::new();
+    if label_runs().is_some() {
+        METRICS_TO_EXTEND.each_row(&[], |row| metrics.extend(row.get::<String>(1)));
+    }
+    metrics
+}
+
+/// Gives the view of a metric its missing columns, unless somebody holds it for longer than a moment: then that is an ERROR.
+pub fn extend_view(metric: &str) {
+    LOCK_TIMEOUT.run(&[]);
+    if let Some(metric) = metric.into_datum() {
+        EXTEND.run(&[metric]);
+    }
+}
+
+/// The table of runs; none without the extension.
+fn label_runs() -> Option<pg_sys::Oid> {
+    // SAFETY: look-ups in the catalogue, inside a transaction.
     unsafe {
         let schema = pg_sys::get_namespace_oid(c"lanes".as_ptr(), true);
         if schema == pg_sys::InvalidOid {
-            return;
+            return None;
         }
         let table = pg_sys::get_relname_relid(c"label_runs".as_ptr(), schema);
-        let mode = pg_sys::ShareUpdateExclusiveLock as i32;
-        if table == pg_sys::InvalidOid || !pg_sys::ConditionalLockRelationOid(table, mode) {
-            return;
-        }
+        (table != pg_sys::InvalidOid).then_some(table)
+    }
+}
+
+/// Indexes new series of the database of a background worker, unless somebody is at it; nothing without the extension.
+pub fn visit() {
+    let mode = pg_sys::ShareUpdateExclusiveLock as i32;
+    let Some(table) = label_runs() else {
+        return;
+    };
+    // SAFETY: inside a transaction; the lock is held until it ends.
+    if unsafe { !pg_sys::ConditionalLockRelationOid(table, mode) } {
+        return;
     }
     index_labels();
 }

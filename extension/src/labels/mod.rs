@@ -11,7 +11,7 @@
 //! | [`functions`] | the SQL functions that read |
 //! | [`metric_series`] | the SQL function that a metric's view reads |
 //! | [`narrow`] | the planner gives it the query's conditions on labels |
-//! | [`maintain`] | the SQL function that builds and merges runs, which the sealer calls |
+//! | [`maintain`] | building and merging runs, and columns for labels in the views of metrics: by the sealer, or in SQL |
 //!
 //! The truth is `lanes.series_runs`. The index is derived from it and lies in ordinary tables, so snapshots, backups,
 //! standbys and crashes treat it as they treat any rows.

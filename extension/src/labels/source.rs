@@ -190,7 +190,7 @@ impl Index {
             self.indexed_to,
             |_| true,
             |id, metric, labels| {
-                sound(builder.add(id, metric, labels));
+                builder.add(id, metric, &sound(label_set::parse(labels)));
                 self.indexed_to = id as i32;
             },
         );

@@ -110,6 +110,35 @@ SELECT count(*), count(DISTINCT id) FROM lanes.metric_series('up');
 SELECT count(*) FROM lanes.metric_series('up', ARRAY['job', '2', 'a', 'b']);
 SELECT count(*) FROM lanes.metric_series(NULL);
 
+-- The view has its labels as columns, once it was extended; what cannot be a column stays in `labels`.
+SELECT metric FROM lanes.metrics_to_extend ORDER BY 1;
+SELECT lanes.extend_metric_view('up'), lanes.extend_metric_view('up') AS again, lanes.extend_metric_view('nothing') AS nothing;
+SELECT * FROM metrics.up WHERE instance = 'node-8' ORDER BY ts LIMIT 1;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT job, count(*), avg(value) FROM metrics.up WHERE path = 'C:\2' AND job IN ('a', 'b') GROUP BY job;
+SELECT job, count(*), avg(value) FROM metrics.up WHERE path = 'C:\2' AND job IN ('a', 'b') GROUP BY job ORDER BY job;
+SELECT job, count(*), sum(value) FROM metrics.up GROUP BY job ORDER BY job;
+SELECT count(*) FROM metrics.up WHERE job IS NULL;
+SELECT lanes.register_series(2147483647, ARRAY[ROW('up', ARRAY[format('{"%s":"1","Zone":"x","job":"a","value":"2"}', repeat('n', 70))])::lanes.series_run]) IS NOT NULL AS registered;
+SELECT lanes.index_labels() > 0 AS indexed;
+SELECT metric FROM lanes.metrics_to_extend ORDER BY 1;
+SELECT lanes.extend_metric_view('up');
+SELECT name, left_out FROM lanes.metric_labels WHERE metric = 'up' ORDER BY name COLLATE "C";
+SELECT attname FROM pg_attribute WHERE attrelid = 'metrics.up'::regclass ORDER BY attnum;
+SELECT count(*) FROM lanes.metrics_to_extend WHERE metric = 'up';
+SELECT lanes.register_series(2147483647, ARRAY[ROW('upper', ARRAY(SELECT format('{"l%s":"1"}', i) FROM generate_series(1, 70) i))::lanes.series_run]) IS NOT NULL AS registered;
+SELECT lanes.index_labels();
+SELECT lanes.extend_metric_view('upper');
+SELECT left_out, count(*) FROM lanes.metric_labels WHERE metric = 'upper' GROUP BY 1 ORDER BY 1;
+DELETE FROM lanes.series_runs WHERE metric = 'upper' AND first_id = (SELECT max(first_id) FROM lanes.series_runs);
+-- A view that somebody has made their own is left alone.
+CREATE OR REPLACE VIEW metrics.down AS SELECT ts, value, series, NULL::jsonb AS labels FROM lanes.samples;
+SELECT lanes.extend_metric_view('down');
+DROP VIEW metrics.down;
+SELECT lanes.extend_metric_view('down');
+DELETE FROM lanes.metrics WHERE metric = 'down';
+SELECT lanes.create_metric_view('down'), lanes.extend_metric_view('down');
+SELECT lanes.index_labels() > 0 AS indexed;
+
 -- Samples of series are deleted by selector, both ends included.
 SELECT lanes.delete_series('up{instance="node-7"}', '2026-01-01 00:00:01+0', '2026-01-01 00:00:01+0');
 SELECT count(*) FROM metrics.up WHERE labels->>'instance' = 'node-7';

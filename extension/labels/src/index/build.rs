@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use super::directory::{Directory, RunWriter};
 use super::postings::Postings;
-use crate::{METRIC_NAME, Malformed, label_set};
+use crate::METRIC_NAME;
+use crate::label_set::Label;
 
-/// A label's postings.
+/// The postings of a label.
 #[derive(Default)]
-struct Label {
+struct LabelPostings {
     presence: Postings,
     values: HashMap<String, Postings>,
 }
@@ -16,30 +17,27 @@ struct Label {
 /// Collects label sets for a run.
 #[derive(Default)]
 pub struct Builder {
-    labels: HashMap<String, Label>,
+    labels: HashMap<String, LabelPostings>,
     all: Postings,
 }
 
 impl Builder {
     /// Adds the label set of a series whose id is larger than all before.
-    ///
-    /// # Errors
-    /// If the label set is no JSON object of texts.
-    pub fn add(&mut self, id: u32, metric: &str, json: &str) -> Result<(), Malformed> {
+    pub fn add(&mut self, id: u32, metric: &str, labels: &[Label]) {
         self.add_label(id, METRIC_NAME, metric);
-        for (name, value) in label_set::parse(json)? {
+        for (name, value) in labels {
             // Canonical label sets have neither; an index that took them would take them for something else.
             if !name.is_empty() && !value.is_empty() {
-                self.add_label(id, &name, &value);
+                self.add_label(id, name, value);
             }
         }
         self.all.push(id..=id);
-        Ok(())
     }
 
     fn add_label(&mut self, id: u32, name: &str, value: &str) {
         if !self.labels.contains_key(name) {
-            self.labels.insert(name.to_owned(), Label::default());
+            self.labels
+                .insert(name.to_owned(), LabelPostings::default());
         }
         let Some(label) = self.labels.get_mut(name) else {
             return;
@@ -70,7 +68,7 @@ impl Builder {
     ) -> Result<Directory, E> {
         let mut writer = RunWriter::new(put);
         writer.name("", &self.all)?;
-        let mut labels: Vec<(String, Label)> = self.labels.into_iter().collect();
+        let mut labels: Vec<(String, LabelPostings)> = self.labels.into_iter().collect();
         labels.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (name, label) in labels {
             writer.name(&name, &label.presence)?;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::postings::{Postings, read_set};
 use super::{Blocks, Builder, Directory, each_term, merge, select};
-use crate::{IdSet, METRIC_NAME, Malformed, Selector};
+use crate::{IdSet, METRIC_NAME, Malformed, Selector, label_set};
 
 type Labels = BTreeMap<String, String>;
 
@@ -44,7 +44,7 @@ fn run(first: u32, series: &[Labels]) -> (Directory, InMemory) {
     let mut builder = Builder::default();
     for (id, labels) in (first..).zip(series) {
         let metric = labels.get(METRIC_NAME).map_or("", String::as_str);
-        builder.add(id, metric, &json(labels)).unwrap();
+        builder.add(id, metric, &label_set::parse(&json(labels)).unwrap());
     }
     assert_eq!(builder.series(), series.len() as u64);
     let mut kept = Vec::new();
