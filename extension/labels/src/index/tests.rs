@@ -243,3 +243,27 @@ fn a_bitmap_is_kept_where_ranges_take_more() {
     let found = read_set(&bytes).unwrap();
     assert_eq!(found, postings.to_set());
 }
+
+/// Runs lie on disk: one that was written before must be read, and be written as it was.
+#[test]
+fn the_form_on_disk_stays() {
+    let series = [("up", "a"), ("up", "b"), ("down", "a")].map(|(metric, job)| {
+        let labels = [(METRIC_NAME, metric), ("job", job)];
+        labels
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    });
+    let (directory, blocks) = run(5, &series);
+    let hex = |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
+    // The version; then each name, its series, its values and its blocks, each with its first value.
+    let expected = "01 00000300010000 00085f5f6e616d655f5f0302010000 00036a6f620302010000";
+    assert_eq!(hex(&directory.write()), expected.replace(' ', ""));
+    let blocks: Vec<String> = blocks.0.iter().map(|block| hex(block)).collect();
+    // Not compressed; then each value, its series, and its ids from 5 on.
+    let expected = [
+        "00 0000 03 03 000b02",
+        "00 0000 03 03 000b02 0004646f776e 01 02 000e 00027570 02 03 000b01",
+        "00 0000 03 03 000b02 000161 02 03 000a02 000162 01 02 000c",
+    ];
+    assert_eq!(blocks, expected.map(|block| block.replace(' ', "")));
+}
