@@ -1,6 +1,8 @@
 -- The label index: selectors, names, values and counts, with and without it; conditions on the labels of a metric's view.
 \set VERBOSITY terse
 SET client_min_messages = warning;
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
 BEGIN;
 -- Whatever else is registered in this database is not looked at, and comes back.
 DELETE FROM lanes.series_runs;
