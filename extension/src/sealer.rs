@@ -2,14 +2,19 @@
 //!
 //! ```text
 //! launcher   every lanes.seal_naptime: lists the databases from the shared catalogue, starts a sealer for each, waits for it
-//! sealer     if the database has the extension: new series of Prometheus are indexed by their labels; each lanes table that has something due and that nobody vacuums
+//! sealer     if the database has the extension: new series of Prometheus are indexed by their labels, and the views of
+//!            metrics get columns for new labels; each lanes table that has something due and that nobody vacuums
 //!            just now is given what VACUUM would do: retention, sealing, settling, the sweep for free blocks; its file is
 //!            shortened only if much of it is free
 //! ```
 //!
 //! A sealer keeps no database busy for longer than its tables need: DROP DATABASE waits for such a time. Each table is a
 //! transaction of its own: an ERROR in one is logged, and keeps none of the others from its turn.
+//!
+//! A sealer is a superuser, and executes SQL of ours. The owner of a database, who need not be one, may give it settings:
+//! a `search_path` that finds other operators first, say. So the sealer has [settings of its own](SETTINGS).
 
+use std::ffi::CStr;
 use std::time::Duration;
 
 use pgrx::bgworkers::{
@@ -33,6 +38,16 @@ unsafe extern "C-unwind" {
 
 /// How often the launcher looks whether it has been switched on.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// Settings that decide what the sealer's SQL means and whether it ends, whatever the database or its owner has set.
+const SETTINGS: [(&CStr, &CStr); 6] = [
+    (c"search_path", c"pg_catalog, pg_temp"),
+    (c"default_transaction_isolation", c"read committed"),
+    (c"default_transaction_read_only", c"off"),
+    (c"statement_timeout", c"0"),
+    (c"lock_timeout", c"0"),
+    (c"row_security", c"on"),
+];
 
 /// Registers the launcher. Called from `_PG_init`.
 pub fn register() {
@@ -121,6 +136,16 @@ pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
     // SAFETY: the launcher's argument.
     let database = unsafe { pg_sys::Oid::from_datum(database, false) };
     BackgroundWorker::connect_worker_to_spi_by_oid(database, None);
+    for (name, value) in SETTINGS {
+        // SAFETY: names and values end in a zero; outside of transactions, as autovacuum sets its own.
+        unsafe {
+            let (context, source) = (
+                pg_sys::GucContext::PGC_SUSET,
+                pg_sys::GucSource::PGC_S_OVERRIDE,
+            );
+            pg_sys::SetConfigOption(name.as_ptr(), value.as_ptr(), context, source);
+        }
+    }
     give_way(gucs::seal_nice());
     if let Err(failure) = attempt(maintain::visit) {
         pgrx::log!("lanes: could not index labels: {failure}");

@@ -72,6 +72,35 @@ fn tables_are_sealed_and_thinned_without_being_asked() {
     wait_for(&mut client, "SELECT count(*) = 0 FROM load");
 }
 
+/// The sealer is a superuser; whoever owns the database may set its `search_path` and much else.
+#[test]
+fn settings_of_the_database_are_not_those_of_the_sealer() {
+    let cluster = cluster("sealing_settings", 1, None);
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes;
+             CREATE SCHEMA trap;
+             CREATE FUNCTION trap.spring(int4, int4) RETURNS bool LANGUAGE plpgsql
+                 AS $$ BEGIN RAISE EXCEPTION 'the trap of %', current_user; END $$;
+             CREATE OPERATOR trap.> (FUNCTION = trap.spring, LEFTARG = int4, RIGHTARG = int4);
+             ALTER DATABASE postgres SET search_path = trap, pg_catalog;
+             ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read';
+             ALTER DATABASE postgres SET default_transaction_read_only = on",
+        )
+        .unwrap();
+    let register = r#"SELECT lanes.register_series(0, ARRAY[ROW('up', ARRAY['{"job":"a"}'])::lanes.series_run])"#;
+    client.execute(register, &[]).unwrap();
+    wait_for(
+        &mut client,
+        "SELECT count(*) = 1 FROM lanes.label_runs WHERE last_id = 1",
+    );
+    wait_for(
+        &mut client,
+        "SELECT count(*) = 1 FROM pg_attribute WHERE attrelid = 'metrics.up'::regclass AND attname = 'job'",
+    );
+}
+
 /// What `dedup = on` leaves is what DISTINCT ON finds, whatever came, went, was sealed and was merged in whatever order.
 #[test]
 fn the_last_of_equal_keys_stays() {
