@@ -3,8 +3,8 @@
 --   lanes.label_runs     runs of the index: each covers the series of a range of ids, and never changes
 --   lanes.label_blocks   their blocks: values of a label, each with the ids of its series, packed
 --
--- Both are derived from lanes.series_runs. The sealer adds runs and merges them; TRUNCATE of both is always allowed, and the index is
--- built again. They are not dumped: after a restore they are built again too.
+-- Both are derived from lanes.series_runs. The sealer adds runs and merges them; TRUNCATE of both is always allowed:
+-- the index is built again. They are not dumped: after a restore they are built again too.
 CREATE TABLE lanes.label_runs (
     run       int8  PRIMARY KEY,
     first_id  int4  NOT NULL UNIQUE,
@@ -30,8 +30,9 @@ CREATE SEQUENCE lanes.label_run_numbers;
 COMMENT ON TABLE lanes.label_runs   IS 'the label index: one row a run; derived from lanes.series_runs';
 COMMENT ON TABLE lanes.label_blocks IS 'the label index: blocks of lanes.label_runs';
 
--- Whoever inserts series between those that are indexed, changes or deletes some, empties the index. The lock waits for an indexing that
--- runs, which may have seen the series as they were. TRUNCATE, as a DELETE of an older snapshot would leave newer runs.
+-- Whoever inserts series between those that are indexed, changes or deletes some, empties the index. The lock waits for
+-- an indexing that runs, which may have seen the series as they were. It is a TRUNCATE, because a DELETE with an older
+-- snapshot would leave newer runs.
 CREATE FUNCTION lanes.forget_label_index() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
@@ -55,29 +56,34 @@ CREATE TRIGGER follow_changed_series AFTER UPDATE OR DELETE OR TRUNCATE ON lanes
 
 CREATE FUNCTION lanes.index_labels() RETURNS int8
     VOLATILE LANGUAGE c SET search_path = pg_catalog, pg_temp AS 'MODULE_PATHNAME', 'index_labels_wrapper';
-COMMENT ON FUNCTION lanes.index_labels() IS 'indexes the labels of series that are not indexed yet, as the sealer does: how many they were';
+COMMENT ON FUNCTION lanes.index_labels() IS
+    'indexes the labels of series that are not indexed yet, as the sealer does: how many they were';
 
 CREATE FUNCTION lanes.series_ids(selector text) RETURNS SETOF int4
     STABLE PARALLEL SAFE STRICT ROWS 100 LANGUAGE c AS 'MODULE_PATHNAME', 'series_ids_wrapper';
-COMMENT ON FUNCTION lanes.series_ids(text) IS 'ids of the series that a selector selects, such as up{job="node",instance=~"a|b"}';
+COMMENT ON FUNCTION lanes.series_ids(text) IS
+    'ids of the series that a selector selects, such as up{job="node",instance=~"a|b"}';
 
 CREATE FUNCTION lanes.label_names(selector text DEFAULT NULL) RETURNS SETOF text
     STABLE PARALLEL SAFE ROWS 50 LANGUAGE c AS 'MODULE_PATHNAME', 'label_names_wrapper';
-COMMENT ON FUNCTION lanes.label_names(text) IS 'names of the labels that series have; of those that a selector selects, if there is one';
+COMMENT ON FUNCTION lanes.label_names(text) IS
+    'names of the labels that series have; of those that a selector selects, if there is one';
 
 CREATE FUNCTION lanes.label_values(name text, selector text DEFAULT NULL) RETURNS SETOF text
     STABLE PARALLEL SAFE ROWS 1000 LANGUAGE c AS 'MODULE_PATHNAME', 'label_values_wrapper';
-COMMENT ON FUNCTION lanes.label_values(text, text) IS 'values of a label; of the series that a selector selects, if there is one';
+COMMENT ON FUNCTION lanes.label_values(text, text) IS
+    'values of a label; of the series that a selector selects, if there is one';
 
 CREATE FUNCTION lanes.cardinality(by text DEFAULT 'metric', top int4 DEFAULT 10)
     RETURNS TABLE (item text, series int8, "values" int8)
     STABLE PARALLEL SAFE STRICT ROWS 10 LANGUAGE c AS 'MODULE_PATHNAME', 'cardinality_wrapper';
 COMMENT ON FUNCTION lanes.cardinality(text, int4) IS
-    'what most series have: by ''metric'', by ''name'' of a label (and its distinct values), or by ''value'' of a label';
+    'what most series have: by ''metric'', ''name'' of a label (and its distinct values) or ''value'' of a label';
 
 -- As Prometheus does it: both ends are included, the series stay registered, and a selector has to select.
-CREATE FUNCTION lanes.delete_series(selector text, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity')
-RETURNS int8
+CREATE FUNCTION lanes.delete_series(
+    selector text, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity'
+) RETURNS int8
 LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -106,9 +112,9 @@ REVOKE ALL ON FUNCTION lanes.label_values(text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.cardinality(text, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.delete_series(text, timestamptz, timestamptz) FROM PUBLIC;
 
--- Columns for labels in the views of metrics, after ts, value, series and labels. Which labels a metric has is found when its series are
--- indexed; the sealer then changes the views, each in a transaction of its own that waits for its lock a moment only. So no reader of a
--- view holds up ingest, nor the other way round.
+-- Columns for labels in the views of metrics, after ts, value, series and labels. Which labels a metric has is found
+-- when its series are indexed. The sealer then changes the views, each in a transaction of its own that waits for its
+-- lock a moment only. So no reader of a view holds up ingest, and ingest holds up no reader.
 CREATE TABLE lanes.metric_labels (
     metric  text,
     name    text,
@@ -118,7 +124,7 @@ CREATE TABLE lanes.metric_labels (
 );
 
 COMMENT ON TABLE lanes.metric_labels IS
-    'the labels that the series of each metric have, and whether its view leaves one out; derived from lanes.series_runs';
+    'the labels that the series of each metric have, and whether its view leaves one out';
 
 -- Metrics whose views lack a column.
 CREATE VIEW lanes.metrics_to_extend WITH (security_invoker = true) AS
@@ -127,10 +133,13 @@ SELECT DISTINCT m.metric
   JOIN lanes.metric_labels AS l ON l.metric = m.metric AND NOT l.left_out
   JOIN pg_catalog.pg_class AS c
     ON c.relname = m.view_name AND c.relnamespace = 'metrics'::pg_catalog.regnamespace AND c.relkind = 'v'
- WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = l.name::pg_catalog.name);
+ WHERE NOT EXISTS (
+    SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid AND a.attname = l.name::pg_catalog.name
+ );
 
--- The view has a column for each label, in the order in which they were found, up to 60. What is left out stays in `labels`: labels whose
--- names are longer than an identifier may be or are those of other columns, and all labels of a view that somebody has made their own.
+-- The view has a column for each label, in the order in which they were found, up to 60. Labels that are left out stay
+-- in `labels`: those whose names are longer than an identifier may be, those named like another column, and all labels
+-- of a view that somebody has made their own.
 CREATE FUNCTION lanes.extend_metric_view(metric text) RETURNS int4
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -145,7 +154,10 @@ BEGIN
     SELECT m.view_name INTO shown FROM lanes.metrics m WHERE m.metric = extend_metric_view.metric FOR UPDATE;
     SELECT array_agg(a.attname ORDER BY a.attnum) INTO found
       FROM pg_attribute a
-     WHERE a.attrelid = (SELECT c.oid FROM pg_class c WHERE c.relname = shown AND c.relnamespace = 'metrics'::regnamespace AND c.relkind = 'v');
+     WHERE a.attrelid = (
+        SELECT c.oid FROM pg_class c
+         WHERE c.relname = shown AND c.relnamespace = 'metrics'::regnamespace AND c.relkind = 'v'
+     );
     IF found IS NULL THEN
         RETURN 0;
     END IF;
@@ -170,7 +182,8 @@ BEGIN
     END IF;
     IF cardinality(found) - 4 + coalesce(cardinality(added), 0) >= columns_max THEN
         UPDATE lanes.metric_labels l SET left_out = true
-         WHERE l.metric = extend_metric_view.metric AND NOT l.left_out AND l.name <> ALL (found::text[] || coalesce(added, '{}'));
+         WHERE l.metric = extend_metric_view.metric AND NOT l.left_out
+           AND l.name <> ALL (found::text[] || coalesce(added, '{}'));
     END IF;
     RETURN coalesce(cardinality(added), 0);
 END

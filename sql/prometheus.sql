@@ -31,9 +31,9 @@ CREATE FUNCTION lanes.label_sets(packed bytea) RETURNS text[]
 COMMENT ON FUNCTION lanes.label_sets(bytea) IS 'label sets of a row of lanes.series_runs, in the order of their ids';
 
 -- The log of registration. A row is what one call brought for one metric: a row, two index entries and a compressed value for many
--- series, where a row a series with its indexes would cost more than all the rest of ingest. Gateways find a label set by its labels in
--- memory, over all that is registered, and under the lock of lanes.registry they are made to know all of it. Queries find series by
--- labels in the label index (labels.sql), which follows.
+-- series, where a row a series with its indexes would cost more than all the rest of ingest. Gateways find a label set
+-- by its labels in memory, over all that is registered, and under the lock of lanes.registry they are made to know all
+-- of it. Queries find series by labels in the label index (labels.sql), which is built afterwards.
 --
 -- Canonical labels: the JSON object of the labels without __name__, keys sorted by their bytes and distinct, no empty values, no white
 -- space, escapes only where JSON demands them and as short as it allows. So two series are one if metric and labels are equal as text.
@@ -65,12 +65,14 @@ SELECT (r.first_id + u.place - 1)::int4 AS id, r.metric, u.labels::jsonb AS labe
 COMMENT ON VIEW   lanes.series IS 'Prometheus series: one row a label set';
 COMMENT ON COLUMN lanes.series.labels IS 'the labels without __name__, which is column metric';
 
--- The series of one metric, for its view. As a function of fewer than 200 rows it has, to the planner, as many distinct ids as rows, so a
--- join hashes these and never the samples. The planner puts conditions of the query on labels into `conditions`.
+-- The series of one metric, for its view. As a function of fewer than 200 rows it has, to the planner, as many distinct
+-- ids as rows, so a join hashes these and never the samples. The planner puts conditions of the query on labels into
+-- `conditions`.
 CREATE FUNCTION lanes.metric_series(metric text, conditions text[] DEFAULT NULL) RETURNS TABLE (id int4, labels jsonb)
     STABLE PARALLEL SAFE ROWS 190 LANGUAGE c AS 'MODULE_PATHNAME', 'metric_series_wrapper';
 
-COMMENT ON FUNCTION lanes.metric_series(text, text[]) IS 'ids and labels of the series of a metric; leave the conditions to the planner';
+COMMENT ON FUNCTION lanes.metric_series(text, text[]) IS
+    'ids and labels of the series of a metric; leave the conditions to the planner';
 
 CREATE TABLE lanes.metrics (
     metric    text PRIMARY KEY,
@@ -119,8 +121,9 @@ DECLARE
     greatest int4;
     next     int4;
 BEGIN
-    -- Here, and not in register_series, so that rows of a restore or a copy count too: ids in use are never handed out again. The lock is
-    -- taken whatever the ids are: series become visible in the order of their ids, on which the label index relies.
+    -- Here, and not in register_series, so that rows of a restore or a copy count too: ids in use are never handed out
+    -- again. The lock is taken whatever the ids are: series become visible in the order of their ids, on which the
+    -- label index relies.
     SELECT pg_catalog.min(a.first_id), pg_catalog.max(a.last_id) INTO least, greatest FROM added a;
     IF least IS NULL THEN
         RETURN NULL;

@@ -4,8 +4,8 @@
 //! ([`storage::append`]) → the arena. Its way out: runs and tombstones under a snapshot ([`table_am::scan`]) → a
 //! window on lanes, in the arena or decoded from pages → a slot ([`pg::slot`]).
 //!
-//! Beside it, for any table: SQL functions over times and values ([`functions`]). For the series of Prometheus: the label
-//! index ([`labels`]).
+//! Beside it, for any table: SQL functions over times and values ([`functions`]). For the series of Prometheus: the
+//! label index ([`labels`]).
 //!
 //! This file loads and registers, nothing else.
 

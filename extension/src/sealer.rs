@@ -11,8 +11,8 @@
 //! A sealer keeps no database busy for longer than its tables need: DROP DATABASE waits for such a time. Each table is a
 //! transaction of its own: an ERROR in one is logged, and keeps none of the others from its turn.
 //!
-//! A sealer is a superuser, and executes SQL of ours. The owner of a database, who need not be one, may give it settings:
-//! a `search_path` that finds other operators first, say. So the sealer has [settings of its own](SETTINGS).
+//! A sealer is a superuser, and executes SQL of ours. The owner of a database, who need not be one, may give it
+//! settings: a `search_path` that finds other operators first, say. So the sealer has [settings of its own](SETTINGS).
 
 use std::ffi::CStr;
 use std::time::Duration;

@@ -24,7 +24,7 @@ pub struct Matcher {
     is_negated: bool,
 }
 
-/// What a value is compared with.
+/// A pattern for values of a label.
 #[derive(Debug, Clone)]
 pub enum Pattern {
     /// Any value, the empty one too.
@@ -81,7 +81,7 @@ impl Matcher {
         &self.name
     }
 
-    /// What its value is compared with.
+    /// The pattern that the label's value is compared with.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
@@ -125,7 +125,7 @@ impl Pattern {
                 failure => failure.to_string(),
             })?;
         let mut prefix = String::new();
-        // What it looks at beside the text (`^`, `$`, `\b`) is not in the literals.
+        // The literals leave out assertions of the expression, such as `^`, `$` and `\b`.
         if hir.properties().look_set().is_empty() {
             let mut extractor = Extractor::new();
             extractor.limit_total(ALTERNATIVES_MAX);
@@ -144,7 +144,7 @@ impl Pattern {
             }
             let common = literals.longest_common_prefix().unwrap_or_default();
             prefix = String::from_utf8_lossy(common).into_owned();
-            // A character that is cut in two.
+            // The prefix may end within a character of several bytes.
             if let Some(cut) = prefix.find('\u{fffd}') {
                 prefix.truncate(cut);
             }

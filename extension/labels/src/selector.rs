@@ -14,13 +14,13 @@ pub struct Selector {
 #[derive(thiserror::Error, Debug, Clone, PartialEq, Eq)]
 #[error("{message} at character {place}")]
 pub struct SelectorError {
-    /// What is wrong.
+    /// The fault, in words.
     pub message: String,
-    /// Where: characters from 1.
+    /// The place of the fault: the number of its character in the text, from 1.
     pub place: usize,
 }
 
-/// The text, and how much of it has been read.
+/// A selector's text, and how many bytes of it have been read.
 struct Reader<'t> {
     text: &'t str,
     at: usize,
@@ -113,7 +113,7 @@ impl<'t> Reader<'t> {
         (end > 0).then(|| &rest[..end])
     }
 
-    /// What stands between braces, and the closing one.
+    /// Reads matchers up to the closing brace, and the brace.
     fn matchers(&mut self, matchers: &mut Vec<Matcher>) -> Result<(), SelectorError> {
         loop {
             self.skip_space();

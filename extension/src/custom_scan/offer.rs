@@ -1,7 +1,7 @@
 //! The planner's hooks: where vectorised paths are offered.
 //!
-//! Both hooks do nothing in a moment for relations that are not lanes tables, and always call the hook before them. The first
-//! one also gives the function of a metric's view the conditions on labels ([`narrow`]).
+//! Both hooks do nothing in a moment for relations that are not lanes tables, and always call the hook before them. The
+//! first one also gives the function of a metric's view the conditions on labels ([`narrow`]).
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;

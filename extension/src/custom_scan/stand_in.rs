@@ -4,8 +4,8 @@
 //! wrong either way. So the plan has a second child, the best plan without the node. It is initialised only when the node
 //! has passed its bound: then what was read is forgotten, and the rows come from that plan, which can spill.
 //!
-//! A hash join that cannot be divided into batches has such a child too. Its small side is read before any row is returned,
-//! so it can hand over when that side turns out to be too large.
+//! A hash join that cannot be divided into batches has such a child too. Its small side is read before any row is
+//! returned, so it can hand over when that side turns out to be too large.
 //!
 //! A plan that starts workers cannot stand in, because the node may run where no workers can be started.
 
@@ -33,8 +33,8 @@ pub fn memory_limit() -> usize {
     unsafe { pg_sys::get_hash_memory_limit() }.saturating_mul(MEMORY_FACTOR)
 }
 
-/// A copy of the cheapest path of a relation that can stand in. It is a copy because PostgreSQL frees a path when a better one
-/// is added to the relation.
+/// A copy of the cheapest path of a relation that can stand in. It is a copy because PostgreSQL frees a path when a
+/// better one is added to the relation.
 ///
 /// # Safety
 /// The planner's live structures.
@@ -100,8 +100,8 @@ unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
     }
 }
 
-/// The plan that stands in, ready for execution: the last of the node's children, beside the first so many, which the node
-/// executes from the beginning.
+/// The plan that stands in, ready for execution. It is the node's last child; the node executes the `others` before it
+/// from the beginning.
 ///
 /// # Safety
 /// A node in execution, whose plan has such a child.

@@ -96,8 +96,8 @@ impl SmallSide {
         }
     }
 
-    /// Reads the next batch into `join`, which is empty. An INNER join is done in several batches where one would take too
-    /// much memory. Any other kind needs all rows at once: false says that they take too much.
+    /// Reads the next batch into `join`, which is empty. An INNER join is done in several batches where one would take
+    /// too much memory. Any other kind needs all rows at once: false says that they take too much.
     ///
     /// # Safety
     /// The node is in execution.

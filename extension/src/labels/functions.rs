@@ -100,7 +100,7 @@ fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static,
     texts(values)
 }
 
-/// What most series have: metrics, label names, or label values.
+/// The metrics, label names or label values that most series have.
 #[pg_extern(sql = false)]
 fn cardinality(
     by: &[u8],
@@ -115,7 +115,7 @@ fn cardinality(
 > {
     let mut index = Index::visible();
     index.cover_all();
-    let counts = match by {
+    let mut counts: Vec<Count> = match by {
         b"metric" => values_by_series(&mut index, METRIC_NAME)
             .into_iter()
             .map(|(metric, series)| (metric, series, None))
@@ -140,7 +140,6 @@ fn cardinality(
             "Count by 'metric', 'name' or 'value'.",
         ),
     };
-    let mut counts: Vec<Count> = counts;
     largest(&mut counts, top);
     TableIterator::new(counts.into_iter().map(|(item, series, values)| {
         let values = values.map(|values| values as i64);
@@ -148,10 +147,10 @@ fn cardinality(
     }))
 }
 
-/// What is counted, its series, and its distinct values.
+/// A metric, a label's name or a label with its value; how many series have it; how many distinct values it has.
 type Count = (String, u64, Option<u64>);
 
-/// Keeps those with the most series.
+/// Keeps the `top` counts with the most series.
 fn largest(counts: &mut Vec<Count>, top: i32) {
     counts.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
     counts.truncate(usize::try_from(top).unwrap_or(0));

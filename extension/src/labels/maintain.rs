@@ -8,11 +8,10 @@ use lanes_labels::label_set::{self, Label};
 use pgrx::pg_sys::BuiltinOid::{BYTEAOID, INT4OID, INT8OID, TEXTARRAYOID, TEXTOID};
 use pgrx::prelude::*;
 
-use super::packed;
-use super::source::{RunBlocks, sound};
+use super::source::{RunBlocks, directory_by_now, each_series, sound};
 use crate::error;
 use crate::pg::statement::Statement;
-use crate::pg::text::{self, ServerText};
+use crate::pg::text::ServerText;
 
 /// Conflicts with itself, and with the lock under which the index is emptied.
 static LOCK: Statement = Statement::changing(
@@ -28,7 +27,9 @@ static NEXT_SERIES: Statement = Statement::changing(
     &[INT4OID],
 );
 static SERIES: Statement = Statement::changing(
-    c"SELECT first_id, last_id, metric, labels FROM lanes.series_runs WHERE first_id BETWEEN $1 AND $2 ORDER BY first_id",
+    c"
+    SELECT first_id, metric, labels FROM lanes.series_runs
+     WHERE first_id BETWEEN $1 AND $2 ORDER BY first_id",
     &[INT4OID, INT4OID],
 );
 static NUMBER: Statement =
@@ -41,17 +42,15 @@ static PUT_RUN: Statement = Statement::changing(
     c"INSERT INTO lanes.label_runs (run, first_id, last_id, series, directory) VALUES ($1, $2, $3, $4, $5)",
     &[INT8OID, INT4OID, INT4OID, INT4OID, BYTEAOID],
 );
-static DIRECTORY: Statement = Statement::changing(
-    c"SELECT directory FROM lanes.label_runs WHERE run = $1",
-    &[INT8OID],
-);
 static DELETE_BLOCKS: Statement =
     Statement::changing(c"DELETE FROM lanes.label_blocks WHERE run = $1", &[INT8OID]);
 static DELETE_RUN: Statement =
     Statement::changing(c"DELETE FROM lanes.label_runs WHERE run = $1", &[INT8OID]);
 
 static PUT_LABELS: Statement = Statement::changing(
-    c"INSERT INTO lanes.metric_labels (metric, name) SELECT $1, n FROM pg_catalog.unnest($2) AS n ON CONFLICT DO NOTHING",
+    c"
+    INSERT INTO lanes.metric_labels (metric, name) SELECT $1, n FROM pg_catalog.unnest($2) AS n
+    ON CONFLICT DO NOTHING",
     &[TEXTOID, TEXTARRAYOID],
 );
 static METRICS_TO_EXTEND: Statement =
@@ -64,8 +63,8 @@ static EXTEND: Statement = Statement::changing(c"SELECT lanes.extend_metric_view
 
 /// Ids that a new run covers, about: it is built in memory.
 const RUN_IDS: i32 = 250_000;
-/// A run is merged with those after it, unless it has so many times their series: sizes are those of a binary counter. So
-/// there are few runs, and a series is written again only when its run at least doubles.
+/// A run is merged with those after it, unless it has so many times their series. The sizes of runs follow a binary
+/// counter: there are few runs, and a series is written again only when its run grows by half at least.
 const MERGE_RATIO: i64 = 2;
 
 /// A run as its table has it.
@@ -137,28 +136,17 @@ fn build(first: i32) -> i32 {
     let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut end = first;
     let last = first.saturating_add(RUN_IDS - 1);
-    SERIES.each_row(&[first, last].map(pg_sys::Datum::from), |row| {
-        let columns = (
-            row.get::<i32>(1),
-            row.get::<i32>(2),
-            row.get::<&[u8]>(3),
-            row.get::<&[u8]>(4),
-        );
-        let (Some(first), Some(last), Some(metric), Some(labels)) = columns else {
-            return;
-        };
-        let metric = text::utf8_text(metric);
-        let metric = String::from_utf8_lossy(&metric);
-        let mut id = first as u32;
-        packed::unpack(labels, |labels| {
+    each_series(
+        &SERIES,
+        &[first, last].map(pg_sys::Datum::from),
+        |_| true,
+        |id, metric, labels| {
             let labels = sound(label_set::parse(labels));
-            builder.add(id, &metric, &labels);
-            note_names(&mut names, &metric, &labels);
-            id += 1;
-        });
-        end = last;
-        pgrx::check_for_interrupts!();
-    });
+            builder.add(id, metric, &labels);
+            note_names(&mut names, metric, &labels);
+            end = id as i32;
+        },
+    );
     let run = Run {
         number: number(),
         first,
@@ -206,7 +194,12 @@ fn merge_tail() {
     };
     let mut inputs: Vec<(Directory, RunBlocks)> = merged
         .iter()
-        .map(|run| (directory(run.number), RunBlocks::StoredByNow(run.number)))
+        .map(|run| {
+            (
+                directory_by_now(run.number),
+                RunBlocks::StoredByNow(run.number),
+            )
+        })
         .collect();
     let run = Run {
         number: number(),
@@ -224,16 +217,6 @@ fn merge_tail() {
         DELETE_RUN.run(&[pg_sys::Datum::from(run.number)]);
     }
     put_run(&run, &directory);
-}
-
-fn directory(run: i64) -> Directory {
-    let mut read = Err(Malformed("a run has no directory"));
-    DIRECTORY.each_row(&[pg_sys::Datum::from(run)], |row| {
-        if let Some(bytes) = row.get::<&[u8]>(1) {
-            read = Directory::read(bytes);
-        }
-    });
-    sound(read)
 }
 
 fn number() -> i64 {
@@ -274,7 +257,7 @@ pub fn metrics_to_extend() -> Vec<String> {
     metrics
 }
 
-/// Gives the view of a metric its missing columns, unless somebody holds it for longer than a moment: then that is an ERROR.
+/// Gives the view of a metric its missing columns. It is an ERROR if somebody holds the view for longer than a moment.
 pub fn extend_view(metric: &str) {
     LOCK_TIMEOUT.run(&[]);
     if let Some(metric) = metric.into_datum() {

@@ -15,15 +15,19 @@ use pgrx::prelude::*;
 use super::packed;
 use super::source::Index;
 use crate::error;
-use crate::pg::statement::Statement;
+use crate::pg::statement::{Row, Statement};
 use crate::pg::text;
 
 static OF_METRIC: Statement = Statement::reading(
-    c"SELECT first_id, last_id, labels FROM lanes.series_runs WHERE metric OPERATOR(pg_catalog.=) $1 ORDER BY first_id",
+    c"
+    SELECT first_id, last_id, labels FROM lanes.series_runs
+     WHERE metric OPERATOR(pg_catalog.=) $1 ORDER BY first_id",
     &[TEXTOID],
 );
 static WITH_ID: Statement = Statement::reading(
-    c"SELECT first_id, last_id, labels FROM lanes.series_runs WHERE first_id OPERATOR(pg_catalog.<=) $1 ORDER BY first_id DESC LIMIT 1",
+    c"
+    SELECT first_id, last_id, labels FROM lanes.series_runs
+     WHERE first_id OPERATOR(pg_catalog.<=) $1 ORDER BY first_id DESC LIMIT 1",
     &[INT4OID],
 );
 
@@ -92,8 +96,8 @@ fn utf8(text: &[u8]) -> String {
     String::from_utf8_lossy(&text::utf8_text(text)).into_owned()
 }
 
-/// Conditions: of each the label's name, how many values there are, and the values, one of which the label must have. No
-/// label equals NULL.
+/// The matchers that an array of conditions stands for. A condition is the label's name, how many values follow, and
+/// the values: the label must have one of them. No label equals NULL.
 fn matchers(mut texts: &[Option<String>]) -> Vec<Matcher> {
     let mut matchers = Vec::new();
     while let [Some(name), Some(count), rest @ ..] = texts {
@@ -144,11 +148,7 @@ fn each_of(metric: &[u8], wanted: Option<&IdSet>, mut visit: impl FnMut(i32, &st
 }
 
 /// The series of one registration that are wanted; the last id of the registration.
-fn each_of_row(
-    row: &crate::pg::statement::Row,
-    wanted: Option<&IdSet>,
-    visit: &mut impl FnMut(i32, &str),
-) -> u32 {
+fn each_of_row(row: &Row, wanted: Option<&IdSet>, visit: &mut impl FnMut(i32, &str)) -> u32 {
     let columns = (row.get::<i32>(1), row.get::<i32>(2));
     let (Some(first), Some(last)) = columns else {
         return 0;

@@ -1,8 +1,8 @@
 //! The label index in the database: which series have which labels.
 //!
 //! ```text
-//! lanes.series_runs ──► maintain: lanes.index_labels() ──► runs of lanes_labels::index in lanes.label_runs, lanes.label_blocks
-//! selector ──► source: runs that the snapshot sees, and the series after them ──► functions: ids, names, values, counts
+//! lanes.series_runs ──► maintain: lanes.index_labels() ──► lanes.label_runs, lanes.label_blocks
+//! selector ──► source: runs that the snapshot sees, the series after them ──► functions: ids, names, values, counts
 //! ```
 //! | module | one thing |
 //! |---|---|
@@ -11,14 +11,14 @@
 //! | [`functions`] | the SQL functions that read |
 //! | [`metric_series`] | the SQL function that a metric's view reads |
 //! | [`narrow`] | the planner gives it the query's conditions on labels |
-//! | [`maintain`] | building and merging runs, and columns for labels in the views of metrics: by the sealer, or in SQL |
+//! | [`maintain`] | building and merging runs; label columns in the views of metrics |
 //!
 //! The truth is `lanes.series_runs`. The index is derived from it and lies in ordinary tables, so snapshots, backups,
 //! standbys and crashes treat it as they treat any rows.
 //!
 //! Invariants:
-//! - Runs cover the ids from the first to the last indexed one, without holes where there are series. A run is inserted by
-//!   a transaction that sees the series which it covers, so who sees the run sees them too. A merge deletes runs and
+//! - Runs cover the ids from the first to the last indexed one, without holes where there are series. A run is inserted
+//!   by a transaction that sees the series which it covers, so who sees the run sees them too. A merge deletes runs and
 //!   inserts their sum in one transaction.
 //! - Series get their ids in the order in which their transactions commit (the row of `lanes.registry` is locked until
 //!   then). So no series ever appears among those that are indexed. What is inserted there by hand, changed or deleted

@@ -1,11 +1,11 @@
 //! Conditions on labels, given to [`lanes.metric_series()`](super::metric_series) by the planner.
 //!
 //! A metric's view reads `lanes.metric_series('up', NULL)`. Where the query says `labels->>'job' = 'node'` or
-//! `labels->>'job' IN ('a', 'b')`, the NULL becomes the array of these conditions. They stay conditions of the query too, so
-//! the function may return series that do not meet them, but must return all that do.
+//! `labels->>'job' IN ('a', 'b')`, the NULL becomes the array of these conditions. They stay conditions of the query
+//! too, so the function may return series that do not meet them, but must return all that do.
 //!
-//! Only constants and parameters of the statement are passed on: PostgreSQL would evaluate anything else for the first row
-//! alone, and never where there is none.
+//! Only constants and parameters of the statement are passed on: PostgreSQL would evaluate any other expression when it
+//! checks the first row, and not at all where there is no row.
 
 use pgrx::pg_sys;
 use pgrx::pg_sys::NodeTag::{

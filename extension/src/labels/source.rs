@@ -19,16 +19,19 @@ static RUNS: Statement = Statement::reading(
     c"SELECT tableoid, run, last_id FROM lanes.label_runs ORDER BY first_id",
     &[],
 );
-static DIRECTORY: Statement = Statement::reading(
-    c"SELECT directory FROM lanes.label_runs WHERE run OPERATOR(pg_catalog.=) $1",
-    &[INT8OID],
-);
-const BLOCKS_SQL: &CStr =
-    c"SELECT terms FROM lanes.label_blocks WHERE run OPERATOR(pg_catalog.=) $1 AND block OPERATOR(pg_catalog.=) ANY ($2) ORDER BY block";
+const DIRECTORY_SQL: &CStr =
+    c"SELECT directory FROM lanes.label_runs WHERE run OPERATOR(pg_catalog.=) $1";
+static DIRECTORY: Statement = Statement::reading(DIRECTORY_SQL, &[INT8OID]);
+static DIRECTORY_BY_NOW: Statement = Statement::changing(DIRECTORY_SQL, &[INT8OID]);
+const BLOCKS_SQL: &CStr = c"
+    SELECT terms FROM lanes.label_blocks
+     WHERE run OPERATOR(pg_catalog.=) $1 AND block OPERATOR(pg_catalog.=) ANY ($2) ORDER BY block";
 static BLOCKS: Statement = Statement::reading(BLOCKS_SQL, &[INT8OID, INT4ARRAYOID]);
 static BLOCKS_BY_NOW: Statement = Statement::changing(BLOCKS_SQL, &[INT8OID, INT4ARRAYOID]);
 static SERIES_AFTER: Statement = Statement::reading(
-    c"SELECT first_id, metric, labels FROM lanes.series_runs WHERE first_id OPERATOR(pg_catalog.>) $1 ORDER BY first_id",
+    c"
+    SELECT first_id, metric, labels FROM lanes.series_runs
+     WHERE first_id OPERATOR(pg_catalog.>) $1 ORDER BY first_id",
     &[INT4OID],
 )
 .planned_with_values();
@@ -79,16 +82,14 @@ impl Blocks for RunBlocks {
         take: &mut dyn FnMut(&[u8]) -> Result<(), Malformed>,
     ) -> Result<(), Malformed> {
         match self {
-            RunBlocks::InMemory(kept) => blocks.iter().try_for_each(|block| {
-                let block = kept.get(*block).ok_or(Malformed("a block is missing"))?;
-                take(block)
-            }),
+            RunBlocks::InMemory(kept) => kept.read(blocks, take),
             RunBlocks::Stored(run) => read_stored(&BLOCKS, *run, blocks, take),
             RunBlocks::StoredByNow(run) => read_stored(&BLOCKS_BY_NOW, *run, blocks, take),
         }
     }
 }
 
+/// Reads blocks of a stored run by one of the two statements for it.
 fn read_stored(
     statement: &Statement,
     run: i64,
@@ -163,8 +164,9 @@ impl Index {
         for run in &mut self.runs {
             selected |= sound(index::select(&run.directory, &mut run.blocks, selector));
         }
-        each_series_after(
-            self.indexed_to,
+        each_series(
+            &SERIES_AFTER,
+            &[pg_sys::Datum::from(self.indexed_to)],
             |metric| selector.admits_metric(metric),
             |id, metric, labels| {
                 let labels = sound(label_set::parse(labels));
@@ -186,8 +188,9 @@ impl Index {
     /// Gives the series that no run covers a run of their own, for this query.
     pub fn cover_all(&mut self) {
         let mut builder = Builder::default();
-        each_series_after(
-            self.indexed_to,
+        each_series(
+            &SERIES_AFTER,
+            &[pg_sys::Datum::from(self.indexed_to)],
             |_| true,
             |id, metric, labels| {
                 builder.add(id, metric, &sound(label_set::parse(labels)));
@@ -225,12 +228,7 @@ fn directory(key: RunKey) -> Rc<Directory> {
     if let Some(directory) = known {
         return directory;
     }
-    let mut read = None;
-    DIRECTORY.each_row(&[pg_sys::Datum::from(key.1)], |row| {
-        read = row.get::<&[u8]>(1).map(Directory::read);
-    });
-    let read = read.unwrap_or(Err(Malformed("a run has no directory")));
-    let directory = Rc::new(sound(read));
+    let directory = Rc::new(read_directory(&DIRECTORY, key.1));
     DIRECTORIES.with_borrow_mut(|directories| {
         directories.bytes += directory.bytes();
         if directories.bytes > DIRECTORY_BYTES_MAX {
@@ -242,13 +240,30 @@ fn directory(key: RunKey) -> Rc<Directory> {
     directory
 }
 
-/// Calls `visit` with id, metric and label set of each series after an id, if its metric is admitted.
-fn each_series_after(
-    id: i32,
+/// The directory of the run with this number, as it is by now.
+pub fn directory_by_now(run: i64) -> Directory {
+    read_directory(&DIRECTORY_BY_NOW, run)
+}
+
+fn read_directory(statement: &Statement, run: i64) -> Directory {
+    let mut read = Err(Malformed("a run has no directory"));
+    statement.each_row(&[pg_sys::Datum::from(run)], |row| {
+        if let Some(bytes) = row.get::<&[u8]>(1) {
+            read = Directory::read(bytes);
+        }
+    });
+    sound(read)
+}
+
+/// Calls `visit` with id, metric and label set of each series in the rows of a statement, if its metric is admitted.
+/// The rows are of `lanes.series_runs`: first id, metric, label sets.
+pub fn each_series(
+    statement: &Statement,
+    arguments: &[pg_sys::Datum],
     admits: impl Fn(&str) -> bool,
     mut visit: impl FnMut(u32, &str, &str),
 ) {
-    SERIES_AFTER.each_row(&[pg_sys::Datum::from(id)], |row| {
+    statement.each_row(arguments, |row| {
         let columns = (row.get::<i32>(1), row.get::<&[u8]>(2), row.get::<&[u8]>(3));
         let (Some(first), Some(metric), Some(labels)) = columns else {
             return;

@@ -10,7 +10,8 @@
 //! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
 //! panicking, and release them themselves otherwise.
 //!
-//! [`text`] converts encodings. [`statement`] executes SQL of ours. [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
+//! [`text`] converts encodings. [`statement`] executes SQL of ours.
+//! [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
 
 pub mod call;
 pub mod call_ports;

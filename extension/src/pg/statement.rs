@@ -1,8 +1,8 @@
 //! SQL statements of ours, planned once a session.
 //!
 //! A statement is a `static`; each session keeps its own plan of it. Statements name all that they use with its schema,
-//! operators too: the caller's `search_path` decides nothing. (`SET search_path` at a function that returns rows would be
-//! carried out once a row.)
+//! operators too: the caller's `search_path` decides nothing. (`SET search_path` at a function that returns rows would
+//! be carried out once a row.)
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 

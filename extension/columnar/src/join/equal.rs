@@ -307,7 +307,8 @@ impl EqualJoin {
         });
     }
 
-    /// Marks left rows without a match: each is given the number after that of the last small row, which stands for NULLs.
+    /// Marks left rows without a match: each is given the number after that of the last small row. That number stands
+    /// for a small row of NULLs.
     pub fn find_nothing(&mut self, rows: &Selection) {
         let after_last = self.next.len() as u32;
         rows.for_each(|row| self.found[row] = after_last);

@@ -7,7 +7,7 @@ use super::postings::Postings;
 use crate::Malformed;
 
 /// Bytes after which a block is full: a look for one value reads one block, and smaller ones compress less.
-pub const BLOCK_BYTES: usize = 16 << 10;
+const BLOCK_BYTES: usize = 16 << 10;
 
 const PLAIN: u8 = 0;
 const LZ4: u8 = 1;

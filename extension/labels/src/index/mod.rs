@@ -1,15 +1,15 @@
 //! The label index: which series have which value of which label.
 //!
-//! It consists of *runs*. A run covers the series of a range of ids. It never changes; several runs are merged into a new
-//! one. A run is a directory and blocks:
+//! It consists of *runs*. A run covers the series of a range of ids. It never changes; several runs are merged into a
+//! new one. A run is a directory and blocks:
 //!
 //! ```text
 //! directory   for each label name, in the order of bytes: how many series have it, how many values it has,
 //!             and with which value each of its blocks begins
 //! block       values of one name, in the order of bytes, each with the ids of the series that have it (postings)
 //! ```
-//! Each name begins with a block whose first value is empty: its ids are those of the series that have the label at all.
-//! The empty name has the ids of all series of the run.
+//! Each name begins with a block whose first value is empty: its ids are those of the series that have the label at
+//! all. The empty name has the ids of all series of the run.
 //!
 //! | module | one thing |
 //! |---|---|
@@ -21,11 +21,11 @@
 //! | [`postings`] | ids as bytes |
 //! | [`cursor`] | numbers and texts in bytes |
 //!
-//! Invariants: ids of a run lie in its range; runs that are used together have ranges that do not overlap. Who keeps the
-//! runs decides which of them are used, so what a reader may see is decided there.
+//! Invariants: ids of a run lie in its range; runs that are used together have ranges that do not overlap. Who keeps
+//! the runs decides which of them are used, so what a reader may see is decided there.
 //!
-//! Failures: bytes that are damaged give [`Malformed`](crate::Malformed), whatever they hold; nothing is read or reserved
-//! beyond them.
+//! Failures: bytes that are damaged give [`Malformed`](crate::Malformed), whatever they hold; nothing is read beyond
+//! them.
 
 pub mod block;
 pub mod build;
@@ -56,4 +56,20 @@ pub trait Blocks {
         blocks: &[usize],
         take: &mut dyn FnMut(&[u8]) -> Result<(), crate::Malformed>,
     ) -> Result<(), Self::Error>;
+}
+
+/// The blocks of a run that is not stored.
+impl Blocks for Vec<Vec<u8>> {
+    type Error = crate::Malformed;
+
+    fn read(
+        &mut self,
+        blocks: &[usize],
+        take: &mut dyn FnMut(&[u8]) -> Result<(), crate::Malformed>,
+    ) -> Result<(), crate::Malformed> {
+        blocks.iter().try_for_each(|block| {
+            let block = self.get(*block);
+            take(block.ok_or(crate::Malformed("a block is missing"))?)
+        })
+    }
 }

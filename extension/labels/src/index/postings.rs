@@ -1,7 +1,7 @@
 //! Ids of series as bytes.
 //!
-//! Series that are registered together have ids in a row, so ids are kept as ranges: the gap before each and its length.
-//! Where that takes more, as a Roaring bitmap in its portable form.
+//! Series that are registered together have ids in a row, so ids are kept as ranges: the gap before each and its
+//! length. Where that takes more, as a Roaring bitmap in its portable form.
 
 use std::ops::RangeInclusive;
 
@@ -141,9 +141,7 @@ fn each_range(bytes: &[u8], mut visit: impl FnMut(u32, u32)) -> Result<(), Malfo
     match cursor.bytes(1)? {
         [RANGES] => {}
         [BITMAP] => {
-            for range in read_bitmap(cursor.0)?.iter() {
-                visit(range, range);
-            }
+            read_bitmap(cursor.0)?.iter().for_each(|id| visit(id, id));
             return Ok(());
         }
         _ => return Err(Malformed("ids are kept in an unknown form")),

@@ -45,7 +45,7 @@ enum Found {
     AllBut(IdSet),
 }
 
-/// About how many values a matcher must look at: those that look at few come first.
+/// A key that sorts matchers: those that read few values of their label come first.
 fn cost(directory: &Directory, matcher: &Matcher) -> u64 {
     let values = directory.name(matcher.name()).map_or(0, |name| name.values);
     let looks = match matcher.pattern() {
@@ -53,7 +53,7 @@ fn cost(directory: &Directory, matcher: &Matcher) -> u64 {
         Pattern::Anything | Pattern::NotEmpty => 1,
         Pattern::Expression { .. } => values,
     };
-    // What it says of all others is taken away from what others found.
+    // A matcher that series without its label match too comes after one that they do not: it only removes ids.
     looks * 2 + u64::from(matcher.matches(""))
 }
 
