@@ -21,6 +21,7 @@
 //! | [`fleet`] | what a fleet of node_exporters sends: series, values, request bodies |
 //! | [`remote_write`] | the scenarios that compare them |
 //! | [`overload`] | the scenario that sends more than can be taken |
+//! | [`dashboards`] | the scenario of Grafana's panels |
 //! | [`sealed`] | the scenarios of sealed rows: size, scans, object storage |
 //! | [`sql`] | SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB |
 //!
@@ -39,6 +40,7 @@
 #[allow(unsafe_code)]
 mod bandwidth;
 pub mod command;
+pub mod dashboards;
 pub mod fleet;
 pub mod interrupt;
 pub mod load;

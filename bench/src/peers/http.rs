@@ -10,11 +10,20 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The text that `GET url` gives; another status than success is an error.
 pub fn text(url: &str, query: &[(&str, &str)]) -> Result<String> {
-    let agent = ureq::Agent::config_builder()
+    text_by(&agent(), url, query)
+}
+
+/// A client whose connections stay open between questions.
+pub fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder()
         .http_status_as_error(false)
         .timeout_global(Some(TIMEOUT))
         .build()
-        .new_agent();
+        .new_agent()
+}
+
+/// The text that `GET url` gives this client; another status than success is an error.
+pub fn text_by(agent: &ureq::Agent, url: &str, query: &[(&str, &str)]) -> Result<String> {
     let bad = |reason: String| Error::Http {
         url: url.to_owned(),
         reason,

@@ -6,7 +6,7 @@ use crate::usage::Tree;
 use lanes_tests::cluster::{Cluster, Stop};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::gateway::{self, Gateway};
-use lanes_tests::provision::{DATABASE, Passwords, provision};
+use lanes_tests::provision::{DATABASE, Passwords, READER, provision};
 use postgres::Client;
 
 /// A server of its own for one table that much is appended to: buffers and log as PostgreSQL's own advice for such a one has them. It waits
@@ -75,6 +75,7 @@ pub struct Lanes {
     settings: Settings,
     /// Bytes of the database with nothing in it.
     empty_bytes: u64,
+    passwords: Passwords,
     gateway: Gateway,
     cluster: Cluster,
 }
@@ -108,6 +109,7 @@ impl Lanes {
             version,
             settings: its,
             empty_bytes: 0,
+            passwords,
             gateway: Gateway::start(settings)?,
             cluster,
         };
@@ -123,6 +125,12 @@ impl Lanes {
     /// A connection to the gateway's database, as superuser.
     pub fn connect(&self) -> Result<Client> {
         self.cluster.connect(DATABASE)
+    }
+
+    /// A connection of the dashboards' role, over TCP.
+    pub fn connect_reader(&self) -> Result<Client> {
+        self.cluster
+            .connect_as(READER, &self.passwords.reader, DATABASE)
     }
 
     /// PostgreSQL alone.

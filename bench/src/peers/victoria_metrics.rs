@@ -31,6 +31,7 @@ const QUERY_FLAGS: [&str; 4] = [
 pub struct VictoriaMetrics {
     name: String,
     version: String,
+    program: PathBuf,
     port: u16,
     folder: PathBuf,
     process: Process,
@@ -42,27 +43,33 @@ impl VictoriaMetrics {
         let program = program(version, "victoria-metrics")?;
         let folder = folder.join(format!("victoria-metrics-{version}"));
         empty(&folder)?;
-        let port = port::free()?;
-        let mut command = Command::new(&program);
-        command.arg(format!("-httpListenAddr=127.0.0.1:{port}"));
-        command.arg(format!(
-            "-storageDataPath={}",
-            folder.join("data").display()
-        ));
-        command.args(QUERY_FLAGS);
         let name = format!("VictoriaMetrics {version}");
-        let mut process = Process::start(&name, &mut command, &folder.join("server.log"))?;
-        let url = format!("http://127.0.0.1:{port}/health");
-        process.wait_until("an answer", START_TIMEOUT, || http::answers(&url))?;
+        let port = port::free()?;
         Ok(VictoriaMetrics {
+            process: launch(&name, &program, port, &folder)?,
             name,
             version: run(Command::new(&program).arg("-version"))?
                 .trim()
                 .to_owned(),
+            program,
             port,
             folder,
-            process,
         })
+    }
+
+    /// Stops it in order and starts it again with what it has.
+    ///
+    /// # Errors
+    /// It does not stop, or does not answer in time.
+    pub fn restart(&mut self) -> Result<()> {
+        self.process.stop(Signal::INT, STOP_TIMEOUT)?;
+        self.process = launch(&self.name, &self.program, self.port, &self.folder)?;
+        Ok(())
+    }
+
+    /// Its address, below which are all paths.
+    pub fn base(&self) -> String {
+        self.url("")
     }
 
     fn url(&self, path: &str) -> String {
@@ -126,7 +133,7 @@ impl System for VictoriaMetrics {
     fn held(&self, job: &str, since: i64) -> Result<Held> {
         self.flush()?;
         http::prometheus_held(
-            &self.url(""),
+            &self.base(),
             &format!("{{job=\"{job}\"}}"),
             since,
             &[("nocache", "1")],
@@ -154,6 +161,21 @@ impl System for VictoriaMetrics {
         self.process.stop(Signal::INT, STOP_TIMEOUT)?;
         remove(&self.folder)
     }
+}
+
+/// Starts the program on what the folder holds, and waits until it answers.
+fn launch(name: &str, program: &Path, port: u16, folder: &Path) -> Result<Process> {
+    let mut command = Command::new(program);
+    command.arg(format!("-httpListenAddr=127.0.0.1:{port}"));
+    command.arg(format!(
+        "-storageDataPath={}",
+        folder.join("data").display()
+    ));
+    command.args(QUERY_FLAGS);
+    let mut process = Process::start(name, &mut command, &folder.join("server.log"))?;
+    let url = format!("http://127.0.0.1:{port}/health");
+    process.wait_until("an answer", START_TIMEOUT, || http::answers(&url))?;
+    Ok(process)
 }
 
 /// A program of a version that `cargo dev peers` built.

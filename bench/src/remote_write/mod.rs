@@ -9,6 +9,7 @@
 //! | [`requests`] | bodies with their heads, by number, as the load generator asks for them |
 //! | [`sender`] | a fleet whose time goes on: the bodies of its next scrapes |
 //! | [`phase`] | one load on one system: latencies, CPU of every process, verification |
+//! | [`history`] | samples of the past: all scrapes of a fleet over a span of time |
 //! | [`comparison`] | figures of several runs of several systems; bars that are relative to one of them |
 //! | [`cost`] | scenario `remote-write`: CPU for new and for known series |
 //! | [`ramp`] | scenario `ramp`: more and more targets at their scrape interval |
@@ -25,6 +26,7 @@ pub mod comparison;
 pub mod cost;
 #[cfg(test)]
 mod data_files;
+pub mod history;
 pub mod phase;
 pub mod ramp;
 pub mod requests;

@@ -5,7 +5,7 @@ use super::findings::Findings;
 use super::options::Options;
 use super::{append, ceiling, context, durability, events, page, shards};
 use crate::machine::Machine;
-use crate::{overload, remote_write, sealed};
+use crate::{dashboards, overload, remote_write, sealed};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 use std::time::Instant;
@@ -66,6 +66,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "size",
         help: "bytes an hour of samples takes once sealed, beside VictoriaMetrics, and the CPU of sealing and merging",
         run: sealed::size::run,
+    },
+    Scenario {
+        name: "dashboards",
+        help: "panels of a node_exporter dashboard in SQL, beside the same in PromQL on VictoriaMetrics",
+        run: dashboards::scenario::run,
     },
     Scenario {
         name: "sealed",

@@ -5,23 +5,22 @@
 //! practice; at the end everything is merged and vacuumed once more. Theirs is asked to merge everything. Then count and sum of all samples
 //! are asked of both, and what both have on disk is compared.
 
-use crate::fleet::bodies::Held;
-use crate::fleet::shape::{JOB, Shape};
+use crate::fleet::shape::JOB;
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
 use crate::peers::lanes::{Lanes, Settings};
 use crate::peers::system::System;
 use crate::peers::victoria_metrics::VictoriaMetrics;
 use crate::remote_write::comparison::RelativeBar;
-use crate::remote_write::phase::{ATTEMPTS_TO_KNOW, Way, send, verify};
-use crate::remote_write::sender::{Fleet, Sender};
+use crate::remote_write::history::History;
+use crate::remote_write::phase::{ATTEMPTS_TO_KNOW, Way, verify};
+use crate::remote_write::sender::Fleet;
 use crate::scenario::record::figure;
 use crate::scenario::{Bar, Findings, Record, Run};
 use crate::usage::Tree;
 use lanes_tests::error::{Error, Result};
 use postgres::Client;
 use serde::Deserialize;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The data file's own part.
@@ -94,9 +93,12 @@ pub fn run(run: &Run) -> Result<Findings> {
     let shape = definition.fleet.shape(&folder)?;
     // The last sample is shortly before now: no store refuses any.
     let span = definition.scrapes as f64 * definition.fleet.interval_seconds * 1000.0;
-    let input = Input {
-        definition: &definition,
+    let history = History {
         shape: &shape,
+        fleet: &definition.fleet,
+        targets: definition.targets,
+        scrapes: definition.scrapes,
+        scrapes_a_round: definition.scrapes_a_round,
         start: now_milliseconds() - span as i64,
         way: Way {
             pace: Pace::Closed,
@@ -111,10 +113,10 @@ pub fn run(run: &Run) -> Result<Findings> {
     let servers = &run.options.servers;
     let theirs = servers
         .starting(|| VictoriaMetrics::start(&definition.yardstick, &folder))
-        .and_then(|system| fill_theirs(&input, system));
+        .and_then(|system| fill_theirs(&history, system));
     let ours = servers
         .starting(|| start_ours(&definition))
-        .and_then(|system| fill_ours(&input, system));
+        .and_then(|system| fill_ours(&history, system));
     let bar = theirs.as_ref().ok().and_then(|theirs| theirs.of(ON_DISK));
     for (name, filled) in [(&definition.system, ours), (&yardstick, theirs)] {
         match filled {
@@ -172,53 +174,12 @@ fn report(
     }
 }
 
-/// What every system is sent.
-struct Input<'a> {
-    definition: &'a Definition,
-    shape: &'a Shape,
-    /// Milliseconds since 1970.
-    start: i64,
-    way: Way,
-}
-
-impl Input<'_> {
-    /// Sends everything; `round` is called after every few scrapes.
-    fn send_all(
-        &self,
-        system: &mut dyn System,
-        mut round: impl FnMut() -> Result<()>,
-    ) -> Result<Held> {
-        let Definition {
-            targets, scrapes, ..
-        } = *self.definition;
-        let mut sender = Sender::new(self.shape, &self.definition.fleet, targets, self.start);
-        let mut sent = Held::default();
-        let mut to_come = scrapes;
-        while to_come > 0 {
-            let count = to_come.min(self.definition.scrapes_a_round.max(1));
-            let bodies = Arc::new(sender.scrapes(targets, count)?);
-            let phase = send(system, &bodies, &self.way)?;
-            if phase.dropped > 0 {
-                return Err(Error::Other(format!(
-                    "{} samples were not taken: {}",
-                    phase.dropped,
-                    phase.outcome.labels().join("; ")
-                )));
-            }
-            sent.add(phase.sent);
-            round()?;
-            to_come -= count;
-        }
-        Ok(sent)
-    }
-}
-
-fn fill_theirs(input: &Input, mut system: VictoriaMetrics) -> Result<Filled> {
-    let sent = input.send_all(&mut system, || Ok(()))?;
+fn fill_theirs(history: &History, mut system: VictoriaMetrics) -> Result<Filled> {
+    let (sent, _) = history.send_all(&mut system, || Ok(()))?;
     system.merge()?;
     // Before it is asked: answers make files of their own.
     let on_disk = system.disk_bytes()?;
-    verify(&system, (JOB, input.start), sent, sent.samples)?;
+    verify(&system, (JOB, history.start), sent, sent.samples)?;
     let filled = Filled {
         describes: system.describe(),
         samples: sent.samples,
@@ -239,11 +200,11 @@ fn start_ours(definition: &Definition) -> Result<Lanes> {
     Lanes::start_with(name, level, &settings)
 }
 
-fn fill_ours(input: &Input, mut system: Lanes) -> Result<Filled> {
+fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
     let mut client = system.connect()?;
     let tree = system.postgres_tree();
     let mut sealing = 0.0;
-    let sent = input.send_all(&mut system, || {
+    let (sent, _) = history.send_all(&mut system, || {
         sealing += cpu_of(&tree, &mut client, &["VACUUM lanes.samples"])?;
         Ok(())
     })?;
@@ -260,7 +221,7 @@ fn fill_ours(input: &Input, mut system: Lanes) -> Result<Filled> {
     drop(client);
     system.restart_postgres()?;
     let mut client = system.connect()?;
-    verify(&system, (JOB, input.start), sent, sent.samples)?;
+    verify(&system, (JOB, history.start), sent, sent.samples)?;
     let number = |client: &mut Client, sql: &str| -> Result<u64> {
         let number: i64 = client.query_one(sql, &[])?.get(0);
         Ok(number as u64)
@@ -278,7 +239,7 @@ fn fill_ours(input: &Input, mut system: Lanes) -> Result<Filled> {
         "SELECT current_setting('lanes.decode_after')::int8",
     )?;
     for _ in 0..=looks {
-        verify(&system, (JOB, input.start), sent, sent.samples)?;
+        verify(&system, (JOB, history.start), sent, sent.samples)?;
     }
     let decoded = number(&mut client, in_memory)?;
     let samples = number(

@@ -1,0 +1,226 @@
+//! A panel of the data file, and the texts that Grafana makes of it.
+
+use lanes_tests::error::{Error, Result};
+use serde::Deserialize;
+
+/// A panel, as the data file has it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Panel {
+    /// What it shows.
+    pub name: String,
+    /// For PostgreSQL, with Grafana's macros and variables.
+    pub sql: String,
+    /// For VictoriaMetrics, with Grafana's variables.
+    pub promql: String,
+    /// The labels that tell PromQL's lines apart; SQL's are told apart by the column `metric`.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// Between two values of a line.
+    #[serde(default = "a_minute")]
+    pub step_seconds: i64,
+    /// How much of the end of the time range it shows.
+    #[serde(default = "an_hour")]
+    pub minutes: i64,
+    /// One value a line, at the end of the time range.
+    #[serde(default)]
+    pub is_instant: bool,
+    /// It lists the values of this label of the series that PromQL's selector finds.
+    pub label_values: Option<String>,
+    /// What it may take at most, whatever others take.
+    pub most_ms: Option<f64>,
+}
+
+fn a_minute() -> i64 {
+    60
+}
+
+fn an_hour() -> i64 {
+    60
+}
+
+/// The time range and the variables of a dashboard.
+#[derive(Debug, Clone)]
+pub struct Dashboard {
+    /// The last millisecond that is shown, since 1970: that before a whole minute.
+    pub to: i64,
+    /// The value of `$instance`.
+    pub instance: String,
+    /// Those of `$instances`.
+    pub instances: Vec<String>,
+}
+
+/// What is asked of a server of Prometheus' API: path and parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrometheusRequest {
+    /// Below the server's address.
+    pub path: String,
+    /// Names and values, not yet encoded.
+    pub parameters: Vec<(&'static str, String)>,
+}
+
+impl Panel {
+    fn from(&self, dashboard: &Dashboard) -> i64 {
+        dashboard.to + 1 - self.minutes * 60_000
+    }
+
+    /// The statement that Grafana's PostgreSQL data source sends.
+    ///
+    /// # Errors
+    /// A macro that is not known.
+    pub fn expanded_sql(&self, dashboard: &Dashboard) -> Result<String> {
+        let (from, to) = (utc(self.from(dashboard)), utc(dashboard.to));
+        let quoted: Vec<String> = dashboard
+            .instances
+            .iter()
+            .map(|name| format!("'{name}'"))
+            .collect();
+        let mut text = self
+            .sql
+            .replace("$instances", &quoted.join(","))
+            .replace("$instance", &dashboard.instance);
+        while let Some(start) = text.find("$__") {
+            let unknown =
+                || Error::Other(format!("{}: a macro that is not known: {text}", self.name));
+            let open = start + text[start..].find('(').ok_or_else(unknown)?;
+            let close = open + text[open..].find(')').ok_or_else(unknown)?;
+            let arguments: Vec<&str> = text[open + 1..close].split(',').map(str::trim).collect();
+            let expanded = match (&text[start..open], &arguments[..]) {
+                ("$__timeFilter", [column]) => format!("{column} BETWEEN '{from}' AND '{to}'"),
+                ("$__timeGroup", [column, "'1m'"]) => group(column),
+                ("$__timeGroupAlias", [column, "'1m'"]) => format!("{} AS \"time\"", group(column)),
+                _ => return Err(unknown()),
+            };
+            text.replace_range(start..=close, &expanded);
+        }
+        Ok(text.trim().to_owned())
+    }
+
+    /// What Grafana's Prometheus data source asks, without the server's cache of earlier answers.
+    pub fn prometheus_request(&self, dashboard: &Dashboard) -> PrometheusRequest {
+        // Grafana escapes what a pattern would take for more than a letter.
+        let escaped: Vec<String> = dashboard
+            .instances
+            .iter()
+            .map(|name| name.replace('.', "\\\\."))
+            .collect();
+        let promql = self
+            .promql
+            .replace("$instances", &format!("({})", escaped.join("|")))
+            .replace("$instance", &dashboard.instance);
+        let seconds = |milliseconds: i64| format!("{:.3}", milliseconds as f64 / 1e3);
+        let (from, to) = (self.from(dashboard), dashboard.to);
+        if let Some(label) = &self.label_values {
+            return PrometheusRequest {
+                path: format!("/api/v1/label/{label}/values"),
+                parameters: vec![
+                    ("match[]", promql),
+                    ("start", seconds(from)),
+                    ("end", seconds(to)),
+                ],
+            };
+        }
+        let mut parameters = vec![("query", promql), ("nocache", "1".to_owned())];
+        if self.is_instant {
+            parameters.push(("time", seconds(to)));
+            return PrometheusRequest {
+                path: "/api/v1/query".to_owned(),
+                parameters,
+            };
+        }
+        // The end of each step: its window is what SQL groups under its beginning.
+        let first = from + self.step_seconds * 1000 - 1;
+        parameters.extend([
+            ("start", seconds(first)),
+            ("end", seconds(to)),
+            ("step", format!("{}s", self.step_seconds)),
+        ]);
+        PrometheusRequest {
+            path: "/api/v1/query_range".to_owned(),
+            parameters,
+        }
+    }
+}
+
+/// Grafana's expression for the minute of a time.
+fn group(column: &str) -> String {
+    format!("floor(extract(epoch from {column})/60)*60")
+}
+
+/// A time as Grafana writes it: RFC 3339, UTC.
+fn utc(milliseconds: i64) -> String {
+    chrono::DateTime::from_timestamp_millis(milliseconds)
+        .unwrap_or_default()
+        .to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dashboard() -> Dashboard {
+        Dashboard {
+            // 2023-11-14 23:14:00
+            to: 1_700_003_640_000 - 1,
+            instance: "a.b:1".to_owned(),
+            instances: vec!["a.b:1".to_owned(), "c:2".to_owned()],
+        }
+    }
+
+    fn panel(text: &str) -> Panel {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn macros_and_variables_are_expanded_as_grafana_does() {
+        let panel = panel(
+            "name = 'x'
+             minutes = 15
+             sql = \"SELECT $__timeGroupAlias(t.ts,'1m') WHERE $__timeFilter(ts) AND i = '$instance' OR i IN ($instances)\"
+             promql = 'x{i=\"$instance\",j=~\"$instances\"}'",
+        );
+        assert_eq!(
+            panel.expanded_sql(&dashboard()).unwrap(),
+            "SELECT floor(extract(epoch from t.ts)/60)*60 AS \"time\" \
+             WHERE ts BETWEEN '2023-11-14T22:59:00.000Z' AND '2023-11-14T23:13:59.999Z' \
+             AND i = 'a.b:1' OR i IN ('a.b:1','c:2')"
+        );
+        let request = panel.prometheus_request(&dashboard());
+        assert_eq!(request.path, "/api/v1/query_range");
+        let expected = [
+            ("query", "x{i=\"a.b:1\",j=~\"(a\\\\.b:1|c:2)\"}"),
+            ("nocache", "1"),
+            ("start", "1700002799.999"),
+            ("end", "1700003639.999"),
+            ("step", "60s"),
+        ];
+        let found: Vec<(&str, &str)> = request
+            .parameters
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn single_figures_and_lists_of_values_are_asked_at_their_own_addresses() {
+        let instant = panel("name = 'x'\nis_instant = true\nsql = ''\npromql = 'x'");
+        let request = instant.prometheus_request(&dashboard());
+        assert_eq!(request.path, "/api/v1/query");
+        assert_eq!(
+            request.parameters.last().unwrap(),
+            &("time", "1700003639.999".to_owned())
+        );
+        let list = panel("name = 'x'\nlabel_values = 'job'\nsql = ''\npromql = 'x'");
+        let request = list.prometheus_request(&dashboard());
+        assert_eq!(request.path, "/api/v1/label/job/values");
+        assert_eq!(request.parameters[0], ("match[]", "x".to_owned()));
+    }
+
+    #[test]
+    fn a_macro_that_is_not_known_is_refused() {
+        let panel = panel("name = 'x'\nsql = 'SELECT $__interval_ms()'\npromql = 'x'");
+        let error = panel.expanded_sql(&dashboard()).unwrap_err().to_string();
+        assert!(error.contains("x: a macro that is not known"), "{error}");
+    }
+}

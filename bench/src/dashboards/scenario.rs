@@ -1,0 +1,481 @@
+//! Scenario `dashboards`: panels cold, warm, and of many clients beside ingest.
+
+use super::clients::ask_beside;
+use super::data_source::{DataSource, PostgresSource, PrometheusSource};
+use super::panel::{Dashboard, Panel};
+use crate::load::Pace;
+use crate::peers::http::now_milliseconds;
+use crate::peers::lanes::Lanes;
+use crate::peers::system::System;
+use crate::peers::victoria_metrics::VictoriaMetrics;
+use crate::remote_write::comparison::{Figures, RelativeBar};
+use crate::remote_write::history::History;
+use crate::remote_write::phase::{ATTEMPTS_TO_KNOW, Phase, Way, send};
+use crate::remote_write::sender::{Fleet, Sender};
+use crate::scenario::record::figure;
+use crate::scenario::{Bar, Findings, Record, Run};
+use crate::sql::statistics::Times;
+use lanes_tests::error::{Error, Result};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The data file's own part.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Definition {
+    /// Ours, by its level of acknowledgement.
+    system: String,
+    /// The version of VictoriaMetrics.
+    yardstick: String,
+    targets: usize,
+    /// Of each target: 361 are an hour at 10 s.
+    scrapes: usize,
+    scrapes_a_round: usize,
+    connections: usize,
+    /// How often a panel is asked before it counts.
+    warm_up: usize,
+    /// How often it is asked in one turn at most, and for how long.
+    repeat: usize,
+    budget_seconds: f64,
+    /// Until the views of all metrics have their labels as columns.
+    ready_seconds: f64,
+    fleet: Fleet,
+    busy: Busy,
+    bars: Bars,
+    panels: Vec<Panel>,
+}
+
+/// Many clients beside ingest.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Busy {
+    clients: usize,
+    /// Of each of its phases.
+    seconds: f64,
+    samples_a_second: f64,
+}
+
+/// What is asked of the figures.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bars {
+    /// Of a panel's time, relative to the yardstick.
+    panel: RelativeBar,
+    busy: BusyBars,
+}
+
+/// What is asked of the figures of many clients.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BusyBars {
+    /// Of the p99 of all panels' times, relative to the yardstick.
+    panels: RelativeBar,
+    /// Of the p99 of ingest, as a multiple of that without clients.
+    ingest: f64,
+}
+
+const UNIT: &str = "ms";
+const COLD: &str = "all panels once, cold";
+/// Samples of the past end so long before now, so that those of the busy phases are not of the future.
+const ROOM_SECONDS: i64 = 3600;
+const MINUTE: i64 = 60_000;
+
+/// Measures it.
+///
+/// # Errors
+/// The data cannot be made; a panel without a figure is a record that says so.
+pub fn run(run: &Run) -> Result<Findings> {
+    let definition: Definition = run.definition()?;
+    let folder = run.options.folder.join("dashboards");
+    let shape = definition.fleet.shape(&folder)?;
+    let span = definition.scrapes as f64 * definition.fleet.interval_seconds * 1000.0;
+    let start = now_milliseconds() - ROOM_SECONDS * 1000 - span as i64;
+    let start = start - start.rem_euclid(MINUTE);
+    let history = History {
+        shape: &shape,
+        fleet: &definition.fleet,
+        targets: definition.targets,
+        scrapes: definition.scrapes,
+        scrapes_a_round: definition.scrapes_a_round,
+        start,
+        way: Way {
+            pace: Pace::Closed,
+            connections: definition.connections,
+            attempts_again: ATTEMPTS_TO_KNOW,
+            settle: Duration::ZERO,
+            client: run.options.client.clone(),
+        },
+    };
+    let instance = |target: usize| format!("node-{target:05}.example.com:9100");
+    let dashboard = Dashboard {
+        to: start + 60 * MINUTE - 1,
+        instance: instance(7),
+        instances: (3..13).map(instance).collect(),
+    };
+    let level = Lanes::level_of(&definition.system)
+        .ok_or_else(|| Error::Other(format!("`{}` is not a system of ours", definition.system)))?;
+    let servers = &run.options.servers;
+    let mut ours = servers.starting(|| Lanes::start(&definition.system, level))?;
+    let mut theirs = servers.starting(|| VictoriaMetrics::start(&definition.yardstick, &folder))?;
+    let mut findings = Findings {
+        systems: vec![ours.describe(), theirs.describe()],
+        ..Findings::default()
+    };
+    let (_, ours_next) = history.send_all(&mut ours, || Ok(()))?;
+    let (_, theirs_next) = history.send_all(&mut theirs, || Ok(()))?;
+    make_ready(&ours, definition.ready_seconds)?;
+    theirs.merge()?;
+    let measured = Dashboards {
+        run,
+        definition: &definition,
+        dashboard: &dashboard,
+        names: [ours.name().to_owned(), theirs.name().to_owned()],
+    }
+    .measure(
+        (&mut ours, ours_next),
+        (&mut theirs, theirs_next),
+        &mut findings,
+    );
+    ours.stop()?;
+    theirs.stop()?;
+    measured.map(|()| findings)
+}
+
+/// Seals what has come, and waits until every label is a column of its metric's view, as the background worker makes it.
+fn make_ready(ours: &Lanes, seconds: f64) -> Result<()> {
+    let mut client = ours.connect()?;
+    for statement in [
+        "SELECT lanes.seal('lanes.samples')",
+        "VACUUM ANALYZE lanes.samples",
+    ] {
+        client.batch_execute(statement)?;
+    }
+    let start = Instant::now();
+    while client
+        .query_one("SELECT count(*) FROM lanes.metrics_to_extend", &[])?
+        .get::<_, i64>(0)
+        > 0
+    {
+        if start.elapsed().as_secs_f64() > seconds {
+            return Err(Error::Other(format!(
+                "after {seconds} s there are views without columns of their labels"
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    Ok(())
+}
+
+struct Dashboards<'a> {
+    run: &'a Run,
+    definition: &'a Definition,
+    dashboard: &'a Dashboard,
+    /// Ours, theirs.
+    names: [String; 2],
+}
+
+impl Dashboards<'_> {
+    fn measure(
+        &self,
+        (ours, mut ours_next): (&mut Lanes, Sender),
+        (theirs, mut theirs_next): (&mut VictoriaMetrics, Sender),
+        findings: &mut Findings,
+    ) -> Result<()> {
+        if self.run.options.wants(COLD) {
+            ours.restart_postgres()?;
+            theirs.restart()?;
+            self.cold(
+                &mut self.postgres(ours)?,
+                &mut self.prometheus(theirs),
+                findings,
+            )?;
+        }
+        let right = self.warm(
+            &mut self.postgres(ours)?,
+            &mut self.prometheus(theirs),
+            findings,
+        );
+        if right.is_empty() || !self.run.options.wants("clients") {
+            return Ok(());
+        }
+        let sources = || 0..self.definition.busy.clients;
+        let mut ours_sources = sources()
+            .map(|_| self.postgres(ours))
+            .collect::<Result<Vec<_>>>()?;
+        let mut theirs_sources: Vec<_> = sources().map(|_| self.prometheus(theirs)).collect();
+        let of_ours = self.busy(ours, &mut ours_next, &mut ours_sources, &right)?;
+        let of_theirs = self.busy(theirs, &mut theirs_next, &mut theirs_sources, &right)?;
+        self.report_busy([of_ours, of_theirs], findings);
+        Ok(())
+    }
+
+    fn postgres(&self, ours: &Lanes) -> Result<PostgresSource> {
+        PostgresSource::new(
+            ours.connect_reader()?,
+            &self.definition.panels,
+            self.dashboard,
+        )
+    }
+
+    fn prometheus(&self, theirs: &VictoriaMetrics) -> PrometheusSource {
+        PrometheusSource::new(&theirs.base(), &self.definition.panels, self.dashboard)
+    }
+
+    /// Each panel once, after a restart: all together, since the first one pays for what all need.
+    fn cold(
+        &self,
+        ours: &mut PostgresSource,
+        theirs: &mut PrometheusSource,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let mut figures = Figures::default();
+        let panels = self.definition.panels.len();
+        let sources: [&mut dyn DataSource; 2] = [ours, theirs];
+        for (source, name) in sources.into_iter().zip(&self.names) {
+            let times = (0..panels)
+                .map(|panel| source.ask(panel).map(|(_, milliseconds)| milliseconds))
+                .collect::<Result<Vec<f64>>>()?;
+            let slowest = times
+                .iter()
+                .copied()
+                .enumerate()
+                .max_by(|a, b| a.1.total_cmp(&b.1));
+            let notes = slowest.map(|(panel, time)| {
+                let name = &self.definition.panels[panel].name;
+                format!("of that {} for `{name}`", figure(time))
+            });
+            figures.add(name, times.iter().sum(), notes.into_iter().collect());
+        }
+        self.record(&figures, COLD, findings);
+        Ok(())
+    }
+
+    /// The panels one by one; gives the numbers of those whose answers are right.
+    fn warm(
+        &self,
+        ours: &mut PostgresSource,
+        theirs: &mut PrometheusSource,
+        findings: &mut Findings,
+    ) -> Vec<usize> {
+        let mut right = Vec::new();
+        for (number, panel) in self.definition.panels.iter().enumerate() {
+            if !self.run.options.wants(&panel.name) {
+                continue;
+            }
+            let timed = compare(number, ours, theirs)
+                .and_then(|values| Ok((values, self.times(number, ours, theirs)?)));
+            match timed {
+                Ok((values, times)) => {
+                    right.push(number);
+                    self.report_panel(panel, values, times, findings);
+                }
+                Err(error) => {
+                    let ours = &self.names[0];
+                    let mut record = Record::failed(&panel.name, ours, UNIT, error.to_string());
+                    record.met = Some(false);
+                    findings.add(record);
+                }
+            }
+        }
+        right
+    }
+
+    /// In turns, ours theirs theirs ours.
+    fn times(
+        &self,
+        panel: usize,
+        ours: &mut PostgresSource,
+        theirs: &mut PrometheusSource,
+    ) -> Result<[Vec<f64>; 2]> {
+        for _ in 0..self.definition.warm_up {
+            ours.ask(panel)?;
+            theirs.ask(panel)?;
+        }
+        let mut times = [Vec::new(), Vec::new()];
+        for place in [0, 1, 1, 0] {
+            let source: &mut dyn DataSource = match place {
+                0 => ours,
+                _ => theirs,
+            };
+            let start = Instant::now();
+            for _ in 0..self.definition.repeat.max(1) {
+                times[place].push(source.ask(panel)?.1);
+                if start.elapsed().as_secs_f64() > self.definition.budget_seconds {
+                    break;
+                }
+            }
+        }
+        Ok(times)
+    }
+
+    fn report_panel(
+        &self,
+        panel: &Panel,
+        values: usize,
+        times: [Vec<f64>; 2],
+        findings: &mut Findings,
+    ) {
+        let mut figures = Figures::default();
+        for (times, name) in times.into_iter().zip(&self.names) {
+            let Some(times) = Times::new(times) else {
+                continue;
+            };
+            let mut notes = vec![format!("p99 {}", figure(times.p99()))];
+            if *name == self.names[0] {
+                notes.push(format!("{values} values"));
+                if let Some(most) = panel.most_ms {
+                    let row = format!("{}: alone", panel.name);
+                    let record = Record::new(row, name, times.median(), UNIT);
+                    findings.add(record.bar(Some(Bar::Most(most))));
+                }
+            }
+            figures.add(name, times.median(), notes);
+        }
+        self.record(&figures, &panel.name, findings);
+    }
+
+    fn record(&self, figures: &Figures, row: &str, findings: &mut Findings) {
+        let bars = std::slice::from_ref(&self.definition.bars.panel);
+        let bars = (self.names[1].as_str(), bars);
+        figures.record(findings, row, UNIT, &self.names, bars, None);
+    }
+
+    /// Ingest alone, then ingest with all clients.
+    fn busy<S: DataSource + Send>(
+        &self,
+        system: &mut dyn System,
+        sender: &mut Sender,
+        sources: &mut [S],
+        panels: &[usize],
+    ) -> Result<BusyFigures> {
+        let alone = self.ingest(system, sender)?;
+        let (beside, times) = ask_beside(sources, panels, || self.ingest(system, sender))?;
+        let times =
+            Times::new(times).ok_or_else(|| Error::Other("no panel was answered".to_owned()))?;
+        Ok(BusyFigures {
+            alone,
+            beside,
+            times,
+        })
+    }
+
+    /// Samples at the wanted rate, for the wanted time.
+    fn ingest(&self, system: &mut dyn System, sender: &mut Sender) -> Result<Phase> {
+        let (definition, busy) = (self.definition, &self.definition.busy);
+        let of_scrape = definition.targets * definition.fleet.series_per_target;
+        let scrapes = (busy.samples_a_second * busy.seconds / of_scrape as f64).ceil();
+        let bodies = Arc::new(sender.scrapes(definition.targets, scrapes.max(1.0) as usize)?);
+        let way = Way {
+            pace: Pace::Open(bodies.len() as f64 / busy.seconds),
+            connections: definition.connections,
+            attempts_again: 0,
+            settle: Duration::ZERO,
+            client: self.run.options.client.clone(),
+        };
+        send(system, &bodies, &way)
+    }
+
+    fn report_busy(&self, busy: [BusyFigures; 2], findings: &mut Findings) {
+        let clients = self.definition.busy.clients;
+        let mut figures = Figures::default();
+        for (one, name) in busy.iter().zip(&self.names) {
+            let seconds = one.beside.outcome.seconds;
+            figures.add(
+                name,
+                one.times.p99(),
+                vec![
+                    format!("p50 {}", figure(one.times.median())),
+                    format!("{} panels/s", figure(one.times.count() as f64 / seconds)),
+                ],
+            );
+        }
+        let bars = std::slice::from_ref(&self.definition.bars.busy.panels);
+        figures.record(
+            findings,
+            &format!("panels of {clients} clients beside ingest: p99"),
+            UNIT,
+            &self.names,
+            (self.names[1].as_str(), bars),
+            None,
+        );
+        for (one, name) in busy.iter().zip(&self.names) {
+            let (alone, beside) = (one.alone.outcome.latency, one.beside.outcome.latency);
+            let is_ours = *name == self.names[0];
+            let bar = is_ours.then_some(Bar::Most(self.definition.bars.busy.ingest));
+            let mut notes = vec![
+                format!("{} ms, alone {} ms", figure(beside.p99), figure(alone.p99)),
+                format!("{} samples/s", figure(one.beside.rate())),
+            ];
+            notes.extend(one.beside.outcome.labels());
+            findings.add(
+                Record::new(
+                    format!("ingest beside {clients} clients: p99"),
+                    name,
+                    beside.p99 / alone.p99,
+                    "x alone",
+                )
+                .bar(bar)
+                .notes(notes),
+            );
+        }
+    }
+}
+
+/// What a system did beside many clients.
+struct BusyFigures {
+    alone: Phase,
+    beside: Phase,
+    times: Times,
+}
+
+/// Fails when the two answers differ; gives how many values they have.
+fn compare(
+    panel: usize,
+    ours: &mut PostgresSource,
+    theirs: &mut PrometheusSource,
+) -> Result<usize> {
+    let (answer, _) = ours.ask(panel)?;
+    let (expected, _) = theirs.ask(panel)?;
+    match answer.difference(&expected) {
+        None => Ok(answer.values()),
+        Some(difference) => Err(Error::Other(format!(
+            "the answers differ, VictoriaMetrics' being the second: {difference}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Options;
+
+    #[test]
+    fn the_data_file_fits_and_every_macro_is_known() {
+        for short in [false, true] {
+            let options = Options {
+                short,
+                ..Options::default()
+            };
+            let run = Run::read("dashboards", &options).unwrap();
+            let definition: Definition = run.definition().unwrap();
+            let dashboard = Dashboard {
+                to: 60 * MINUTE - 1,
+                instance: "a".to_owned(),
+                instances: vec!["b".to_owned()],
+            };
+            assert!(definition.panels.len() >= 25);
+            for panel in &definition.panels {
+                let sql = panel.expanded_sql(&dashboard).unwrap();
+                assert!(!sql.contains('$'), "{sql}");
+                let request = panel.prometheus_request(&dashboard);
+                assert!(
+                    request
+                        .parameters
+                        .iter()
+                        .all(|(_, value)| !value.contains('$'))
+                );
+            }
+        }
+    }
+}
