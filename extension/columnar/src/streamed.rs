@@ -38,7 +38,7 @@ use crate::zone_map::Zone;
 
 use room::{Room, write_bits, write_bytes};
 use sealed_run::lane;
-pub use sealed_run::{ImageBytes, KeptBytes, SealedRun};
+pub use sealed_run::{ImageBytes, SealedRun};
 
 /// Memory of rows that were read, for the next ones.
 #[derive(Default)]
@@ -342,9 +342,10 @@ impl Streamed {
         let mut zone = Zone::empty(*kind);
         for open in &self.runs {
             let rows = open.rows_at(&places);
-            let lane = lane(&open.run.image, open.lanes[column].as_ref()?, *kind).ok()?;
+            let (image, place) = (&open.run.image, open.lanes[column].as_ref()?);
             for vector in rows.start / VECTOR_ROWS..rows.end.div_ceil(VECTOR_ROWS) {
-                zone = zone.union(lane.zone(vector)?);
+                let find = || lane(image, place, *kind).ok()?.zone(vector);
+                zone = zone.union(image.zone((column, vector), *kind, find)?);
             }
         }
         Some(Zone {

@@ -3,8 +3,8 @@
 //! Their images come from the arena, if it keeps them, else from pages or from object storage; then the arena is given them to
 //! keep, if it has room. What is decoded is the scan's own.
 
-use lanes_columnar::arena::{Images, RunEntry};
-use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::arena::{Images, NewImage, RunEntry};
+use lanes_columnar::limits::{VECTOR_ROWS, segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::{self, ImageBytes, SealedRun, StreamMemory, Streamed};
 use pgrx::pg_sys;
 
@@ -132,7 +132,7 @@ impl SealedRows {
         for run in &self.runs {
             let images = self.images.as_ref();
             let kept = images.and_then(|images| images.of_run(run.first_row));
-            let image = match kept.filter(|kept| kept.len() == run.bytes as usize) {
+            let image = match kept.filter(|kept| kept.bytes().len() == run.bytes as usize) {
                 // SAFETY: the pin is kept as long as what reads the bytes.
                 Some(kept) => unsafe { ImageBytes::kept(kept) },
                 None => {
@@ -166,7 +166,12 @@ impl SealedRows {
         // Not before they are verified: what the arena keeps is trusted.
         if let Some(cached) = runs.cached().filter(|_| keep && self.images.is_none()) {
             let verified = rows.own_images();
-            let verified = verified.map(|(index, image)| (self.runs[index].first_row, image));
+            let verified = verified.map(|(index, bytes)| NewImage {
+                first_row: self.runs[index].first_row,
+                bytes,
+                columns: shape.kinds.len(),
+                vectors: (self.runs[index].rows as usize).div_ceil(VECTOR_ROWS),
+            });
             cached.put_images(self.home, &verified.collect::<Vec<_>>());
         }
         Ok(Stream {

@@ -7,19 +7,24 @@
 //! |---|---|
 //! | 4 | how many images |
 //! | 4 | how often most of its rows were looked at |
-//! | 24 each | first row of the run, offset of its image, bytes of it |
+//! | 32 each | first row of the run, offset of its image, bytes of it, columns and vectors of its zones |
 //!
-//! Nothing of it changes once it is published, but for the second number.
+//! The [zones](super::image_zones) of an image lie before its bytes. Nothing changes once it is published, but for the second number and
+//! the zones.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::Locks;
 use super::core::Core;
+use super::image_zones::ImageZones;
 use super::memory::Shared;
 use super::relation::Relation;
 use super::segment::SegmentPin;
 use super::segment_head::{self, SegmentHead};
+use super::zones::{ZONE_BYTES, ZoneHead};
+use crate::kind::LaneKind;
+use crate::zone_map::Zone;
 
 /// What follows the segment's head.
 #[repr(C)]
@@ -33,6 +38,8 @@ struct ImageHead {
     first_row: AtomicU64,
     offset: AtomicU64,
     bytes: AtomicU64,
+    columns: AtomicU32,
+    vectors: AtomicU32,
 }
 
 // SAFETY: atomics only.
@@ -47,6 +54,53 @@ fn image_head(core: &Core, segment: u64, index: u32) -> &ImageHead {
     let offset = IMAGES_OFFSET + u64::from(index) * size_of::<ImageHead>() as u64;
     // SAFETY: the caller has a segment of images with that one.
     unsafe { core.head(segment + offset) }
+}
+
+/// The image of a sealed run that is to be kept.
+pub struct NewImage<'a> {
+    /// The first row of the run.
+    pub first_row: u64,
+    /// The image, verified.
+    pub bytes: &'a [u8],
+    /// Columns, and vectors of each, whose zones are to be kept with it.
+    pub columns: usize,
+    /// See `columns`.
+    pub vectors: usize,
+}
+
+impl NewImage<'_> {
+    fn zones(&self) -> usize {
+        self.columns * self.vectors
+    }
+
+    fn bytes_kept(&self) -> u64 {
+        self.zones() as u64 * ZONE_BYTES + self.bytes.len() as u64
+    }
+}
+
+/// The image of a sealed run, as the arena keeps it.
+#[derive(Clone, Copy)]
+pub struct KeptImage<'a> {
+    bytes: &'a [u8],
+    zones: ImageZones<'a>,
+}
+
+impl<'a> KeptImage<'a> {
+    /// The image as it is stored.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The zone of a vector of a column, worked out by `find` if nobody has noted it yet. It is not exact.
+    pub fn zone(
+        &self,
+        column: usize,
+        vector: usize,
+        kind: LaneKind,
+        find: impl FnOnce() -> Option<Zone>,
+    ) -> Option<Zone> {
+        self.zones.get_or_find((column, vector), kind, find)
+    }
 }
 
 /// Pinned images of sealed runs: they do not move and are not freed while this value lives. Dropping it takes no lock.
@@ -71,14 +125,28 @@ impl<L: Locks> Images<L> {
     }
 
     /// The image of the run that begins at this row.
-    pub fn of_run(&self, first_row: u64) -> Option<&[u8]> {
+    pub fn of_run(&self, first_row: u64) -> Option<KeptImage<'_>> {
         let core = self.pin.core();
         let images = 0..self.list().images.load(Acquire);
         let mut heads = images.map(|index| image_head(core, self.pin.segment(), index));
         let head = heads.find(|head| head.first_row.load(Relaxed) == first_row)?;
         let (offset, bytes) = (head.offset.load(Relaxed), head.bytes.load(Relaxed));
-        // SAFETY: the image was written before the segment was published, and does not change until it is freed.
-        Some(unsafe { std::slice::from_raw_parts(core.memory.bytes(offset), bytes as usize) })
+        let vectors = head.vectors.load(Relaxed) as usize;
+        let zones = head.columns.load(Relaxed) as usize * vectors;
+        // SAFETY: both were written before the segment was published, where there is room for them, and are not freed while it is
+        // pinned. The image does not change; zones are atomics.
+        let (zones, bytes) = unsafe {
+            let heads = core.memory.bytes(offset).cast::<ZoneHead>();
+            let image = heads.add(zones).cast::<u8>();
+            (
+                std::slice::from_raw_parts(heads, zones),
+                std::slice::from_raw_parts(image, bytes as usize),
+            )
+        };
+        Some(KeptImage {
+            bytes,
+            zones: ImageZones::new(zones, vectors),
+        })
     }
 
     /// How often most of the rows were looked at, as far as [`note_look`](Self::note_look) was told.
@@ -93,9 +161,9 @@ impl<L: Locks> Images<L> {
 }
 
 impl<L: Locks> Relation<L> {
-    /// Keeps the images of sealed runs, by the first row of each, as a segment that is not resident yet. False, with nothing
-    /// kept, if there is a segment, or no room even after eviction.
-    pub fn put_images(&self, segment: u32, images: &[(u64, &[u8])]) -> bool {
+    /// Keeps the images of sealed runs as a segment that is not resident yet. False, with nothing kept, if there is a segment, or no
+    /// room even after eviction.
+    pub fn put_images(&self, segment: u32, images: &[NewImage<'_>]) -> bool {
         self.in_entry(segment, |core, locks, slot, entry| {
             // SAFETY: the table's elements are such words, and the relation is pinned.
             let word = unsafe { core.head::<AtomicU64>(entry) };
@@ -106,12 +174,14 @@ impl<L: Locks> Relation<L> {
             let Some(made) = made else {
                 return false;
             };
-            for (index, (_, image)) in (0..).zip(images) {
+            for (index, image) in (0..).zip(images) {
                 let offset = image_head(&core, made, index).offset.load(Relaxed);
-                // SAFETY: a payload of that many bytes that nobody else knows yet.
+                // SAFETY: a payload of that many bytes that nobody else knows yet; zero is a zone that nobody has noted.
                 unsafe {
-                    let into = core.memory.bytes(offset);
-                    into.copy_from_nonoverlapping(image.as_ptr(), image.len());
+                    let zones = core.memory.bytes(offset).cast::<ZoneHead>();
+                    zones.write_bytes(0, image.zones());
+                    let into = zones.add(image.zones()).cast::<u8>();
+                    into.copy_from_nonoverlapping(image.bytes.as_ptr(), image.bytes.len());
                 }
             }
             locks.with_allocator(|| {
@@ -144,9 +214,9 @@ impl<L: Locks> Relation<L> {
 }
 
 /// *Locked.* A segment with room for these images that nobody knows yet. Room is made by eviction.
-fn make(core: &Core, slot: u32, entry: u64, images: &[(u64, &[u8])]) -> Option<u64> {
+fn make(core: &Core, slot: u32, entry: u64, images: &[NewImage<'_>]) -> Option<u64> {
     let list = IMAGES_OFFSET + (images.len() * size_of::<ImageHead>()) as u64;
-    let bytes: u64 = images.iter().map(|(_, image)| image.len() as u64).sum();
+    let bytes: u64 = images.iter().map(NewImage::bytes_kept).sum();
     if !core.keep_budget(slot, list + bytes) {
         return None;
     }
@@ -161,15 +231,17 @@ fn make(core: &Core, slot: u32, entry: u64, images: &[(u64, &[u8])]) -> Option<u
     // SAFETY: as above.
     let list: &ListHead = unsafe { core.head(segment + LIST_OFFSET) };
     list.images.store(images.len() as u32, Relaxed);
-    for (index, (first_row, image)) in (0..).zip(images) {
-        let Some(offset) = core.allocate_for(head, image.len() as u64) else {
+    for (index, image) in (0..).zip(images) {
+        let Some(offset) = core.allocate_for(head, image.bytes_kept()) else {
             core.free_segment(segment);
             return None;
         };
         let of_image = image_head(core, segment, index);
-        of_image.first_row.store(*first_row, Relaxed);
+        of_image.first_row.store(image.first_row, Relaxed);
         of_image.offset.store(offset, Relaxed);
-        of_image.bytes.store(image.len() as u64, Relaxed);
+        of_image.bytes.store(image.bytes.len() as u64, Relaxed);
+        of_image.columns.store(image.columns as u32, Relaxed);
+        of_image.vectors.store(image.vectors as u32, Relaxed);
     }
     Some(segment)
 }

@@ -38,6 +38,7 @@ mod core;
 mod dictionary;
 mod extend;
 mod header;
+mod image_zones;
 mod images;
 mod items_write;
 mod lane_write;
@@ -60,7 +61,7 @@ use self::core::{BYTES_MIN, Core};
 use memory::Memory;
 use region::LINE_BYTES;
 
-pub use images::Images;
+pub use images::{Images, KeptImage, NewImage};
 pub use relation::Relation;
 pub use runs::{Position, RunEntry};
 pub use segment::Segment;

@@ -29,6 +29,10 @@ const HAS_NAN: u64 = 1 << 33;
 const HAS_INFINITE: u64 = 1 << 34;
 /// The other words say which codes of the column's dictionary the rows have.
 const HAS_CODES: u64 = 1 << 35;
+/// The zone was worked out from an image; see [`image_zones`](super::image_zones).
+pub(super) const KNOWN: u64 = 1 << 36;
+/// The image tells nothing of the vector.
+pub(super) const NOTHING: u64 = 1 << 37;
 
 /// A zone in shared memory. While no row counts, `minimum` and `maximum` mean nothing.
 #[repr(C)]
@@ -37,13 +41,13 @@ pub(super) struct ZoneHead {
     maximum: AtomicU64,
     sum_low: AtomicU64,
     sum_high: AtomicU64,
-    tally: AtomicU64,
+    pub(super) tally: AtomicU64,
 }
 
 // SAFETY: atomics only.
 unsafe impl Shared for ZoneHead {}
 
-const ZONE_BYTES: u64 = size_of::<ZoneHead>() as u64;
+pub(super) const ZONE_BYTES: u64 = size_of::<ZoneHead>() as u64;
 const _: () = assert!(ZONE_BYTES <= 64, "a zone is small beside its vector");
 
 /// Vectors of a segment of so many rows.
@@ -59,7 +63,7 @@ pub(super) fn bytes(columns: usize, rows_max: u32) -> u64 {
 impl ZoneHead {
     /// The zone as it is, marked as `exact` or not.
     #[inline]
-    fn load(&self, kind: LaneKind, exact: bool) -> Zone {
+    pub(super) fn load(&self, kind: LaneKind, exact: bool) -> Zone {
         let tally = self.tally.load(Relaxed);
         let empty = Zone::empty(kind);
         let sum = u128::from(self.sum_high.load(Relaxed)) << 64;
@@ -88,6 +92,12 @@ impl ZoneHead {
     }
 
     fn store(&self, zone: Zone) {
+        let tally = self.store_words(zone);
+        self.tally.store(tally, Relaxed);
+    }
+
+    /// Writes all but the tally, which it gives.
+    pub(super) fn store_words(&self, zone: Zone) -> u64 {
         let flag = |holds, flag| if holds { flag } else { 0 };
         let words = match zone.codes {
             Some(codes) => codes.words(),
@@ -102,12 +112,11 @@ impl ZoneHead {
         for (place, word) in places.into_iter().zip(words) {
             place.store(word, Relaxed);
         }
-        let tally = u64::from(zone.non_null)
+        u64::from(zone.non_null)
             | flag(!zone.sorted, UNSORTED)
             | flag(zone.has_nan, HAS_NAN)
             | flag(zone.has_infinite, HAS_INFINITE)
-            | flag(zone.codes.is_some(), HAS_CODES);
-        self.tally.store(tally, Relaxed);
+            | flag(zone.codes.is_some(), HAS_CODES)
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::ops::{Deref, Range};
 
+use crate::arena::KeptImage;
 use crate::encoding::EncodedLane;
 use crate::error::{Error, Result};
 use crate::image::Image;
 use crate::kind::LaneKind;
+use crate::zone_map::Zone;
 
 /// A sealed run some rows of which are wanted.
 pub struct SealedRun {
@@ -23,20 +25,31 @@ pub struct SealedRun {
 pub enum ImageBytes {
     /// Read for this alone.
     Own(Vec<u8>),
-    /// Kept by somebody else, and verified.
-    Kept(KeptBytes),
+    /// Kept by the arena, and verified.
+    Kept(KeptImage<'static>),
 }
 
-/// Bytes that somebody else keeps.
-pub struct KeptBytes(*const [u8]);
-
 impl ImageBytes {
-    /// Bytes that somebody else keeps, the checksum of which was verified.
+    /// An image that the arena keeps, the checksum of which was verified.
     ///
     /// # Safety
-    /// They are neither changed nor freed before this value is dropped.
-    pub unsafe fn kept(bytes: &[u8]) -> ImageBytes {
-        ImageBytes::Kept(KeptBytes(bytes))
+    /// It stays pinned until this value is dropped.
+    pub unsafe fn kept(image: KeptImage<'_>) -> ImageBytes {
+        // SAFETY: the caller's promise: what it points to outlives the value, and no reference to it leaves the value.
+        ImageBytes::Kept(unsafe { std::mem::transmute::<KeptImage<'_>, KeptImage<'static>>(image) })
+    }
+
+    /// The zone of a vector of a column, which `find` works out; the arena notes it with an image of its own.
+    pub(super) fn zone(
+        &self,
+        (column, vector): (usize, usize),
+        kind: LaneKind,
+        find: impl FnOnce() -> Option<Zone>,
+    ) -> Option<Zone> {
+        match self {
+            ImageBytes::Own(_) => find(),
+            ImageBytes::Kept(image) => image.zone(column, vector, kind, find),
+        }
     }
 
     pub(super) fn parse(&self) -> Result<Image<'_>> {
@@ -53,8 +66,7 @@ impl Deref for ImageBytes {
     fn deref(&self) -> &[u8] {
         match self {
             ImageBytes::Own(bytes) => bytes,
-            // SAFETY: whoever made this promised that they are there.
-            ImageBytes::Kept(KeptBytes(bytes)) => unsafe { &**bytes },
+            ImageBytes::Kept(image) => image.bytes(),
         }
     }
 }
