@@ -115,19 +115,25 @@ fn series_like<B: Blocks>(
     match pattern {
         Pattern::Anything | Pattern::NotEmpty => return presence(name, blocks),
         Pattern::OneOf(texts) => {
-            let mut wanted = texts.iter().filter(|text| !text.is_empty()).peekable();
+            let wanted: Vec<&str> = texts.iter().map(String::as_str).collect();
+            // Series without the label are no values of it.
+            let mut wanted = &wanted[wanted.partition_point(|text| text.is_empty())..];
             let mut numbers: Vec<usize> = wanted
-                .clone()
+                .iter()
                 .flat_map(|text| name.blocks_of(text, |_| true))
                 .collect();
             numbers.dedup();
             blocks.read(&numbers, &mut |block| {
                 block::each_term(block, |term| {
-                    while wanted.next_if(|text| text.as_str() < term.value).is_some() {}
-                    if wanted.peek().is_some_and(|text| *text == term.value) {
+                    while let [text, others @ ..] = wanted
+                        && *text < term.value
+                    {
+                        wanted = others;
+                    }
+                    if wanted.first().is_some_and(|text| *text == term.value) {
                         collected.add(term.postings)?;
                     }
-                    Ok(wanted.peek().is_some())
+                    Ok(!wanted.is_empty())
                 })
             })?;
         }
