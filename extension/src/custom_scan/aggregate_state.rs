@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::CStr;
 
-use lanes_columnar::aggregate::{Aggregation, Key, KeyValue};
+use lanes_columnar::aggregate::{Aggregation, Key};
 use lanes_columnar::vector::frame::{Frame, Sparable, Spared};
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
@@ -19,10 +19,11 @@ use super::node::{self, Node, Planned, Routines};
 use super::own_aggregate::Arrival;
 use super::plan::{self, EnginePlan};
 use super::prune::{Filter, Prune, predicates};
+use super::results::Results;
 use super::scalar;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
-use super::{answers, privilege, stand_in};
+use super::{privilege, stand_in};
 use crate::error;
 use crate::hash_join::stage::{Batch, HashStage, JoinCounters};
 use crate::pg::ports;
@@ -51,18 +52,6 @@ pub struct AggregateState {
     handed_over: bool,
 }
 
-/// The finished groups.
-pub struct Results {
-    aggregation: Aggregation,
-    keys: Vec<KeyShape>,
-    shapes: Vec<Shape>,
-    /// The values of joined expressions that are grouped by, by code.
-    joined: Vec<Vec<Option<pg_sys::Datum>>>,
-    next: usize,
-    /// What gives the groups instead.
-    stand_in: Option<*mut pg_sys::PlanState>,
-}
-
 /// How reading the table ended.
 enum Read {
     /// All of it was aggregated.
@@ -84,7 +73,7 @@ impl Node for AggregateState {
     }
 
     fn stand_in(results: &Results) -> Option<*mut pg_sys::PlanState> {
-        results.stand_in
+        results.stand_in()
     }
 
     unsafe fn plan(planned: &Planned) {
@@ -127,14 +116,8 @@ impl Node for AggregateState {
                 Read::TooLarge => {
                     let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
                     self.handed_over = true;
-                    Ok(Results {
-                        aggregation: Aggregation::new(Vec::new(), Vec::new()),
-                        keys: Vec::new(),
-                        shapes: Vec::new(),
-                        joined: Vec::new(),
-                        next: 0,
-                        stand_in: Some(stand_in::begin(node, Self::children(scan))),
-                    })
+                    let stand_in = stand_in::begin(node, Self::children(scan));
+                    Ok(Results::of_stand_in(stand_in))
                 }
             }
         }
@@ -146,24 +129,19 @@ impl Node for AggregateState {
         node: *mut pg_sys::CustomScanState,
         slot: *mut pg_sys::TupleTableSlot,
     ) -> Evaluation<bool> {
-        if results.next == results.aggregation.groups() {
-            return Ok(false);
-        }
         // SAFETY: the node's slot and context.
         unsafe {
             let memory = (*(*node).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
             let before = pg_sys::MemoryContextSwitchTo(memory);
-            results.fill(results.next, slot);
+            let is_group = results.write_next(slot);
             pg_sys::MemoryContextSwitchTo(before);
+            Ok(is_group)
         }
-        results.next += 1;
-        Ok(true)
     }
 
     fn rewind(results: &mut Results) -> bool {
         // The same parameters, the same snapshot: the same groups.
-        results.next = 0;
-        results.stand_in.is_none()
+        results.rewind()
     }
 
     unsafe fn end(_results: Results) {}
@@ -197,38 +175,6 @@ impl Node for AggregateState {
             if self.out_of_order {
                 let how = "read again, as they were out of order";
                 explain.text(c"Rows Sorted", how);
-            }
-        }
-    }
-}
-
-impl Results {
-    /// Writes a group's keys and answers; what the node never returns is NULL.
-    unsafe fn fill(&self, group: usize, slot: *mut pg_sys::TupleTableSlot) {
-        // SAFETY: the slot has an attribute for each entry of the plan's list.
-        unsafe {
-            let attributes = (*(*slot).tts_tupleDescriptor).natts as usize;
-            let keys = self.keys.iter().enumerate().map(|(key, shape)| {
-                let value = self.aggregation.key(group, key);
-                match (value, shape) {
-                    (KeyValue::Number(code), KeyShape::Joined(joined)) => {
-                        self.joined[*joined][code.0 as usize]
-                    }
-                    _ => answers::key_datum(value, *shape),
-                }
-            });
-            let shapes = self.shapes.iter().enumerate().map(|(aggregate, shape)| {
-                answers::datum(self.aggregation.answer(group, aggregate), *shape)
-            });
-            let nothing = std::iter::repeat(None);
-            for (index, value) in keys
-                .chain(shapes)
-                .chain(nothing)
-                .take(attributes)
-                .enumerate()
-            {
-                *(*slot).tts_isnull.add(index) = value.is_none();
-                *(*slot).tts_values.add(index) = value.unwrap_or(pg_sys::Datum::null());
             }
         }
     }
@@ -598,14 +544,11 @@ impl AggregateState {
             self.bytes += program.join.as_ref().map_or(0, JoinStage::bytes);
             self.hash_join = program.hash_join.as_ref().map(HashStage::counters);
             self.bytes += self.hash_join.map_or(0, |join| join.bytes);
-            Ok(Read::All(Box::new(Results {
-                aggregation: program.aggregation,
-                keys: program.keys,
-                shapes: program.shapes,
-                joined: program.hash_join.map_or(Vec::new(), HashStage::into_values),
-                next: 0,
-                stand_in: None,
-            })))
+            let joined = program.hash_join.map_or(Vec::new(), HashStage::into_values);
+            let shapes = (program.keys, program.shapes);
+            let memory = scalar::memory(&raw mut (*node).ss.ps);
+            let results = Results::new(program.aggregation, shapes, joined, memory);
+            Ok(Read::All(Box::new(results)))
         }
     }
 }

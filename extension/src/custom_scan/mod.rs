@@ -27,7 +27,7 @@
 //! - [`shared_scan`]: what the participants of a parallel scan share.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
-//!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`answers`]: results as datums.
+//!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`results`]: groups as rows; [`answers`]: results as datums.
 //! - [`stand_in`]: PostgreSQL's own plan, which takes over from a node whose memory is not enough.
 //! - [`privilege`]: whether the user may execute what the engine computes. [`explain`]: what EXPLAIN says of them.
 //!
@@ -64,6 +64,7 @@ pub mod prune;
 pub mod read_share;
 pub mod remembered;
 pub mod require;
+pub mod results;
 pub mod right_side;
 pub mod row_plan;
 pub mod scalar;

@@ -120,18 +120,28 @@ impl Groups {
         keys.sum::<usize>() + self.runs.bytes() + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
     }
 
-    /// A key of a group.
-    pub(super) fn key(&self, group: usize, key: usize) -> KeyValue<'_> {
+    /// The number of a group's value of a key.
+    pub(super) fn key_number(&self, group: usize, key: usize) -> u32 {
         let mut id = group as u32;
         // From the last step backwards: the right side of step s is key s + 1.
         for step in (0..self.pairs.len()).rev() {
             let (left, right) = self.pairs[step].pairs[id as usize];
             if key == step + 1 {
-                return self.keys[key].values.value(right);
+                return right;
             }
             id = left;
         }
-        self.keys[0].values.value(id)
+        id
+    }
+
+    /// The value of a key that has this number.
+    pub(super) fn key_value(&self, number: u32, key: usize) -> KeyValue<'_> {
+        self.keys[key].values.value(number)
+    }
+
+    /// How many different values a key has.
+    pub(super) fn key_values(&self, key: usize) -> usize {
+        self.keys[key].values.len()
     }
 
     /// Whether the ids of a key's rows are told by what is known of the vector: what the key is made of is not read then.

@@ -244,7 +244,22 @@ impl Aggregation {
 
     /// A key of a group.
     pub fn key(&self, group: usize, key: usize) -> KeyValue<'_> {
-        self.groups.key(group, key)
+        self.key_value(self.key_number(group, key), key)
+    }
+
+    /// The number of a group's value of a key: groups with equal values have the same.
+    pub fn key_number(&self, group: usize, key: usize) -> u32 {
+        self.groups.key_number(group, key)
+    }
+
+    /// The value of a key that has this number.
+    pub fn key_value(&self, number: u32, key: usize) -> KeyValue<'_> {
+        self.groups.key_value(number, key)
+    }
+
+    /// How many different values a key has; they are numbered from 0.
+    pub fn key_values(&self, key: usize) -> usize {
+        self.groups.key_values(key)
     }
 
     /// The answer of an aggregate for a group.

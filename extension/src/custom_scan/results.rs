@@ -1,0 +1,128 @@
+//! The groups of an aggregation as rows: a slot after the other.
+
+use lanes_columnar::aggregate::{Aggregation, KeyValue};
+use pgrx::pg_sys;
+
+use super::aggregate_call::{KeyShape, Shape};
+use super::answers;
+
+/// The finished groups.
+pub struct Results {
+    aggregation: Aggregation,
+    keys: Vec<KeyShape>,
+    shapes: Vec<Shape>,
+    /// The values of joined expressions that are grouped by, by code.
+    joined: Vec<Vec<Option<pg_sys::Datum>>>,
+    /// For each key whose datums are made once a value: those that were made, by the number of the value.
+    made: Vec<Option<Vec<Option<pg_sys::Datum>>>>,
+    /// Where these datums lie: it lives until the node starts again.
+    memory: pg_sys::MemoryContext,
+    next: usize,
+    /// What gives the groups instead.
+    stand_in: Option<*mut pg_sys::PlanState>,
+}
+
+impl Results {
+    /// The groups of an aggregation, with the shapes of its keys and of its aggregates.
+    pub fn new(
+        aggregation: Aggregation,
+        (keys, shapes): (Vec<KeyShape>, Vec<Shape>),
+        joined: Vec<Vec<Option<pg_sys::Datum>>>,
+        memory: pg_sys::MemoryContext,
+    ) -> Results {
+        let made = keys.iter().enumerate().map(|(key, shape)| {
+            // A numeric takes longer to make than to look up; one that stands for a single group is made for it.
+            let values = aggregation.key_values(key);
+            let is_shared = values <= aggregation.groups() / 2;
+            (matches!(shape, KeyShape::Epoch(_)) && is_shared).then(|| vec![None; values])
+        });
+        Results {
+            made: made.collect(),
+            aggregation,
+            keys,
+            shapes,
+            joined,
+            memory,
+            next: 0,
+            stand_in: None,
+        }
+    }
+
+    /// What another plan gives.
+    pub fn of_stand_in(stand_in: *mut pg_sys::PlanState) -> Results {
+        Results {
+            aggregation: Aggregation::new(Vec::new(), Vec::new()),
+            keys: Vec::new(),
+            shapes: Vec::new(),
+            joined: Vec::new(),
+            made: Vec::new(),
+            memory: std::ptr::null_mut(),
+            next: 0,
+            stand_in: Some(stand_in),
+        }
+    }
+
+    /// The plan that gives the groups instead.
+    pub fn stand_in(&self) -> Option<*mut pg_sys::PlanState> {
+        self.stand_in
+    }
+
+    /// Begins with the first group again; false if another plan gives the groups.
+    pub fn rewind(&mut self) -> bool {
+        self.next = 0;
+        self.stand_in.is_none()
+    }
+
+    /// Writes the keys and answers of the next group; what the node never returns is NULL. False if there is no group left.
+    ///
+    /// # Safety
+    /// The slot has an attribute for each entry of the plan's list. Memory of the current context lives as long as the row.
+    pub unsafe fn write_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
+        let group = self.next;
+        if group == self.aggregation.groups() {
+            return false;
+        }
+        self.next += 1;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let count = (*(*slot).tts_tupleDescriptor).natts as usize;
+            for index in 0..count {
+                let value = match index.checked_sub(self.keys.len()) {
+                    None => self.key(group, index),
+                    Some(aggregate) => self.shapes.get(aggregate).and_then(|shape| {
+                        answers::datum(self.aggregation.answer(group, aggregate), *shape)
+                    }),
+                };
+                *(*slot).tts_isnull.add(index) = value.is_none();
+                *(*slot).tts_values.add(index) = value.unwrap_or(pg_sys::Datum::null());
+            }
+        }
+        true
+    }
+
+    /// A key of a group.
+    ///
+    /// # Safety
+    /// As for [`write_next`](Self::write_next).
+    unsafe fn key(&mut self, group: usize, key: usize) -> Option<pg_sys::Datum> {
+        let shape = self.keys[key];
+        let number = self.aggregation.key_number(group, key);
+        let value = self.aggregation.key_value(number, key);
+        if let (KeyValue::Number(code), KeyShape::Joined(joined)) = (value, shape) {
+            return self.joined[joined][code.0 as usize];
+        }
+        let Some(made) = &mut self.made[key] else {
+            return answers::key_datum(value, shape);
+        };
+        let made = &mut made[number as usize];
+        if made.is_none() {
+            // SAFETY: a live context.
+            unsafe {
+                let before = pg_sys::MemoryContextSwitchTo(self.memory);
+                *made = answers::key_datum(value, shape);
+                pg_sys::MemoryContextSwitchTo(before);
+            }
+        }
+        *made
+    }
+}
