@@ -113,7 +113,8 @@ unsafe extern "C-unwind" fn upper_hook(
     }
 }
 
-/// Offers what gives the distinct rows of a table: its groups, or for DISTINCT ON the first row of each.
+/// Offers what gives the distinct rows of a table, or of one joined with something smaller: its groups, or for DISTINCT ON the first
+/// row of each.
 unsafe fn offer_distinct(
     root: *mut pg_sys::PlannerInfo,
     input: *mut pg_sys::RelOptInfo,
@@ -121,23 +122,32 @@ unsafe fn offer_distinct(
 ) {
     // SAFETY: the planner's live structures.
     unsafe {
-        let Some(index) = only_relation(input) else {
-            return;
-        };
-        let entry = *(*root).simple_rte_array.add(index as usize);
-        if !is_lanes_scan(input, entry) {
-            return;
-        }
         let query = &*(*root).parse;
         if query.hasAggs || query.hasWindowFuncs || !query.groupClause.is_null() {
             // What is distinct are no rows of the table.
             return;
         }
-        let offered = if query.hasDistinctOn {
-            latest_plan::offer(root, input, output)
+        let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
+        let (index, offered) = if let Some(index) = only_relation(input) {
+            let entry = *(*root).simple_rte_array.add(index as usize);
+            if !is_lanes_scan(input, entry) {
+                return;
+            }
+            let offered = match query.hasDistinctOn {
+                true => latest_plan::offer(root, input, output),
+                false => aggregate_offer::offer(root, input, None, None, output, stage),
+            };
+            (index, offered)
+        } else if pg_sys::enable_hashjoin
+            && !query.hasDistinctOn
+            && let Some(sides) = Sides::of_joined(root, input)
+        {
+            let offered = sides.join(root).and_then(|mut join| {
+                aggregate_offer::offer(root, sides.lanes, None, Some(&mut join), output, stage)
+            });
+            ((*sides.lanes).relid, offered)
         } else {
-            let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
-            aggregate_offer::offer(root, input, None, None, output, stage)
+            return;
         };
         if let Err(reason) = offered {
             require::note(root, index, About::Use, format!("distinct: {reason}"));
