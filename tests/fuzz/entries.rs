@@ -2,6 +2,7 @@
 //! replay of their corpus in `tests/fuzz_replay`.
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
+use lanes_columnar::arena::KeptImage;
 use lanes_columnar::encoding::{DecodedVector, EncodedLane};
 use lanes_columnar::kind::Number;
 use lanes_columnar::limits::VECTOR_ROWS;
@@ -259,7 +260,7 @@ fn read_streamed(plan: &Plan, bytes: &[u8]) {
         runs.push(SealedRun {
             image: if plan.is_kept {
                 // SAFETY: the bytes outlive what is opened here.
-                unsafe { ImageBytes::kept(bytes) }
+                unsafe { ImageBytes::kept(KeptImage::without_zones(bytes)) }
             } else {
                 ImageBytes::Own(bytes.to_vec())
             },

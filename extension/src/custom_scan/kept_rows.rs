@@ -139,22 +139,40 @@ impl KeptRows {
     /// # Safety
     /// `slot` is an empty virtual slot of the table, which is cleared before the next fetch.
     pub unsafe fn write_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
-        let Some(&row) = self.rows.get(self.next) else {
+        let table = self.table;
+        let Some((row, values)) = self.next_row() else {
             return false;
         };
+        // SAFETY: the slot has all attributes of the table.
+        unsafe {
+            for (attribute, value, is_null) in values {
+                *(*slot).tts_values.add(attribute) = value;
+                *(*slot).tts_isnull.add(attribute) = is_null;
+            }
+            (*slot).tts_tid = tid::from_row(row);
+            (*slot).tts_tableOid = table;
+        }
+        true
+    }
+
+    /// The number of the next row, and its attributes with their values, which live until the next fetch.
+    pub fn next_row(
+        &mut self,
+    ) -> Option<(u64, impl Iterator<Item = (usize, pg_sys::Datum, bool)>)> {
+        let row = *self.rows.get(self.next)?;
         let width = self.attributes.len();
         let values = &self.values[self.next * width..][..width];
         self.next += 1;
-        // SAFETY: the slot has all attributes of the table.
-        unsafe {
-            for (attribute, (value, is_null)) in self.attributes.iter().zip(values) {
-                *(*slot).tts_values.add(attribute.index) = *value;
-                *(*slot).tts_isnull.add(attribute.index) = *is_null;
-            }
-            (*slot).tts_tid = tid::from_row(row);
-            (*slot).tts_tableOid = self.table;
-        }
-        true
+        let attributes = self.attributes.iter().zip(values);
+        let values =
+            attributes.map(|(attribute, (value, is_null))| (attribute.index, *value, *is_null));
+        Some((row, values))
+    }
+
+    /// Has no rows any more, until the next fetch.
+    pub fn forget(&mut self) {
+        self.rows.clear();
+        self.next = 0;
     }
 
     /// Gives the memory back.

@@ -98,8 +98,9 @@ impl Node for LatestState {
                 self.passed += selection.count() as u64;
                 let (outlet, place) = (source.outlet(), source.place(0));
                 let accept = |row: usize| {
-                    kept.is_null()
-                        || top_n_state::accepts(node, attributes, kept, outlet, place + row)
+                    let is_kept = kept.is_null()
+                        || top_n_state::accepts(node, attributes, kept, outlet, place + row);
+                    is_kept.then_some(0)
                 };
                 let first_row = source.row_number(place);
                 groups
@@ -109,7 +110,7 @@ impl Node for LatestState {
                     })
                     .unwrap_or_else(|failure| error::evaluation(failure));
             }
-            let numbers = best.rows();
+            let numbers: Vec<u64> = best.rows().into_iter().map(|(number, _)| number).collect();
             self.bytes = groups.bytes() + best.bytes() + numbers.capacity() * size_of::<u64>();
             Ok(Found {
                 source,

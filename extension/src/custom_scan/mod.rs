@@ -101,6 +101,7 @@ pub fn register() {
     node::register::<aggregate_state::AggregateState>();
     node::register::<time_join_state::JoinState>();
     node::register::<hash_join::state::HashJoinState>();
+    node::register::<hash_join::latest_state::LatestJoinState>();
     node::register::<window_state::WindowState>();
     offer::register();
     require::register();

@@ -12,7 +12,7 @@ use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
 use super::{aggregate_offer, latest_plan, node, read_share, require, top_n_plan, window_plan};
-use crate::hash_join::sides::Sides;
+use crate::hash_join::{self, sides::Sides};
 use crate::labels::narrow;
 use crate::pg::{nodes, ports, tree};
 use crate::table_am::routine;
@@ -139,12 +139,15 @@ unsafe fn offer_distinct(
             };
             (index, offered)
         } else if pg_sys::enable_hashjoin
-            && !query.hasDistinctOn
             && let Some(sides) = Sides::of_joined(root, input)
         {
-            let offered = sides.join(root).and_then(|mut join| {
+            let grouped = |mut join| {
                 aggregate_offer::offer(root, sides.lanes, None, Some(&mut join), output, stage)
-            });
+            };
+            let offered = match query.hasDistinctOn {
+                true => hash_join::latest_plan::offer(root, sides, output),
+                false => sides.join(root).and_then(grouped),
+            };
             ((*sides.lanes).relid, offered)
         } else {
             return;

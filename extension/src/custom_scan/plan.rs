@@ -6,8 +6,8 @@
 //! | LanesAggregate | how many of each of the seven; the kind of a hash join; whether a plan stands in | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs; a column of the table |
 //! | LanesTimeJoin, LanesHashJoin | as LanesAggregate | as LanesAggregate | as LanesAggregate | as LanesAggregate, with the columns that the node returns for keys |
 //!
-//! The quals of an aggregation stand in its target list, where PostgreSQL adjusts their columns when plans are put
-//! together; the node never returns them. The column at the end says which table it is. Parameters stand in
+//! The quals of an aggregation stand in its target list, [hidden](Targets::push_hidden), where PostgreSQL adjusts their columns when
+//! plans are put together; the node never returns them. The column at the end says which table it is. Parameters stand in
 //! `custom_exprs` because only there PostgreSQL looks for what makes a node run again.
 
 use pgrx::pg_sys;
@@ -97,10 +97,16 @@ pub unsafe fn engine_private(
             }
         }
         let (mut numbers, mut targets) = (Vec::new(), Targets::new());
-        for part in [keys, calls, quals, above, expressions, left_keys, outputs] {
+        for part in [keys, calls] {
             numbers.push(ports::list_length(part));
             for expression in nodes::list::<pg_sys::Node>(part) {
                 targets.push(expression);
+            }
+        }
+        for part in [quals, above, expressions, left_keys, outputs] {
+            numbers.push(ports::list_length(part));
+            for expression in nodes::list::<pg_sys::Node>(part) {
+                targets.push_hidden(expression);
             }
         }
         targets.push(table_column(index));
@@ -170,14 +176,15 @@ impl EnginePlan {
             let keys = expressions.by_ref().take(count(0)).collect();
             let calls = expressions.by_ref().take(count(1));
             let calls = calls.map(|node| node.cast()).collect();
-            let quals = expressions.by_ref().take(count(2)).collect();
-            let quals_above = expressions.by_ref().take(count(3)).collect();
-            let of_join: Vec<_> = expressions.by_ref().take(count(4)).collect();
+            let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
+                let entries = expressions.by_ref().take(count(part));
+                entries.map(|entry| remembered::hidden(entry)).collect()
+            };
+            let (quals, quals_above, of_join) = (hidden(2), hidden(3), hidden(4));
             let join = remembered::nodes(scan);
             let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
-            let left_keys: Vec<_> = expressions.by_ref().take(count(5)).collect();
-            let outputs = expressions.by_ref().take(count(6));
-            let outputs: Vec<_> = outputs.map(|node| node.cast()).collect();
+            let (left_keys, outputs) = (hidden(5), hidden(6));
+            let outputs = outputs.into_iter().map(|node| node.cast()).collect();
             let table = expressions.next().expect("the table's column is last");
             let index = table_of(table);
             let hash_join = (!left_keys.is_empty()).then_some(HashJoinPlan {

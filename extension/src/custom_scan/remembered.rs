@@ -160,6 +160,28 @@ impl Targets {
         }
     }
 
+    /// Adds an expression that the node evaluates and does not return. PostgreSQL takes what stands in this list for columns of the
+    /// node's rows: an equal expression of the query's own target list would be read from a column that is never written. So
+    /// this one is wrapped into a relabelling to its own type, which no query has; [`hidden`] takes it out again.
+    ///
+    /// # Safety
+    /// A live expression.
+    pub unsafe fn push_hidden(&mut self, expression: *mut pg_sys::Node) {
+        // SAFETY: the caller's promise; makes a node.
+        unsafe {
+            let relabelled = pg_sys::makeRelabelType(
+                expression.cast(),
+                pg_sys::exprType(expression),
+                pg_sys::exprTypmod(expression),
+                pg_sys::exprCollation(expression),
+                pg_sys::CoercionForm::COERCE_IMPLICIT_CAST,
+            );
+            self.push(relabelled.cast());
+        }
+    }
+
+    /// Adds an expression whose value the node returns.
+    ///
     /// # Safety
     /// A live expression.
     pub unsafe fn push(&mut self, expression: *mut pg_sys::Node) {
@@ -172,6 +194,15 @@ impl Targets {
             nodes::parameters(expression, &mut self.parameters);
         }
     }
+}
+
+/// The expression of an entry that was [hidden](Targets::push_hidden).
+///
+/// # Safety
+/// Such an entry's expression.
+pub unsafe fn hidden(entry: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: the caller's promise.
+    unsafe { (*entry.cast::<pg_sys::RelabelType>()).arg.cast() }
 }
 
 /// A column of a table that says which one it is, also when indexes are adjusted.

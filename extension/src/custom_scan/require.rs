@@ -20,6 +20,8 @@ use super::settings::{self, Vectorize};
 use super::time_join_state::JoinState;
 use super::top_n_state::TopNState;
 use crate::error;
+use crate::hash_join::latest_plan::LatestJoinPlan;
+use crate::hash_join::latest_state::LatestJoinState;
 use crate::hash_join::state::HashJoinState;
 use crate::pg::{names, nodes, ports};
 
@@ -268,6 +270,10 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
                     // Others are not executed, or only when memory is not enough.
                     children = plan.hash_join.is_some().into();
                     (plan.index, remembered::reasons(scan))
+                } else if name == LatestJoinState::NAME {
+                    children = 1;
+                    let table = LatestJoinPlan::of(scan).join.table;
+                    (table, remembered::reasons(scan))
                 } else if is_scan {
                     ((*scan).scan.scanrelid, remembered::reasons(scan))
                 } else {

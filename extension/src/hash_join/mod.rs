@@ -5,6 +5,7 @@
 //! executor: the small side's plan ── small_side: rows, in batches ──► stage: EqualJoin, key sets for the zone maps
 //!           vectors of the lanes table that have one of the keys ── stage.find ──► a small row each, then the next
 //!                 ├── state: a slot for each joined row (LanesHashJoin)
+//!                 ├── latest_state: the first joined row of each group (LanesHashLatest)
 //!                 └── LanesAggregate: groups and aggregates, no row is formed
 //! ```
 //! | module | one thing |
@@ -16,6 +17,7 @@
 //! | [`stage`] | the join under execution, a vector at a time |
 //! | [`group_codes`] | grouping by expressions over the small side: each small row has a code |
 //! | [`state`] | `LanesHashJoin`, the node that returns joined rows |
+//! | [`latest_plan`], [`latest_state`] | `LanesHashLatest`, the node that returns the first joined row of each group |
 //!
 //! PostgreSQL plans and executes the small side, whatever it is: a table, a function, a CTE, a sub-select, a join of
 //! dimensions. The lanes table is read after it. The keys of the small side then rule out segments and vectors by their
@@ -35,6 +37,8 @@
 //! Failures: an ERROR of the small side's plan passes through; what the stage owns is dropped with the node.
 
 pub mod group_codes;
+pub mod latest_plan;
+pub mod latest_state;
 pub mod offer;
 pub mod plan;
 pub mod sides;

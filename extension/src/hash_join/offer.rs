@@ -116,7 +116,7 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
 }
 
 /// The quals of the lanes table as a list of expressions; an error says why the engine cannot evaluate one of them.
-unsafe fn filters(
+pub(super) unsafe fn filters(
     root: *mut pg_sys::PlannerInfo,
     join: &HashJoin,
     translator: &mut Translator,

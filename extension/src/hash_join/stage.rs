@@ -139,6 +139,11 @@ impl HashStage {
         }
     }
 
+    /// Whether the small side has rows that are not in this batch.
+    pub fn has_more(&self) -> bool {
+        self.small.has_more()
+    }
+
     /// The keys of the batch by attribute, for zone maps.
     pub fn key_sets(&self) -> Vec<(usize, KeySet)> {
         if !self.kind.needs_match() {
@@ -212,9 +217,19 @@ impl HashStage {
         &self.operands
     }
 
+    /// The number of the small row that a row of the vector has found.
+    pub fn found(&self, row: usize) -> u32 {
+        self.join.found()[row]
+    }
+
     /// The value of an output for a row of the vector.
     pub fn value(&self, output: usize, row: usize) -> Option<pg_sys::Datum> {
-        self.small.value(output, self.join.found()[row])
+        self.small_value(output, self.found(row))
+    }
+
+    /// The value of an output in a small row of the batch.
+    pub fn small_value(&self, output: usize, small_row: u32) -> Option<pg_sys::Datum> {
+        self.small.value(output, small_row)
     }
 
     /// What was done so far.

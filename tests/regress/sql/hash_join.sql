@@ -121,7 +121,37 @@ SELECT pg_temp.same('SELECT count(*), sum(d.id), sum(m.part) FROM reading r JOIN
 SELECT pg_temp.same('SELECT m.id, count(*), sum(m.part) FROM reading r JOIN many m ON m.id = r.series GROUP BY m.id');
 SELECT pg_temp.same('SELECT count(*), sum(r.narrow) FROM reading r JOIN empty e ON e.id = r.series');
 SELECT pg_temp.same('SELECT e.host, count(*) FROM reading r JOIN empty e ON e.id = r.series GROUP BY e.host');
+-- An expression of the query's target list that is a condition too.
+SELECT pg_temp.same('SELECT d.region, r.narrow > 3 AS condition, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE r.narrow > 3 GROUP BY d.region, r.narrow');
+SELECT pg_temp.same('SELECT narrow > 3 AS condition, narrow + 1 AS next, count(*) FROM reading WHERE narrow > 3 AND narrow + 1 < 40 GROUP BY narrow');
+SELECT pg_temp.same('SELECT r.series + 0 AS key, d.region, count(*) FROM reading r JOIN dim d ON d.id = r.series + 0 GROUP BY r.series, d.region');
+SELECT pg_temp.same('SELECT DISTINCT ON (r.series + 0) r.series + 0 AS key, r.narrow > 3 AS condition, r.ts FROM reading r JOIN dim d ON d.id = r.series WHERE r.narrow > 3 ORDER BY r.series + 0, r.ts, d.factor');
 SELECT pg_temp.same('SELECT d.region, count(DISTINCT r.host) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.region');
+-- DISTINCT, and the first joined row of each group: groups and order of either side, NULLs, duplicates, rows without a match.
+EXPLAIN (COSTS OFF) SELECT DISTINCT d.region FROM reading r JOIN dim d ON d.id = r.series WHERE r.ts < '2024-01-02';
+EXPLAIN (COSTS OFF) SELECT DISTINCT ON (r.series) d.region, r.value FROM reading r JOIN dim d ON d.id = r.series WHERE r.ts < '2024-01-02' ORDER BY r.series, r.ts DESC;
+SELECT pg_temp.same('SELECT DISTINCT d.region, r.narrow % 3 AS n FROM reading r JOIN dim d ON d.id = r.series');
+SELECT pg_temp.same('SELECT DISTINCT r.host FROM reading r JOIN many m ON m.id = r.series');
+SELECT pg_temp.same('SELECT DISTINCT d.info ->> ''zone'' AS zone FROM reading r LEFT JOIN dim d ON d.id = r.series');
+SELECT pg_temp.same('SELECT DISTINCT e.host FROM reading r JOIN empty e ON e.id = r.series');
+SELECT pg_temp.same('SELECT DISTINCT ON (r.series) r.*, d.region, d.info FROM reading r JOIN dim d ON d.id = r.series ORDER BY r.series, r.ts DESC, d.factor');
+SELECT pg_temp.same('SELECT DISTINCT ON (r.series) d.host || r.series::text AS x FROM reading r JOIN dim d ON d.id = r.series WHERE r.value < 60 ORDER BY r.series, r.ts, d.factor');
+SELECT pg_temp.same('SELECT DISTINCT ON (d.region) d.region, r.ts, r.series FROM reading r JOIN dim d ON d.id = r.series ORDER BY d.region, r.ts DESC, r.series');
+SELECT pg_temp.same('SELECT DISTINCT ON (d.region, r.narrow % 4) d.region, r.narrow % 4 AS n, r.ts, r.series, d.id FROM reading r JOIN dim d ON d.host = r.host ORDER BY d.region, r.narrow % 4, r.value NULLS FIRST, r.ts, r.series, d.factor');
+SELECT pg_temp.same('SELECT DISTINCT ON (m.part) m.part, r.ts, r.series, r.host FROM reading r JOIN many m ON m.id = r.series ORDER BY m.part, r.value DESC NULLS LAST, r.ts, r.series');
+SELECT pg_temp.same('SELECT DISTINCT ON (r.host) r.host, r.series, m.part FROM reading r JOIN many m ON m.host = r.host ORDER BY r.host, m.part DESC, r.ts, r.series');
+SELECT pg_temp.same('SELECT DISTINCT ON (m.part % 7) m.part, r.ts FROM reading r JOIN many m ON m.id = r.series WHERE r.series < 30 ORDER BY m.part % 7, m.part, r.ts');
+SELECT pg_temp.same('SELECT DISTINCT ON (r.series) r.series, r.ts, d.region FROM reading r LEFT JOIN dim d ON d.id = r.series AND d.id < 50 ORDER BY r.series, r.ts DESC, r.host, d.factor');
+SELECT pg_temp.same('SELECT DISTINCT ON (d.id) d.id, r.ts, r.series, r.host FROM reading r LEFT JOIN dim d ON d.id = r.series AND d.id < 50 ORDER BY d.id, r.ts DESC, r.series, r.host');
+SELECT pg_temp.same('SELECT DISTINCT ON (narrow) narrow, ts, series FROM reading r WHERE EXISTS (SELECT FROM many m WHERE m.id = r.series) ORDER BY narrow, ts DESC, series');
+SELECT pg_temp.same('SELECT DISTINCT ON (narrow) narrow, ts, series, host FROM reading r WHERE NOT EXISTS (SELECT FROM many m WHERE m.id = r.series) ORDER BY narrow, ts DESC, series, host');
+SELECT pg_temp.same('SELECT DISTINCT ON (r.series) r.ts FROM reading r JOIN empty e ON e.id = r.series ORDER BY r.series, r.ts');
+SELECT pg_temp.same('SELECT DISTINCT ON (a.series) a.series, a.ts, b.region FROM reading a JOIN lanes_dim b ON b.id = a.series ORDER BY a.series, a.ts DESC, b.factor');
+-- An order by a text, and rows that are to be locked, are left to PostgreSQL.
+SELECT pg_temp.same('SELECT DISTINCT ON (r.series) r.series, d.region FROM reading r JOIN dim d ON d.id = r.series ORDER BY r.series, d.region');
+SELECT pg_temp.same('SELECT o.id, x.ts, x.region FROM dim o CROSS JOIN LATERAL (SELECT DISTINCT ON (r.narrow) r.ts, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE r.narrow = o.id ORDER BY r.narrow, r.ts DESC, r.series, d.factor) x');
+SELECT pg_temp.same('SELECT o.id, x.* FROM generate_series(1, 3) o (id) CROSS JOIN LATERAL (SELECT o.id + y.n AS n FROM (SELECT DISTINCT ON (r.narrow) r.narrow AS n FROM reading r JOIN dim d ON d.id = r.series ORDER BY r.narrow, r.ts) y) x');
+
 -- An expression that fails does so only for small rows that find a left row.
 SELECT pg_temp.same('SELECT 10 / (d.id - 90) AS x, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id BETWEEN 85 AND 95 AND r.series < 90 GROUP BY 1');
 SELECT pg_temp.same('SELECT 10 / (d.id - 90) AS x, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id BETWEEN 85 AND 95 GROUP BY 1');
@@ -136,6 +166,16 @@ SELECT pg_temp.same('SELECT l.text, count(*) FROM reading r JOIN large l ON l.id
 SELECT pg_temp.same('SELECT r.narrow, md5(l.text) FROM reading r JOIN large l ON l.id = r.series WHERE r.series < 12');
 SELECT pg_temp.same('SELECT r.narrow, md5(l.text) FROM reading r LEFT JOIN large l ON l.id = r.series WHERE r.series < 12');
 SELECT pg_temp.same('SELECT count(*), sum(r.narrow) FROM reading r WHERE NOT EXISTS (SELECT FROM large l WHERE l.id = r.series)');
+SELECT pg_temp.same('SELECT DISTINCT ON (r.narrow) r.narrow, l.text = '' AS t, r.series FROM reading r JOIN large l ON l.id = r.series ORDER BY r.narrow, r.ts, r.series, l.id');
+CREATE FUNCTION pg_temp.hands_over(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
+    RETURN plan::text ~ 'Handed Over';
+END $$;
+SELECT pg_temp.hands_over('SELECT DISTINCT ON (r.narrow) l.text FROM reading r JOIN large l ON l.id = r.series ORDER BY r.narrow, r.ts'),
+    pg_temp.hands_over('SELECT DISTINCT ON (r.narrow) l.id FROM reading r JOIN large l ON l.id = r.series WHERE l.id < 9 ORDER BY r.narrow, r.ts');
+SELECT count(*) FROM (SELECT DISTINCT ON (l.text) r.series FROM reading r JOIN large l ON l.id = r.series ORDER BY l.text, r.ts, r.series) x;
 CREATE FUNCTION pg_temp.batches(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
@@ -155,6 +195,10 @@ SELECT pg_temp.same('SELECT o.id, (SELECT max(m.part) FROM reading r JOIN many m
 BEGIN;
 DECLARE rows NO SCROLL CURSOR FOR SELECT r.ts, r.series, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 3 ORDER BY 2, 1;
 FETCH 2 FROM rows; MOVE 150 IN rows; FETCH 1 FROM rows;
+ROLLBACK;
+BEGIN;
+DECLARE rows NO SCROLL CURSOR FOR SELECT DISTINCT ON (r.series) r.series, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 5 ORDER BY r.series, r.ts DESC;
+FETCH 2 FROM rows; MOVE 1 IN rows; FETCH 5 FROM rows;
 ROLLBACK;
 BEGIN;
 DECLARE rows SCROLL CURSOR FOR SELECT r.ts, r.series FROM reading r JOIN dim d ON d.id = r.series WHERE d.id = 2;
@@ -186,6 +230,7 @@ SET ROLE regress_hash_join;
 SELECT d.region, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE d.id < 3 GROUP BY 1 ORDER BY 1;
 SELECT d.host, count(*) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1;
 SELECT r.host FROM reading r JOIN dim d ON d.id = r.series;
+SELECT DISTINCT ON (r.series) r.host FROM reading r JOIN dim d ON d.id = r.series ORDER BY r.series, r.value;
 RESET ROLE;
 GRANT SELECT ON reading, dim TO regress_hash_join;
 ALTER TABLE reading ENABLE ROW LEVEL SECURITY;
@@ -194,6 +239,7 @@ ALTER TABLE dim ENABLE ROW LEVEL SECURITY;
 CREATE POLICY few ON dim TO regress_hash_join USING (region = 'eu');
 SET ROLE regress_hash_join;
 SELECT d.region, r.narrow, count(*) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT DISTINCT ON (r.narrow) r.narrow, r.ts, d.region FROM reading r JOIN dim d ON d.id = r.series ORDER BY r.narrow, r.ts DESC;
 RESET ROLE;
 SET client_min_messages = warning;
 DROP SCHEMA hash_join CASCADE;

@@ -294,7 +294,15 @@ fn joined_by_key(w: &mut Writer<'_>) -> String {
         true => format!(" WHERE {membership}"),
         false => format!("{condition} AND {membership}"),
     };
-    match w.random.random_range(0..7) {
+    // A row of a group is a joined row: the ids of both sides tell it from all others.
+    let (group, ordered) = (Column::any(w.random).name, Column::any(w.random).name);
+    let direction = w.one(&["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]);
+    match w.random.random_range(0..9) {
+        7 => format!("SELECT DISTINCT {of_small}, t.{group} FROM t {kind} u ON {on}{condition}"),
+        8 => format!(
+            "SELECT DISTINCT ON ({of_small}, t.{group}) {of_small}, t.{group}, t.id, u.id, u.s FROM t {kind} u ON {on}{condition} \
+             ORDER BY {of_small}, t.{group}, t.{ordered}{direction}, t.id, u.id"
+        ),
         0 => format!(
             "SELECT t.id, u.id, u.s, t.{} FROM t {kind} u ON {on}{condition}",
             Column::any(w.random).name

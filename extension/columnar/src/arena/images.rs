@@ -86,6 +86,12 @@ pub struct KeptImage<'a> {
 }
 
 impl<'a> KeptImage<'a> {
+    /// An image that is kept elsewhere: its zones are worked out each time.
+    pub fn without_zones(bytes: &'a [u8]) -> Self {
+        let zones = ImageZones::new(&[], 0);
+        KeptImage { bytes, zones }
+    }
+
     /// The image as it is stored.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes

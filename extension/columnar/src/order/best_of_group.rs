@@ -14,6 +14,8 @@ pub struct BestOfGroup {
     /// The rank of the first key of each group's row; the last of all ranks while there is none.
     firsts: Vec<Rank>,
     best: Vec<Option<Entry>>,
+    /// What was noted with each group's row.
+    notes: Vec<u32>,
 }
 
 impl BestOfGroup {
@@ -23,6 +25,7 @@ impl BestOfGroup {
             keys: Keys::new(keys),
             firsts: Vec::new(),
             best: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -32,7 +35,7 @@ impl BestOfGroup {
     }
 
     /// Offers the selected rows of a vector whose first row has the number `first_row`. A row that would be its
-    /// group's is so if `accept` says so.
+    /// group's is so if `accept` gives something to be noted with it.
     ///
     /// # Errors
     /// Those of the keys.
@@ -43,11 +46,12 @@ impl BestOfGroup {
         selection: &Selection,
         grouping: &Grouping<'_>,
         groups: usize,
-        accept: impl FnMut(usize) -> bool,
+        accept: impl FnMut(usize) -> Option<u32>,
     ) -> Evaluation<()> {
         if groups > self.best.len() {
             self.firsts.resize(groups, Rank::LAST);
             self.best.resize(groups, None);
+            self.notes.resize(groups, 0);
         }
         self.keys.evaluate(frame, selection)?;
         match self.keys.first_number() {
@@ -72,9 +76,10 @@ impl BestOfGroup {
         first_row: u64,
         selection: &Selection,
         grouping: &Grouping<'_>,
-        mut accept: impl FnMut(usize) -> bool,
+        mut accept: impl FnMut(usize) -> Option<u32>,
     ) {
-        let (keys, firsts, best) = (&self.keys, &mut self.firsts, &mut self.best);
+        let (keys, firsts) = (&self.keys, &mut self.firsts);
+        let (best, notes) = (&mut self.best, &mut self.notes);
         let mut offer = |row: usize, group: u32| {
             let group = group as usize;
             let rank = rank(keys, row);
@@ -82,8 +87,11 @@ impl BestOfGroup {
                 return;
             }
             let entry = keys.entry(row, first_row);
-            if best[group].is_none_or(|best| entry < best) && accept(row) {
+            if best[group].is_none_or(|best| entry < best)
+                && let Some(note) = accept(row)
+            {
                 (firsts[group], best[group]) = (rank, Some(entry));
+                notes[group] = note;
             }
         };
         match grouping {
@@ -98,10 +106,14 @@ impl BestOfGroup {
         }
     }
 
-    /// The rows by number, ascending.
-    pub fn rows(&self) -> Vec<u64> {
-        let found = self.best.iter().flatten();
-        let mut rows: Vec<u64> = found.map(|entry| self.keys.row(entry)).collect();
+    /// The rows by number, ascending, each with what was noted with it. A row may be that of several groups.
+    pub fn rows(&self) -> Vec<(u64, u32)> {
+        let found = self.best.iter().zip(&self.notes);
+        let row = |(entry, note): (&Option<Entry>, &u32)| {
+            let entry = entry.as_ref()?;
+            Some((self.keys.row(entry), *note))
+        };
+        let mut rows: Vec<(u64, u32)> = found.filter_map(row).collect();
         rows.sort_unstable();
         rows
     }
@@ -109,6 +121,7 @@ impl BestOfGroup {
     /// Bytes that the rows take.
     pub fn bytes(&self) -> usize {
         self.best.capacity() * size_of::<Option<Entry>>()
+            + self.notes.capacity() * size_of::<u32>()
             + self.firsts.capacity() * size_of::<Rank>()
     }
 }

@@ -210,7 +210,10 @@ proptest! {
             let first_row = table.window.place as u64;
             table.window.with_frame(|frame| {
                 let (grouping, count) = groups.grouping(frame, &selection).unwrap();
-                let accept = |row: usize| accepts(first_row + row as u64);
+                let accept = |row: usize| {
+                    let number = first_row + row as u64;
+                    accepts(number).then_some(number as u32 + 1)
+                };
                 best.offer(frame, first_row, &selection, &grouping, count, accept).unwrap();
             });
         }
@@ -222,7 +225,8 @@ proptest! {
                 wanted.push((key, row));
             }
         }
-        let mut wanted: Vec<u64> = wanted.into_iter().map(|(_, row)| row).collect();
+        let mut wanted: Vec<(u64, u32)> =
+            wanted.into_iter().map(|(_, row)| (row, row as u32 + 1)).collect();
         wanted.sort_unstable();
         prop_assert_eq!(best.rows(), wanted);
     }
