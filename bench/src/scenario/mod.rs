@@ -26,6 +26,7 @@
 //! | [`findings`] | the records of a run, its table and its files |
 //! | [`context`] | build, hardware and scope of a run |
 //! | [`chart`], [`page`] | the report that a browser shows |
+//! | [`summary`] | its first screen: figures beside the best peer, the worst first |
 //! | [`catalogue`] | the list of all scenarios, and how one is run |
 //!
 //! A new scenario is a data file, a module with `run(&Run) -> Result<Findings>`, and a line in [`catalogue`].
@@ -58,6 +59,7 @@ pub mod context;
 
 pub mod chart;
 pub mod page;
+pub mod summary;
 
 pub mod catalogue;
 

@@ -2,6 +2,7 @@
 
 use super::chart::{Chart, escape, svg};
 use super::record::{Point, figure};
+use super::summary;
 use lanes_tests::error::{Error, Result};
 use serde_json::Value;
 use std::fmt::Write;
@@ -14,7 +15,7 @@ const ABOUT: &str = ".about.json";
 
 const STYLE: &str = "
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 1120px; margin: 2em auto; padding: 0 1em; color: #1a1a1a; background: #fff }
-h1 { font-size: 1.6em } h2 { margin-top: 2.2em; border-top: 1px solid #ccc; padding-top: .8em }
+h1 { font-size: 1.6em } h2#summary { border: 0; margin-top: 1em; padding: 0 } h2 { margin-top: 2.2em; border-top: 1px solid #ccc; padding-top: .8em }
 table { border-collapse: collapse; width: 100%; font-size: .92em } th { text-align: left }
 td, th { padding: .2em .6em; border-bottom: 1px solid #e4e4e4; vertical-align: top } td.number { text-align: right; white-space: nowrap }
 .met { color: #00703c } .missed { color: #b00020; font-weight: 600 } .note { color: #555; font-size: .9em }
@@ -41,14 +42,25 @@ pub fn write(folder: &Path) -> Result<()> {
         let text = std::fs::read_to_string(folder.join(file)).ok()?;
         serde_json::from_str(&text).ok()
     };
-    let sections: Vec<String> = names
+    let lists: Vec<(&String, Vec<Value>)> = names
         .iter()
-        .filter_map(|name| {
-            let records = json(format!("{name}.json"))?;
-            let about = json(format!("{name}{ABOUT}")).unwrap_or(Value::Null);
-            Some(section(name, records.as_array()?, &about))
+        .filter_map(|name| match json(format!("{name}.json"))? {
+            Value::Array(records) => Some((name, records)),
+            _ => None,
         })
         .collect();
+    let compared = lists
+        .iter()
+        .flat_map(|(name, records)| summary::comparisons(name, records));
+    let all: Vec<&[Value]> = lists
+        .iter()
+        .map(|(_, records)| records.as_slice())
+        .collect();
+    let mut sections = vec![summary::screen(compared.collect(), &all)];
+    for (name, records) in &lists {
+        let about = json(format!("{name}{ABOUT}")).unwrap_or(Value::Null);
+        sections.push(section(name, records, &about));
+    }
     let file = folder.join(FILE);
     std::fs::write(&file, page(&sections)).map_err(Error::file("write", &file))
 }
