@@ -29,6 +29,7 @@ use crate::labels::maintain;
 use crate::maintenance;
 use crate::pg::{names, ports};
 use crate::storage::shorten::Effort;
+use crate::table_am::vacuum_report::Told;
 use crate::table_am::{routine, vacuum};
 
 unsafe extern "C-unwind" {
@@ -248,7 +249,7 @@ fn visit(table: pg_sys::Oid) {
         }
         if (*relation).rd_tableam == routine::routine() && maintenance::is_due(relation) {
             let effort = ports::vacuum_truncate(relation).then_some(Effort::BACKGROUND);
-            vacuum::vacuum(relation, effort);
+            vacuum::vacuum(relation, Told::Nobody, effort);
         }
         pg_sys::relation_close(relation, pg_sys::NoLock as i32);
     }

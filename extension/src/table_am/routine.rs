@@ -11,6 +11,7 @@ use pgrx::prelude::*;
 
 use super::sample::{AnalyzeBlock, SampleBlock};
 use super::scan::{ParallelState, Scan, SharedSegments};
+use super::vacuum_report::Told;
 use super::{insert, insert_buffer, modify, one_row, refuse, relation, rewrite, tid, vacuum};
 use crate::pg::{ports, slot};
 use crate::storage::shorten::Effort;
@@ -465,7 +466,8 @@ unsafe extern "C-unwind" fn relation_vacuum(
     unsafe {
         // Core has asked the table's parameter by now where the statement said nothing.
         let keeps_length = (*parameters).truncate == pg_sys::VacOptValue::VACOPTVALUE_DISABLED;
-        vacuum::vacuum(relation, (!keeps_length).then_some(Effort::VACUUM));
+        let effort = (!keeps_length).then_some(Effort::VACUUM);
+        vacuum::vacuum(relation, Told::of(&*parameters), effort);
     }
 }
 

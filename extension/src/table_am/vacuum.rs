@@ -17,7 +17,7 @@
 //! 7. Drop what is older than the table retains, and seal what is to be sealed: see [`crate::maintenance`].
 //! 8. Move parts from the file's end to free blocks before them, and cut off a free end, if that is worth it and allowed: see
 //!    [`relocate`] and [`shorten`].
-//! 9. Report: relfrozenxid is the oldest transaction id that still stands unfrozen, statistics.
+//! 9. [Report](super::vacuum_report): relfrozenxid is the oldest transaction id that still stands unfrozen, statistics, VERBOSE.
 
 use std::collections::HashMap;
 
@@ -32,11 +32,13 @@ use crate::storage::chain::Chain;
 use crate::storage::directory::{self, FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::generation::{self, Arena};
 use crate::storage::load::{Runs, Shape};
-use crate::storage::metapage::{self, Meta};
+use crate::storage::metapage::Meta;
 use crate::storage::part::{self, PartEntry, Parts};
 use crate::storage::shorten::{self, Effort};
 use crate::storage::tombstone::{self, Tombstone, kind};
 use crate::storage::{reclaim, relocate, seal, seal_plan, unlink};
+
+use super::vacuum_report::{Report, Told};
 
 /// (entry of its page, its number in the whole directory, new flags)
 type RunChange = (usize, u32, u32);
@@ -87,15 +89,11 @@ impl Plan {
 ///
 /// # Safety
 /// `relation` is a lanes table locked in ShareUpdateExclusive mode.
-pub unsafe fn vacuum(relation: pg_sys::Relation, effort: Option<Effort>) {
+pub unsafe fn vacuum(relation: pg_sys::Relation, told: Told, effort: Option<Effort>) {
     // SAFETY: the caller's promise.
     unsafe {
         let horizon = seal_plan::horizon(relation);
-        let mut report = Report {
-            frozen: horizon,
-            rows_live: 0,
-            rows_dead: 0,
-        };
+        let mut report = Report::begin(relation, told, horizon);
         let mut unlinked = Vec::new();
         if let Some(meta) = Meta::load(relation) {
             let plan = plan(relation, &meta, horizon);
@@ -125,7 +123,8 @@ pub unsafe fn vacuum(relation: pg_sys::Relation, effort: Option<Effort>) {
             }
         }
         // After that, so that it finds the space that was freed, and keeps nothing from being frozen if it fails.
-        let mut is_changed = maintenance::seal(relation, false).parts > 0;
+        report.sealed = maintenance::seal(relation, false);
+        let mut is_changed = report.sealed.parts > 0;
         if let Some(effort) = effort {
             is_changed |= relocate::move_down(relation, &unlinked, effort);
         }
@@ -498,29 +497,5 @@ unsafe fn unlink_dead_pages(relation: pg_sys::Relation, meta: &Meta) -> Vec<u32>
         }
         unlinked.extend(directory);
         unlinked
-    }
-}
-
-struct Report {
-    frozen: u32,
-    rows_live: u64,
-    rows_dead: u64,
-}
-
-impl Report {
-    unsafe fn send(&self, relation: pg_sys::Relation) {
-        // SAFETY: the caller holds the table open.
-        unsafe {
-            let blocks = metapage::blocks(relation);
-            ports::update_relation_stats(relation, blocks, self.rows_live as f64, self.frozen);
-            ports::pgstat_report_vacuum(relation, self.rows_live);
-            pgrx::debug1!(
-                "lanes table \"{}\": {} rows live, {} dead, {} blocks",
-                ports::RelationGetRelationName(relation),
-                self.rows_live,
-                self.rows_dead,
-                blocks
-            );
-        }
     }
 }

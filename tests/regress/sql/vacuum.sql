@@ -91,4 +91,16 @@ BEGIN;
 VACUUM t;
 ROLLBACK;
 
+-- What VERBOSE tells, but for its DETAIL, which has a time and a transaction id.
+CREATE TABLE told (id int, v text) USING lanes;
+INSERT INTO told SELECT i, 'v' || i FROM generate_series(1, 20000) i;
+DELETE FROM told WHERE id % 4 = 0;
+\set VERBOSITY terse
+VACUUM (VERBOSE) told;
+DELETE FROM told;
+VACUUM (VERBOSE, TRUNCATE false) told;
+VACUUM (VERBOSE) told;
+\set VERBOSITY default
+DROP TABLE told;
+
 DROP TABLE t;
