@@ -80,6 +80,11 @@ CREATE FUNCTION lanes.cardinality(by text DEFAULT 'metric', top int4 DEFAULT 10)
 COMMENT ON FUNCTION lanes.cardinality(text, int4) IS
     'what most series have: by ''metric'', ''name'' of a label (and its distinct values) or ''value'' of a label';
 
+CREATE FUNCTION lanes.selects_without_labels(selector text) RETURNS boolean
+    IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'selects_without_labels_wrapper';
+COMMENT ON FUNCTION lanes.selects_without_labels(text) IS
+    'whether all matchers of a selector match the empty text, so that a series without labels is selected too';
+
 -- As Prometheus does it: both ends are included, the series stay registered, and a selector has to select.
 CREATE FUNCTION lanes.delete_series(
     selector text, "from" timestamptz DEFAULT '-infinity', until timestamptz DEFAULT 'infinity'
@@ -89,9 +94,9 @@ AS $$
 DECLARE
     deleted int8;
 BEGIN
-    IF selector ~ '^\s*\{\s*\}\s*$' THEN
-        RAISE EXCEPTION 'the selector selects every series' USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'TRUNCATE lanes.samples deletes all samples.';
+    IF lanes.selects_without_labels(selector) THEN
+        RAISE EXCEPTION 'all matchers of the selector match the empty text' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'One has to name what is deleted, as in up{job="node"}. TRUNCATE lanes.samples deletes all samples.';
     END IF;
     DELETE FROM lanes.samples AS s
      WHERE s.series = ANY (ARRAY (SELECT lanes.series_ids(selector))) AND s.ts >= "from" AND s.ts <= until;
@@ -110,6 +115,7 @@ REVOKE ALL ON FUNCTION lanes.series_ids(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.label_names(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.label_values(text, text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.cardinality(text, int4) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.selects_without_labels(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.delete_series(text, timestamptz, timestamptz) FROM PUBLIC;
 
 -- Columns for labels in the views of metrics, after ts, value, series and labels. Which labels a metric has is found

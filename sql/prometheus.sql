@@ -389,7 +389,8 @@ BEGIN
                    'lanes.label_blocks TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.metric_series(text, text[]), lanes.label_sets(bytea), '
                    'lanes.is_stale_marker(float8), lanes.series_ids(text), lanes.label_names(text), '
-                   'lanes.label_values(text, text), lanes.cardinality(text, int4) TO %s', role);
+                   'lanes.label_values(text, text), lanes.cardinality(text, int4), '
+                   'lanes.selects_without_labels(text) TO %s', role);
     -- Views of metrics that exist, and of those to come: these the owner of register_series creates.
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA metrics TO %s', role);
     EXECUTE format('ALTER DEFAULT PRIVILEGES FOR ROLE %s IN SCHEMA metrics GRANT SELECT ON TABLES TO %s',

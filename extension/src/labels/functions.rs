@@ -31,6 +31,13 @@ fn series_ids(selecting: &[u8]) -> SetOfIterator<'static, i32> {
     SetOfIterator::new(selected.into_iter().map(|id| id as i32))
 }
 
+/// Whether every matcher of a selector matches the empty text: such a selector rules out no series by a label that it has.
+#[pg_extern(sql = false)]
+fn selects_without_labels(selecting: &[u8]) -> bool {
+    let selector = selector(selecting);
+    selector.matchers.iter().all(|matcher| matcher.matches(""))
+}
+
 /// The names of the labels of the series that a selector selects; without one, of all series.
 #[pg_extern(sql = false)]
 fn label_names(selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {

@@ -157,6 +157,8 @@ SELECT lanes.cardinality('job');
 ROLLBACK TO faults;
 SELECT lanes.delete_series(' { } ');
 ROLLBACK TO faults;
+SELECT lanes.delete_series('{instance=~".*",job!="x",path=""}');
+ROLLBACK TO faults;
 SELECT count(*) FROM lanes.metric_series('up', ARRAY['job', '2', 'a']);
 ROLLBACK TO faults;
 UPDATE lanes.label_blocks SET terms = '\x07';
