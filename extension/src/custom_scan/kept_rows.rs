@@ -11,6 +11,9 @@ use crate::pg::call_ports;
 use crate::pg::ports;
 use crate::table_am::tid;
 
+/// Rows that are fetched at a time where all of them are not wanted at once.
+pub const ROWS_FETCHED: usize = 4_096;
+
 /// An attribute that is kept.
 #[derive(Clone, Copy)]
 struct Attribute {

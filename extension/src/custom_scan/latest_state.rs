@@ -8,7 +8,7 @@ use lanes_columnar::vector::Evaluation;
 use pgrx::pg_sys;
 
 use super::explain::Explain;
-use super::kept_rows::KeptRows;
+use super::kept_rows::{KeptRows, ROWS_FETCHED};
 use super::node::{Node, Planned, Routines};
 use super::prune::Filter;
 use super::row_plan::RowPlan;
@@ -20,9 +20,6 @@ use crate::error;
 use crate::pg::nodes;
 
 static ROUTINES: Routines = Routines::of::<LatestState>();
-
-/// Rows that are copied out of their lanes at a time.
-const ROWS_FETCHED: usize = 4_096;
 
 /// A node under execution.
 #[derive(Default)]

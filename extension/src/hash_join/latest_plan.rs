@@ -15,6 +15,7 @@ use super::plan::{HashJoinPlan, JoinKind};
 use super::sides::Sides;
 use crate::custom_scan::aggregate_call;
 use crate::custom_scan::explain::Explain;
+use crate::custom_scan::latest_plan::GROUP_BYTES;
 use crate::custom_scan::node::{self, Planned};
 use crate::custom_scan::offer::VECTOR_SHARE;
 use crate::custom_scan::remembered::{self, Remembered, Targets, table_column, table_of};
@@ -23,9 +24,6 @@ use crate::custom_scan::sort_key::{self, OrderedBy};
 use crate::custom_scan::stand_in;
 use crate::custom_scan::translate::{Scalars, Translation, Translator};
 use crate::pg::{nodes, tree};
-
-/// Bytes that a group takes, about.
-const GROUP_BYTES: f64 = 150.0;
 
 /// Offers to find the rows of a DISTINCT ON over a join.
 ///

@@ -16,9 +16,10 @@ use lanes_columnar::vector::value::Value;
 use pgrx::pg_sys;
 
 use super::latest_plan::{self, LatestJoinPlan};
+use super::output::Output;
 use super::stage::{Batch, HashStage, JoinCounters};
 use crate::custom_scan::explain::Explain;
-use crate::custom_scan::kept_rows::KeptRows;
+use crate::custom_scan::kept_rows::{KeptRows, ROWS_FETCHED};
 use crate::custom_scan::node::{Node, Planned, Routines};
 use crate::custom_scan::prune::Filter;
 use crate::custom_scan::translate::{Scalars, Translation, Translator};
@@ -27,9 +28,6 @@ use crate::custom_scan::{aggregate_call, privilege, scalar, sort_key, stand_in};
 use crate::error;
 
 static ROUTINES: Routines = Routines::of::<LatestJoinState>();
-
-/// Rows that are copied out of their lanes at a time.
-const ROWS_FETCHED: usize = 4_096;
 
 /// A node under execution.
 #[derive(Default)]
@@ -40,14 +38,6 @@ pub struct LatestJoinState {
     bytes: usize,
     /// Whether PostgreSQL's own plan has taken over.
     handed_over: bool,
-}
-
-/// Where a column of the result comes from.
-enum Output {
-    /// The lanes table's attribute.
-    Attribute(usize),
-    /// The small side's output, by its place.
-    Small(usize),
 }
 
 /// The groups' rows.
@@ -263,15 +253,9 @@ impl Pass {
             let keys = sort_key::keys(&mut translator, &plan.keys)?;
             let looked_at = translator.asked_since(&of_quals).attributes();
             let stage = HashStage::begin(&plan.join, node, &mut translator, &grouped)?;
-            let mut outputs = Vec::new();
-            // Only fetched for the rows that are found.
+            // Only fetched for the rows that are found, so not what the pass looks at.
             let columns = Translator::of_hash_join(Scalars::Unknown, &plan.join, 0);
-            for column in &plan.columns {
-                outputs.push(match plan.join.place_of(column.cast()) {
-                    Some(place) => Output::Small(place),
-                    None => Output::Attribute(columns.attribute(*column)?),
-                });
-            }
+            let outputs = Output::of(&plan.columns, &plan.join, &columns)?;
             let pass = Pass {
                 translator,
                 filter,

@@ -15,6 +15,7 @@
 //! | [`offer`] | offering it to the planner, with its costs |
 //! | [`small_side`] | executing the small side's plan, and keeping its rows |
 //! | [`stage`] | the join under execution, a vector at a time |
+//! | [`output`] | where a column of joined rows comes from |
 //! | [`group_codes`] | grouping by expressions over the small side: each small row has a code |
 //! | [`state`] | `LanesHashJoin`, the node that returns joined rows |
 //! | [`latest_plan`], [`latest_state`] | `LanesHashLatest`, the node that returns the first joined row of each group |
@@ -40,6 +41,7 @@ pub mod group_codes;
 pub mod latest_plan;
 pub mod latest_state;
 pub mod offer;
+pub mod output;
 pub mod plan;
 pub mod sides;
 pub mod small_side;

@@ -6,6 +6,7 @@ use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys;
 
+use super::output::Output;
 use super::stage::{Batch, HashStage, JoinCounters};
 use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{Node, Planned, Routines};
@@ -27,14 +28,6 @@ pub struct HashJoinState {
     passed: u64,
     /// Whether PostgreSQL's own plan has taken over.
     handed_over: bool,
-}
-
-/// A column of the result.
-enum Output {
-    /// The lanes table's attribute.
-    Attribute(usize),
-    /// The small side's output, by its place.
-    Small(usize),
 }
 
 /// What exists from the first row on.
@@ -95,13 +88,7 @@ impl Node for HashJoinState {
             scalar::reads(state, table);
             let mut translator = Translator::of_hash_join(Scalars::Evaluated(state), join, 0);
             let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
-            let mut outputs = Vec::new();
-            for column in &plan.keys {
-                outputs.push(match join.place_of(column.cast()) {
-                    Some(place) => Output::Small(place),
-                    None => Output::Attribute(translator.attribute(*column)?),
-                });
-            }
+            let outputs = Output::of(&plan.keys, join, &translator)?;
             let mut stage = HashStage::begin(join, node, &mut translator, &[])?;
             let attributes = (*(*table).rd_att).natts as usize;
             let zones_wanted = filter.zones_wanted.clone();
