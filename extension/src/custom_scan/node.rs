@@ -345,7 +345,7 @@ unsafe extern "C-unwind" fn execute<N: Node>(
         let context = (*node).ss.ps.ps_ExprContext;
         loop {
             ports::CHECK_FOR_INTERRUPTS();
-            pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+            ports::MemoryContextReset((*context).ecxt_per_tuple_memory);
             if let Some(child) = N::stand_in(start::<N>(node)) {
                 return stand_in::next(node, child);
             }
@@ -390,7 +390,7 @@ unsafe fn next<N: Node>(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::Tupl
         match state.next(running, node, slot) {
             Err(failure) => error::evaluation(failure),
             Ok(false) => std::ptr::null_mut(),
-            Ok(true) => pg_sys::ExecStoreVirtualTuple(slot),
+            Ok(true) => ports::ExecStoreVirtualTuple(slot),
         }
     }
 }

@@ -146,6 +146,6 @@ pub unsafe fn next(
         let count = (*(*into).tts_tupleDescriptor).natts as usize;
         std::ptr::copy_nonoverlapping((*from).tts_values, (*into).tts_values, count);
         std::ptr::copy_nonoverlapping((*from).tts_isnull, (*into).tts_isnull, count);
-        pg_sys::ExecStoreVirtualTuple(into)
+        ports::ExecStoreVirtualTuple(into)
     }
 }

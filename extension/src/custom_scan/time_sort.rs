@@ -85,7 +85,7 @@ impl TimeSort for TupleSort {
                 *(*self.slot).tts_values.add(column) = value;
                 *(*self.slot).tts_isnull.add(column) = is_null;
             }
-            pg_sys::ExecStoreVirtualTuple(self.slot);
+            ports::ExecStoreVirtualTuple(self.slot);
             pg_sys::tuplesort_puttupleslot(self.state, self.slot);
         }
         self.rows += 1;

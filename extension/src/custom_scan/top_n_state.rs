@@ -223,14 +223,14 @@ pub unsafe fn accepts(
     unsafe {
         let slot = (*node).ss.ss_ScanTupleSlot;
         let context = (*node).ss.ps.ps_ExprContext;
-        pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
+        ports::MemoryContextReset((*context).ecxt_per_tuple_memory);
         ports::ExecClearTuple(slot);
         for &attribute in attributes {
             let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
             (*outlet).read(place, attribute, attribute + 1, values, nulls);
         }
         (*slot).tts_tableOid = (*(*node).ss.ss_currentRelation).rd_id;
-        pg_sys::ExecStoreVirtualTuple(slot);
+        ports::ExecStoreVirtualTuple(slot);
         (*context).ecxt_scantuple = slot;
         let passes = nodes::exec_qual(kept, context);
         ports::ExecClearTuple(slot);

@@ -251,7 +251,7 @@ impl SortedRows {
             let (values, nulls) = ((*self.put).tts_values, (*self.put).tts_isnull);
             std::slice::from_raw_parts_mut(values, width).copy_from_slice(&buffer.values);
             std::slice::from_raw_parts_mut(nulls, width).copy_from_slice(&buffer.nulls);
-            pg_sys::ExecStoreVirtualTuple(self.put);
+            ports::ExecStoreVirtualTuple(self.put);
             pg_sys::tuplesort_puttupleslot(self.sort, self.put);
         }
     }

@@ -229,7 +229,7 @@ impl SmallSide {
                 *(*self.slot).tts_isnull.add(index) = value.is_none();
                 *(*self.slot).tts_values.add(index) = value.unwrap_or(pg_sys::Datum::null());
             }
-            pg_sys::ExecStoreVirtualTuple(self.slot)
+            ports::ExecStoreVirtualTuple(self.slot)
         }
     }
 

@@ -9,6 +9,15 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Both of Docker's builders read it there; one of them alone reads a file beside the Dockerfile.
+#[test]
+fn what_builds_leave_is_not_sent_to_docker() {
+    let ignored = text(".dockerignore");
+    for folder in ["target", ".lanes", ".git"] {
+        assert!(ignored.lines().any(|line| line == folder), "{folder}");
+    }
+}
+
 #[test]
 fn what_the_images_copy_is_there() {
     let dockerfile = text("docker/Dockerfile");

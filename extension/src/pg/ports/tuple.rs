@@ -49,6 +49,34 @@ pub unsafe fn ExecClearTuple(slot: *mut pg_sys::TupleTableSlot) {
     }
 }
 
+/// `ExecStoreVirtualTuple`, for slots whose values and marks of NULLs have just been written: it is called for every row.
+///
+/// # Safety
+/// `slot` is a virtual slot that was empty, and all of its attributes are written.
+pub unsafe fn ExecStoreVirtualTuple(
+    slot: *mut pg_sys::TupleTableSlot,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+    }
+    slot
+}
+
+/// `MemoryContextReset`, which need not be called for memory that nobody has used since: it is asked for every row.
+///
+/// # Safety
+/// `context` is live, and nobody looks at its memory any more.
+pub unsafe fn MemoryContextReset(context: pg_sys::MemoryContext) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !(*context).isReset || !(*context).firstchild.is_null() {
+            pg_sys::MemoryContextReset(context);
+        }
+    }
+}
+
 /// `ConditionalLockTuple`.
 ///
 /// # Safety

@@ -39,6 +39,7 @@ pub fn check() -> Result<Vec<Outcome>> {
         });
     }
     let docker = Docker::start()?;
+    docker.forget_earlier_builds()?;
     docker.make_debian()?;
     docker.make_rust()?;
     let compose = Compose::new(&docker)?;
@@ -112,6 +113,11 @@ impl Docker {
 
     fn has(&self, image: &str) -> bool {
         run(self.command("docker").args(["image", "inspect", image])).is_ok()
+    }
+
+    /// Removes the layers that builds of earlier runs left: gigabytes each, and none is built upon again.
+    fn forget_earlier_builds(&self) -> Result<()> {
+        run(self.command("docker").args(["image", "prune", "--force"])).map(|_| ())
     }
 
     /// Debian's smallest system, from its packages.
