@@ -4,8 +4,8 @@ use super::data_source::DataSource;
 use lanes_tests::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Asks all panels of every data source at once, each source from a panel of its own on, until `beside` has ended; gives its result and
-/// the milliseconds of all questions that were answered.
+/// Asks all panels of every data source at once, each source from a panel of its own on, until `beside` has ended;
+/// gives its result and the milliseconds of all questions that were answered.
 ///
 /// # Errors
 /// Those of a data source or of `beside`.

@@ -16,7 +16,8 @@
 //!
 //! # Invariants
 //! - A panel whose two answers differ has no figure.
-//! - SQL's minute `[t, t + 60 s)` is PromQL's window `(t - 1 ms, t + 60 s - 1 ms]`: times of samples are whole milliseconds.
+//! - SQL's minute `[t, t + 60 s)` is PromQL's window `(t - 1 ms, t + 60 s - 1 ms]`: times of samples are whole
+//!   milliseconds.
 //! - Both systems answer with text over a connection that stays; parsing it is not timed.
 
 pub mod answer;

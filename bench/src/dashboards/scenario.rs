@@ -142,7 +142,8 @@ pub fn run(run: &Run) -> Result<Findings> {
     measured.map(|()| findings)
 }
 
-/// Seals what has come, and waits until every label is a column of its metric's view, as the background worker makes it.
+/// Seals what has come, and waits until every label is a column of its metric's view, as the background worker makes
+/// it.
 fn make_ready(ours: &Lanes, seconds: f64) -> Result<()> {
     let mut client = ours.connect()?;
     for statement in [

@@ -27,8 +27,8 @@ pub struct History<'a> {
 }
 
 impl<'a> History<'a> {
-    /// Sends everything; `round` is called after every few scrapes. Gives what the system holds then, and the sender of the scrapes that
-    /// follow.
+    /// Sends everything; `round` is called after every few scrapes. Gives what the system holds then, and the sender of
+    /// the scrapes that follow.
     ///
     /// # Errors
     /// Samples that are not taken, or a failure of `round`.

@@ -1,4 +1,5 @@
-//! The report's first screen: every figure of ours beside the best peer of its row, the worst first, and every bar that is missed.
+//! The report's first screen: every figure of ours beside the best peer of its row, the worst first, and every bar that
+//! is missed.
 
 use super::chart::escape;
 use super::record::figure;

@@ -27,7 +27,8 @@
 //! - [`shared_scan`]: what the participants of a parallel scan share.
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
-//!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`results`]: groups as rows; [`answers`]: results as datums.
+//!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`results`]:
+//!   groups as rows; [`answers`]: results as datums.
 //! - [`stand_in`]: PostgreSQL's own plan, which takes over from a node whose memory is not enough.
 //! - [`privilege`]: whether the user may execute what the engine computes. [`explain`]: what EXPLAIN says of them.
 //!

@@ -113,8 +113,8 @@ unsafe extern "C-unwind" fn upper_hook(
     }
 }
 
-/// Offers what gives the distinct rows of a table, or of one joined with something smaller: its groups, or for DISTINCT ON the first
-/// row of each.
+/// Offers what gives the distinct rows of a table, or of one joined with something smaller: its groups, or for DISTINCT
+/// ON the first row of each.
 unsafe fn offer_distinct(
     root: *mut pg_sys::PlannerInfo,
     input: *mut pg_sys::RelOptInfo,

@@ -6,9 +6,9 @@
 //! | LanesAggregate | how many of each of the seven; the kind of a hash join; whether a plan stands in | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs; a column of the table |
 //! | LanesTimeJoin, LanesHashJoin | as LanesAggregate | as LanesAggregate | as LanesAggregate | as LanesAggregate, with the columns that the node returns for keys |
 //!
-//! The quals of an aggregation stand in its target list, [hidden](Targets::push_hidden), where PostgreSQL adjusts their columns when
-//! plans are put together; the node never returns them. The column at the end says which table it is. Parameters stand in
-//! `custom_exprs` because only there PostgreSQL looks for what makes a node run again.
+//! The quals of an aggregation stand in its target list, [hidden](Targets::push_hidden), where PostgreSQL adjusts their
+//! columns when plans are put together; the node never returns them. The column at the end says which table it is.
+//! Parameters stand in `custom_exprs` because only there PostgreSQL looks for what makes a node run again.
 
 use pgrx::pg_sys;
 

@@ -160,9 +160,10 @@ impl Targets {
         }
     }
 
-    /// Adds an expression that the node evaluates and does not return. PostgreSQL takes what stands in this list for columns of the
-    /// node's rows: an equal expression of the query's own target list would be read from a column that is never written. So
-    /// this one is wrapped into a relabelling to its own type, which no query has; [`hidden`] takes it out again.
+    /// Adds an expression that the node evaluates and does not return. PostgreSQL takes what stands in this list for
+    /// columns of the node's rows: an equal expression of the query's own target list would be read from a column that
+    /// is never written. So this one is wrapped into a relabelling to its own type, which no query has; [`hidden`]
+    /// takes it out again.
     ///
     /// # Safety
     /// A live expression.

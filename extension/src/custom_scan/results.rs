@@ -73,10 +73,12 @@ impl Results {
         self.stand_in.is_none()
     }
 
-    /// Writes the keys and answers of the next group; what the node never returns is NULL. False if there is no group left.
+    /// Writes the keys and answers of the next group; what the node never returns is NULL. False if there is no group
+    /// left.
     ///
     /// # Safety
-    /// The slot has an attribute for each entry of the plan's list. Memory of the current context lives as long as the row.
+    /// The slot has an attribute for each entry of the plan's list. Memory of the current context lives as long as the
+    /// row.
     pub unsafe fn write_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
         let group = self.next;
         if group == self.aggregation.groups() {

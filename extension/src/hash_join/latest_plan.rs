@@ -1,11 +1,12 @@
-//! `LanesHashLatest`: the first joined row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC` over a lanes table joined
-//! by equality with something smaller; path and plan.
+//! `LanesHashLatest`: the first joined row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC` over a
+//! lanes table joined by equality with something smaller; path and plan.
 //!
 //! | numbers | custom_exprs | custom_scan_tlist |
 //! |---|---|---|
 //! | how many of each of the six; the kind of the join; flags a key | parameters of all expressions | columns that the node returns, quals, groups, what rows are ordered by, the join's keys, its outputs; a column of the table |
 //!
-//! The last child is PostgreSQL's own plan, which [stands in](stand_in) where the small side or the groups take too much memory.
+//! The last child is PostgreSQL's own plan, which [stands in](stand_in) where the small side or the groups take too
+//! much memory.
 
 use pgrx::pg_sys;
 

@@ -1,8 +1,8 @@
 //! `LanesHashLatest` under execution: one pass that finds the first joined row of each group, then a slot a row.
 //!
-//! A joined row is a row of the lanes table with the small row that it has found. Of each group both are remembered by their
-//! numbers; the values are fetched when the pass is over. So the small side has to fit in one batch: where it does not, or
-//! where the groups take too much memory, PostgreSQL's own plan takes over.
+//! A joined row is a row of the lanes table with the small row that it has found. Of each group both are remembered by
+//! their numbers; the values are fetched when the pass is over. So the small side has to fit in one batch: where it
+//! does not, or where the groups take too much memory, PostgreSQL's own plan takes over.
 
 use std::ffi::CStr;
 
@@ -295,7 +295,8 @@ impl Pass {
         Ok(true)
     }
 
-    /// Takes in these rows of the vector under way with each small row that they find; gives how many joined rows there are.
+    /// Takes in these rows of the vector under way with each small row that they find; gives how many joined rows there
+    /// are.
     ///
     /// # Safety
     /// The node is in execution.

@@ -31,7 +31,8 @@ fn series_ids(selecting: &[u8]) -> SetOfIterator<'static, i32> {
     SetOfIterator::new(selected.into_iter().map(|id| id as i32))
 }
 
-/// Whether every matcher of a selector matches the empty text: such a selector rules out no series by a label that it has.
+/// Whether every matcher of a selector matches the empty text: such a selector rules out no series by a label that it
+/// has.
 #[pg_extern(sql = false)]
 fn selects_without_labels(selecting: &[u8]) -> bool {
     let selector = selector(selecting);

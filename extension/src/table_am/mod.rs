@@ -5,8 +5,8 @@
 //! ANALYZE and TABLESAMPLE.
 //! Writing: [`insert`] appends runs, [`insert_buffer`] gathers the rows of one executor run, [`modify`] adds tombstones and row locks by one shared conflict check.
 //! [`row_numbers`] keeps the numbers of rows that such statements have found.
-//! The rest: [`relation`] (files and sizes), [`vacuum`] with its [`vacuum_report`], [`rewrite`] (VACUUM FULL), [`refuse`] (what is not done, by
-//! name), [`tid`] (rows as tuple ids).
+//! The rest: [`relation`] (files and sizes), [`vacuum`] with its [`vacuum_report`], [`rewrite`] (VACUUM FULL),
+//! [`refuse`] (what is not done, by name), [`tid`] (rows as tuple ids).
 
 pub mod insert;
 pub mod insert_buffer;

@@ -17,7 +17,8 @@
 //! 7. Drop what is older than the table retains, and seal what is to be sealed: see [`crate::maintenance`].
 //! 8. Move parts from the file's end to free blocks before them, and cut off a free end, if that is worth it and allowed: see
 //!    [`relocate`] and [`shorten`].
-//! 9. [Report](super::vacuum_report): relfrozenxid is the oldest transaction id that still stands unfrozen, statistics, VERBOSE.
+//! 9. [Report](super::vacuum_report): relfrozenxid is the oldest transaction id that still stands unfrozen, statistics,
+//!    VERBOSE.
 
 use std::collections::HashMap;
 

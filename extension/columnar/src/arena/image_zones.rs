@@ -1,11 +1,11 @@
 //! What is known of the vectors of a kept image, noted by the first who works it out.
 //!
-//! A zone follows from the heads of a vector's blocks, of which there may be many: working it out takes a microsecond, and a scan that
-//! wants the rows of a few keys asks for the zones of all vectors. So each zone is kept beside the image, 40 bytes for a vector of
-//! a column.
+//! A zone follows from the heads of a vector's blocks, of which there may be many: working it out takes a microsecond,
+//! and a scan that wants the rows of a few keys asks for the zones of all vectors. So each zone is kept beside the
+//! image, 40 bytes for a vector of a column.
 //!
-//! An image does not change, so whoever works a zone out finds the same: two may note it at once. A word that is written last says
-//! that the others are there.
+//! An image does not change, so whoever works a zone out finds the same: two may note it at once. A word that is
+//! written last says that the others are there.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;

@@ -9,8 +9,8 @@
 //! | 4 | how often most of its rows were looked at |
 //! | 32 each | first row of the run, offset of its image, bytes of it, columns and vectors of its zones |
 //!
-//! The [zones](super::image_zones) of an image lie before its bytes. Nothing changes once it is published, but for the second number and
-//! the zones.
+//! The [zones](super::image_zones) of an image lie before its bytes. Nothing changes once it is published, but for the
+//! second number and the zones.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -139,8 +139,8 @@ impl<L: Locks> Images<L> {
         let (offset, bytes) = (head.offset.load(Relaxed), head.bytes.load(Relaxed));
         let vectors = head.vectors.load(Relaxed) as usize;
         let zones = head.columns.load(Relaxed) as usize * vectors;
-        // SAFETY: both were written before the segment was published, where there is room for them, and are not freed while it is
-        // pinned. The image does not change; zones are atomics.
+        // SAFETY: both were written before the segment was published, where there is room for them, and are not freed
+        // while it is pinned. The image does not change; zones are atomics.
         let (zones, bytes) = unsafe {
             let heads = core.memory.bytes(offset).cast::<ZoneHead>();
             let image = heads.add(zones).cast::<u8>();
@@ -167,8 +167,8 @@ impl<L: Locks> Images<L> {
 }
 
 impl<L: Locks> Relation<L> {
-    /// Keeps the images of sealed runs as a segment that is not resident yet. False, with nothing kept, if there is a segment, or no
-    /// room even after eviction.
+    /// Keeps the images of sealed runs as a segment that is not resident yet. False, with nothing kept, if there is a
+    /// segment, or no room even after eviction.
     pub fn put_images(&self, segment: u32, images: &[NewImage<'_>]) -> bool {
         self.in_entry(segment, |core, locks, slot, entry| {
             // SAFETY: the table's elements are such words, and the relation is pinned.
@@ -182,7 +182,8 @@ impl<L: Locks> Relation<L> {
             };
             for (index, image) in (0..).zip(images) {
                 let offset = image_head(&core, made, index).offset.load(Relaxed);
-                // SAFETY: a payload of that many bytes that nobody else knows yet; zero is a zone that nobody has noted.
+                // SAFETY: a payload of that many bytes that nobody else knows yet; zero is a zone that nobody has
+                // noted.
                 unsafe {
                     let zones = core.memory.bytes(offset).cast::<ZoneHead>();
                     zones.write_bytes(0, image.zones());

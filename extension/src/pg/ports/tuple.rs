@@ -49,7 +49,8 @@ pub unsafe fn ExecClearTuple(slot: *mut pg_sys::TupleTableSlot) {
     }
 }
 
-/// `ExecStoreVirtualTuple`, for slots whose values and marks of NULLs have just been written: it is called for every row.
+/// `ExecStoreVirtualTuple`, for slots whose values and marks of NULLs have just been written: it is called for every
+/// row.
 ///
 /// # Safety
 /// `slot` is a virtual slot that was empty, and all of its attributes are written.
