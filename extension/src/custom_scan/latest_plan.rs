@@ -16,7 +16,7 @@ use super::{aggregate_call, require};
 use crate::pg::{nodes, ports};
 
 /// Bytes that a group takes, about.
-pub const GROUP_BYTES: f64 = 150.0;
+const GROUP_BYTES: f64 = 150.0;
 
 /// Offers to find the rows of a DISTINCT ON.
 ///

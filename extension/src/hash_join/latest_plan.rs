@@ -16,7 +16,6 @@ use super::plan::{HashJoinPlan, JoinKind};
 use super::sides::Sides;
 use crate::custom_scan::aggregate_call;
 use crate::custom_scan::explain::Explain;
-use crate::custom_scan::latest_plan::GROUP_BYTES;
 use crate::custom_scan::node::{self, Planned};
 use crate::custom_scan::offer::VECTOR_SHARE;
 use crate::custom_scan::remembered::{self, Remembered, Targets, table_column, table_of};
@@ -86,14 +85,21 @@ pub unsafe fn offer(
         }
         let (order, distinct) = (query.sortClause, query.distinctClause);
         let keys = sort_key::of_clauses(&mut translator, targets, order, distinct)?;
-        let rows = nodes::list::<pg_sys::Path>((*output).pathlist)
+        let estimated = nodes::list::<pg_sys::Path>((*output).pathlist)
             .next()
             .map_or(1.0, |path| (*path).rows);
+        // Where groups are told apart by what the join compares or by its small side alone, there is at most one for each
+        // small row. PostgreSQL reckons with all values that the table has.
+        let of_small_row = |group: &*mut pg_sys::Node| {
+            let is_key = |key: &*mut pg_sys::Node| pg_sys::equal((*key).cast(), (*group).cast());
+            join.plan.is_small(*group) || join.plan.left_keys.iter().any(is_key)
+        };
+        let is_bounded = join.plan.kind == JoinKind::Inner && groups.iter().all(of_small_row);
+        let rows = match is_bounded {
+            true => estimated.min((*sides.small).rows.max(1.0)),
+            false => estimated,
+        };
         let stand_in = stand_in::path(output).ok_or("no other plan without workers")?;
-        let bytes = rows * (GROUP_BYTES + f64::from((*target).width));
-        if bytes > pg_sys::get_hash_memory_limit() as f64 {
-            return Err("its groups would not fit in memory (see work_mem)".into());
-        }
 
         let path = node::path::<LatestJoinState>(output, target);
         let joined_rows = (*sides.joined).rows;
