@@ -1,4 +1,4 @@
-//! What a panel shows, and when two answers are the same.
+//! The answer to a panel's query, and when two answers are the same.
 
 use std::collections::BTreeMap;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// gives its result and the milliseconds of all questions that were answered.
 ///
 /// # Errors
-/// Those of a data source or of `beside`.
+/// A data source refuses a panel, or `beside` fails.
 pub fn ask_beside<S, T>(
     sources: &mut [S],
     panels: &[usize],

@@ -24,7 +24,7 @@ pub struct PostgresSource {
 }
 
 impl PostgresSource {
-    /// For the panels of a dashboard.
+    /// A data source that asks the panels of a dashboard over this connection.
     ///
     /// # Errors
     /// A panel with a macro that is not known.
@@ -72,7 +72,7 @@ pub struct PrometheusSource {
 }
 
 impl PrometheusSource {
-    /// For the panels of a dashboard, of a server at this address.
+    /// A data source that asks the panels of a dashboard of the server at this address.
     pub fn new(base: &str, panels: &[Panel], dashboard: &Dashboard) -> PrometheusSource {
         let requests = panels
             .iter()
@@ -104,7 +104,7 @@ impl DataSource for PrometheusSource {
     }
 }
 
-/// What an answer of Prometheus' API shows, its lines told apart by these labels.
+/// Reads an answer of Prometheus' HTTP API; the labels in `by` tell its lines apart.
 fn shown(json: &Value, by: &[String]) -> std::result::Result<Answer, String> {
     let odd = || format!("not an answer of Prometheus' API: {json}");
     let mut answer = Answer::default();

@@ -7,27 +7,27 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
-    /// What it shows.
+    /// The panel's title, which names its row in the report.
     pub name: String,
-    /// For PostgreSQL, with Grafana's macros and variables.
+    /// The statement for PostgreSQL, with Grafana's macros and variables.
     pub sql: String,
-    /// For VictoriaMetrics, with Grafana's variables.
+    /// The query for VictoriaMetrics, with Grafana's variables.
     pub promql: String,
     /// The labels that tell PromQL's lines apart; SQL's are told apart by the column `metric`.
     #[serde(default)]
     pub by: Vec<String>,
-    /// Between two values of a line.
+    /// Seconds between two values of a line.
     #[serde(default = "a_minute")]
     pub step_seconds: i64,
-    /// How much of the end of the time range it shows.
+    /// The panel shows so many minutes, up to the end of the dashboard's time range.
     #[serde(default = "an_hour")]
     pub minutes: i64,
-    /// One value a line, at the end of the time range.
+    /// Whether the panel shows one value a line, at the end of the time range.
     #[serde(default)]
     pub is_instant: bool,
-    /// It lists the values of this label of the series that PromQL's selector finds.
+    /// The panel lists the values of this label, of the series that the selector in `promql` finds.
     pub label_values: Option<String>,
-    /// What it may take at most, whatever others take.
+    /// The panel's median time in milliseconds may be at most this, however long VictoriaMetrics takes.
     pub most_ms: Option<f64>,
 }
 
@@ -46,16 +46,16 @@ pub struct Dashboard {
     pub to: i64,
     /// The value of `$instance`.
     pub instance: String,
-    /// Those of `$instances`.
+    /// The values of `$instances`.
     pub instances: Vec<String>,
 }
 
-/// What is asked of a server of Prometheus' API: path and parameters.
+/// A GET request for a server that speaks Prometheus' HTTP API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrometheusRequest {
-    /// Below the server's address.
+    /// The request's path.
     pub path: String,
-    /// Names and values, not yet encoded.
+    /// Names and values of the query parameters, not yet URL-encoded.
     pub parameters: Vec<(&'static str, String)>,
 }
 
@@ -96,7 +96,7 @@ impl Panel {
         Ok(text.trim().to_owned())
     }
 
-    /// What Grafana's Prometheus data source asks, without the server's cache of earlier answers.
+    /// The request that Grafana's Prometheus data source sends, told to leave the server's cache of answers aside.
     pub fn prometheus_request(&self, dashboard: &Dashboard) -> PrometheusRequest {
         // Grafana escapes what a pattern would take for more than a letter.
         let escaped: Vec<String> = dashboard

@@ -29,16 +29,17 @@ struct Definition {
     /// The version of VictoriaMetrics.
     yardstick: String,
     targets: usize,
-    /// Of each target: 361 are an hour at 10 s.
+    /// Scrapes of each target: 361 are an hour at 10 s.
     scrapes: usize,
     scrapes_a_round: usize,
     connections: usize,
     /// How often a panel is asked before it counts.
     warm_up: usize,
-    /// How often it is asked in one turn at most, and for how long.
+    /// How often a panel is asked in one turn at most.
     repeat: usize,
+    /// After so many seconds a turn of a panel ends.
     budget_seconds: f64,
-    /// Until the views of all metrics have their labels as columns.
+    /// So long the bench waits until the views of all metrics have their labels as columns.
     ready_seconds: f64,
     fleet: Fleet,
     busy: Busy,
@@ -51,27 +52,27 @@ struct Definition {
 #[serde(deny_unknown_fields)]
 struct Busy {
     clients: usize,
-    /// Of each of its phases.
+    /// How long ingest alone lasts, and ingest beside clients.
     seconds: f64,
     samples_a_second: f64,
 }
 
-/// What is asked of the figures.
+/// The bars that the figures of ours have to reach.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bars {
-    /// Of a panel's time, relative to the yardstick.
+    /// The bar of a panel's median time, relative to VictoriaMetrics'.
     panel: RelativeBar,
     busy: BusyBars,
 }
 
-/// What is asked of the figures of many clients.
+/// The bars of many clients beside ingest.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BusyBars {
-    /// Of the p99 of all panels' times, relative to the yardstick.
+    /// The bar of the p99 of all panels' times, relative to VictoriaMetrics'.
     panels: RelativeBar,
-    /// Of the p99 of ingest, as a multiple of that without clients.
+    /// The p99 of ingest may be at most so many times that of ingest without clients.
     ingest: f64,
 }
 
@@ -81,7 +82,7 @@ const COLD: &str = "all panels once, cold";
 const ROOM_SECONDS: i64 = 3600;
 const MINUTE: i64 = 60_000;
 
-/// Measures it.
+/// Runs the scenario.
 ///
 /// # Errors
 /// The data cannot be made; a panel without a figure is a record that says so.
@@ -282,7 +283,7 @@ impl Dashboards<'_> {
         right
     }
 
-    /// In turns, ours theirs theirs ours.
+    /// Times a panel on both systems in turns: ours, theirs, theirs, ours.
     fn times(
         &self,
         panel: usize,
@@ -423,7 +424,7 @@ impl Dashboards<'_> {
     }
 }
 
-/// What a system did beside many clients.
+/// The measurements of one system: ingest alone, ingest beside many clients, and the times of their panels.
 struct BusyFigures {
     alone: Phase,
     beside: Phase,

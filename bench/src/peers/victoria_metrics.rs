@@ -60,14 +60,14 @@ impl VictoriaMetrics {
     /// Stops it in order and starts it again with what it has.
     ///
     /// # Errors
-    /// It does not stop, or does not answer in time.
+    /// The server does not stop, or does not answer in time.
     pub fn restart(&mut self) -> Result<()> {
         self.process.stop(Signal::INT, STOP_TIMEOUT)?;
         self.process = launch(&self.name, &self.program, self.port, &self.folder)?;
         Ok(())
     }
 
-    /// Its address, below which are all paths.
+    /// The server's address, below which are all paths.
     pub fn base(&self) -> String {
         self.url("")
     }

@@ -8,7 +8,7 @@ use crate::peers::system::System;
 use lanes_tests::error::{Error, Result};
 use std::sync::Arc;
 
-/// What every system is sent: the same arguments give the same bytes.
+/// The samples of all scrapes of a fleet over a span of time: the same arguments give the same bytes.
 pub struct History<'a> {
     /// The series of a target.
     pub shape: &'a Shape,
@@ -22,7 +22,7 @@ pub struct History<'a> {
     pub scrapes_a_round: usize,
     /// The time of the first scrape, in milliseconds since 1970.
     pub start: i64,
-    /// How it is sent.
+    /// The way in which the samples are sent.
     pub way: Way,
 }
 

@@ -26,7 +26,7 @@ pub struct Comparison {
     ours: Option<f64>,
     /// Name and figure of the best peer.
     peer: Option<(String, f64)>,
-    /// What the figure has to reach, and whether it does.
+    /// The bar of the figure, and whether the figure reaches it.
     bar: Option<(String, bool)>,
 }
 

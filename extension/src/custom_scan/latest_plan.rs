@@ -33,17 +33,9 @@ pub unsafe fn offer(
     // SAFETY: the caller's promise.
     unsafe {
         let query = &*(*root).parse;
-        if query.hasTargetSRFs {
-            return Err("a set-returning function".into());
-        }
-        if !query.rowMarks.is_null() {
-            return Err("rows to be locked".into());
-        }
+        check(query)?;
         if !(*input).lateral_relids.is_null() {
             return Err("a lateral reference".into());
-        }
-        if require::may_scroll() {
-            return Err("a cursor without NO SCROLL".into());
         }
         if offer::asks_for_transaction_ids(input) {
             return Err("a system column other than ctid".into());
@@ -106,6 +98,23 @@ pub unsafe fn offer(
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
+}
+
+/// Refuses a query whose first rows of groups must be found by PostgreSQL itself.
+///
+/// # Errors
+/// Why they must.
+pub fn check(query: &pg_sys::Query) -> Translation<()> {
+    if query.hasTargetSRFs {
+        return Err("a set-returning function".into());
+    }
+    if !query.rowMarks.is_null() {
+        return Err("rows to be locked".into());
+    }
+    if require::may_scroll() {
+        return Err("a cursor without NO SCROLL".into());
+    }
+    Ok(())
 }
 
 /// Makes the plan of a path.

@@ -200,7 +200,7 @@ impl Targets {
 /// The expression of an entry that was [hidden](Targets::push_hidden).
 ///
 /// # Safety
-/// Such an entry's expression.
+/// The expression of an entry that [`Targets::push_hidden`] added.
 pub unsafe fn hidden(entry: *mut pg_sys::Node) -> *mut pg_sys::Node {
     // SAFETY: the caller's promise.
     unsafe { (*entry.cast::<pg_sys::RelabelType>()).arg.cast() }

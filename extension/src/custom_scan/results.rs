@@ -13,12 +13,12 @@ pub struct Results {
     shapes: Vec<Shape>,
     /// The values of joined expressions that are grouped by, by code.
     joined: Vec<Vec<Option<pg_sys::Datum>>>,
-    /// For each key whose datums are made once a value: those that were made, by the number of the value.
+    /// Datums that were made, for each key whose datums are made once a value: by the number of the value.
     made: Vec<Option<Vec<Option<pg_sys::Datum>>>>,
-    /// Where these datums lie: it lives until the node starts again.
+    /// The memory of the datums in `made`: it lives until the node starts again.
     memory: pg_sys::MemoryContext,
     next: usize,
-    /// What gives the groups instead.
+    /// PostgreSQL's own plan, where it gives the groups instead.
     stand_in: Option<*mut pg_sys::PlanState>,
 }
 
@@ -48,7 +48,7 @@ impl Results {
         }
     }
 
-    /// What another plan gives.
+    /// Results that PostgreSQL's own plan gives instead of an aggregation.
     pub fn of_stand_in(stand_in: *mut pg_sys::PlanState) -> Results {
         Results {
             aggregation: Aggregation::new(Vec::new(), Vec::new()),

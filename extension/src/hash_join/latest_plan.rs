@@ -16,10 +16,11 @@ use super::plan::{HashJoinPlan, JoinKind};
 use super::sides::Sides;
 use crate::custom_scan::aggregate_call;
 use crate::custom_scan::explain::Explain;
+use crate::custom_scan::latest_plan;
 use crate::custom_scan::node::{self, Planned};
 use crate::custom_scan::offer::VECTOR_SHARE;
 use crate::custom_scan::remembered::{self, Remembered, Targets, table_column, table_of};
-use crate::custom_scan::require::{self, About};
+use crate::custom_scan::require::About;
 use crate::custom_scan::sort_key::{self, OrderedBy};
 use crate::custom_scan::stand_in;
 use crate::custom_scan::translate::{Scalars, Translation, Translator};
@@ -40,15 +41,7 @@ pub unsafe fn offer(
     // SAFETY: the caller's promise.
     unsafe {
         let query = &*(*root).parse;
-        if query.hasTargetSRFs {
-            return Err("a set-returning function".into());
-        }
-        if !query.rowMarks.is_null() {
-            return Err("rows to be locked".into());
-        }
-        if require::may_scroll() {
-            return Err("a cursor without NO SCROLL".into());
-        }
+        latest_plan::check(query)?;
         let mut join = sides.join(root)?;
         let targets = (*root).processed_tlist;
         let (mut groups, mut codes) = (Vec::new(), 0);
@@ -150,9 +143,9 @@ pub struct LatestJoinPlan {
     pub columns: Vec<*mut pg_sys::Node>,
     /// The quals of the lanes table.
     pub quals: Vec<*mut pg_sys::Node>,
-    /// What rows are grouped by.
+    /// The expressions that rows are grouped by.
     pub groups: Vec<*mut pg_sys::Node>,
-    /// What they are ordered by.
+    /// The expressions that the rows of a group are ordered by.
     pub keys: Vec<OrderedBy>,
     /// The join.
     pub join: HashJoinPlan,
@@ -205,7 +198,7 @@ impl LatestJoinPlan {
         }
     }
 
-    /// Reads it back.
+    /// Takes a plan apart that remembers these parts.
     ///
     /// # Safety
     /// A plan that remembers it.
@@ -243,7 +236,7 @@ impl LatestJoinPlan {
         }
     }
 
-    /// What EXPLAIN says of it.
+    /// Adds the plan's lines to EXPLAIN.
     ///
     /// # Safety
     /// The plan of the node that is explained.

@@ -52,7 +52,7 @@ pub struct Found {
     kept: KeptRows,
     /// The row that is returned, by attribute; attributes that are not asked for stay NULL.
     values: Vec<Option<pg_sys::Datum>>,
-    /// What gives the rows instead.
+    /// PostgreSQL's own plan, where it gives the rows instead.
     stand_in: Option<*mut pg_sys::PlanState>,
 }
 

@@ -14,7 +14,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// What these columns of a plan are.
+    /// For each of these columns of a plan, where its values come from.
     ///
     /// # Errors
     /// A column of the table that is none of its attributes.

@@ -1,4 +1,4 @@
-//! What a VACUUM found and did: for the catalogues, for the statistics, and for whoever asked to be told.
+//! The report of what a VACUUM found and did: for the catalogues, for the statistics, and for whoever asked to be told.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub struct Report {
     began: Instant,
 }
 
-/// Who is told.
+/// Whom a VACUUM tells what it has done.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Told {
     /// Nobody but the log at its most talkative.
@@ -73,7 +73,7 @@ impl Report {
         }
     }
 
-    /// Writes it where it belongs.
+    /// Brings the report into the catalogue and the statistics, and tells those who asked for it.
     ///
     /// # Safety
     /// The table is still open.

@@ -1,4 +1,4 @@
-//! What is known of the vectors of a kept image, noted by the first who works it out.
+//! The zones of the vectors of a kept image, noted by the first who works one out.
 //!
 //! A zone follows from the heads of a vector's blocks, of which there may be many: working it out takes a microsecond,
 //! and a scan that wants the rows of a few keys asks for the zones of all vectors. So each zone is kept beside the
@@ -48,7 +48,7 @@ impl<'a> ImageZones<'a> {
 }
 
 impl ZoneHead {
-    /// What was noted; `None` if nothing was yet.
+    /// The zone that was noted; `None` if nobody has looked yet, `Some(None)` if the image tells nothing.
     fn known(&self, kind: LaneKind) -> Option<Option<Zone>> {
         let tally = self.tally.load(Acquire);
         if tally & KNOWN == 0 {

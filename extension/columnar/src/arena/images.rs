@@ -64,7 +64,7 @@ pub struct NewImage<'a> {
     pub bytes: &'a [u8],
     /// Columns, and vectors of each, whose zones are to be kept with it.
     pub columns: usize,
-    /// See `columns`.
+    /// Vectors of each column.
     pub vectors: usize,
 }
 

@@ -96,7 +96,7 @@ impl ZoneHead {
         self.tally.store(tally, Relaxed);
     }
 
-    /// Writes all but the tally, which it gives.
+    /// Stores a zone's words but for the tally, and returns the tally.
     pub(super) fn store_words(&self, zone: Zone) -> u64 {
         let flag = |holds, flag| if holds { flag } else { 0 };
         let words = match zone.codes {

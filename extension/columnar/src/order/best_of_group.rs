@@ -14,7 +14,7 @@ pub struct BestOfGroup {
     /// The rank of the first key of each group's row; the last of all ranks while there is none.
     firsts: Vec<Rank>,
     best: Vec<Option<Entry>>,
-    /// What was noted with each group's row.
+    /// The note that `accept` gave for each group's row.
     notes: Vec<u32>,
 }
 
