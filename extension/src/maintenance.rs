@@ -35,6 +35,7 @@ pub unsafe fn seal(relation: pg_sys::Relation, thorough: bool) -> Sealed {
         if let Some(age) = settings.retain {
             drop_old(relation, pg_sys::GetCurrentTimestamp() - age);
         }
+        drop_faded(relation);
         let mut reader = Reader::open(relation);
         let Some(content) = reader.content.take() else {
             return Sealed::default();
@@ -61,6 +62,7 @@ pub unsafe fn is_due(relation: pg_sys::Relation) -> bool {
         let unsettled =
             |part: &LivePart| part.entry.xid != 0 && xid_precedes(part.entry.xid, horizon);
         content.parts.live().iter().any(unsettled)
+            || faded_part(&content, horizon).is_some()
             || {
                 let limits = limits(&reader, &content, &settings, false);
                 seal_plan::is_any(&content, &reader.shape, horizon, &limits)
@@ -147,19 +149,44 @@ pub unsafe fn newest_time(relation: pg_sys::Relation, part: &LivePart, time: usi
     newest.collect::<Option<Vec<i64>>>()?.into_iter().max()
 }
 
+/// A part of rows that dedup took out and that no snapshot sees any more.
+fn faded_part(content: &Content, horizon: u32) -> Option<&LivePart> {
+    let is_over = |xid| xid == 0 || xid_precedes(xid, horizon);
+    let mut parts = content.parts.live().iter();
+    parts.find(|part| part.entry.is_fading() && is_over(part.entry.xid))
+}
+
+/// Drops the parts whose rows dedup took out and no snapshot sees any more.
+unsafe fn drop_faded(relation: pg_sys::Relation) {
+    // SAFETY: `seal`'s caller promised an open, locked table.
+    unsafe {
+        let horizon = seal_plan::horizon(relation);
+        drop_parts(relation, |content| faded_part(content, horizon));
+    }
+}
+
 /// Drops the parts whose newest time is before `before`, in microseconds since 2000-01-01 UTC.
 unsafe fn drop_old(relation: pg_sys::Relation, before: i64) {
     // SAFETY: `seal`'s caller promised an open, locked table.
     unsafe {
-        let Some(time) = time_column(relation) else {
-            return;
-        };
+        if let Some(time) = time_column(relation) {
+            drop_parts(relation, |content| {
+                old_part(relation, content, time, before)
+            });
+        }
+    }
+}
+
+/// Drops parts as long as `find` finds one, and others do not use its rows.
+unsafe fn drop_parts(relation: pg_sys::Relation, find: impl Fn(&Content) -> Option<&LivePart>) {
+    // SAFETY: `seal`'s caller promised an open, locked table.
+    unsafe {
         loop {
             let mut reader = Reader::open(relation);
             let Some(content) = reader.content.take() else {
                 return;
             };
-            let Some(part) = old_part(relation, &content, time, before) else {
+            let Some(part) = find(&content) else {
                 return;
             };
             let range = Range {

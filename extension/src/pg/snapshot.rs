@@ -4,6 +4,7 @@
 //! ```text
 //! frozen flag            -> counts for everybody
 //! dead flag              -> counts for nobody
+//! fading flag            -> counts for MVCC snapshots taken before the transaction was over, whether or not it committed
 //! our own transaction    -> counts when its command came before the snapshot's
 //! in the snapshot's list -> does not count (it was running when the snapshot was taken)
 //! committed              -> counts
@@ -13,7 +14,7 @@
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
-use crate::storage::directory::{FLAG_COMMITTED, FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::directory::{FLAG_COMMITTED, FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::tombstone::Tombstone;
 
 /// A snapshot, with what is asked of it most kept at hand.
@@ -97,6 +98,9 @@ impl Snapshot {
         if run.flags & FLAG_DEAD != 0 {
             return false;
         }
+        if run.flags & FLAG_FADING != 0 {
+            return self.precedes_end_of(run.xmin);
+        }
         if run.flags & FLAG_FROZEN != 0 {
             return true;
         }
@@ -118,6 +122,22 @@ impl Snapshot {
             return true;
         }
         self.counts(tombstone.xmax, tombstone.cmax, false, |_| {}, true)
+    }
+
+    /// Whether the snapshot was taken before a transaction of another session was over, or before it began.
+    fn precedes_end_of(&self, xid: u32) -> bool {
+        let id: pg_sys::TransactionId = xid.into();
+        // SAFETY: live by `new`'s promise.
+        unsafe {
+            match self.kind {
+                pg_sys::SnapshotType::SNAPSHOT_MVCC => {
+                    !pg_sys::TransactionIdIsCurrentTransactionId(id)
+                        && pg_sys::XidInMVCCSnapshot(id, self.raw)
+                }
+                pg_sys::SnapshotType::SNAPSHOT_ANY => true,
+                _ => false,
+            }
+        }
     }
 
     fn counts(

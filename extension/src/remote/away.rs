@@ -97,7 +97,7 @@ unsafe fn due_of(table: pg_sys::Oid, due: &mut Vec<Due>) {
             let before = pg_sys::GetCurrentTimestamp() - age;
             for part in Parts::of(relation, &meta).live() {
                 let entry = &part.entry;
-                if entry.is_remote() {
+                if entry.is_remote() || entry.is_fading() {
                     continue;
                 }
                 let newest = maintenance::newest_time(relation, part, time);

@@ -35,6 +35,8 @@ pub const FLAG_SEALED: u32 = 16;
 pub const FLAG_REMOTE: u32 = 32;
 /// In memory only, with `FLAG_SEALED`: the end of its image lies with its part's index ([`super::part_image`]).
 pub const FLAG_PACKED: u32 = 64;
+/// In memory only, with `FLAG_SEALED`: only snapshots to which xmin is under way see its rows ([`super::part`]).
+pub const FLAG_FADING: u32 = 128;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"LDIR");
 const AT_MAGIC: usize = 24;

@@ -28,14 +28,14 @@ pub unsafe fn make_remote(relation: pg_sys::Relation, content: &Content, part: &
         let stream = part_image::stream(&part.index(relation).to_remote(), None);
         let space = SpaceLock::share(relation);
         let (block, bytes) = part_image::write_stream(relation, &stream);
-        let mut entry = PartEntry {
+        let entry = PartEntry {
             block,
             bytes,
             flags: part.entry.flags & !FLAG_PACKED | FLAG_REMOTE,
             ..part.entry
         };
         let meta = &content.meta;
-        let generation = seal::add_part(relation, meta, &mut entry, Numbers::AsBefore);
+        let generation = seal::add_parts(relation, meta, &mut [entry], Numbers::AsBefore);
         drop(space);
         if let Some(earlier) = content.runs.cached() {
             seal::hand_over(relation, earlier, meta.generation, generation, None);

@@ -19,6 +19,10 @@
 //! origin: only the images have moved, to object storage, under keys made of the origin ([`crate::remote`]). Its index
 //! stays here, so its zones rule its segments out as before.
 //!
+//! A *fading* part holds the rows that `dedup` took out of a range. It lies before the part of those that stay, and both are
+//! added by one record. Only snapshots to which `xid` is still under way see its rows: those that were taken before, which
+//! saw them already. Once none of them is left, sealing drops the range of the fading part.
+//!
 //! `xid` is the next transaction id at the moment of sealing. Every scan that began before, and so reads what the part
 //! took the place of, has a snapshot that is no younger. Once none of that age is left, VACUUM *settles* the part: the runs
 //! and parts that it covers are flagged dead, tombstones that it outlives are voided, and xid becomes 0.
@@ -55,6 +59,8 @@ pub const FLAG_DEAD: u32 = 1;
 pub const FLAG_REMOTE: u32 = 2;
 /// The ends of its images lie with its index ([`super::part_image`]).
 pub const FLAG_PACKED: u32 = 4;
+/// Only snapshots to which its xid is under way see its rows.
+pub const FLAG_FADING: u32 = 8;
 
 /// One entry.
 #[repr(C)]
@@ -87,6 +93,11 @@ impl PartEntry {
     /// Whether the ends of its images lie with its index.
     pub fn is_packed(&self) -> bool {
         self.flags & FLAG_PACKED != 0
+    }
+
+    /// Whether only snapshots see its rows to which its xid is under way.
+    pub fn is_fading(&self) -> bool {
+        self.flags & FLAG_FADING != 0
     }
 
     /// Whether a tombstone with this number is from before the rows had their numbers.
@@ -134,9 +145,9 @@ pub fn set_entry(bytes: &mut [u8], index: usize, part: &PartEntry) {
     unsafe { std::ptr::write_unaligned(place.cast::<PartEntry>(), *part) };
 }
 
-/// Whether a page of parts has room for one more.
-pub fn has_room(bytes: &[u8]) -> bool {
-    AT_ENTRIES + (entries_within(bytes) + 1) * ENTRY_BYTES <= BLCKSZ
+/// Whether a page of parts has room for so many more.
+pub fn has_room(bytes: &[u8], more: usize) -> bool {
+    AT_ENTRIES + (entries_within(bytes) + more) * ENTRY_BYTES <= BLCKSZ
 }
 
 /// Appends an entry to a page of parts that has room.
@@ -247,12 +258,18 @@ impl LivePart {
         } else {
             (0, segment.block)
         };
+        let (xmin, fading) = match self.entry.xid {
+            _ if !self.entry.is_fading() => (FROZEN_XID, 0),
+            // No snapshot is left that sees its rows.
+            0 => (FROZEN_XID, directory::FLAG_DEAD),
+            xid => (xid, directory::FLAG_FADING),
+        };
         RunEntry {
             first_row: segment.first_row,
             rows: segment.rows,
-            xmin: FROZEN_XID,
+            xmin,
             cmin: 0,
-            flags: FLAG_FROZEN | FLAG_SEALED | flags,
+            flags: FLAG_FROZEN | FLAG_SEALED | flags | fading,
             block,
             bytes: segment.bytes,
             place: self.entry.number as u32,
@@ -654,7 +671,7 @@ mod tests {
         let mut bytes = vec![0; BLCKSZ];
         initialise_page(&mut bytes);
         let mut written = 0;
-        while has_room(&bytes) {
+        while has_room(&bytes, 1) {
             push(&mut bytes, &part(written, written + 1, written));
             written += 1;
         }

@@ -112,9 +112,9 @@ unsafe fn plan(relation: pg_sys::Relation, unlinked: &[u32], effort: Effort) -> 
 /// What can be moved, the last in the file first.
 unsafe fn pieces(relation: pg_sys::Relation, content: &Content) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    // What old snapshots may still read instead would stay where it is.
+    // What old snapshots may still read instead would stay where it is, and what is fading goes soon.
     let settled = content.parts.live().iter().filter(|p| p.entry.xid == 0);
-    for part in settled.filter(|part| part.entry.bytes > 0) {
+    for part in settled.filter(|part| part.entry.bytes > 0 && !part.entry.is_fading()) {
         let entry = &part.entry;
         let mut add = |first, bytes, segment| {
             pieces.push(Piece {
@@ -237,13 +237,13 @@ unsafe fn move_part(
         let bytes = part_image::stream(&index, rests.as_deref());
         let target = place_of_stream(relation, part, bytes.len());
         data_page::write(relation, target, &bytes);
-        let mut entry = PartEntry {
+        let entry = PartEntry {
             block: target.first,
             bytes: bytes.len() as u32,
             ..part.entry
         };
         let meta = &content.meta;
-        let generation = seal::add_part(relation, meta, &mut entry, Numbers::AsBefore);
+        let generation = seal::add_parts(relation, meta, &mut [entry], Numbers::AsBefore);
         drop(space);
         if let Some(earlier) = content.runs.cached() {
             seal::hand_over(relation, earlier, meta.generation, generation, None);

@@ -4,7 +4,8 @@
 //! plan      which range: consecutive runs that everybody sees, or neighbouring parts worth merging   seal_plan.rs
 //! read      the range's rows into columns; those that are deleted for everybody are left out
 //! sort      by the table's order_by, stably; dedup = on keeps the last of equal keys
-//! write     segment by segment, to blocks that nothing names yet; then the index of them
+//! write     segment by segment, to blocks that nothing names yet; then the index of them. Rows that dedup takes out go to a
+//!           part of their own, which only snapshots see that saw them before
 //! swap      with the row numbers lock, if it can be had (below), and the tombstones' tail: has a row of the range got a tombstone
 //!           since? If not, standbys are told of the newest transaction that matters, to cancel queries that do not see it
 //!           yet, and one record adds the part and raises generation and sealings
@@ -16,7 +17,7 @@
 //!
 //! Before the swap nothing has happened but blocks that the next VACUUM's sweep gives back; after it all has. What every
 //! snapshot sees is the same before and after, so no transaction is needed: rows, their order but for `order_by`, and
-//! which of several equal times was ingested last. Scans that began before go on reading the runs that are covered.
+//! which of several equal times was ingested last. Only snapshots taken later miss what dedup took out. Scans that began before go on reading the runs that are covered.
 //!
 //! The row numbers lock is shared by every transaction that changes rows. Mostly it is free at some moment, and sealing takes it
 //! at such a one: nobody ever waits for the sealer then. Where changes never cease, rows that could be sealed pile up. Once
@@ -41,7 +42,7 @@ use pgrx::pg_sys;
 use super::extent;
 use super::load::{self, Remote};
 use super::metapage::{self, META_BLOCK, Meta};
-use super::part::{self, FLAG_PACKED, PartEntry};
+use super::part::{self, FLAG_FADING, FLAG_PACKED, PartEntry};
 use super::part_image;
 use super::seal_plan::{self, Limits, Range};
 use super::tombstone::Tail;
@@ -164,10 +165,11 @@ unsafe fn seal_range(
             .iter()
             .map(|&key| &decoded.columns[key])
             .collect();
+        let mut fading = Vec::new();
         if !keys.is_empty() {
             sort_rows(&keys, &mut rows);
             if order.dedup {
-                keep_last(&keys, &mut rows);
+                fading = take_all_but_last(&keys, &mut rows);
             }
         }
         let space = SpaceLock::share(relation);
@@ -176,44 +178,63 @@ unsafe fn seal_range(
             Some((_, [])) | None => &[],
             Some((_, series)) => series,
         };
-        let mut rests = Vec::new();
-        let columns = &decoded.columns;
-        let segments = write_segments(relation, range, columns, &rows, series, &mut rests);
+        let write = |first_row, rows: &[u32]| {
+            let mut rests = Vec::new();
+            let columns = &decoded.columns;
+            let segments = write_segments(relation, first_row, columns, rows, series, &mut rests);
+            let stream = part_image::stream(&PartIndex { segments }, Some(&rests));
+            let (block, bytes) = part_image::write_stream(relation, &stream);
+            Written {
+                rows: rows.len() as u64,
+                block,
+                bytes,
+            }
+        };
+        let faded = (!fading.is_empty()).then(|| write(range.first_row, &fading));
+        let kept = write(range.first_row + fading.len() as u64, &rows);
         drop(decoded);
-        let stream = part_image::stream(&PartIndex { segments }, Some(&rests));
-        let written = part_image::write_stream(relation, &stream);
-        let count = rows.len() as u64;
-        let swapped = swap(relation, content, range, count, written, patience);
+        let swapped = swap(relation, content, range, faded, kept, patience);
         drop(space);
-        swapped.then_some(count)
+        swapped.then_some(kept.rows)
     }
 }
 
-/// Of neighbours with the same keys, only the last stays.
-fn keep_last(keys: &[&Column], rows: &mut Vec<u32>) {
-    let mut kept = 0;
+/// Of neighbours with the same keys, only the last stays. The others, in their order.
+fn take_all_but_last(keys: &[&Column], rows: &mut Vec<u32>) -> Vec<u32> {
+    let (mut kept, mut taken) = (0, Vec::new());
     for place in 0..rows.len() {
         let last = place + 1 == rows.len() || !same_keys(keys, rows[place], rows[place + 1]);
         if last {
             rows[kept] = rows[place];
             kept += 1;
+        } else {
+            taken.push(rows[place]);
         }
     }
     rows.truncate(kept);
+    taken
 }
 
-/// Writes the rows named, in that order, as segments from the range's first row on, cut where the cache's are. What of their images
+/// Rows that were written for a part: how many, and its stream.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    rows: u64,
+    block: u32,
+    bytes: u32,
+}
+
+/// Writes the rows named, in that order, as segments from a first row on, cut where the cache's are. What of their images
 /// does not fill a page goes to `rests`.
 unsafe fn write_segments(
     relation: pg_sys::Relation,
-    range: &Range,
+    first_row: u64,
     columns: &[Column],
     rows: &[u32],
     series: &[usize],
     rests: &mut Vec<u8>,
 ) -> Vec<SealedSegment> {
     let mut segments = Vec::new();
-    let (mut row, mut left) = (range.first_row, rows);
+    let (mut row, mut left) = (first_row, rows);
     while !left.is_empty() {
         let room = u64::from(SEGMENT_ROWS) - row % u64::from(SEGMENT_ROWS);
         let (here, rest) = left.split_at((room as usize).min(left.len()));
@@ -259,7 +280,16 @@ unsafe fn write_segments(
 /// As for [`seal`]; the range is made of whole parts or runs.
 pub unsafe fn drop_range(relation: pg_sys::Relation, content: &Content, range: &Range) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { swap(relation, content, range, 0, (0, 0), Patience::Queue) }
+    unsafe {
+        swap(
+            relation,
+            content,
+            range,
+            None,
+            Written::default(),
+            Patience::Queue,
+        )
+    }
 }
 
 /// Tries to get the row numbers lock so often, a hundredth of a second apart.
@@ -296,13 +326,14 @@ unsafe fn lock_numbers(
     }
 }
 
-/// Makes the part count. False: rows of its range are in use.
+/// Makes the range the part of the rows that are kept, after that of those that are fading, if there are some. False: rows of
+/// the range are in use.
 unsafe fn swap(
     relation: pg_sys::Relation,
     content: &Content,
     range: &Range,
-    rows: u64,
-    (block, bytes): (u32, u32),
+    fading: Option<Written>,
+    kept: Written,
     patience: Patience,
 ) -> bool {
     // SAFETY: `seal`'s caller promised an open table and to be its only sealer.
@@ -326,19 +357,24 @@ unsafe fn swap(
         {
             ports::log_snapshot_conflict(relation, newest);
         }
-        let mut entry = PartEntry {
-            first_row: range.first_row,
-            end_row: range.end_row,
-            rows,
-            next_tombstone: tombstones.next_number(),
+        let next_tombstone = tombstones.next_number();
+        let entry = |first_row, end_row, written: Written, flags| PartEntry {
+            first_row,
+            end_row,
+            rows: written.rows,
+            next_tombstone,
             origin: 0,
             number: 0,
-            block,
-            bytes,
+            block: written.block,
+            bytes: written.bytes,
             xid: 0,
-            flags: FLAG_PACKED,
+            flags: FLAG_PACKED | flags,
         };
-        let generation = add_part(relation, meta, &mut entry, Numbers::Anew);
+        let first_kept = range.first_row + fading.map_or(0, |fading| fading.rows);
+        let fading = fading.map(|fading| entry(range.first_row, first_kept, fading, FLAG_FADING));
+        let kept = entry(first_kept, range.end_row, kept, 0);
+        let mut entries: Vec<PartEntry> = fading.into_iter().chain([kept]).collect();
+        let generation = add_parts(relation, meta, &mut entries, Numbers::Anew);
         drop(tombstones);
         if let Some(earlier) = content.runs.cached() {
             hand_over(relation, earlier, meta.generation, generation, Some(range));
@@ -356,14 +392,15 @@ pub(super) enum Numbers {
     AsBefore,
 }
 
-/// Adds the entry to the chain of parts and raises the generation, in one record; the new generation.
+/// Adds entries of ranges that do not overlap to the chain of parts and raises the generation, all in one record; the new
+/// generation.
 ///
 /// # Safety
 /// As for [`seal`].
-pub(super) unsafe fn add_part(
+pub(super) unsafe fn add_parts(
     relation: pg_sys::Relation,
     meta: &Meta,
-    entry: &mut PartEntry,
+    entries: &mut [PartEntry],
     numbers: Numbers,
 ) -> u64 {
     // SAFETY: `seal`'s caller promised an open table and to be its only sealer, so the chain does not change. Lock order:
@@ -371,7 +408,7 @@ pub(super) unsafe fn add_part(
     unsafe {
         let tail = (meta.part_tail != 0).then(|| LockedPage::exclusive(relation, meta.part_tail));
         let fresh = match &tail {
-            Some(tail) if part::has_room(tail.bytes()) => None,
+            Some(tail) if part::has_room(tail.bytes(), entries.len()) => None,
             _ => {
                 let block = extent::allocate(relation, 1).first;
                 Some(LockedPage::zeroed(relation, block))
@@ -381,18 +418,24 @@ pub(super) unsafe fn add_part(
         // Whoever began to read the old state, which still stands, has a snapshot no younger than this: of what runs now,
         // this transaction, if it has an id that snapshots heed; or of what begins next. VACUUM's own they do not.
         let own = pg_sys::GetTopTransactionIdIfAny().into_inner();
-        entry.xid = match own {
+        let xid = match own {
             own if own != 0 && !is_vacuum() => own,
             _ => pg_sys::ReadNextFullTransactionId().value as u32,
         };
         let mut change = PageChange::begin(relation);
         let bytes = change.edit(&meta_page);
-        let generation = metapage::raise_generation(bytes);
-        entry.number = generation;
+        let mut generation = meta.generation;
+        for entry in entries.iter_mut() {
+            generation = metapage::raise_generation(bytes);
+            (entry.number, entry.xid) = (generation, xid);
+            if numbers == Numbers::Anew {
+                entry.origin = generation;
+            }
+        }
         if numbers == Numbers::Anew {
-            entry.origin = generation;
             metapage::count_sealing(bytes);
         }
+        let push = |bytes: &mut [u8]| entries.iter().for_each(|entry| part::push(bytes, entry));
         if let Some(fresh) = &fresh {
             metapage::set_part_tail(bytes, fresh.block());
             if tail.is_none() {
@@ -400,12 +443,12 @@ pub(super) unsafe fn add_part(
             }
             let bytes = change.create(fresh);
             part::initialise_page(bytes);
-            part::push(bytes, entry);
+            push(bytes);
             if let Some(tail) = &tail {
                 part::set_next(change.edit(tail), fresh.block());
             }
         } else if let Some(tail) = &tail {
-            part::push(change.edit(tail), entry);
+            push(change.edit(tail));
         }
         change.finish();
         generation

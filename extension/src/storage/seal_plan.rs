@@ -210,10 +210,10 @@ fn units(content: &Content, horizon: u32) -> Vec<Unit> {
             deleted: 0,
             bytes: run.bytes.into(),
             is_part: part.is_some(),
-            // What is in object storage stays as it is.
+            // What is in object storage stays as it is, and what is fading goes as it is.
             is_ripe: part.map_or_else(
                 || dead || is_seen_by_all(&run, horizon),
-                |part| !part.is_remote(),
+                |part| !part.is_remote() && !part.is_fading(),
             ),
         };
         if unit.is_ripe && !dead {

@@ -14,7 +14,7 @@ use crate::pg::datum::RowIntake;
 use crate::pg::ports;
 use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
 use crate::storage::append::PreparedRun;
-use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{Tail, Tombstone, kind};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
@@ -124,7 +124,8 @@ impl Copier<'_> {
         let mut memory = StreamMemory::default();
         for index in 0..content.runs.len() {
             let run = content.runs.get(index);
-            let dead = run.flags & FLAG_DEAD != 0
+            // Nobody who saw fading rows reads on: the lock waited for who had read the table.
+            let dead = run.flags & (FLAG_DEAD | FLAG_FADING) != 0
                 || (run.flags & FLAG_FROZEN == 0 && xid_status(run.xmin) == XidStatus::Aborted);
             if dead {
                 counts.removed += run.rows as f64;

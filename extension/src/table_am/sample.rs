@@ -16,7 +16,7 @@ use super::tid::{self, BLOCK_ROWS};
 use crate::pg::ports;
 use crate::pg::slot::{self, RowHeader};
 use crate::pg::snapshot::{XidStatus, xid_status};
-use crate::storage::directory::{FLAG_DEAD, FLAG_FROZEN};
+use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage;
 use crate::storage::tombstone::Tombstone;
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
@@ -125,7 +125,7 @@ enum State {
 
 /// What the rows of a run are that nobody deleted.
 fn state_of_run(run: &RunEntry) -> State {
-    if run.flags & FLAG_DEAD != 0 {
+    if run.flags & (FLAG_DEAD | FLAG_FADING) != 0 {
         return State::Dead;
     }
     if run.flags & FLAG_FROZEN != 0 {

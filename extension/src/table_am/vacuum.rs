@@ -205,6 +205,10 @@ unsafe fn plan_parts(
 ) {
     for part in parts.live() {
         let part = &part.entry;
+        if part.is_fading() {
+            plan.rows_dead += part.rows;
+            continue;
+        }
         let gone = rows_gone(frozen_deletions, part.first_row, part.end_row).min(part.rows);
         plan.rows_dead += gone;
         plan.rows_live += part.rows - gone;
