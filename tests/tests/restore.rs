@@ -227,8 +227,30 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     assert_eq!(second.scalar("postgres", tables).unwrap(), "0");
     let roles = "CREATE ROLE keeper; CREATE ROLE \"odd \"\"reader\"";
     second.psql("postgres", roles).unwrap();
-    let told = run_to_output(&mut restore(store, &second, "postgres", &[])).unwrap();
+    let who = [
+        "--gateway-role",
+        "New Gateway",
+        "--reader-role",
+        "dashboards",
+    ];
+    let told = run_to_output(&mut restore(store, &second, "postgres", &who)).unwrap();
+    let reason = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(
+        !told.status.success() && reason.contains("no role New Gateway"),
+        "{reason}"
+    );
+    assert_eq!(second.scalar("postgres", tables).unwrap(), "0");
+    let roles = "CREATE ROLE \"New Gateway\"; CREATE ROLE dashboards";
+    second.psql("postgres", roles).unwrap();
+    let told = run_to_output(&mut restore(store, &second, "postgres", &who)).unwrap();
     assert!(told.status.success(), "{told:?}");
+    let next = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(next.contains("postgres.connection"), "{next}");
+    let as_gateway = "SET ROLE \"New Gateway\"; SELECT lanes.registry_identity() IS NOT NULL; \
+                      SELECT lanes.forget_requests(interval '1 day', 1)";
+    second.psql("postgres", as_gateway).unwrap();
+    let as_reader = "SET ROLE dashboards; SELECT count(*) FROM metrics.restored";
+    second.psql("postgres", as_reader).unwrap();
     // What cannot come back is told.
     let told = String::from_utf8_lossy(&told.stderr).into_owned();
     assert!(told.contains("no role left_behind"), "{told}");

@@ -117,7 +117,11 @@ pub(super) fn call_error(error: &tokio_postgres::Error, is_closed: bool) -> Call
 
 /// What an SQLSTATE means to a sender. Only data that can never be stored is refused; all that an operator can mend is worth a retry.
 fn sink_error(code: &SqlState, message: &str, detail: Option<&str>) -> SinkError {
-    let reason = format!("PostgreSQL: {message} (SQLSTATE {})", code.code());
+    let remedy = match code {
+        &SqlState::INSUFFICIENT_PRIVILEGE if is_of_extension(message) => GRANT_GATEWAY,
+        _ => "",
+    };
+    let reason = format!("PostgreSQL: {message} (SQLSTATE {}){remedy}", code.code());
     if code.code() == DUPLICATE_REQUESTS {
         return match detail.and_then(places) {
             Some(places) => SinkError::Duplicates(places),
@@ -129,6 +133,24 @@ fn sink_error(code: &SqlState, message: &str, detail: Option<&str>) -> SinkError
         Some("22" | "23" | "44" | "54") => SinkError::Refused(reason),
         _ => SinkError::Unavailable(reason),
     }
+}
+
+/// What a role lacks that no `lanes.grant_gateway` was called for.
+const GRANT_GATEWAY: &str =
+    "; SELECT lanes.grant_gateway('ROLE'), as a superuser, grants the gateway's role what it needs";
+
+/// Whether a role lacks what every gateway needs, rather than a right on somebody's table. Messages in other languages than
+/// English go without the remedy.
+fn is_of_extension(message: &str) -> bool {
+    let object = message.strip_prefix("permission denied for ");
+    object.is_some_and(|object| {
+        let table = object.strip_prefix("table ");
+        let tables = ["samples", "requests", "registry", "series_runs"];
+        object == "schema lanes"
+            || object.starts_with("function ")
+            || object.starts_with("procedure ")
+            || table.is_some_and(|table| tables.contains(&table))
+    })
 }
 
 /// `1,4` to 0 and 3.
@@ -200,6 +222,32 @@ mod tests {
         }
         let forbidden = of_table(call_error("42501"), false).error;
         assert!(matches!(forbidden, SinkError::Forbidden(_)));
+    }
+
+    #[test]
+    fn a_role_without_the_rights_of_a_gateway_is_told_how_to_get_them() {
+        let reason =
+            |code: &SqlState, message: &str| format!("{:?}", sink_error(code, message, None));
+        let denied = &SqlState::INSUFFICIENT_PRIVILEGE;
+        for object in [
+            "function registry_identity",
+            "schema lanes",
+            "table samples",
+        ] {
+            let reason = reason(denied, &format!("permission denied for {object}"));
+            assert!(reason.contains("lanes.grant_gateway"), "{reason}");
+        }
+        for (code, message) in [
+            (denied, "permission denied for table ticks"),
+            (denied, "permission denied for schema public"),
+            (
+                &SqlState::UNDEFINED_FUNCTION,
+                "permission denied for function f",
+            ),
+        ] {
+            let reason = reason(code, message);
+            assert!(!reason.contains("lanes.grant_gateway"), "{reason}");
+        }
     }
 
     #[test]

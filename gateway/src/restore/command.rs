@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::plan::{self, Plan};
 use super::reader::StoreReader;
-use super::run;
+use super::run::{self, Roles};
 use crate::deliver::password;
 use crate::objects::Location;
 use crate::objects::record;
@@ -42,6 +42,18 @@ pub fn command() -> Command {
                 .help("Which database, if the store has more than one: they are listed then"),
         )
         .arg(
+            Arg::new("gateway-role")
+                .long("gateway-role")
+                .value_name("ROLE")
+                .help("Grant this role what a gateway of the new database needs, as lanes.grant_gateway does; the role must exist"),
+        )
+        .arg(
+            Arg::new("reader-role")
+                .long("reader-role")
+                .value_name("ROLE")
+                .help("Grant this role what a reader of the metrics needs, as lanes.grant_reader does; the role must exist"),
+        )
+        .arg(
             Arg::new("dry-run")
                 .long("dry-run")
                 .action(ArgAction::SetTrue)
@@ -57,19 +69,24 @@ pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let location: Location = text("from").unwrap_or_default().parse()?;
     let connection = text("to").map(connection).transpose()?;
+    let roles = Roles {
+        gateway: text("gateway-role"),
+        reader: text("reader-role"),
+    };
     let store = StoreReader::open(&location).await?;
     let done = async {
         let plan = read(&store, text("database")).await?;
         describe(&plan);
         match connection {
             Some(connection) if !matches.get_flag("dry-run") => {
-                let restored = run::run(&plan, &store, &connection).await?;
+                let restored = run::run(&plan, &store, &connection, roles).await?;
                 println!(
                     "restored {} rows of {} tables, and {} series",
                     restored.rows,
                     plan.tables.len(),
                     restored.series
                 );
+                tell_what_is_next(roles);
                 Ok(())
             }
             _ => Ok(()),
@@ -78,6 +95,16 @@ pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
     let done = done.await;
     store.close().await;
     done
+}
+
+/// Says what a gateway of the new database still needs.
+fn tell_what_is_next(roles: Roles) {
+    if roles.gateway.is_none() {
+        println!(
+            "next: SELECT lanes.grant_gateway('ROLE') in the new database, for the role of the gateway that is to write there"
+        );
+    }
+    println!("next: let postgres.connection of the gateway name the new database");
 }
 
 fn connection(text: &str) -> Result<tokio_postgres::Config, String> {

@@ -20,6 +20,7 @@
 //!   where what they need is there; owner and grants where the roles exist. Their rows get new numbers and are open again, to be sealed and
 //!   offloaded as if they had just come.
 //! - Series with their ids, and the views of their metrics.
+//! - What a gateway and a reader may do, for the roles that the command line names.
 //! - Rows of segments that were offloaded, and of everything that was acknowledged at level `object`; each once, whatever the gateway and the
 //!   database were doing when they died: see [`crate::objects::log`].
 //!

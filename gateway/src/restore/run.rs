@@ -19,6 +19,27 @@ const VIEWS: &str = "SELECT lanes.create_metric_view(s.metric) FROM (SELECT DIST
 pub(super) const SEGMENT: &str = "SELECT lanes.restore_segment($1::text::regclass, $2)";
 const ROLE: &str = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)";
 
+const GRANT_GATEWAY: &str = "SELECT lanes.grant_gateway(quote_ident($1)::regrole)";
+const GRANT_READER: &str = "SELECT lanes.grant_reader(quote_ident($1)::regrole)";
+
+/// Who is to use the new database.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Roles<'a> {
+    /// The role of its gateway.
+    pub gateway: Option<&'a str>,
+    /// The role of those who read its metrics.
+    pub reader: Option<&'a str>,
+}
+
+impl<'a> Roles<'a> {
+    /// Each role, and the statement that grants it what it needs.
+    fn grants(self) -> impl Iterator<Item = (&'a str, &'static str)> {
+        let gateway = self.gateway.map(|role| (role, GRANT_GATEWAY));
+        let reader = self.reader.map(|role| (role, GRANT_READER));
+        gateway.into_iter().chain(reader)
+    }
+}
+
 /// What came back.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Restored {
@@ -36,6 +57,7 @@ pub async fn run(
     plan: &Plan,
     store: &StoreReader,
     connection: &tokio_postgres::Config,
+    roles: Roles<'_>,
 ) -> Result<Restored, String> {
     let (mut client, driver) = connection
         .connect(NoTls)
@@ -52,7 +74,7 @@ pub async fn run(
             store,
             transaction: &transaction,
         };
-        let restored = restore.all(plan).await?;
+        let restored = restore.all(plan, roles).await?;
         transaction
             .commit()
             .await
@@ -72,7 +94,7 @@ pub(super) struct Restore<'a> {
 }
 
 impl Restore<'_> {
-    async fn all(&self, plan: &Plan) -> Result<Restored, String> {
+    async fn all(&self, plan: &Plan, roles: Roles<'_>) -> Result<Restored, String> {
         self.execute(
             "SET LOCAL search_path = pg_catalog; SET LOCAL statement_timeout = 0; SET LOCAL client_min_messages = warning; \
              SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL datestyle = 'ISO, YMD'; SET LOCAL timezone = 'UTC'; \
@@ -80,6 +102,14 @@ impl Restore<'_> {
         )
         .await?;
         self.check_empty().await?;
+        // Before any row, which may take hours.
+        for (role, _) in roles.grants() {
+            if !self.has_role(role).await? {
+                return Err(format!(
+                    "there is no role {role} to grant anything to; CREATE ROLE it first, and restore again"
+                ));
+            }
+        }
         let mut restored = Restored::default();
         for table in &plan.tables {
             for statement in &table.definition.create {
@@ -100,6 +130,10 @@ impl Restore<'_> {
         }
         for table in &plan.tables {
             self.finish(&table.definition).await?;
+        }
+        // At the end, when the views of all metrics are there to be granted.
+        for (role, grant) in roles.grants() {
+            self.query(grant, &[&role]).await?;
         }
         Ok(restored)
     }
