@@ -178,7 +178,8 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
     primary
         .psql(
             "postgres",
-            "CREATE EXTENSION lanes; CREATE TABLE t (k int) USING lanes; INSERT INTO t SELECT generate_series(1, 5000)",
+            "CREATE EXTENSION lanes; CREATE TABLE t (k int) USING lanes; INSERT INTO t SELECT generate_series(1, 5000);
+             CREATE TABLE twice (k int) USING lanes WITH (order_by = 'k', dedup = on)",
         )
         .unwrap();
     let mut standby = primary.standby("snapshot_standby").unwrap();
@@ -187,10 +188,19 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
     standby.wait_replayed(&primary).unwrap();
     let rows = |client: &mut postgres::Client| {
         client
-            .query_one("SELECT count(*) FROM t", &[])
+            .query_one(
+                "SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM twice)",
+                &[],
+            )
             .map(|row| row.get::<_, i64>(0))
     };
+    // Rows that dedup takes out are dropped by the sealing after the next transaction.
+    let dropped = "SELECT lanes.seal('twice'); SELECT txid_current(); SELECT lanes.seal('twice')";
     for (maintenance, feedback) in [
+        ("SELECT lanes.seal('twice')", "off"),
+        (dropped, "off"),
+        (dropped, "on"),
+        ("SELECT lanes.seal('twice'); VACUUM twice", "off"),
         ("VACUUM t", "off"),
         ("VACUUM (FREEZE) t", "off"),
         ("VACUUM FULL t", "off"),
@@ -206,9 +216,13 @@ fn a_snapshot_on_a_standby_is_right_or_cancelled() {
             )
             .unwrap();
         standby.psql("postgres", "SELECT pg_reload_conf()").unwrap();
-        primary.psql("postgres", "TRUNCATE t").unwrap();
+        primary.psql("postgres", "TRUNCATE t, twice").unwrap();
         primary
-            .psql("postgres", "INSERT INTO t SELECT generate_series(1, 5000)")
+            .psql(
+                "postgres",
+                "INSERT INTO t SELECT generate_series(1, 4000);
+                 INSERT INTO twice SELECT g % 500 FROM generate_series(1, 1000) g",
+            )
             .unwrap();
         standby.wait_replayed(&primary).unwrap();
         let mut reader = standby.connect("postgres").unwrap();

@@ -13,7 +13,7 @@
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
-use super::directory::{FLAG_DEAD, FLAG_FROZEN, FLAG_SEALED};
+use super::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN, FLAG_SEALED};
 use super::load::Shape;
 use super::tombstone::{Tombstone, Tombstones, kind};
 use crate::pg::ports::CHECK_FOR_INTERRUPTS;
@@ -127,12 +127,13 @@ pub fn tombstones_within(tombstones: &Tombstones, range: &Range) -> usize {
         .sum()
 }
 
-/// The newest transaction whose work on a range everybody is taken to see once it is sealed.
+/// The newest transaction whose work on a range everybody is taken to see once it is sealed; for rows that are fading, the
+/// one that they fade by.
 pub fn newest_xid(content: &Content, range: &Range) -> Option<u32> {
     let runs = (content.runs.first_ending_after(range.first_row)..content.runs.len())
         .map(|index| content.runs.get(index))
         .take_while(|run| run.first_row < range.end_row)
-        .filter(|run| run.flags & FLAG_FROZEN == 0 && !is_dead(run))
+        .filter(|run| run.flags & (FLAG_FROZEN | FLAG_FADING) != FLAG_FROZEN && !is_dead(run))
         .map(|run| run.xmin);
     let tombstones = content.tombstones.borrow();
     let deletions = tombstones
