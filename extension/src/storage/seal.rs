@@ -17,7 +17,8 @@
 //!
 //! Before the swap nothing has happened but blocks that the next VACUUM's sweep gives back; after it all has. What every
 //! snapshot sees is the same before and after, so no transaction is needed: rows, their order but for `order_by`, and
-//! which of several equal times was ingested last. Only snapshots taken later miss what dedup took out. Scans that began before go on reading the runs that are covered.
+//! which of several equal times was ingested last. Only snapshots taken later miss what dedup took out. Scans that began
+//! before go on reading the runs that are covered.
 //!
 //! The row numbers lock is shared by every transaction that changes rows. Mostly it is free at some moment, and sealing takes it
 //! at such a one: nobody ever waits for the sealer then. Where changes never cease, rows that could be sealed pile up. Once
