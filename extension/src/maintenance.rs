@@ -91,6 +91,7 @@ unsafe fn limits(
         open_rows_min: if is_due { 1 } else { rows_min },
         memory: gucs::seal_memory_bytes(),
         thorough,
+        dedup: settings.dedup,
     }
 }
 

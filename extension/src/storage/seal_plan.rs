@@ -40,6 +40,9 @@ pub struct Limits {
     pub memory: u64,
     /// Everything that can be is sealed and merged, however little it is.
     pub thorough: bool,
+    /// Equal keys are to meet: what is sealed thoroughly takes runs and parts together. A part of rows that dedup took out of
+    /// the runs alone would lie between the others, and keep them apart until no snapshot sees it.
+    pub dedup: bool,
 }
 
 /// Rows to seal together: whole runs or parts.
@@ -268,9 +271,31 @@ impl Memory {
 }
 
 fn choose(units: &[Unit], memory: &Memory, limits: &Limits) -> Option<std::ops::Range<usize>> {
-    open_runs(units, memory, limits)
+    runs_and_parts(units, memory, limits)
+        .or_else(|| open_runs(units, memory, limits))
         .or_else(|| thinned_part(units, limits))
         .or_else(|| parts_of_a_size(units, memory, limits))
+}
+
+/// Ripe neighbours, runs and parts, where equal keys are to meet.
+fn runs_and_parts(
+    units: &[Unit],
+    memory: &Memory,
+    limits: &Limits,
+) -> Option<std::ops::Range<usize>> {
+    let mut from = 0;
+    while limits.thorough && limits.dedup && from < units.len() {
+        let to = memory.end_of(units, from, |unit| unit.is_ripe);
+        let has_rows = |is_part: bool| {
+            let mut units = units[from..to].iter();
+            units.any(|unit| unit.is_part == is_part && unit.rows > 0)
+        };
+        if has_rows(true) && has_rows(false) {
+            return Some(from..to);
+        }
+        from = to.max(from + 1);
+    }
+    None
 }
 
 /// Ripe neighbouring runs.
@@ -405,6 +430,7 @@ mod tests {
         open_rows_min: 100,
         memory: 1 << 40,
         thorough: false,
+        dedup: false,
     };
     const THOROUGH: Limits = Limits {
         thorough: true,
@@ -438,6 +464,22 @@ mod tests {
         list[1].is_ripe = false;
         assert_eq!(choose(&list, &ROOM, &GENTLE), None);
         assert_eq!(choose(&list, &ROOM, &THOROUGH), Some(0..1));
+    }
+
+    #[test]
+    fn runs_are_sealed_with_the_parts_beside_them_where_equal_keys_are_to_meet() {
+        let dedup = Limits {
+            dedup: true,
+            ..THOROUGH
+        };
+        let mut list = units(&[(60, true), (60, true), (60, false), (60, false)]);
+        assert_eq!(choose(&list, &ROOM, &THOROUGH), Some(2..4));
+        assert_eq!(choose(&list, &ROOM, &dedup), Some(0..4));
+        // Rows that dedup took out lie between.
+        list[1].is_ripe = false;
+        assert_eq!(choose(&list, &ROOM, &dedup), Some(2..4));
+        let alone = units(&[(60, true)]);
+        assert_eq!(choose(&alone, &ROOM, &dedup), None);
     }
 
     #[test]
