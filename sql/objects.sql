@@ -47,15 +47,15 @@ COMMENT ON FUNCTION lanes.column_types(oid) IS
 -- logged again. `version` is lanes.definition_version, and `columns` lanes.column_names: by these, rows are found their columns when
 -- those have other names, or are gone.
 --
--- SQLSTATE LN001 is as in lanes.append_once. Digests come last here, as only the append knows what is kept with them: a duplicate that
--- commits meanwhile costs a run that nobody sees.
-CREATE FUNCTION lanes.append_logged(target regclass, batch bytea, digests bytea[], skips int4[], counts int4[],
-                                    OUT placed int8[], OUT version int8, OUT columns name[])
+-- `applied` and `reused` are as in lanes.append_once. Digests come last here, as only the append knows what is kept with them: a
+-- duplicate that commits meanwhile is told by SQLSTATE LN001, and costs a run that nobody sees.
+CREATE FUNCTION lanes.append_logged(target regclass, batch bytea, digests bytea[], bodies bytea[], skips int4[], counts int4[],
+                                    OUT placed int8[], OUT version int8, OUT columns name[], OUT applied int4[], OUT reused int4[])
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     asked CONSTANT int4 := coalesce(cardinality(digests), 0);
-    added int4 := 0;
+    added int4;
     fresh bytea[];
 BEGIN
     IF coalesce(cardinality(skips), 0) <> asked OR coalesce(cardinality(counts), 0) <> asked THEN
@@ -64,35 +64,29 @@ BEGIN
     SELECT array_agg(d.digest) INTO fresh
       FROM unnest(digests) AS d (digest)
      WHERE NOT EXISTS (SELECT FROM lanes.requests r WHERE r.digest = d.digest);
-    IF asked = coalesce(cardinality(fresh), 0) THEN
-        placed := lanes.append_placed(target, batch);
-        -- In one order everywhere, so that two gateways with the same requests wait for each other and never deadlock.
-        WITH inserted AS (
-            INSERT INTO lanes.requests (digest, placed)
-            SELECT d.digest, ARRAY[d.skip, d.count]::int8[] || append_logged.placed
-              FROM unnest(digests, skips, counts) AS d (digest, skip, count) ORDER BY d.digest
-            ON CONFLICT DO NOTHING
-            RETURNING requests.digest
-        )
-        SELECT count(*), array_agg(i.digest) INTO added, fresh FROM inserted i;
+    IF asked > coalesce(cardinality(fresh), 0) THEN
+        SELECT a.applied, a.reused INTO applied, reused FROM lanes.requests_applied(digests, bodies, fresh) a;
+        RETURN;
     END IF;
+    placed := lanes.append_placed(target, batch);
+    -- In one order everywhere, so that two gateways with the same requests wait for each other and never deadlock.
+    INSERT INTO lanes.requests (digest, body, placed)
+    SELECT d.digest, d.body, ARRAY[d.skip, d.count]::int8[] || append_logged.placed
+      FROM unnest(digests, bodies, skips, counts) AS d (digest, body, skip, count) ORDER BY d.digest
+    ON CONFLICT DO NOTHING;
+    GET DIAGNOSTICS added = ROW_COUNT;
     IF added < asked THEN
-        RAISE EXCEPTION 'requests in this batch were applied before' USING
+        RAISE EXCEPTION 'requests in this batch were applied meanwhile' USING
             ERRCODE = 'LN001',
-            DETAIL = (
-                SELECT string_agg(d.place::text, ',' ORDER BY d.place)
-                  FROM (SELECT n.place, n.digest, row_number() OVER (PARTITION BY n.digest ORDER BY n.place) AS nth
-                          FROM unnest(digests) WITH ORDINALITY AS n (digest, place)) AS d
-                 WHERE d.nth > 1 OR d.digest <> ALL (coalesce(fresh, '{}'))),
-            HINT = 'Send the batch again without the rows of the requests at these places.';
+            HINT = 'Send the batch again: the answer then tells which.';
     END IF;
     version := lanes.definition_version(target);
     columns := lanes.column_names(target);
 END
 $$;
 
-COMMENT ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], int4[], int4[]) IS
-    'lanes.append_placed, and the digests of the requests that the batch holds, in one transaction; SQLSTATE LN001 names digests already there';
+COMMENT ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]) IS
+    'lanes.append_placed, and the digests of the requests that the batch holds, in one transaction; places of digests already there, if any are';
 
 -- A table as statements that make it again, in an empty database. Columns are at the places where they were, with dropped ones between
 -- them, and values of columns that were added later are those that old rows have: images of segments know columns by their places only.
@@ -270,7 +264,7 @@ $$;
 COMMENT ON FUNCTION lanes.table_definition(oid) IS
     'for lanes-gateway: a table as statements that make it again in an empty database';
 
-REVOKE ALL ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], int4[], int4[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.table_definition(oid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.definition_version(oid) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.column_names(oid) FROM PUBLIC;

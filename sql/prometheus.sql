@@ -97,7 +97,9 @@ CREATE TABLE lanes.requests (
     received_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
     -- Where its rows lie, if a log of them is kept in object storage: rows of its batch before its own, its own rows, and the answer of
     -- lanes.append_placed.
-    placed      int8[]
+    placed      int8[],
+    -- A digest of what came with it, where `digest` is one of a name that its sender gave it.
+    body        bytea       CHECK (pg_catalog.octet_length(body) BETWEEN 8 AND 64)
 );
 
 -- Rows arrive in time order and leave in time order, so a BRIN index serves the purge and costs ingest nothing.
@@ -266,9 +268,23 @@ $$;
 
 COMMENT ON FUNCTION lanes.find_series(int4[]) IS 'metric and canonical labels of series, by id; ids that do not exist are left out';
 
--- SQLSTATE LN001: some digests are there already. DETAIL lists their 1-based places, nothing has been applied: send the batch again
--- without the rows of those requests. A digest whose first transaction is still running is waited for, never guessed.
-CREATE FUNCTION lanes.append_once(target regclass, batch bytea, digests bytea[]) RETURNS bigint
+-- The 1-based places of digests that are there already, or that come twice: all but those of `fresh`. `reused` has the places
+-- where another body came with the digest than the one that is stored.
+CREATE FUNCTION lanes.requests_applied(digests bytea[], bodies bytea[], fresh bytea[], OUT applied int4[], OUT reused int4[])
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT array_agg(d.place::int4 ORDER BY d.place), array_agg(d.place::int4 ORDER BY d.place) FILTER (WHERE r.body <> d.body)
+      FROM (SELECT n.place, n.digest, n.body, row_number() OVER (PARTITION BY n.digest ORDER BY n.place) AS nth
+              FROM unnest(digests, bodies) WITH ORDINALITY AS n (digest, body, place)) AS d
+      LEFT JOIN lanes.requests r ON r.digest = d.digest
+     WHERE d.nth > 1 OR d.digest <> ALL (coalesce(fresh, '{}'))
+$$;
+
+-- Where some digests are there already, `applied` has their places, and nothing is applied: send the batch again without the rows of those
+-- requests. `reused` has those of them that came with another body. A digest whose first transaction is still running is waited for,
+-- never guessed.
+CREATE FUNCTION lanes.append_once(target regclass, batch bytea, digests bytea[], bodies bytea[] DEFAULT NULL,
+                                  OUT applied int4[], OUT reused int4[])
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -278,34 +294,31 @@ DECLARE
 BEGIN
     IF asked = 1 THEN
         -- A lone request, which waits for nothing else: a third less than the way of many.
-        INSERT INTO lanes.requests (digest) VALUES (digests[array_lower(digests, 1)]) ON CONFLICT DO NOTHING;
+        INSERT INTO lanes.requests (digest, body)
+        VALUES (digests[array_lower(digests, 1)], bodies[array_lower(bodies, 1)]) ON CONFLICT DO NOTHING;
         GET DIAGNOSTICS added = ROW_COUNT;
     ELSIF asked > 1 THEN
         -- In one order everywhere, so that two gateways with the same requests wait for each other and never deadlock.
         WITH inserted AS (
-            INSERT INTO lanes.requests (digest)
-            SELECT DISTINCT d.digest FROM unnest(digests) AS d (digest) ORDER BY d.digest
+            INSERT INTO lanes.requests (digest, body)
+            SELECT DISTINCT ON (d.digest) d.digest, d.body FROM unnest(digests, bodies) AS d (digest, body) ORDER BY d.digest
             ON CONFLICT DO NOTHING
-            RETURNING digest
+            RETURNING requests.digest
         )
         SELECT count(*), array_agg(i.digest) INTO added, fresh FROM inserted i;
     END IF;
     IF added < asked THEN
-        RAISE EXCEPTION 'requests in this batch were applied before' USING
-            ERRCODE = 'LN001',
-            DETAIL = (
-                SELECT string_agg(d.place::text, ',' ORDER BY d.place)
-                  FROM (SELECT n.place, n.digest, row_number() OVER (PARTITION BY n.digest ORDER BY n.place) AS nth
-                          FROM unnest(digests) WITH ORDINALITY AS n (digest, place)) AS d
-                 WHERE d.nth > 1 OR d.digest <> ALL (coalesce(fresh, '{}'))),
-            HINT = 'Send the batch again without the rows of the requests at these places.';
+        SELECT a.applied, a.reused INTO applied, reused FROM lanes.requests_applied(digests, bodies, fresh) a;
+        -- An error would undo these, and fill the server's log each time that a request is repeated.
+        DELETE FROM lanes.requests r WHERE r.digest = ANY (fresh);
+        RETURN;
     END IF;
-    RETURN lanes.append(target, batch);
+    PERFORM lanes.append(target, batch);
 END
 $$;
 
-COMMENT ON FUNCTION lanes.append_once(regclass, bytea, bytea[]) IS
-    'lanes.append, and the digests of the requests that the batch holds, in one transaction; SQLSTATE LN001 names digests already there';
+COMMENT ON FUNCTION lanes.append_once(regclass, bytea, bytea[], bytea[]) IS
+    'lanes.append, and the digests of the requests that the batch holds, in one transaction; places of digests already there, if any are';
 
 CREATE FUNCTION lanes.forget_requests(older_than interval, rows_max int4 DEFAULT 10000) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -347,7 +360,8 @@ REVOKE ALL ON FUNCTION lanes.pack_label_sets(text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.label_sets(bytea) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.metric_series(text, text[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.find_series(int4[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION lanes.append_once(regclass, bytea, bytea[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.requests_applied(bytea[], bytea[], bytea[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION lanes.append_once(regclass, bytea, bytea[], bytea[]) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.forget_requests(interval, int4) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.registry_identity() FROM PUBLIC;
 
@@ -358,12 +372,13 @@ AS $$
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA lanes TO %s', role);
     EXECUTE format('GRANT INSERT ON lanes.samples TO %s', role);
-    EXECUTE format('GRANT SELECT, INSERT ON lanes.requests TO %s', role);
+    EXECUTE format('GRANT SELECT, INSERT, DELETE ON lanes.requests TO %s', role);
     EXECUTE format('GRANT SELECT ON lanes.registry, lanes.series_runs TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append(regclass, bytea) TO %s', role);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_once(regclass, bytea, bytea[]) TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.requests_applied(bytea[], bytea[], bytea[]) TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_once(regclass, bytea, bytea[], bytea[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_placed(regclass, bytea), '
-                   'lanes.append_logged(regclass, bytea, bytea[], int4[], int4[]), lanes.table_definition(oid), lanes.local_rows(), lanes.timeline_history(), '
+                   'lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]), lanes.table_definition(oid), lanes.local_rows(), lanes.timeline_history(), '
                    'lanes.definition_version(oid), lanes.column_names(oid), lanes.column_types(oid), '
                    'lanes.part_rows(regclass, int8) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.register_series(int4, lanes.series_run[]) TO %s', role);

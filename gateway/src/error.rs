@@ -30,6 +30,9 @@ pub enum Refusal {
     /// There is no such table.
     #[error("{0}")]
     NotFound(String),
+    /// It is legal by itself, and contradicts what is stored.
+    #[error("{0}")]
+    Unprocessable(String),
     /// Another protocol or encoding is spoken here.
     #[error("{0}")]
     UnsupportedMedia(String),
@@ -45,6 +48,7 @@ impl Refusal {
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::UnsupportedMedia(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         }

@@ -116,6 +116,7 @@ impl Running {
         let pending = Pending {
             payload: rows,
             digest: Some(Digest([number; 16])),
+            body: None,
             target: Target::Samples { generation },
             deadline: clock::now() + Duration::from_secs(60),
             reservation: Reservation::default(),

@@ -42,6 +42,11 @@ pub enum Fault {
     /// The table is not what it was when the request was held against it. Nothing is stored.
     #[error("{0}")]
     TableChanged(String),
+    /// Its sender has given its key to another body before, which is stored. Nothing of this one is.
+    #[error(
+        "this Idempotency-Key came with another body before, which is stored; a request of its own needs a key of its own"
+    )]
+    KeyReused,
 }
 
 /// Stored; or stored by an earlier attempt.
@@ -65,6 +70,8 @@ pub struct Pending<P> {
     pub target: Target,
     /// What it is recognised by when it comes again; without one it is another request then.
     pub digest: Option<Digest>,
+    /// Of its body, where `digest` is of a key that its sender chose: the same key with another body is refused.
+    pub body: Option<Digest>,
     /// After this nobody waits for the outcome any more.
     pub deadline: Instant,
     /// The memory it holds; given back with the outcome.

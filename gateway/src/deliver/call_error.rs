@@ -4,9 +4,6 @@ use tokio_postgres::error::SqlState;
 
 use super::sink::SinkError;
 
-/// Raised by `lanes.append_once` when digests are there already.
-const DUPLICATE_REQUESTS: &str = "LN001";
-
 /// What went wrong in a session, and whether the session is still good.
 #[derive(Debug)]
 pub struct CallError {
@@ -16,6 +13,28 @@ pub struct CallError {
     pub kind: String,
     /// Whether the session may be used again.
     pub is_session_good: bool,
+}
+
+/// What `applied` and `reused` of `lanes.append_once` say: places from 1 on, or NULL.
+pub(super) fn check_applied(
+    applied: Option<Vec<i32>>,
+    reused: Option<Vec<i32>>,
+) -> Result<(), CallError> {
+    let Some(applied) = applied else {
+        return Ok(());
+    };
+    let from_zero = |places: Vec<i32>| {
+        let places = places.into_iter().map(|place| usize::try_from(place - 1));
+        places.filter_map(Result::ok).collect()
+    };
+    Err(CallError {
+        error: SinkError::Duplicates {
+            applied: from_zero(applied),
+            reused: from_zero(reused.unwrap_or_default()),
+        },
+        kind: "applied_before".to_owned(),
+        is_session_good: true,
+    })
 }
 
 /// What an error means of a statement that creates what a sender has named.
@@ -109,25 +128,19 @@ pub(super) fn call_error(error: &tokio_postgres::Error, is_closed: bool) -> Call
     };
     let code = database_error.code();
     CallError {
-        error: sink_error(code, database_error.message(), database_error.detail()),
+        error: sink_error(code, database_error.message()),
         kind: code.code().to_owned(),
         is_session_good: !is_closed,
     }
 }
 
 /// What an SQLSTATE means to a sender. Only data that can never be stored is refused; all that an operator can mend is worth a retry.
-fn sink_error(code: &SqlState, message: &str, detail: Option<&str>) -> SinkError {
+fn sink_error(code: &SqlState, message: &str) -> SinkError {
     let remedy = match code {
         &SqlState::INSUFFICIENT_PRIVILEGE if is_of_extension(message) => GRANT_GATEWAY,
         _ => "",
     };
     let reason = format!("PostgreSQL: {message} (SQLSTATE {}){remedy}", code.code());
-    if code.code() == DUPLICATE_REQUESTS {
-        return match detail.and_then(places) {
-            Some(places) => SinkError::Duplicates(places),
-            None => SinkError::Unavailable(reason),
-        };
-    }
     match code.code().get(..2) {
         // Data exception, constraint violated, check option violated, a program limit passed.
         Some("22" | "23" | "44" | "54") => SinkError::Refused(reason),
@@ -151,14 +164,6 @@ fn is_of_extension(message: &str) -> bool {
             || object.starts_with("procedure ")
             || table.is_some_and(|table| tables.contains(&table))
     })
-}
-
-/// `1,4` to 0 and 3.
-fn places(detail: &str) -> Option<Vec<usize>> {
-    detail
-        .split(',')
-        .map(|place| place.trim().parse::<usize>().ok()?.checked_sub(1))
-        .collect()
 }
 
 #[cfg(test)]
@@ -198,7 +203,7 @@ mod tests {
     #[test]
     fn definitions_and_registrations_fail_in_their_own_ways() {
         let call_error = |code: &str| CallError {
-            error: sink_error(&SqlState::from_code(code), "text", None),
+            error: sink_error(&SqlState::from_code(code), "text"),
             kind: code.to_owned(),
             is_session_good: true,
         };
@@ -226,8 +231,7 @@ mod tests {
 
     #[test]
     fn a_role_without_the_rights_of_a_gateway_is_told_how_to_get_them() {
-        let reason =
-            |code: &SqlState, message: &str| format!("{:?}", sink_error(code, message, None));
+        let reason = |code: &SqlState, message: &str| format!("{:?}", sink_error(code, message));
         let denied = &SqlState::INSUFFICIENT_PRIVILEGE;
         for object in [
             "function registry_identity",
@@ -251,28 +255,27 @@ mod tests {
     }
 
     #[test]
+    fn places_of_requests_applied_before_are_told() {
+        assert!(check_applied(None, None).is_ok());
+        let error = check_applied(Some(vec![1, 4]), Some(vec![4])).unwrap_err();
+        let expected = SinkError::Duplicates {
+            applied: vec![0, 3],
+            reused: vec![3],
+        };
+        assert_eq!((error.error, error.is_session_good), (expected, true));
+    }
+
+    #[test]
     fn sqlstates_mean_retry_or_refusal() {
-        let error = |code: &str, detail| sink_error(&SqlState::from_code(code), "text", detail);
-        assert_eq!(
-            error("LN001", Some("1,4, 7")),
-            SinkError::Duplicates(vec![0, 3, 6])
-        );
-        for detail in [None, Some(""), Some("0"), Some("1,x")] {
-            assert!(
-                matches!(error("LN001", detail), SinkError::Unavailable(_)),
-                "{detail:?}"
-            );
-        }
+        let error = |code: &str| sink_error(&SqlState::from_code(code), "text");
         for code in ["22P04", "23514", "44000", "54000"] {
-            assert!(matches!(error(code, None), SinkError::Refused(_)), "{code}");
+            assert!(matches!(error(code), SinkError::Refused(_)), "{code}");
         }
         for code in [
-            "57P01", "53300", "40P01", "42501", "42P01", "25006", "08006", "XX000", "0A000",
+            "LN001", "57P01", "53300", "40P01", "42501", "42P01", "25006", "08006", "XX000",
+            "0A000",
         ] {
-            assert!(
-                matches!(error(code, None), SinkError::Unavailable(_)),
-                "{code}"
-            );
+            assert!(matches!(error(code), SinkError::Unavailable(_)), "{code}");
         }
     }
 }

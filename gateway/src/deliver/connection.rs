@@ -16,7 +16,8 @@ use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
 
 use super::ack_level::AckLevel;
 use super::call_error::{
-    CallError, call_error, no_standbys, of_definition, of_registration, of_table, timed_out,
+    CallError, call_error, check_applied, no_standbys, of_definition, of_registration, of_table,
+    timed_out,
 };
 use super::describe::{self, DESCRIBE};
 use super::logged::LoggedStatements;
@@ -31,9 +32,11 @@ use crate::receive::LabelSet;
 /// Between the server's statement timeout and the moment the gateway gives a session up.
 const GRACE: Duration = Duration::from_secs(2);
 
-const APPEND: &str = "SELECT lanes.append_once($1::text::regclass, $2, $3), current_setting('synchronous_standby_names') <> ''";
+const APPEND: &str = "SELECT a.applied, current_setting('synchronous_standby_names') <> '', a.reused \
+     FROM lanes.append_once($1::text::regclass, $2, $3, $4) AS a";
 const APPEND_TO_TABLE: &str = "SELECT lanes.append($1::oid::regclass, $2), current_setting('synchronous_standby_names') <> ''";
-const APPEND_TO_TABLE_ONCE: &str = "SELECT lanes.append_once($1::oid::regclass, $2, $3), current_setting('synchronous_standby_names') <> ''";
+const APPEND_TO_TABLE_ONCE: &str = "SELECT a.applied, current_setting('synchronous_standby_names') <> '', a.reused \
+     FROM lanes.append_once($1::oid::regclass, $2, $3, $4) AS a";
 const HEALTH: &str = "SELECT lanes.registry_identity(), current_setting('synchronous_standby_names') <> '', \
                       (SELECT next_id::int8 - 1 FROM lanes.registry)";
 const FORGET: &str = "SELECT lanes.forget_requests(make_interval(secs => $1))";
@@ -178,25 +181,25 @@ impl Connection {
 
     async fn append_at_level(&self, samples: &str, append: &Append<'_>) -> Result<(), CallError> {
         let batch = &append.batch;
-        let digests: Vec<&[u8]> = append
-            .digests
-            .iter()
-            .map(|digest| digest.0.as_slice())
-            .collect();
+        let (digests, bodies) = append.digest_bytes();
         let call = async |statement, parameters: &[&(dyn ToSql + Sync)]| {
             self.committed(self.client.query_one(statement, parameters))
                 .await
         };
         let row = match &append.target {
-            Target::Samples { .. } => call(&self.append, &[&samples, batch, &digests]).await?,
+            Target::Samples { .. } => {
+                call(&self.append, &[&samples, batch, &digests, &bodies]).await?
+            }
             Target::Table { oid, is_once, .. } => {
-                if *is_once {
-                    call(&self.append_to_table_once, &[oid, batch, &digests]).await?
-                } else {
-                    call(&self.append_to_table, &[oid, batch]).await?
+                if !*is_once {
+                    let row = call(&self.append_to_table, &[oid, batch]).await?;
+                    return self.has_standbys(&row);
                 }
+                let parameters: [&(dyn ToSql + Sync); 4] = [oid, batch, &digests, &bodies];
+                call(&self.append_to_table_once, &parameters).await?
             }
         };
+        check_applied(get(&row, 0)?, get(&row, 2)?)?;
         self.has_standbys(&row)
     }
 

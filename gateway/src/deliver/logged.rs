@@ -6,7 +6,7 @@ use lanes_wire::BatchView;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
-use super::call_error::{CallError, of_table};
+use super::call_error::{CallError, check_applied, of_table};
 use super::connection::{Connection, get};
 use super::sink::{Append, NO_LOG, Repeated, SinkError};
 use crate::batch::Target;
@@ -15,10 +15,10 @@ use crate::objects::log::{Entry, ObjectLog, Put};
 use crate::objects::postgres::DEFINITION;
 use crate::objects::record::{self, Change, Head, RegistryRecord, SeriesRecord};
 
-const APPEND: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[] FROM (SELECT $1::text::regclass::oid) AS t (oid), \
-     lanes.append_logged(t.oid::regclass, $2, $3, $4, $5) AS a";
-const APPEND_TO_TABLE: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[] FROM (SELECT $1::oid) AS t (oid), \
-     lanes.append_logged(t.oid::regclass, $2, $3, $4, $5) AS a";
+const APPEND: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[], a.applied, a.reused FROM (SELECT $1::text::regclass::oid) AS t (oid), \
+     lanes.append_logged(t.oid::regclass, $2, $3, $4, $5, $6) AS a";
+const APPEND_TO_TABLE: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[], a.applied, a.reused FROM (SELECT $1::oid) AS t (oid), \
+     lanes.append_logged(t.oid::regclass, $2, $3, $4, $5, $6) AS a";
 const PLACED: &str = "SELECT r.placed, lanes.definition_version(c.oid), c.oid, lanes.column_names(c.oid)::text[] FROM lanes.requests r, pg_class c \
      WHERE r.digest = $1 AND c.oid = $2";
 const PLACED_SAMPLES: &str = "SELECT r.placed, lanes.definition_version(c.oid), c.oid, lanes.column_names(c.oid)::text[] FROM lanes.requests r, pg_class c \
@@ -145,11 +145,7 @@ impl Connection {
 
     async fn place(&self, samples: &str, append: &Append<'_>) -> Result<Option<Placed>, CallError> {
         let statements = self.logged_statements().await?;
-        let digests: Vec<&[u8]> = append
-            .digests
-            .iter()
-            .map(|digest| digest.0.as_slice())
-            .collect();
+        let (digests, bodies) = append.digest_bytes();
         // A batch has no more rows than that.
         let number = |rows: usize| i32::try_from(rows).unwrap_or(i32::MAX);
         let (skips, counts): (Vec<i32>, Vec<i32>) = append
@@ -159,7 +155,7 @@ impl Connection {
             .unzip();
         let (batch, client) = (append.batch, self.client());
         let call = async |statement, table: &(dyn ToSql + Sync)| {
-            let parameters = [table, &batch, &digests, &skips, &counts];
+            let parameters = [table, &batch, &digests, &bodies, &skips, &counts];
             self.committed(client.query_one(statement, &parameters))
                 .await
         };
@@ -167,6 +163,7 @@ impl Connection {
             Target::Samples { .. } => call(&statements.append, &samples).await?,
             Target::Table { oid, .. } => call(&statements.append_to_table, oid).await?,
         };
+        check_applied(get(&row, 4)?, get(&row, 5)?)?;
         let numbers: Vec<i64> = get(&row, 0)?;
         placed(&numbers, &row)
     }

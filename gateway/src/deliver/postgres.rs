@@ -147,7 +147,7 @@ impl PostgresSink {
     }
 
     fn note(&self, error: CallError) -> SinkError {
-        if matches!(error.error, SinkError::Duplicates(_)) {
+        if matches!(error.error, SinkError::Duplicates { .. }) {
             return error.error;
         }
         self.metrics

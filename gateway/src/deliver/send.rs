@@ -1,12 +1,12 @@
 //! One batch, until each of its requests has an outcome.
 //!
 //! ```text
-//! work := [all requests, those with one digest joined; those without stay apart]
+//! work := [all requests, those with one digest and body joined; those without stay apart; those with another body in groups of their own]
 //! while work: take a group
 //!     drop requests that nobody awaits any more; none left: next group
 //!     append the group ->
 //!       done          -> all stored
-//!       duplicates    -> make them sure at this level, acknowledge them, put the rest back
+//!       duplicates    -> make them sure at this level, acknowledge them, or refuse another body; put the rest back
 //!       refused       -> one request: refused. Several: each half alone, until only the guilty ones are
 //!       registry gone, outcome unknown -> all unavailable; table changed -> all are told so
 //!       unavailable   -> pause, put the group back; after the deadline: all unavailable
@@ -36,6 +36,7 @@ pub struct Sender<S> {
 /// Requests with one digest: applied once, answered each.
 struct Member<P> {
     digest: Option<Digest>,
+    body: Option<Digest>,
     payload: P,
     waiters: Vec<Waiter>,
 }
@@ -82,7 +83,7 @@ impl<S: Sink> Sender<S> {
         let Some(target) = requests.first().map(|request| request.target) else {
             return;
         };
-        let mut work = vec![group_of(join(requests), target)];
+        let mut work = join(requests, target);
         while let Some(mut group) = work.pop() {
             drop_abandoned(&mut group.members);
             if group.members.is_empty() {
@@ -93,8 +94,9 @@ impl<S: Sink> Sender<S> {
                     P::stored(&self.metrics).inc_by(rows as u64);
                     answer(group.members, &Ok(Stored::Now));
                 }
-                Err(SinkError::Duplicates(places)) => {
-                    self.acknowledge(group, &places, &mut work, joiner).await
+                Err(SinkError::Duplicates { applied, reused }) => {
+                    let places = (applied.as_slice(), reused.as_slice());
+                    self.acknowledge(group, places, &mut work, joiner).await
                 }
                 Err(SinkError::Refused(reason)) if group.members.len() == 1 => {
                     answer(group.members, &Err(Fault::Refused(reason)));
@@ -129,11 +131,12 @@ impl<S: Sink> Sender<S> {
         let batch =
             P::encode(&payloads, joiner).map_err(|error| SinkError::Refused(error.to_string()))?;
         let mut rows = 0;
-        let (mut digests, mut places) = (Vec::new(), Vec::new());
+        let (mut digests, mut bodies, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for member in &group.members {
             let own = member.payload.rows();
             if let Some(digest) = member.digest {
                 digests.push(digest);
+                bodies.push(member.body);
                 places.push((rows, own));
             }
             rows += own;
@@ -146,6 +149,7 @@ impl<S: Sink> Sender<S> {
             target: group.target,
             batch,
             digests: &digests,
+            bodies: &bodies,
             places: &places,
         };
         let started = clock::now();
@@ -156,11 +160,11 @@ impl<S: Sink> Sender<S> {
     }
 
     /// Duplicates were committed at a level that is not known here, so they are made as sure as was asked for.
-    /// `places` count the members that have a digest.
+    /// `applied`, and of these `reused`, which had another body then, count the members that have a digest.
     async fn acknowledge<P: Payload>(
         &self,
         mut group: Group<P>,
-        places: &[usize],
+        (applied, reused): (&[usize], &[usize]),
         work: &mut Vec<Group<P>>,
         joiner: &mut P::Joiner,
     ) {
@@ -169,7 +173,7 @@ impl<S: Sink> Sender<S> {
             .iter()
             .filter(|member| member.digest.is_some())
             .count();
-        if !places.iter().any(|place| *place < digests) {
+        if !applied.iter().any(|place| *place < digests) {
             let reason = "the database reports duplicates that are not in the batch".to_owned();
             return self.again_later(group, reason, work).await;
         }
@@ -178,9 +182,13 @@ impl<S: Sink> Sender<S> {
                 let mut rest = Vec::new();
                 let mut place = 0;
                 for member in group.members {
-                    let is_repeated = member.digest.is_some() && places.contains(&place);
-                    place += usize::from(member.digest.is_some());
-                    if is_repeated {
+                    let has_digest = member.digest.is_some();
+                    let is_repeated = has_digest && applied.contains(&place);
+                    let is_reused = has_digest && reused.contains(&place);
+                    place += usize::from(has_digest);
+                    if is_reused {
+                        answer(vec![member], &Err(Fault::KeyReused));
+                    } else if is_repeated {
                         if let Err(error) = self.log_again(&member, group.target, joiner).await {
                             // Not for all: each of the others has its own way.
                             answer(vec![member], &Err(fault(error)));
@@ -261,16 +269,34 @@ fn group_of<P>(members: Vec<Member<P>>, target: Target) -> Group<P> {
     }
 }
 
-fn join<P>(requests: Vec<Pending<P>>) -> Vec<Member<P>> {
+/// Requests as groups, the last of which is to be sent first.
+fn join<P>(mut requests: Vec<Pending<P>>, target: Target) -> Vec<Group<P>> {
+    let mut groups = Vec::new();
+    while !requests.is_empty() {
+        let (members, others) = join_equal(requests);
+        groups.push(group_of(members, target));
+        requests = others;
+    }
+    groups.reverse();
+    groups
+}
+
+/// Requests as members of one group, and those whose digest another one has with another body.
+fn join_equal<P>(requests: Vec<Pending<P>>) -> (Vec<Member<P>>, Vec<Pending<P>>) {
     let mut places: HashMap<Digest, usize> = HashMap::new();
     let mut members: Vec<Member<P>> = Vec::with_capacity(requests.len());
+    let mut others = Vec::new();
     for request in requests {
+        let known = request.digest.and_then(|digest| places.get(&digest));
+        if known.is_some_and(|&place| members[place].body != request.body) {
+            others.push(request);
+            continue;
+        }
         let waiter = Waiter {
             reply: request.reply,
             deadline: request.deadline,
             _reservation: request.reservation,
         };
-        let known = request.digest.and_then(|digest| places.get(&digest));
         match known {
             Some(&place) => members[place].waiters.push(waiter),
             None => {
@@ -279,13 +305,14 @@ fn join<P>(requests: Vec<Pending<P>>) -> Vec<Member<P>> {
                 }
                 members.push(Member {
                     digest: request.digest,
+                    body: request.body,
                     payload: request.payload,
                     waiters: vec![waiter],
                 });
             }
         }
     }
-    members
+    (members, others)
 }
 
 /// A request whose waiters are all gone is dropped rather than sent: nothing was promised, and its sender will ask again.

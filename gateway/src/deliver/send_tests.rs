@@ -33,8 +33,8 @@ enum Act {
 #[derive(Default)]
 struct Database {
     script: Mutex<VecDeque<Act>>,
-    /// Digest to rows.
-    committed: Mutex<HashMap<Digest, ()>>,
+    /// Digest to that of the body.
+    committed: Mutex<HashMap<Digest, Option<Digest>>>,
     rows: Mutex<Vec<SeriesId>>,
     /// A series that is refused as data.
     poison: Option<SeriesId>,
@@ -56,7 +56,12 @@ impl Sink for Database {
             Act::Fail => return Err(SinkError::Unavailable("away".to_owned())),
             Act::Lose => return Err(SinkError::OutcomeUnknown("lost".to_owned())),
             Act::Hang => std::future::pending().await,
-            Act::Nonsense => return Err(SinkError::Duplicates(vec![7])),
+            Act::Nonsense => {
+                return Err(SinkError::Duplicates {
+                    applied: vec![7],
+                    reused: Vec::new(),
+                });
+            }
             Act::Commit | Act::CommitAndLose => {}
         }
         let view = BatchView::verify(append.batch).expect("batches are legal");
@@ -67,16 +72,24 @@ impl Sink for Database {
             .map(|bytes| SeriesId::from_le_bytes(*bytes))
             .collect();
         let mut committed = self.committed.lock();
-        let duplicates: Vec<usize> = (0..append.digests.len())
-            .filter(|place| committed.contains_key(&append.digests[*place]))
-            .collect();
-        if !duplicates.is_empty() {
-            return Err(SinkError::Duplicates(duplicates));
+        let (mut applied, mut reused) = (Vec::new(), Vec::new());
+        for (place, digest) in append.digests.iter().enumerate() {
+            let Some(body) = committed.get(digest) else {
+                continue;
+            };
+            applied.push(place);
+            if *body != append.bodies[place] {
+                reused.push(place);
+            }
+        }
+        if !applied.is_empty() {
+            return Err(SinkError::Duplicates { applied, reused });
         }
         if self.poison.is_some_and(|poison| series.contains(&poison)) {
             return Err(SinkError::Refused("poison".to_owned()));
         }
-        committed.extend(append.digests.iter().map(|digest| (*digest, ())));
+        let bodies = append.bodies.iter().copied();
+        committed.extend(append.digests.iter().copied().zip(bodies));
         self.rows.lock().extend(series);
         match act {
             Act::CommitAndLose => Err(SinkError::Unavailable("connection lost".to_owned())),
@@ -128,6 +141,7 @@ fn request(number: u8) -> (Pending<Rows>, oneshot::Receiver<Outcome>) {
         Pending {
             payload: rows,
             digest: Some(digest),
+            body: None,
             target: Target::Samples { generation: 0 },
             deadline,
             reservation: Reservation::default(),
@@ -222,6 +236,38 @@ async fn one_request_twice_in_a_batch_is_applied_once_and_answered_twice() {
     let database = scripted(&[]);
     assert_eq!(send(&database, &[5, 5, 6]).await, vec![Ok(Stored::Now); 3]);
     assert_eq!(sorted_rows(&database), [5, 6]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_comes_with_another_body_is_refused() {
+    let database = scripted(&[]);
+    let keyed = |number: u8, body: u8| {
+        let (mut pending, answer) = request(number);
+        pending.digest = Some(Digest([7; 16]));
+        pending.body = Some(Digest([body; 16]));
+        (pending, answer)
+    };
+    // In one batch, and after it.
+    for requests in [
+        vec![keyed(1, 1), keyed(2, 2), keyed(3, 1), request(4)],
+        vec![keyed(5, 2), keyed(6, 1), request(8)],
+    ] {
+        let (requests, answers): (Vec<_>, Vec<_>) = requests.into_iter().unzip();
+        let sender = Sender::new(
+            Arc::clone(&database),
+            AckLevel::Wal,
+            Arc::new(Metrics::new()),
+        );
+        let bodies: Vec<Option<Digest>> = requests.iter().map(|request| request.body).collect();
+        sender.send(requests, &mut RowsJoiner::default()).await;
+        for (body, answer) in bodies.into_iter().zip(answers) {
+            let outcome = answer.await.expect("every request is answered");
+            let is_refused = outcome == Err(Fault::KeyReused);
+            assert_eq!(is_refused, body == Some(Digest([2; 16])), "{body:?}");
+            assert_eq!(is_refused, outcome.is_err(), "{outcome:?}");
+        }
+    }
+    assert_eq!(sorted_rows(&database), [1, 4, 8]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,8 +22,20 @@ pub struct Append<'a> {
     pub batch: &'a [u8],
     /// The digests of the requests in it that have one; distinct.
     pub digests: &'a [Digest],
+    /// For each of them: the digest of its body, if it is to be compared with that of the request applied before.
+    pub bodies: &'a [Option<Digest>],
     /// For each of them: rows of the batch before those of its request, and how many these are.
     pub places: &'a [(usize, usize)],
+}
+
+impl<'a> Append<'a> {
+    /// `digests` and `bodies` as the database takes them.
+    pub(super) fn digest_bytes(&self) -> (Vec<&'a [u8]>, Vec<Option<&'a [u8]>>) {
+        let digests = self.digests.iter().map(|digest| digest.0.as_slice());
+        let bodies = self.bodies.iter();
+        let bodies = bodies.map(|body| body.as_ref().map(|body| body.0.as_slice()));
+        (digests.collect(), bodies.collect())
+    }
 }
 
 /// A request that was applied before, by whomever.
@@ -69,9 +81,14 @@ pub enum SinkError {
     /// Do not try again: the data is refused. Nothing was applied.
     #[error("{0}")]
     Refused(String),
-    /// The digests at these places are there already. Nothing was applied.
-    #[error("requests at {0:?} were applied before")]
-    Duplicates(Vec<usize>),
+    /// Some digests are there already. Nothing was applied.
+    #[error("requests at {applied:?} were applied before")]
+    Duplicates {
+        /// Places of requests that were applied before.
+        applied: Vec<usize>,
+        /// Those of them that were applied with another body.
+        reused: Vec<usize>,
+    },
     /// The gateway's role lacks the privilege. Nothing was applied.
     #[error("{0}")]
     Forbidden(String),

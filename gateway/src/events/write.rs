@@ -164,6 +164,7 @@ impl<S: Sink> EventPath<S> {
                 },
                 payload: batch,
                 digest,
+                body: digest.map(|_| Digest::of("", &request.body)),
                 deadline,
                 reservation: std::mem::take(&mut request.reservation),
                 reply,
@@ -180,6 +181,9 @@ impl<S: Sink> EventPath<S> {
                 }
                 Err(Fault::Unavailable(reason)) => return Err(Refusal::Busy(reason)),
                 Err(Fault::Refused(reason)) => return Err(Refusal::BadRequest(reason)),
+                Err(fault @ Fault::KeyReused) => {
+                    return Err(Refusal::Unprocessable(fault.to_string()));
+                }
                 Err(Fault::TableChanged(reason)) if is_second_attempt => {
                     return Err(Refusal::BadRequest(reason));
                 }

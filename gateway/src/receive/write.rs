@@ -105,6 +105,8 @@ impl WritePath {
                 payload: rows,
                 target: Target::Samples { generation },
                 digest: Some(digest),
+                // The digest is of the body itself.
+                body: None,
                 deadline,
                 reservation,
                 reply,
@@ -231,6 +233,7 @@ fn refusal_of_fault(fault: Fault) -> Refusal {
         Fault::Unavailable(reason) | Fault::TableChanged(reason) | Fault::Forbidden(reason) => {
             Refusal::Busy(reason)
         }
+        Fault::KeyReused => Refusal::Unprocessable(fault.to_string()),
         Fault::Refused(reason) => Refusal::BadRequest(reason),
     }
 }

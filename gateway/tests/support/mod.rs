@@ -117,11 +117,14 @@ impl Sink for Memory {
             }
         }
         let mut digests = self.digests.lock();
-        let duplicates: Vec<usize> = (0..append.digests.len())
+        let applied: Vec<usize> = (0..append.digests.len())
             .filter(|place| digests.contains_key(&append.digests[*place]))
             .collect();
-        if !duplicates.is_empty() {
-            return Err(SinkError::Duplicates(duplicates));
+        if !applied.is_empty() {
+            return Err(SinkError::Duplicates {
+                applied,
+                reused: Vec::new(),
+            });
         }
         digests.extend(append.digests.iter().map(|digest| (*digest, append.level)));
         self.append_calls.lock().push((append.level, view.rows()));

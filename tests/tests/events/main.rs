@@ -5,6 +5,7 @@
 //! | [`tables`] | types, defaults, constraints, policies and privileges of the table |
 //! | [`senders`] | many at once, of other columns, through two gateways, over a kill |
 
+mod keys;
 mod senders;
 mod tables;
 
