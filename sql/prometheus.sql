@@ -378,7 +378,8 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.requests_applied(bytea[], bytea[], bytea[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_once(regclass, bytea, bytea[], bytea[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_placed(regclass, bytea), '
-                   'lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]), lanes.table_definition(oid), lanes.local_rows(), lanes.timeline_history(), '
+                   'lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]), lanes.table_definition(oid), lanes.local_rows(), '
+                   'lanes.timeline_history(), lanes.data_directory_id(), '
                    'lanes.definition_version(oid), lanes.column_names(oid), lanes.column_types(oid), '
                    'lanes.part_rows(regclass, int8) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.register_series(int4, lanes.series_run[]) TO %s', role);

@@ -51,6 +51,12 @@ COMMENT ON FUNCTION lanes.timeline_history() IS
     'for lanes-gateway: the timeline that the database writes, and its history file as PostgreSQL wrote it; NULL on the first timeline';
 REVOKE ALL ON FUNCTION lanes.timeline_history() FROM PUBLIC;
 
+CREATE FUNCTION lanes.data_directory_id() RETURNS text
+    VOLATILE PARALLEL UNSAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'data_directory_id_wrapper';
+COMMENT ON FUNCTION lanes.data_directory_id() IS
+    'for lanes-gateway: tells the cluster''s data directory from a copy of it';
+REVOKE ALL ON FUNCTION lanes.data_directory_id() FROM PUBLIC;
+
 -- And back.
 
 CREATE FUNCTION lanes.recall_next(timeout interval) RETURNS TABLE (key text)

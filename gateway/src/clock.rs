@@ -18,3 +18,9 @@ pub fn unix_ms() -> i64 {
         Err(_) => 0,
     }
 }
+
+/// A time of [`unix_ms`] for people, in whole seconds.
+pub fn utc(unix_ms: i64) -> String {
+    let time = chrono::DateTime::from_timestamp(unix_ms.div_euclid(1000), 0);
+    time.map_or_else(|| format!("{unix_ms} ms"), |time| time.to_string())
+}

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::batch::SeriesCache;
 use crate::config::{Settings, Sources, source};
 use crate::deliver::PostgresSink;
+use crate::objects::adopt::adopt;
 use crate::objects::{LogWriter, Objects, PostgresSource, SlateOpener};
 use crate::observe::Metrics;
 use crate::restore;
@@ -44,6 +45,9 @@ pub fn main() -> ExitCode {
         print!("{}", sources.text());
         return ExitCode::SUCCESS;
     }
+    if matches.get_flag("adopt") {
+        return adopted(settings);
+    }
     // Requests are served by workers with runtimes of their own.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -60,11 +64,7 @@ pub fn main() -> ExitCode {
 
 /// The subcommand `restore`, which needs no settings.
 fn restored(asked: &ArgMatches) -> ExitCode {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    let result = match runtime {
+    let result = match two_threads() {
         Ok(runtime) => runtime.block_on(restore::command::execute(asked)),
         Err(error) => Err(error.to_string()),
     };
@@ -75,6 +75,38 @@ fn restored(asked: &ArgMatches) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The flag `--adopt`.
+fn adopted(settings: Settings) -> ExitCode {
+    let Some(objects) = settings.objects else {
+        return wrong_settings("--adopt: objects.url is not set");
+    };
+    let postgres = settings.postgres;
+    let source = PostgresSource::new(postgres.connection, postgres.connect_timeout);
+    let metrics = Arc::new(Metrics::new());
+    let opener = SlateOpener::new(objects.location, objects.cache_bytes_max, metrics);
+    let result = match two_threads() {
+        Ok(runtime) => runtime.block_on(adopt(&source, &opener)),
+        Err(error) => Err(error.to_string()),
+    };
+    match result {
+        Ok(told) => {
+            println!("{told}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("lanes-gateway --adopt: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn two_threads() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
 }
 
 fn is_check(matches: &ArgMatches) -> bool {

@@ -120,6 +120,13 @@ impl Gateway {
 
     /// Starts the process (again), without waiting: Postgres may be away.
     pub fn start_again(&mut self) -> Result<()> {
+        let mut command = self.command()?;
+        self.process = Some(Process::start("the gateway", &mut command, &self.log())?);
+        Ok(())
+    }
+
+    /// The program with this gateway's settings.
+    pub fn command(&self) -> Result<Command> {
         let program = place::gateway_program()?;
         place::make_folder(&self.settings.folder)?;
         let configuration = self.settings.folder.join("gateway.toml");
@@ -137,8 +144,7 @@ impl Gateway {
                 .iter()
                 .map(|(name, value)| (name, value)),
         );
-        self.process = Some(Process::start("the gateway", &mut command, &self.log())?);
-        Ok(())
+        Ok(command)
     }
 
     /// Waits until `/-/ready` says yes.

@@ -24,6 +24,7 @@
 
 pub mod away;
 pub mod cold_cache;
+pub mod directory;
 pub mod key;
 pub mod local;
 pub mod recall;

@@ -94,6 +94,10 @@ pub fn command() -> Command {
         .long("check-config")
         .action(ArgAction::SetTrue)
         .help("Check and print the settings, then stop: status 0 if they are legal");
+    let adopt = Arg::new("adopt")
+        .long("adopt")
+        .action(ArgAction::SetTrue)
+        .help("Make the database of these settings the owner of objects.url, whoever is now, then stop");
     let settings = SETTINGS.iter().map(|setting| {
         let default = if setting.default.is_empty() {
             String::new()
@@ -120,6 +124,7 @@ pub fn command() -> Command {
         .subcommand(crate::restore::command::command())
         .arg(file)
         .arg(check)
+        .arg(adopt)
         .args(settings)
 }
 

@@ -116,10 +116,7 @@ mod tests {
         let metrics = Arc::new(Metrics::new());
         let second = Duration::from_secs(1);
         let watch = BacklogWatch {
-            source: Arc::new(FakeSource {
-                world: Arc::clone(&world),
-                gateway: 1,
-            }),
+            source: Arc::new(FakeSource::new(&world, 1)),
             limit: BacklogLimit { bytes_max: 5 },
             interval: second,
             status: Arc::clone(&status),

@@ -76,10 +76,7 @@ impl Gateway {
     }
 
     async fn release(&self, world: &Arc<World>) -> usize {
-        let source = FakeSource {
-            world: Arc::clone(world),
-            gateway: 1,
-        };
+        let source = FakeSource::new(world, 1);
         world.state().claim = Some(1);
         let metrics = Metrics::new();
         let released = release::round(&source, self.store.as_ref(), self.writer.log(), &metrics);
@@ -179,10 +176,7 @@ async fn what_a_new_timeline_lacks_is_kept_though_its_numbers_are_given_out_agai
     gateway.store.write(vec![definition]).await.unwrap();
     gateway.store.durable().await.unwrap();
     assert_eq!(gateway.release(&world).await, 0);
-    let source = FakeSource {
-        world: Arc::clone(&world),
-        gateway: 1,
-    };
+    let source = FakeSource::new(&world, 1);
     let forgotten = release::forget_tables(&source, gateway.store.as_ref(), log).await;
     assert_eq!(forgotten, Ok(0));
     assert!(world.state().records.contains_key(&table));

@@ -20,12 +20,15 @@
 //! | left over | [`orphans`] | keys that no part names |
 //! | what else is kept | [`record`] | documents from which alone a database can be made again |
 //! | what is acknowledged at level `object` | [`log`] | batches, until all their rows are in segments |
+//! | whose | [`owner`] | one database of all that there are, and its heirs |
+//! | read beside that one | [`reader`] | by restore, and by gateways of standbys and copies |
 //! | by whom | [`term`], [`state`] | one gateway of all that there are; what it says of itself |
 //! | how much waits, and what follows | [`backlog`] | more than a limit: writes are refused |
 //! | on what | [`run`] | a thread with a runtime of its own: none of this is on the way of a request |
 //!
 //! # Who may write
-//! Two locks, because there are two things to guard:
+//! A store is one database's: [`owner`] tells which, and a gateway of another one only reads. Among the gateways of that database there are
+//! two locks, because there are two things to guard:
 //! - SlateDB's epoch guards the store. Whoever opens it last is its writer; the one before is *fenced*: its next write, and within a second
 //!   its look at the manifest, fails. So a gateway that is started takes over, be the other one hung or far away.
 //! - An advisory lock, held by the very session that commits and reads `remote_keys`, guards the catalogue: the *claim*. The fenced gateway
@@ -52,6 +55,10 @@
 //! Only keys that begin as this database's do (`<system id>/<database>/`) are touched, and only once they have been seen to be orphans for
 //! [`run::ObjectSettings::orphan_age`]: queries that began before a table was dropped still read it, and a database restored to a moment
 //! before finds what it names if that moment is no further back.
+//!
+//! A deletion alone frees nothing: SlateDB drops the bytes when it rewrites the tables that hold them, which it does as more is written. So
+//! the store is rewritten as a whole once a fifth of its keys are deleted ([`orphans`]), and what it leaves behind is deleted within half
+//! an hour ([`slate_settings`]).
 //!
 //! # Failure cases
 //! | what | then |
@@ -94,6 +101,12 @@ pub mod orphans;
 pub mod log;
 
 pub mod backlog;
+
+pub mod adopt;
+
+pub mod owner;
+
+pub mod reader;
 
 pub mod term;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::definitions;
 use super::log::ObjectLog;
+use super::owner::Owner;
 use super::record::{self, Change, PartRecord};
 use super::source::{DueSegment, Source, SourceError};
 use super::store::{RoundError, Store};
@@ -43,19 +44,28 @@ pub struct Offload<S, T> {
     first_seen: HashMap<Part, Instant>,
     /// What is in the store beside segments.
     log: Arc<ObjectLog>,
+    /// Whose the store is.
+    owner: Owner,
     /// Tables that could not be restored.
     unsupported: HashSet<u32>,
 }
 
 impl<S: Source, T: Store> Offload<S, T> {
     /// Nothing seen yet.
-    pub fn new(source: Arc<S>, store: Arc<T>, log: Arc<ObjectLog>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        source: Arc<S>,
+        store: Arc<T>,
+        log: Arc<ObjectLog>,
+        owner: Owner,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
             source,
             store,
             metrics,
             first_seen: HashMap::new(),
             log,
+            owner,
             unsupported: HashSet::new(),
         }
     }
@@ -166,7 +176,9 @@ impl<S: Source, T: Store> Offload<S, T> {
         };
         let (source, store) = (self.source.as_ref(), self.store.as_ref());
         definitions::put(source, store, &self.log, target).await?;
-        let changes = vec![Change::document(name, &record)];
+        // An heir must have what is committed by now.
+        self.owner.wal_place = rows.wal_place;
+        let changes = vec![Change::document(name, &record), self.owner.change()];
         self.store.write(changes).await?;
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::definitions;
 use super::log::{LogWriter, ObjectLog};
 use super::offload::{Offload, Offloaded};
 use super::orphans::Orphans;
+use super::owner::{Identity, Owner, Primary};
 use super::recall::Recall;
 use super::record;
 use super::store::{RoundError, Store};
@@ -28,10 +29,7 @@ struct Life {
 /// A gateway that has just started, and got the claim.
 fn life(world: &Arc<World>, gateway: usize) -> Life {
     world.state().claim = Some(gateway);
-    let source = Arc::new(FakeSource {
-        world: Arc::clone(world),
-        gateway,
-    });
+    let source = Arc::new(FakeSource::new(world, gateway));
     let store = Arc::new(FakeStore::open(world));
     let metrics = Arc::new(Metrics::new());
     let log = Arc::clone(LogWriter::new(Arc::clone(&metrics)).log());
@@ -40,6 +38,7 @@ fn life(world: &Arc<World>, gateway: usize) -> Life {
             Arc::clone(&source),
             Arc::clone(&store),
             Arc::clone(&log),
+            Owner::new(&Identity::default(), &Primary::default(), None),
             Arc::clone(&metrics),
         ),
         orphans: Orphans::new(source, store, metrics, AGE),
@@ -212,15 +211,25 @@ async fn orphans_go_when_they_have_been_seen_long_enough() {
     let others = ["1/6/9/1/0".to_owned(), "2/5/9/1/0".to_owned()];
     assert_eq!(left[1..], [&[key(9, 0)], &others[..]].concat());
     assert_eq!(left[0], key(1, 0));
+    assert_eq!(world.state().rewrites, 1, "one of five is much");
+    // Of many keys, few are not worth it at once.
+    for n in 0..20 {
+        put(&format!("2/5/9/2/{n}"));
+    }
+    for (round, rewrites) in [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (5, 2)] {
+        put(&key(10 + round, 0));
+        life.orphans.round().await.unwrap();
+        advance(AGE).await;
+        assert_eq!(life.orphans.round().await, Ok(1));
+        life.offload.store.durable().await.unwrap();
+        assert_eq!(world.state().rewrites, rewrites, "{round}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn recall_fetches_several_at_once_and_each_once() {
     let world = Arc::new(World::default());
-    let source = Arc::new(FakeSource {
-        world: Arc::clone(&world),
-        gateway: 1,
-    });
+    let source = Arc::new(FakeSource::new(&world, 1));
     let recall = Recall {
         source,
         store: Arc::new(FakeStore::open(&world)),

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::record::{self, Change};
@@ -16,6 +17,10 @@ use crate::observe::Metrics;
 const CANDIDATES_MAX: usize = 100_000;
 /// Deleted in one write.
 const BATCH_KEYS: usize = 1000;
+/// The store is rewritten once it has a key that was deleted to so many that were not.
+const LIVE_TO_DELETED: usize = 4;
+/// The record of keys deleted since it was last rewritten.
+const DELETED: &str = "deleted";
 
 /// Collecting, and what it remembers from round to round.
 pub struct Orphans<S, T> {
@@ -68,7 +73,9 @@ impl<S: Source, T: Store> Orphans<S, T> {
         self.source.remote_keys(&mut note).await?;
         let (now, scopes, before) = (clock::now(), &self.scopes, &self.first_seen);
         let mut first_seen: HashMap<String, Instant> = HashMap::new();
+        let mut live = 0;
         let mut look = |key: &str| {
+            live += 1;
             let is_ours = scope_of(key).is_some_and(|scope| scopes.contains(scope));
             if is_ours
                 && first_seen.len() < CANDIDATES_MAX
@@ -108,7 +115,27 @@ impl<S: Source, T: Store> Orphans<S, T> {
                 "orphans in object storage were deleted"
             );
         }
+        self.reclaim(due.len(), live - due.len()).await?;
         Ok(due.len())
+    }
+
+    /// Rewrites the store once much of it is deleted: SlateDB itself does so only as more is written. So its bytes are never much
+    /// more than those of what is live, and each byte is rewritten a few times at most.
+    async fn reclaim(&self, deleted: usize, live: usize) -> Result<(), RoundError> {
+        let mut before = 0;
+        let mut note = |_: &str, value: Bytes| before = record::read(DELETED, &value).unwrap_or(0);
+        self.store.records(DELETED, &mut note).await?;
+        let mut all = before + deleted;
+        let is_much = all > 0 && all * LIVE_TO_DELETED >= live;
+        if is_much && self.store.reclaim().await? {
+            self.metrics.objects.rewritten.inc();
+            all = 0;
+        }
+        if all != before {
+            let change = Change::document(DELETED.to_owned(), &all);
+            self.store.write(vec![change]).await?;
+        }
+        Ok(())
     }
 }
 

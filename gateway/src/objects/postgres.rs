@@ -10,11 +10,13 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::backlog::Backlog;
 use super::log::History;
+use super::owner::{Identity, Primary};
 use super::session::Session;
 use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
 
 const SUPPORTS: &str = "SELECT to_regprocedure('lanes.offload_list(integer)') IS NOT NULL \
-                        AND to_regprocedure('lanes.recall_wait(interval)') IS NOT NULL";
+                        AND to_regprocedure('lanes.recall_wait(interval)') IS NOT NULL \
+                        AND to_regprocedure('lanes.data_directory_id()') IS NOT NULL";
 /// Advisory locks are a database's own; the numbers are ours alone.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(1818324581, 1935828847)";
 const DUE: &str =
@@ -23,7 +25,8 @@ const DUE: &str =
 const BACKLOG: &str = "SELECT coalesce(sum(rows), 0)::int8, coalesce(sum(bytes), 0)::int8 FROM lanes.offload_list(2147483647)";
 const IMAGE: &str = "SELECT lanes.segment_image($1::oid::regclass, $2, $3)";
 const COMMIT: &str = "SELECT lanes.offload_commit($1::oid::regclass, $2)";
-const PART_ROWS: &str = "SELECT storage_id, first_row, end_row, coalesce(lanes.column_types($1), '{}') FROM lanes.part_rows($1::oid::regclass, $2)";
+const PART_ROWS: &str = "SELECT storage_id, first_row, end_row, coalesce(lanes.column_types($1), '{}'), \
+                         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8 FROM lanes.part_rows($1::oid::regclass, $2)";
 /// A table's definition, and its version.
 pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = $1";
 const DEFINITION_VERSIONS: &str = "SELECT c.oid, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = ANY ($1) AND c.relkind = 'r'";
@@ -32,6 +35,10 @@ const HISTORY: &str = "SELECT timeline, file FROM lanes.timeline_history()";
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
 const SCOPE: &str = "SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_control_system() s, pg_database d \
                      WHERE d.datname = current_database()";
+const IDENTITY: &str = "SELECT format('%s/%s', s.system_identifier, d.oid), lanes.data_directory_id(), pg_is_in_recovery() \
+                        FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()";
+/// An error on a standby.
+const WAL_PLACE: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8";
 /// A wait within a SELECT would hold a snapshot, and keep rows from being sealed.
 const WAIT: &str = "CALL lanes.recall_wait(make_interval(secs => $1))";
 const WANTED: &str = "SELECT key FROM lanes.recall_next('0') WHERE key IS NOT NULL";
@@ -109,6 +116,12 @@ fn forget_if_lost<R>(place: &mut Option<Session>, result: &Result<R, SourceError
     }
 }
 
+async fn history(client: &Client) -> Result<History, Error> {
+    let row = client.query_one(HISTORY, &[]).await?;
+    let file: Option<String> = row.try_get(1)?;
+    Ok(History::read(row.try_get::<_, u32>(0)?, file.as_deref()))
+}
+
 impl Source for PostgresSource {
     async fn supports(&self) -> Result<(), SourceError> {
         let has_functions: bool = self
@@ -123,6 +136,29 @@ impl Source for PostgresSource {
                 "the database's extension lanes has no functions to offload segments".to_owned(),
             ))
         }
+    }
+
+    async fn identity(&self) -> Result<Identity, SourceError> {
+        self.any(&self.answers, async |client| {
+            let row = client.query_one(IDENTITY, &[]).await?;
+            let is_standby: bool = row.try_get(2)?;
+            let primary = match is_standby {
+                true => None,
+                false => {
+                    let place = client.query_one(WAL_PLACE, &[]).await?;
+                    Some(Primary {
+                        history: history(client).await?,
+                        wal_place: place.try_get::<_, i64>(0)? as u64,
+                    })
+                }
+            };
+            Ok(Identity {
+                scope: row.try_get(0)?,
+                directory: row.try_get(1)?,
+                primary,
+            })
+        })
+        .await
     }
 
     async fn claim(&self) -> Result<bool, SourceError> {
@@ -205,6 +241,7 @@ impl Source for PostgresSource {
                 first_row: row.try_get::<_, i64>(1)? as u64,
                 end_row: row.try_get::<_, i64>(2)? as u64,
                 types: row.try_get(3)?,
+                wal_place: row.try_get::<_, i64>(4)? as u64,
             }))
         })
         .await
@@ -248,12 +285,7 @@ impl Source for PostgresSource {
     }
 
     async fn history(&self) -> Result<History, SourceError> {
-        self.claimed(async |client| {
-            let row = client.query_one(HISTORY, &[]).await?;
-            let file: Option<String> = row.try_get(1)?;
-            Ok(History::read(row.try_get::<_, u32>(0)?, file.as_deref()))
-        })
-        .await
+        self.claimed(history).await
     }
 
     async fn remote_keys(&self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), SourceError> {

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::source::{Source, SourceError};
-use super::store::{Store, StoreError};
+use super::store::{Images, StoreError};
 use crate::clock;
 use crate::observe::Metrics;
 
@@ -43,7 +43,7 @@ impl<S, T> Clone for Recall<S, T> {
     }
 }
 
-impl<S: Source, T: Store> Recall<S, T> {
+impl<S: Source, T: Images> Recall<S, T> {
     /// Runs until it is dropped, which ends the fetches too.
     pub async fn run(self) {
         let slots = Arc::new(Semaphore::new(self.at_once));

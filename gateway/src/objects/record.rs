@@ -12,6 +12,8 @@
 //! | `part/<scope>/<storage>/<origin>` | [`PartRecord`], as JSON: a part all segments of which were put before it |
 //! | `table/<scope>/<oid>` | what `lanes.table_definition` answers, as JSON |
 //! | `series/<scope>/<epoch>/<first id>` | [`SeriesRecord`], as JSON: a row of `lanes.series_runs`; ids have 10 digits |
+//! | `deleted` | a number, as JSON: keys that were deleted since the store was last rewritten without them |
+//! | `owner` | [`super::owner::Owner`], as JSON: the database that may write to the store |
 //! | `registry/<scope>` | [`RegistryRecord`], as JSON: the registry whose series are all there up to some id |
 //!
 //! Every document can be read by a later version: fields are added, never given another meaning.

@@ -13,21 +13,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use parking_lot::Mutex;
-use slatedb::config::{ReadOptions, ScanOptions};
+use slatedb::admin::{Admin, AdminBuilder};
+use slatedb::compactor::{Compaction, CompactionSpec, SourceId};
+use slatedb::config::{FlushOptions, FlushType, ReadOptions, ScanOptions};
 use slatedb::db_cache::SplitCache;
 use slatedb::db_cache::moka::{MokaCache, MokaCacheOptions};
-use slatedb::{CloseReason, Db, ErrorKind, WriteBatch, WriteHandle};
+use slatedb::{CloseReason, Db, DbReaderMode, ErrorKind, WriteBatch, WriteHandle};
 use tokio::time::timeout;
 
 use super::cache_metrics::CacheMetrics;
 use super::location::Location;
 use super::observed::{LastError, Observed};
+use super::reader::StoreReader;
 use super::record::Change;
 use super::slate_settings::settings;
-use super::store::{Opener, Store, StoreError};
+use super::store::{Images, Opener, Store, StoreError};
 use crate::observe::Metrics;
 
 /// For reading one image, SlateDB's repetitions included.
@@ -40,6 +44,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
 /// The only one in its cache.
 const CACHE_ID: u64 = 0;
+
+/// Where SlateDB keeps its manifests: there is one as soon as there is a store.
+const MANIFESTS: &str = "manifest";
 
 const INDEX: u8 = b'i';
 pub(crate) const IMAGE: u8 = b's';
@@ -67,6 +74,17 @@ impl SlateOpener {
         }
     }
 
+    /// The object store with its requests counted, the path of ours in it, and where its last error lies.
+    fn observed(&self) -> Result<(Arc<dyn ObjectStore>, Path, LastError), StoreError> {
+        let (objects, path) = match &self.objects {
+            Objects::At(location) => location.open()?,
+            Objects::Given(objects) => (Arc::clone(objects), Path::from("segments")),
+        };
+        let last_error = LastError::default();
+        let observed = Observed::new(objects, Arc::clone(&self.metrics), last_error.clone());
+        Ok((Arc::new(observed), path, last_error))
+    }
+
     /// Will open what is in an object store, as if that were a directory.
     pub fn on(objects: Arc<dyn ObjectStore>, metrics: Arc<Metrics>) -> Self {
         Self {
@@ -79,24 +97,41 @@ impl SlateOpener {
 
 impl Opener for SlateOpener {
     type Store = SlateStore;
+    type Reader = StoreReader;
+
+    async fn read(&self) -> Result<Option<StoreReader>, StoreError> {
+        let (observed, path, last_error) = self.observed()?;
+        let opening = async {
+            let manifests = path.clone().join(MANIFESTS);
+            let mut manifests = observed.list(Some(&manifests));
+            match manifests.next().await {
+                None => return Ok(None),
+                Some(Err(error)) => return Err(error.to_string()),
+                Some(Ok(_)) => {}
+            }
+            let reading = StoreReader::of(path, Arc::clone(&observed), DbReaderMode::FollowLatest);
+            reading.await.map(Some)
+        };
+        match timeout(OPEN_TIMEOUT, opening).await {
+            Ok(opened) => opened.map_err(StoreError::Unavailable),
+            Err(_) => Err(late("opened", OPEN_TIMEOUT, &last_error)),
+        }
+    }
 
     async fn open(&self) -> Result<SlateStore, StoreError> {
-        let (objects, path, has_conditional_put) = match &self.objects {
-            Objects::At(location) => {
-                let (objects, path) = location.open()?;
-                (objects, path, location.has_conditional_put())
-            }
-            Objects::Given(objects) => (Arc::clone(objects), Path::from("segments"), false),
+        let (observed, path, last_error) = self.observed()?;
+        let has_conditional_put = match &self.objects {
+            Objects::At(location) => location.has_conditional_put(),
+            Objects::Given(_) => false,
         };
-        let last_error = LastError::default();
-        let observed = Observed::new(objects, Arc::clone(&self.metrics), last_error.clone());
         // Indexes and filters only: images are kept by those who asked for them.
         let metadata = MokaCache::new_with_opts(MokaCacheOptions {
             max_capacity: self.metadata_bytes_max as u64,
             ..MokaCacheOptions::default()
         });
         let cache = SplitCache::new().with_meta_cache(Some(Arc::new(metadata)));
-        let opening = Db::builder(path, Arc::new(observed))
+        let admin = AdminBuilder::new(path.clone(), Arc::clone(&observed)).build();
+        let opening = Db::builder(path, observed)
             .with_settings(settings(has_conditional_put))
             .with_db_cache(Arc::new(cache), CACHE_ID)
             .with_metrics_recorder(Arc::new(CacheMetrics::new(Arc::clone(&self.metrics))))
@@ -106,6 +141,7 @@ impl Opener for SlateOpener {
                 db,
                 last: Mutex::default(),
                 last_error,
+                admin,
             }),
             Ok(Err(error)) => Err(store_error(&error)),
             Err(_) => Err(late("opened", OPEN_TIMEOUT, &last_error)),
@@ -119,6 +155,7 @@ pub struct SlateStore {
     /// The last write: writes become durable in the order in which they were made.
     last: Mutex<Option<WriteHandle>>,
     last_error: LastError,
+    admin: Admin,
 }
 
 impl SlateStore {
@@ -139,6 +176,17 @@ impl SlateStore {
     }
 }
 
+impl Images for SlateStore {
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        let options = ReadOptions::new().with_cache_blocks(false);
+        let key = spelt(IMAGE, key);
+        match timeout(GET_TIMEOUT, self.db.get_with_options(key, &options)).await {
+            Ok(result) => result.map_err(|error| store_error(&error)),
+            Err(_) => Err(late("read", GET_TIMEOUT, &self.last_error)),
+        }
+    }
+}
+
 impl Store for SlateStore {
     async fn put(&self, key: &str, image: Bytes) -> Result<(), StoreError> {
         let mut batch = WriteBatch::new();
@@ -155,15 +203,6 @@ impl Store for SlateStore {
                 .await
                 .map_err(|error| store_error(&error)),
             None => Ok(()),
-        }
-    }
-
-    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
-        let options = ReadOptions::new().with_cache_blocks(false);
-        let key = spelt(IMAGE, key);
-        match timeout(GET_TIMEOUT, self.db.get_with_options(key, &options)).await {
-            Ok(result) => result.map_err(|error| store_error(&error)),
-            Err(_) => Err(late("read", GET_TIMEOUT, &self.last_error)),
         }
     }
 
@@ -228,6 +267,28 @@ impl Store for SlateStore {
             }
         }
         Ok(())
+    }
+
+    async fn reclaim(&self) -> Result<bool, StoreError> {
+        let failed = |error: slatedb::Error| store_error(&error);
+        let flush = FlushOptions {
+            flush_type: FlushType::MemTable,
+        };
+        self.db.flush_with_options(flush).await.map_err(failed)?;
+        let view = self.admin.read_compactor_state_view().await;
+        let view = view.map_err(failed)?;
+        let mut compactions = view.compactions().into_iter();
+        if compactions.any(|known| known.recent_compactions().any(Compaction::active)) {
+            return Ok(false);
+        }
+        let (tables, runs) = (view.manifest().l0(), view.manifest().compacted());
+        let tables = tables.iter().map(|table| SourceId::SstView(table.id));
+        let sources = tables.chain(runs.iter().map(|run| SourceId::SortedRun(run.id)));
+        // Below it there must be nothing that a deletion hides.
+        let destination = runs.iter().map(|run| run.id).min().unwrap_or(0);
+        let spec = CompactionSpec::new(sources.collect(), destination);
+        self.admin.submit_compaction(spec).await.map_err(failed)?;
+        Ok(true)
     }
 
     async fn closed(&self) -> StoreError {

@@ -13,6 +13,9 @@ const MIB: usize = 1 << 20;
 /// Compaction rewrites as much at once.
 const COMPACTED_BYTES_MAX: usize = 256 * MIB;
 
+/// How often files are looked for that nothing needs any more, and how old they are at least. A look lists the folders once.
+const GARBAGE_INTERVAL: Duration = Duration::from_secs(300);
+
 /// All settings; `has_conditional_put` as [`super::Location::has_conditional_put`] says.
 pub fn settings(has_conditional_put: bool) -> Settings {
     Settings {
@@ -62,7 +65,13 @@ fn compactor() -> CompactorOptions {
 }
 
 fn garbage_collector(has_conditional_put: bool) -> GarbageCollectorOptions {
-    let directory = GarbageCollectorDirectoryOptions::default();
+    // What a compaction leaves behind goes within half an hour: once its checkpoint ends (15 minutes), in two rounds, as old
+    // manifests go first, and then the tables that only these name.
+    let directory = GarbageCollectorDirectoryOptions {
+        interval: Some(GARBAGE_INTERVAL),
+        min_age: GARBAGE_INTERVAL,
+        ..GarbageCollectorDirectoryOptions::default()
+    };
     GarbageCollectorOptions {
         manifest_options: Some(directory),
         wal_options: Some(directory),

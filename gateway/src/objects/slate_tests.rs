@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -16,12 +17,17 @@ use object_store::{
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
+use slatedb::DbReaderMode;
+use slatedb::admin::AdminBuilder;
+use slatedb::config::{GarbageCollectorDirectoryOptions, GarbageCollectorOptions};
+
 use super::location::Location;
+use super::reader::StoreReader;
 use super::record::Change;
 use super::slate::{SlateOpener, SlateStore};
-use super::store::{Opener, Store, StoreError};
+use super::slate_settings::settings;
+use super::store::{Images, Opener, Store, StoreError};
 use crate::observe::Metrics;
-use crate::restore::reader::StoreReader;
 
 /// A store that fails as it is told.
 #[derive(Debug, Default)]
@@ -220,7 +226,8 @@ async fn records_lie_beside_images_and_are_read_without_taking_the_store() {
     assert_eq!(found, [(names[0].to_owned(), Bytes::from(names[0]))]);
     assert_eq!(keys(&store).await.len(), 2);
 
-    let reader = StoreReader::of(Path::from("segments"), Arc::clone(&objects) as _)
+    let mode = DbReaderMode::ManagedCheckpoint;
+    let reader = StoreReader::of(Path::from("segments"), Arc::clone(&objects) as _, mode)
         .await
         .unwrap();
     assert_eq!(reader.records("head/1/5/").await.unwrap(), found);
@@ -309,4 +316,58 @@ async fn of_two_on_one_directory_the_newer_writes() {
     assert_eq!(is_durable == Ok(()), is_there, "{is_durable:?}");
     newer.close().await;
     std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// Bytes of all tables.
+async fn table_bytes(objects: &Faults) -> u64 {
+    let folder = Path::from("segments/compacted");
+    let tables = objects.inner.list(Some(&folder));
+    let sizes = tables.map(|table| table.unwrap().size);
+    sizes.fold(0, async |sum, size| sum + size).await
+}
+
+#[tokio::test]
+async fn bytes_of_what_was_deleted_leave_the_bucket() {
+    let (objects, metrics) = (Arc::new(Faults::default()), Arc::new(Metrics::new()));
+    let store = open(&objects, &metrics).await;
+    let bytes = 100_000;
+    let key = |n: usize| format!("1/5/9/{n}/0");
+    for n in 0..20 {
+        let image = Bytes::from(vec![n as u8; bytes]);
+        store.put(&key(n), image).await.unwrap();
+    }
+    // Which writes a table of them.
+    store.close().await;
+    assert!(table_bytes(&objects).await > 20 * bytes as u64);
+    let store = open(&objects, &metrics).await;
+    let deleted: Vec<String> = (2..20).map(key).collect();
+    store.delete(&deleted).await.unwrap();
+    assert!(store.reclaim().await.unwrap());
+    assert!(!store.reclaim().await.unwrap(), "it is under way");
+    // What the gateway does every five minutes, without the wait for who may still read what was there: 20 minutes.
+    let now = GarbageCollectorDirectoryOptions {
+        interval: None,
+        min_age: Duration::ZERO,
+        dry_run: false,
+    };
+    let garbage = GarbageCollectorOptions {
+        manifest_options: Some(now),
+        compacted_options: Some(now),
+        ..settings(false).garbage_collector_options.unwrap()
+    };
+    let admin = AdminBuilder::new("segments", Arc::clone(&objects) as _).build();
+    let deadline = crate::clock::now() + Duration::from_secs(60);
+    while table_bytes(&objects).await > 3 * bytes as u64 {
+        assert!(crate::clock::now() < deadline, "the bytes stay");
+        for read in admin.list_checkpoints(None).await.unwrap() {
+            admin.delete_checkpoint(read.id).await.unwrap();
+        }
+        admin.run_gc_once(garbage.clone()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    for n in 0..20 {
+        let image = store.get(&key(n)).await.unwrap();
+        assert_eq!(image.is_some(), n < 2, "{n}");
+    }
+    store.close().await;
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::backlog::Backlog;
 use super::log::History;
+use super::owner::Identity;
 
 /// A sealed segment that is older than its table's `hot`, and still local.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct PartRows {
     pub end_row: u64,
     /// The types of the table's columns by their places; `None` where one was dropped.
     pub types: Vec<Option<String>>,
+    /// Where the database's WAL ends.
+    pub wal_place: u64,
 }
 
 /// Rows of a table that are nowhere but there.
@@ -80,6 +83,9 @@ pub enum SourceError {
 pub trait Source: Send + Sync + 'static {
     /// Whether the functions are there.
     fn supports(&self) -> impl Future<Output = Result<(), SourceError>> + Send;
+
+    /// What tells the database from others.
+    fn identity(&self) -> impl Future<Output = Result<Identity, SourceError>> + Send;
 
     /// Takes the claim, if no other gateway has it. True if this one has it now.
     fn claim(&self) -> impl Future<Output = Result<bool, SourceError>> + Send;

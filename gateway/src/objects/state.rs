@@ -16,17 +16,20 @@ pub enum ObjectState {
     Working,
     /// Another gateway has taken over.
     Fenced,
+    /// The store is another database's: segments are recalled, and nothing is written.
+    Foreign,
 }
 
 impl ObjectState {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Off,
         Self::Unsupported,
         Self::Opening,
         Self::Waiting,
         Self::Working,
         Self::Fenced,
+        Self::Foreign,
     ];
 
     /// One word.
@@ -38,6 +41,7 @@ impl ObjectState {
             Self::Waiting => "waiting",
             Self::Working => "working",
             Self::Fenced => "fenced",
+            Self::Foreign => "foreign",
         }
     }
 
@@ -52,6 +56,9 @@ impl ObjectState {
             Self::Waiting => "the store is open; another gateway has yet to let go of the database",
             Self::Working => "segments are offloaded and recalled by this gateway",
             Self::Fenced => "another gateway has taken over; this one stands by",
+            Self::Foreign => {
+                "objects.url is another database's: segments are recalled, and none is offloaded"
+            }
         }
     }
 }

@@ -33,17 +33,29 @@ pub enum RoundError {
     Store(#[from] StoreError),
 }
 
+/// What segments are read from.
+pub trait Images: Send + Sync + 'static {
+    /// The image under a key, within a bounded time.
+    fn get(&self, key: &str) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
+}
+
+/// A store that another gateway may have open.
+pub trait Reader: Images {
+    /// A record, if it is there; within a bounded time.
+    fn record(&self, name: &str) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
+
+    /// Gives it back.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
 /// An open store, of which this is the one writer until [`StoreError::Fenced`].
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Images {
     /// Takes an image; durable after [`durable`](Store::durable). Waits while too much is not written yet. What was there under the
     /// key is replaced.
     fn put(&self, key: &str, image: Bytes) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Waits until all that was put before is durable, however long that takes.
     fn durable(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
-
-    /// The image under a key, within a bounded time.
-    fn get(&self, key: &str) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
 
     /// Deletes keys, durably.
     fn delete(&self, keys: &[String]) -> impl Future<Output = Result<(), StoreError>> + Send;
@@ -64,6 +76,10 @@ pub trait Store: Send + Sync + 'static {
         each: &mut (dyn FnMut(&str) + Send),
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Begins to rewrite what is there without what was deleted, so that its bytes go too: some minutes later. False: not now, as
+    /// something of it is being rewritten.
+    fn reclaim(&self) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
     /// Returns when this handle is of no more use, and why.
     fn closed(&self) -> impl Future<Output = StoreError> + Send;
 
@@ -75,6 +91,11 @@ pub trait Store: Send + Sync + 'static {
 pub trait Opener: Send + Sync + 'static {
     /// What is opened.
     type Store: Store;
+    /// What is only read.
+    type Reader: Reader;
+
+    /// Opens the store beside whoever has it, within a bounded time. `None`: there is nothing yet.
+    fn read(&self) -> impl Future<Output = Result<Option<Self::Reader>, StoreError>> + Send;
 
     /// Opens the store as its one writer, which fences the one before; within a bounded time.
     fn open(&self) -> impl Future<Output = Result<Self::Store, StoreError>> + Send;

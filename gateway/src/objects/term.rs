@@ -1,9 +1,10 @@
 //! A gateway's term as the one that offloads: from the opening of the store to the moment it is lost.
 //!
 //! ```text
-//! supported? ─► (claim, if it was fenced) ─► open ─► recall, log ─┬─► claim ─► offload, release, collect ─┐
-//!     ▲                                                           └──── session lost ◄────────────────────┤
-//!     └──────────────── fenced, closed ◄──────────────────────────────────────────────────────────────────┘
+//! supported? ─► (claim, if it was fenced) ─► owner? ─► open ─► recall, log ─┬─► claim ─► offload, release, collect ─┐
+//!     ▲                                         │                           └──── session lost ◄────────────────────┤
+//!     ├───── recall only, until it is ◄─────────┘ no: another database's, or a standby                              │
+//!     └──────────────── fenced, closed ◄────────────────────────────────────────────────────────────────────────────┘
 //! ```
 
 use std::sync::Arc;
@@ -15,11 +16,13 @@ use super::definitions;
 use super::log::{LogWriter, release};
 use super::offload::Offload;
 use super::orphans::Orphans;
+use super::owner::{OWNER, Owner, admit};
 use super::recall::Recall;
+use super::record;
 use super::run::ObjectSettings;
 use super::source::{Source, SourceError};
 use super::state::ObjectState;
-use super::store::{Opener, RoundError, Store, StoreError};
+use super::store::{Opener, Reader, RoundError, Store, StoreError};
 use crate::clock;
 use crate::observe::{Metrics, Status};
 
@@ -36,6 +39,8 @@ pub struct Pauses {
     pub claim: Duration,
     /// From being fenced to the first attempt to get the claim.
     pub standby: Duration,
+    /// Between looks at the owner of a store that is another database's.
+    pub foreign: Duration,
 }
 
 impl Default for Pauses {
@@ -46,6 +51,7 @@ impl Default for Pauses {
             longest: Duration::from_secs(60),
             claim: Duration::from_secs(1),
             standby: Duration::from_secs(60),
+            foreign: Duration::from_secs(10),
         }
     }
 }
@@ -99,9 +105,10 @@ impl<S: Source, O: Opener> Terms<S, O> {
             if was_fenced {
                 self.stand_by().await;
             }
+            let owner = self.await_admission().await;
             let store = self.open().await;
             open.send_replace(Some(Arc::clone(&store)));
-            let end = self.term(&store).await;
+            let end = self.term(&store, owner).await;
             self.source.release().await;
             open.send_replace(None);
             store.close().await;
@@ -110,7 +117,8 @@ impl<S: Source, O: Opener> Terms<S, O> {
                 self.tell(ObjectState::Fenced);
                 self.metrics.objects.fenced.inc();
                 tracing::warn!(
-                    "another gateway has opened the object store: this one stands by, and goes on with all else"
+                    "fenced by {}, which has opened the object store: this gateway stands by, and goes on with all else",
+                    self.who_fenced().await
                 );
             } else {
                 tracing::warn!("the object store is opened again: {end}");
@@ -156,6 +164,101 @@ impl<S: Source, O: Opener> Terms<S, O> {
         tracing::info!("no other gateway offloads segments any more: this one does again");
     }
 
+    /// Who has the store now, for people.
+    async fn who_fenced(&self) -> String {
+        let owner = async {
+            let reader = self.opener.read().await.ok()??;
+            let owner = self.owner(&reader).await;
+            reader.close().await;
+            owner.ok()?
+        };
+        match owner.await {
+            Some(owner) => format!("gateway {} of database {}", owner.gateway, owner.scope),
+            None => "another gateway".to_owned(),
+        }
+    }
+
+    async fn owner(&self, reader: &O::Reader) -> Result<Option<Owner>, StoreError> {
+        let record = reader.record(OWNER).await?;
+        let owner = record.map(|record| record::read(OWNER, &record));
+        owner.transpose().map_err(StoreError::Unavailable)
+    }
+
+    /// Returns once this database may write to the store, as its owner; until then segments are only read.
+    async fn await_admission(&self) -> Owner {
+        self.tell(ObjectState::Opening);
+        let mut pause = Doubling::new(self.pauses);
+        let mut told = None;
+        loop {
+            match self.opener.read().await {
+                Ok(reader) => {
+                    let reader = reader.map(Arc::new);
+                    let admitted = self
+                        .await_admission_beside(reader.as_ref(), &mut told)
+                        .await;
+                    if let Some(reader) = reader {
+                        reader.close().await;
+                    }
+                    match admitted {
+                        Ok(owner) => return owner,
+                        Err(error) => tracing::debug!("the store's owner is not known: {error}"),
+                    }
+                }
+                Err(error) => tracing::warn!("the object store cannot be opened: {error}"),
+            }
+            self.metrics.objects.retried("open");
+            pause.wait().await;
+        }
+    }
+
+    /// Reads segments until this database may write. `told` is what people were told last.
+    async fn await_admission_beside(
+        &self,
+        reader: Option<&Arc<O::Reader>>,
+        told: &mut Option<String>,
+    ) -> Result<Owner, RoundError> {
+        let waiting = async {
+            loop {
+                let before = match reader {
+                    Some(reader) => self.owner(reader).await?,
+                    None => None,
+                };
+                let database = self.source.identity().await?;
+                let why = match admit(before.as_ref(), &database) {
+                    Ok(primary) => return Ok(Owner::new(&database, primary, before.as_ref())),
+                    Err(why) => why,
+                };
+                self.tell(ObjectState::Foreign);
+                if told.as_ref() != Some(&why) {
+                    tracing::warn!("segments are not offloaded: {why}");
+                    *told = Some(why);
+                }
+                sleep(self.pauses.foreign).await;
+                if reader.is_none() {
+                    // There may be a store by now.
+                    return Err(StoreError::Unavailable("there is no store yet".to_owned()).into());
+                }
+            }
+        };
+        let Some(reader) = reader else {
+            return waiting.await;
+        };
+        let recall = self.recall(reader);
+        tokio::select! {
+            admitted = waiting => admitted,
+            () = recall.run() => Err(StoreError::Closed("recall has ended".to_owned()).into()),
+        }
+    }
+
+    fn recall<T>(&self, store: &Arc<T>) -> Recall<S, T> {
+        Recall {
+            source: Arc::clone(&self.source),
+            store: Arc::clone(store),
+            metrics: Arc::clone(&self.metrics),
+            at_once: self.settings.recalls_at_once,
+        }
+    }
+
     async fn open(&self) -> Arc<O::Store> {
         self.tell(ObjectState::Opening);
         let mut pause = Doubling::new(self.pauses);
@@ -172,27 +275,26 @@ impl<S: Source, O: Opener> Terms<S, O> {
     }
 
     /// Recalls, offloads and collects until the store is lost.
-    async fn term(&self, store: &Arc<O::Store>) -> StoreError {
-        let recall = Recall {
-            source: Arc::clone(&self.source),
-            store: Arc::clone(store),
-            metrics: Arc::clone(&self.metrics),
-            at_once: self.settings.recalls_at_once,
-        };
+    async fn term(&self, store: &Arc<O::Store>, owner: Owner) -> StoreError {
+        if let Err(error) = store.write(vec![owner.change()]).await {
+            return error;
+        }
+        let recall = self.recall(store);
         tokio::select! {
             end = store.closed() => end,
-            end = self.work(store) => end,
+            end = self.work(store, owner) => end,
             end = self.log.serve(store.as_ref(), self.pauses) => end,
             () = recall.run() => StoreError::Closed("recall has ended".to_owned()),
         }
     }
 
     /// Offloads and collects, one after the other, whenever this gateway has the claim.
-    async fn work(&self, store: &Arc<O::Store>) -> StoreError {
+    async fn work(&self, store: &Arc<O::Store>, owner: Owner) -> StoreError {
         let mut offload = Offload::new(
             Arc::clone(&self.source),
             Arc::clone(store),
             Arc::clone(self.log.log()),
+            owner,
             Arc::clone(&self.metrics),
         );
         let mut orphans = Orphans::new(

@@ -7,9 +7,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use super::adopt::adopt;
 use super::backlog::BacklogLimit;
 use super::location::Location;
-use super::log::LogWriter;
+use super::log::{History, LogWriter};
 use super::run::{ObjectSettings, run_until};
 use super::state::ObjectState;
 use super::term::{Pauses, Terms};
@@ -24,13 +25,15 @@ struct Gateway {
 
 impl Gateway {
     fn start(world: &Arc<World>, gateway: usize) -> Self {
+        Self::of(world, FakeSource::new(world, gateway))
+    }
+
+    /// A gateway of this database.
+    fn of(world: &Arc<World>, source: FakeSource) -> Self {
         let status = Arc::new(Status::default());
         let metrics = Arc::new(Metrics::new());
         let terms = Terms {
-            source: Arc::new(FakeSource {
-                world: Arc::clone(world),
-                gateway,
-            }),
+            source: Arc::new(source),
             log: LogWriter::new(Arc::clone(&metrics)),
             opener: FakeOpener(Arc::clone(world)),
             settings: ObjectSettings {
@@ -163,4 +166,74 @@ async fn a_store_that_closes_is_opened_again() {
     assert_eq!(world.state().remote.len(), 1);
     assert_eq!(gateway.state(), ObjectState::Working);
     gateway.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn gateways_of_copies_and_standbys_only_read() {
+    let world = Arc::new(World::default());
+    world.seal(1, 1);
+    let owner = Gateway::start(&world, 1);
+    sleep(seconds(5)).await;
+    assert!(world.state().remote.contains(&key(1, 0)));
+    let copy = FakeSource {
+        directory: "copy",
+        ..FakeSource::new(&world, 2)
+    };
+    let standby = FakeSource {
+        is_standby: true,
+        ..FakeSource::new(&world, 3)
+    };
+    for other in [copy, standby] {
+        let other = Gateway::of(&world, other);
+        sleep(seconds(100)).await;
+        let states = (owner.state(), other.state());
+        assert_eq!(states, (ObjectState::Working, ObjectState::Foreign));
+        other.stop().await;
+    }
+    assert_eq!(world.state().opens, 1);
+    owner.stop().await;
+    // Segments are found all the same.
+    let copy = FakeSource {
+        directory: "copy",
+        ..FakeSource::new(&world, 2)
+    };
+    let adopting = FakeSource {
+        directory: "copy",
+        ..FakeSource::new(&world, 4)
+    };
+    let copy = Gateway::of(&world, copy);
+    world.want(&key(1, 0));
+    sleep(seconds(5)).await;
+    assert_eq!(copy.state(), ObjectState::Foreign);
+    assert_eq!(world.state().supplied.len(), 1);
+    // Until it is the owner.
+    let opener = FakeOpener(Arc::clone(&world));
+    adopt(&adopting, &opener).await.unwrap();
+    sleep(seconds(30)).await;
+    assert_eq!(copy.state(), ObjectState::Working);
+    let former = Gateway::start(&world, 1);
+    sleep(seconds(30)).await;
+    assert_eq!(former.state(), ObjectState::Foreign);
+    former.stop().await;
+    copy.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_that_is_promoted_takes_over() {
+    let world = Arc::new(World::default());
+    let old = Gateway::start(&world, 1);
+    sleep(seconds(5)).await;
+    old.stop().await;
+    let promoted = FakeSource {
+        directory: "standby",
+        ..FakeSource::new(&world, 2)
+    };
+    world.state().history = History {
+        current: 2,
+        left: vec![(1, 0)],
+    };
+    let promoted = Gateway::of(&world, promoted);
+    sleep(seconds(5)).await;
+    assert_eq!(promoted.state(), ObjectState::Working);
+    promoted.stop().await;
 }

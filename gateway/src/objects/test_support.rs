@@ -11,9 +11,10 @@ use tokio::time::timeout;
 
 use super::backlog::Backlog;
 use super::log::History;
+use super::owner::{Identity, Primary};
 use super::record::Change;
 use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
-use super::store::{Opener, Store, StoreError};
+use super::store::{Images, Opener, Reader, Store, StoreError};
 
 /// The prefix of all keys.
 pub const SCOPE: &str = "1/5";
@@ -68,6 +69,8 @@ pub struct State {
     pub fetching_max: usize,
     /// Keys that the store cannot read.
     pub lost: BTreeSet<String>,
+    /// How often the store was to be rewritten.
+    pub rewrites: usize,
 }
 
 impl World {
@@ -109,6 +112,21 @@ impl World {
         }
     }
 
+    async fn fetch(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        {
+            let mut state = self.state();
+            state.fetching += 1;
+            state.fetching_max = state.fetching_max.max(state.fetching);
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let mut state = self.state();
+        state.fetching -= 1;
+        if state.lost.contains(key) {
+            return Err(StoreError::Unavailable("away".to_owned()));
+        }
+        Ok(state.objects.get(key).cloned())
+    }
+
     fn answer(&self) -> Result<(), SourceError> {
         if self.dies() {
             Err(SourceError::Lost("killed".to_owned()))
@@ -126,9 +144,30 @@ pub fn key(part: i64, first_row: i64) -> String {
 pub struct FakeSource {
     pub world: Arc<World>,
     pub gateway: usize,
+    /// The database's data directory.
+    pub directory: &'static str,
+    pub is_standby: bool,
 }
 
 impl FakeSource {
+    /// A gateway of the database.
+    pub fn new(world: &Arc<World>, gateway: usize) -> Self {
+        Self {
+            world: Arc::clone(world),
+            gateway,
+            directory: "data",
+            is_standby: false,
+        }
+    }
+
+    fn history(&self) -> History {
+        let history = self.world.state().history.clone();
+        History {
+            current: history.current.max(1),
+            ..history
+        }
+    }
+
     fn check(&self) -> Result<(), SourceError> {
         if self.world.state().claim == Some(self.gateway) {
             Ok(())
@@ -144,6 +183,21 @@ impl Source for FakeSource {
             return Err(SourceError::Unsupported("no such function".to_owned()));
         }
         Ok(())
+    }
+
+    async fn identity(&self) -> Result<Identity, SourceError> {
+        let primary = match self.is_standby {
+            true => None,
+            false => Some(Primary {
+                history: self.history(),
+                wal_place: 0,
+            }),
+        };
+        Ok(Identity {
+            scope: SCOPE.to_owned(),
+            directory: self.directory.to_owned(),
+            primary,
+        })
     }
 
     async fn claim(&self) -> Result<bool, SourceError> {
@@ -225,6 +279,7 @@ impl Source for FakeSource {
             first_row,
             end_row: first_row + 1000,
             types: Vec::new(),
+            wal_place: 0,
         }))
     }
 
@@ -248,11 +303,7 @@ impl Source for FakeSource {
 
     async fn history(&self) -> Result<History, SourceError> {
         self.check()?;
-        let history = self.world.state().history.clone();
-        Ok(History {
-            current: history.current.max(1),
-            ..history
-        })
+        Ok(self.history())
     }
 
     async fn remote_keys(&self, each: &mut (dyn FnMut(&str) + Send)) -> Result<(), SourceError> {
@@ -329,6 +380,12 @@ impl FakeStore {
     }
 }
 
+impl Images for FakeStore {
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        self.world.fetch(key).await
+    }
+}
+
 impl Store for FakeStore {
     async fn put(&self, key: &str, image: Bytes) -> Result<(), StoreError> {
         self.check()?;
@@ -375,21 +432,6 @@ impl Store for FakeStore {
         Ok(())
     }
 
-    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
-        {
-            let mut state = self.world.state();
-            state.fetching += 1;
-            state.fetching_max = state.fetching_max.max(state.fetching);
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        let mut state = self.world.state();
-        state.fetching -= 1;
-        if state.lost.contains(key) {
-            return Err(StoreError::Unavailable("away".to_owned()));
-        }
-        Ok(state.objects.get(key).cloned())
-    }
-
     async fn delete(&self, keys: &[String]) -> Result<(), StoreError> {
         self.check()?;
         let deletes = keys.iter().map(|key| (key.clone(), None));
@@ -401,6 +443,12 @@ impl Store for FakeStore {
         self.check()?;
         self.world.state().objects.keys().for_each(|key| each(key));
         self.answer()
+    }
+
+    async fn reclaim(&self) -> Result<bool, StoreError> {
+        self.check()?;
+        self.world.state().rewrites += 1;
+        Ok(true)
     }
 
     async fn closed(&self) -> StoreError {
@@ -421,8 +469,30 @@ impl Store for FakeStore {
 /// Opens the fake store.
 pub struct FakeOpener(pub Arc<World>);
 
+/// The store, as a gateway sees it that only reads.
+pub struct FakeReader(Arc<World>);
+
+impl Images for FakeReader {
+    async fn get(&self, key: &str) -> Result<Option<Bytes>, StoreError> {
+        self.0.fetch(key).await
+    }
+}
+
+impl Reader for FakeReader {
+    async fn record(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.0.state().records.get(name).cloned())
+    }
+
+    async fn close(&self) {}
+}
+
 impl Opener for FakeOpener {
     type Store = FakeStore;
+    type Reader = FakeReader;
+
+    async fn read(&self) -> Result<Option<FakeReader>, StoreError> {
+        Ok(Some(FakeReader(Arc::clone(&self.0))))
+    }
 
     async fn open(&self) -> Result<FakeStore, StoreError> {
         Ok(FakeStore::open(&self.0))

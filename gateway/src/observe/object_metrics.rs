@@ -35,6 +35,8 @@ pub struct ObjectMetrics {
     pub part_rows: IntCounter,
     /// Objects deleted that no part names.
     pub orphans: IntCounter,
+    /// Times that the store was rewritten without what was deleted.
+    pub rewritten: IntCounter,
     /// Segments that queries wanted, by outcome.
     pub recalls: IntCounterVec,
     /// Bytes of images read.
@@ -181,6 +183,10 @@ impl ObjectMetrics {
             part_rows: counter(
                 "objects_rows_offloaded_total",
                 "Rows whose segments are in object storage only.",
+            ),
+            rewritten: counter(
+                "objects_rewritten_total",
+                "Times that the object store was rewritten without what was deleted",
             ),
             orphans: counter(
                 "objects_orphans_deleted_total",

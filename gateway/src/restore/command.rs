@@ -3,10 +3,10 @@
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::plan::{self, Plan};
-use super::reader::StoreReader;
 use super::run::{self, Roles};
 use crate::deliver::password;
 use crate::objects::Location;
+use crate::objects::reader::StoreReader;
 use crate::objects::record;
 
 /// Its name.
@@ -104,7 +104,10 @@ fn tell_what_is_next(roles: Roles) {
             "next: SELECT lanes.grant_gateway('ROLE') in the new database, for the role of the gateway that is to write there"
         );
     }
-    println!("next: let postgres.connection of the gateway name the new database");
+    println!(
+        "next: let postgres.connection of the gateway name the new database, and run lanes-gateway --adopt once with its settings, \
+         or give it an objects.url of its own"
+    );
 }
 
 fn connection(text: &str) -> Result<tokio_postgres::Config, String> {

@@ -9,7 +9,7 @@
 //! | what | module | noun |
 //! |---|---|---|
 //! | what is asked | [`command`] | flags, and a report |
-//! | from what | [`reader`] | the store, opened without taking it from a gateway that may still run |
+//! | from what | [`crate::objects::reader`] | the store, opened without taking it from a gateway that may still run |
 //! | what to do | [`plan`] | which parts, which rows of which entries: decided by row numbers alone, before anything is done |
 //! | done | [`run`] | schema, series, rows, then what only hinders while rows come |
 //! | | `entry_rows` | rows of the log, whatever became of their columns |
@@ -39,8 +39,6 @@
 //! the operator's to delete, once the new database has offloaded what was restored.
 
 pub mod command;
-
-pub mod reader;
 
 pub mod plan;
 

@@ -4,7 +4,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{NoTls, Transaction};
 
 use super::plan::{Definition, Plan, TablePlan};
-use super::reader::StoreReader;
+use crate::objects::reader::StoreReader;
 use crate::objects::record::{self, SeriesRecord};
 
 /// Rows between two words about progress.

@@ -41,6 +41,8 @@ $$;
 
 CREATE FUNCTION lanes.timeline_history(OUT timeline oid, OUT file text) LANGUAGE sql AS $$ SELECT 1::oid, NULL::text $$;
 
+CREATE FUNCTION lanes.data_directory_id() RETURNS text LANGUAGE sql AS $$ SELECT 'a' $$;
+
 CREATE FUNCTION lanes.column_types(target oid) RETURNS text[] LANGUAGE sql AS $$ SELECT NULL::text[] $$;
 CREATE FUNCTION lanes.definition_version(target oid) RETURNS int8 LANGUAGE sql AS $$ SELECT 1::int8 $$;
 CREATE FUNCTION lanes.table_definition(target oid) RETURNS jsonb LANGUAGE sql AS $$ SELECT '{}'::jsonb $$;

@@ -25,17 +25,17 @@ const KILLS: Budget = Budget { short: 4, long: 10 };
 /// The same where the store is MinIO.
 const KILLS_ON_MINIO: Budget = Budget { short: 2, long: 5 };
 
-struct World {
-    cluster: Cluster,
-    passwords: Passwords,
+pub(super) struct World {
+    pub(super) cluster: Cluster,
+    pub(super) passwords: Passwords,
     name: &'static str,
-    store: Store,
+    pub(super) store: Store,
     /// Rows that were committed so far.
     rows: i64,
 }
 
 impl World {
-    fn new(name: &'static str, store: Store) -> World {
+    pub(super) fn new(name: &'static str, store: Store) -> World {
         let cluster = Cluster::builder(name)
             .setting("autovacuum", "off")
             .setting("lanes.seal_naptime", "1")
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    fn gateway(&self) -> Gateway {
+    pub(super) fn gateway(&self) -> Gateway {
         self.gateway_with(&[])
     }
 
@@ -77,7 +77,7 @@ impl World {
     }
 
     /// More rows, which the background worker seals.
-    fn grow(&mut self) {
+    pub(super) fn grow(&mut self) {
         let mut client = self.client();
         let insert = format!(
             "INSERT INTO far SELECT g % 10, '2020-01-01 00:00+00'::timestamptz + g * interval '1 s', g \
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// Fails unless every row is there, once.
-    fn check(&self, moment: &str) {
+    pub(super) fn check(&self, moment: &str) {
         let row = self
             .client()
             .query_one(
@@ -127,7 +127,7 @@ impl World {
         )
     }
 
-    fn rows_in_file(&self) -> i64 {
+    pub(super) fn rows_in_file(&self) -> i64 {
         self.number(
             "SELECT coalesce(sum(rows), 0)::int8 FROM lanes.segments WHERE relation = 'far'::regclass AND state <> 'remote'",
         )

@@ -3,6 +3,7 @@
 //! `contract.sql`, so that what fails here is the gateway's; in [`extension`] it has the extension.
 
 mod extension;
+mod owners;
 
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};

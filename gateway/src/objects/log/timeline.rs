@@ -35,14 +35,13 @@ impl History {
     /// Whether an entry's rows were committed in this history. An entry that tells no timeline is taken for one that
     /// was.
     pub fn holds(&self, head: &Head) -> bool {
-        if head.timeline == 0 || head.timeline == self.current {
-            return true;
-        }
-        let left = self
-            .left
-            .iter()
-            .find(|(timeline, _)| *timeline == head.timeline);
-        left.is_some_and(|(_, place)| head.wal_place <= *place)
+        head.timeline == 0 || self.has(head.timeline, head.wal_place)
+    }
+
+    /// Whether a place of a timeline's WAL is in this history.
+    pub fn has(&self, timeline: u32, wal_place: u64) -> bool {
+        let mut left = self.left.iter().filter(|left| left.0 == timeline);
+        timeline == self.current || left.any(|(_, place)| wal_place <= *place)
     }
 }
 

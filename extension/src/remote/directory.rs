@@ -1,0 +1,33 @@
+//! What tells a data directory from a copy of it.
+
+use std::ffi::CStr;
+use std::os::unix::fs::MetadataExt;
+use std::time::UNIX_EPOCH;
+
+use pgrx::prelude::*;
+
+use crate::error;
+
+/// A file that initdb or a restore makes, and that nothing makes anew afterwards.
+const FILE: &str = "PG_VERSION";
+
+/// The inode of a file that lies in every data directory, and the moment at which it was made there: a copy of the
+/// directory, by whatever means but that of a whole volume, has others. Changes of owner, mode and links do not matter.
+#[pg_extern(sql = false)]
+fn data_directory_id() -> String {
+    // SAFETY: set at start, ends with NUL and stays.
+    let folder = unsafe { CStr::from_ptr(pg_sys::DataDir) };
+    let path = std::path::Path::new(&*folder.to_string_lossy()).join(FILE);
+    let metadata = path.metadata().unwrap_or_else(|reason| {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_IO_ERROR,
+            format!("could not look at file \"{}\": {reason}", path.display()),
+            "PostgreSQL makes it with the data directory, and needs it to start.",
+        )
+    });
+    // Some file systems do not know it.
+    let made = metadata.created().ok();
+    let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    let nanoseconds = made.map_or(0, |made| made.as_nanos());
+    format!("{:x}-{nanoseconds:x}", metadata.ino())
+}
