@@ -353,6 +353,20 @@ $$;
 
 COMMENT ON FUNCTION lanes.registry_identity() IS 'changes whenever series ids learned earlier may have another meaning';
 
+-- Who may not see pg_stat_replication may know whether commits that wait for standbys wait in vain.
+CREATE FUNCTION lanes.synchronous_standbys(OUT wanted int4, OUT connected int4)
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT CASE WHEN s.names = '' THEN 0
+                ELSE coalesce(substring(s.names FROM '(?i)^\s*(?:(?:first|any)\s+)?(\d+)\s*\(')::int4, 1) END,
+           (SELECT count(*)::int4 FROM pg_stat_replication r WHERE r.state = 'streaming' AND r.sync_state IN ('sync', 'quorum'))
+      FROM current_setting('synchronous_standby_names') AS s (names)
+$$;
+
+COMMENT ON FUNCTION lanes.synchronous_standbys() IS
+    'for lanes-gateway: how many synchronous standbys commits wait for, and how many of those are connected';
+
+REVOKE ALL ON FUNCTION lanes.synchronous_standbys() FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.follow_series() FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.create_metric_view(text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION lanes.register_series(int4, lanes.series_run[]) FROM PUBLIC;
@@ -385,7 +399,7 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.register_series(int4, lanes.series_run[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.find_series(int4[]), lanes.label_sets(bytea) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.forget_requests(interval, int4) TO %s', role);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.registry_identity() TO %s', role);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.registry_identity(), lanes.synchronous_standbys() TO %s', role);
     -- Object storage: these give away and take back segments of tables whose owners have set `hot`, whoever they are.
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.offload_list(int4), lanes.segment_image(regclass, int8, int8), '
                    'lanes.offload_commit(regclass, int8), lanes.remote_keys(), lanes.recall_next(interval), '

@@ -5,6 +5,9 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use thiserror::Error;
 
+use crate::deliver::AckLevel;
+use crate::observe::Metrics;
+
 /// Seconds after which a sender is asked to come again.
 const RETRY_AFTER_SECONDS: u16 = 2;
 
@@ -15,6 +18,7 @@ const RETRY_AFTER_SECONDS: u16 = 2;
 /// | `BadRequest` | 400 | drop the request and log the reason |
 /// | `Forbidden` | 403 | the same; for events, and for web pages of other sites |
 /// | `NotFound` | 404 | the same; only for events |
+/// | `Unprocessable` | 422 | the same; only for events |
 /// | `UnsupportedMedia` | 415 | fall back to another protocol, or drop |
 /// | `Busy` | 503 with Retry-After | repeat the same request |
 ///
@@ -53,6 +57,19 @@ impl Refusal {
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
+}
+
+/// The answer to a request whose commit was not confirmed by its deadline.
+pub fn late(level: AckLevel, metrics: &Metrics) -> Refusal {
+    let reason = "PostgreSQL has not confirmed the request in time (ack.timeout)";
+    let missing = metrics.postgres_standbys_missing.get();
+    Refusal::Busy(match level {
+        _ if metrics.postgres_disk_full.get() != 0 => format!("{reason}: its disk is full"),
+        AckLevel::Replica if missing > 0 => {
+            format!("{reason}; synchronous standbys are missing: {missing}")
+        }
+        _ => reason.to_owned(),
+    })
 }
 
 impl IntoResponse for Refusal {

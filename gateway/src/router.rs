@@ -234,23 +234,39 @@ async fn metrics<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
 
 async fn ready<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
     if handlers.status.is_ready() {
-        match handlers.status.objects() {
-            ObjectState::Off => "ready\n".into_response(),
-            state => {
-                let (name, explanation) = (state.name(), state.explanation());
-                let refusal = handlers.status.backlog_refusal();
-                let writes = refusal.map_or_else(String::new, |reason| {
-                    format!("writes are refused: {reason}\n")
-                });
-                format!("ready\nobjects: {name}, {explanation}\n{writes}").into_response()
-            }
-        }
+        readiness(&handlers.status, handlers.metrics()).into_response()
     } else {
         Refusal::Busy(
             "not ready: PostgreSQL does not take batches, or the gateway is stopping".to_owned(),
         )
         .into_response()
     }
+}
+
+/// What is said where requests should be sent: a line for each thing that an operator should know.
+fn readiness(status: &Status, metrics: &Metrics) -> String {
+    let mut lines = vec!["ready".to_owned()];
+    let state = status.objects();
+    if state != ObjectState::Off {
+        lines.push(format!(
+            "objects: {}, {}",
+            state.name(),
+            state.explanation()
+        ));
+    }
+    if let Some(reason) = status.backlog_refusal() {
+        lines.push(format!("writes are refused: {reason}"));
+    }
+    if metrics.postgres_disk_full.get() != 0 {
+        lines.push("writes are refused: PostgreSQL's disk is full".to_owned());
+    }
+    let missing = metrics.postgres_standbys_missing.get();
+    if missing > 0 {
+        lines.push(format!(
+            "acknowledgement level \"replica\" waits: synchronous standbys are missing: {missing}"
+        ));
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Counts and times every request, and refuses what comes from web pages of others.

@@ -37,8 +37,8 @@ const APPEND: &str = "SELECT a.applied, current_setting('synchronous_standby_nam
 const APPEND_TO_TABLE: &str = "SELECT lanes.append($1::oid::regclass, $2), current_setting('synchronous_standby_names') <> ''";
 const APPEND_TO_TABLE_ONCE: &str = "SELECT a.applied, current_setting('synchronous_standby_names') <> '', a.reused \
      FROM lanes.append_once($1::oid::regclass, $2, $3, $4) AS a";
-const HEALTH: &str = "SELECT lanes.registry_identity(), current_setting('synchronous_standby_names') <> '', \
-                      (SELECT next_id::int8 - 1 FROM lanes.registry)";
+const HEALTH: &str = "SELECT lanes.registry_identity(), s.wanted, (SELECT next_id::int8 - 1 FROM lanes.registry), s.connected \
+                      FROM lanes.synchronous_standbys() AS s";
 const FORGET: &str = "SELECT lanes.forget_requests(make_interval(secs => $1))";
 /// Writes a few bytes of log in a transaction of its own, so that its commit flushes (and replicates) all commits before it.
 const CONFIRM: &str = "SELECT pg_logical_emit_message(true, 'lanes-gateway', ''), current_setting('synchronous_standby_names') <> ''";
@@ -252,8 +252,10 @@ impl Connection {
     pub async fn health(&self, registry: &Registry) -> Result<Health, CallError> {
         let row = self.committed(self.client.query_one(HEALTH, &[])).await?;
         registry.observe(get(&row, 0)?);
+        let (wanted, connected): (i32, i32) = (get(&row, 1)?, get(&row, 3)?);
         Ok(Health {
-            has_standbys: get(&row, 1)?,
+            has_standbys: wanted > 0,
+            missing_standbys: (wanted - connected).max(0),
             series: get(&row, 2)?,
         })
     }

@@ -8,6 +8,7 @@
 //! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
 //! | what an error means | [`call_error`] | by SQLSTATE, and by whether the commit may be done |
 //! | over what | [`postgres`], [`connection`] | a few connections for each level |
+//! | how soon again | [`opening_pause`] | sessions that an operator's mistake keeps from being opened |
 //! | into what log | [`logged`] | level `object`: what is committed is put into object storage too, before it is acknowledged |
 //! | into what | [`describe`] | a table as the catalogue has it |
 //! | which registry | [`registry`] | whether series ids learned earlier still hold |
@@ -25,6 +26,7 @@ pub mod call_error;
 pub mod connection;
 pub mod describe;
 pub mod logged;
+pub mod opening_pause;
 pub mod password;
 pub mod postgres;
 pub mod registration;

@@ -14,6 +14,7 @@ use super::call_error::CallError;
 use super::connection::Connection;
 use super::describe::create_statement;
 use super::logged::no_log;
+use super::opening_pause::OpeningPause;
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Repeated, Sink, SinkError};
 use crate::batch::SeriesCache;
@@ -45,6 +46,8 @@ pub struct PostgresSink {
     log: Option<Arc<ObjectLog>>,
     idle: [Mutex<Vec<Connection>>; AckLevel::ALL.len()],
     supervision: Mutex<Vec<Connection>>,
+    /// Shared by the sinks of all threads.
+    opening_pause: Arc<OpeningPause>,
     is_reachable: AtomicBool,
     last_warning: Mutex<Option<(String, Instant)>>,
 }
@@ -81,6 +84,7 @@ impl PostgresSink {
             log: None,
             idle: Default::default(),
             supervision: Mutex::default(),
+            opening_pause: Arc::default(),
             is_reachable: AtomicBool::new(true),
             last_warning: Mutex::default(),
         }
@@ -106,6 +110,7 @@ impl PostgresSink {
                 None => break,
             }
         }
+        self.opening_pause.check()?;
         let Self {
             settings, registry, ..
         } = self;
@@ -119,13 +124,17 @@ impl PostgresSink {
         .await;
         match opened {
             Ok(connection) => {
+                self.opening_pause.end();
                 self.metrics.postgres_sessions_opened.inc();
                 if !self.is_reachable.swap(true, Ordering::AcqRel) {
                     tracing::info!("PostgreSQL is back");
                 }
                 Ok(connection)
             }
-            Err(error) => Err(self.note(error)),
+            Err(error) => {
+                self.opening_pause.note(&error);
+                Err(self.note(error))
+            }
         }
     }
 
@@ -154,6 +163,19 @@ impl PostgresSink {
             .postgres_errors
             .with_label_values(&[error.kind.as_str()])
             .inc();
+        let disk_full = &self.metrics.postgres_disk_full;
+        let is_first_full = error.kind == DISK_FULL && disk_full.get() == 0;
+        if is_first_full {
+            disk_full.set(1);
+            tracing::warn!(
+                kind = error.kind,
+                "PostgreSQL's disk is full, and writes are refused until there is room: {}",
+                error.error
+            );
+        }
+        if error.kind == DISK_FULL {
+            return error.error;
+        }
         let is_news = !error.is_session_good && self.is_reachable.swap(false, Ordering::AcqRel);
         let mut last = self.last_warning.lock();
         let now = clock::now();
@@ -170,6 +192,9 @@ impl PostgresSink {
     }
 }
 
+/// SQLSTATE of a disk that is full.
+const DISK_FULL: &str = "53100";
+
 impl Sink for PostgresSink {
     fn for_another_thread(self: &Arc<Self>) -> Arc<Self> {
         let sink = Self::on(
@@ -179,6 +204,7 @@ impl Sink for PostgresSink {
         );
         Arc::new(Self {
             log: self.log.clone(),
+            opening_pause: Arc::clone(&self.opening_pause),
             ..sink
         })
     }
@@ -219,6 +245,10 @@ impl Sink for PostgresSink {
             Some(log) => session.append_logged(samples, &append, log).await,
             None => session.append(samples, &append).await,
         };
+        if result.is_ok() && self.metrics.postgres_disk_full.get() != 0 {
+            self.metrics.postgres_disk_full.set(0);
+            tracing::info!("PostgreSQL's disk has room again: writes are taken");
+        }
         self.settle(place, session, result)
     }
 

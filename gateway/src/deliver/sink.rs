@@ -63,6 +63,8 @@ pub struct Registered {
 pub struct Health {
     /// Whether there are synchronous standbys to wait for, so that level `replica` can be kept.
     pub has_standbys: bool,
+    /// How many of the synchronous standbys that commits wait for are away.
+    pub missing_standbys: i32,
     /// Series registered.
     pub series: i64,
 }

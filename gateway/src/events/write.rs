@@ -20,7 +20,7 @@ use crate::batch::pending::Outcome;
 use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Room, Target};
 use crate::clock::{self, Instant};
 use crate::deliver::{AckLevel, Sink};
-use crate::error::Refusal;
+use crate::error::{Refusal, late};
 use crate::observe::Metrics;
 use crate::receive::ReceiveLimits;
 
@@ -115,11 +115,10 @@ impl<S: Sink> EventPath<S> {
         // From now on, not from its head: a body that came slowly is not PostgreSQL's fault.
         let deadline = clock::now() + self.limits.ack_timeout;
         // Its table is asked for in that time too, and its turn to be decoded comes in it.
+        let level = request.level;
         match timeout_at(deadline, self.receive_until(request, deadline)).await {
             Ok(result) => result,
-            Err(_) => Err(Refusal::Busy(
-                "PostgreSQL has not confirmed the request in time (ack.timeout)".to_owned(),
-            )),
+            Err(_) => Err(late(level, &self.metrics)),
         }
     }
 

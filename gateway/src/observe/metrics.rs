@@ -64,6 +64,10 @@ pub struct Metrics {
     pub postgres_sessions_opened: IntCounter,
     /// 1 while PostgreSQL takes batches.
     pub postgres_up: IntGauge,
+    /// Synchronous standbys that are away.
+    pub postgres_standbys_missing: IntGauge,
+    /// 1 while PostgreSQL refuses writes as its disk is full.
+    pub postgres_disk_full: IntGauge,
     /// Open HTTP connections.
     pub connections: IntGauge,
     /// Object storage.
@@ -223,6 +227,14 @@ impl Metrics {
                 "Sessions opened with PostgreSQL.",
             ),
             postgres_up: gauge("postgres_up", "1 while PostgreSQL takes batches."),
+            postgres_standbys_missing: gauge(
+                "postgres_standbys_missing",
+                "Synchronous standbys that commits wait for and that are not connected.",
+            ),
+            postgres_disk_full: gauge(
+                "postgres_disk_full",
+                "1 while PostgreSQL refuses writes as its disk is full.",
+            ),
             connections: gauge("http_connections", "HTTP connections open."),
             objects: ObjectMetrics::register(&registry),
             registry,

@@ -198,6 +198,7 @@ mod tests {
         let status = Status::default();
         assert!(!status.is_ready());
         status.set_postgres(Some(crate::deliver::Health {
+            missing_standbys: 0,
             has_standbys: false,
             series: 3,
         }));
@@ -206,6 +207,7 @@ mod tests {
         status.set_postgres(None);
         assert!(!status.is_ready() && !status.lacks_standbys());
         status.set_postgres(Some(crate::deliver::Health {
+            missing_standbys: 0,
             has_standbys: true,
             series: 3,
         }));

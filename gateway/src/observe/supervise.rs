@@ -63,7 +63,25 @@ impl<S: Sink> Supervision<S> {
         }
         let health = self.sink.health().await.ok();
         self.metrics.postgres_up.set(i64::from(health.is_some()));
+        if let Some(health) = &health {
+            self.note_standbys(health.missing_standbys);
+        }
         self.status.set_postgres(health);
+    }
+
+    /// Says once that standbys are missing, and once that they are back.
+    fn note_standbys(&self, missing: i32) {
+        let gauge = &self.metrics.postgres_standbys_missing;
+        let before = gauge.get();
+        gauge.set(i64::from(missing));
+        match (before, missing) {
+            (0, 1..) => tracing::warn!(
+                missing,
+                "synchronous standbys are missing: acknowledgement level \"replica\" waits for them"
+            ),
+            (1.., 0) => tracing::info!("all synchronous standbys are connected again"),
+            _ => {}
+        }
     }
 
     async fn forget(&self) {

@@ -17,7 +17,7 @@ use crate::batch::{
 };
 use crate::clock::{self, Instant};
 use crate::deliver::AckLevel;
-use crate::error::Refusal;
+use crate::error::{Refusal, late};
 use crate::observe::Metrics;
 
 /// The write route; part of each request's digest.
@@ -111,7 +111,8 @@ impl WritePath {
                 reservation,
                 reply,
             };
-            hand_over(&self.levels[level.index()], pending, answer, deadline)
+            let late = || late(level, &self.metrics);
+            hand_over(&self.levels[level.index()], pending, answer, deadline, late)
                 .await?
                 .map_err(refusal_of_fault)?;
             self.metrics.ack_seconds[level.index()].observe((clock::now() - started).as_secs_f64());
@@ -182,7 +183,9 @@ impl WritePath {
             reservation,
             reply,
         };
-        let mut registered = hand_over(&self.register, job, answer, deadline)
+        // Registrations commit at this level.
+        let late = || late(AckLevel::Wal, &self.metrics);
+        let mut registered = hand_over(&self.register, job, answer, deadline, late)
             .await?
             .map_err(refusal_of_fault)?;
         resolved.fill_in(&registered.ids);
@@ -213,6 +216,7 @@ async fn hand_over<J, A>(
     job: J,
     answer: oneshot::Receiver<A>,
     deadline: Instant,
+    late: impl FnOnce() -> Refusal,
 ) -> Result<A, Refusal> {
     let answered = timeout_at(deadline, async {
         queue.send(job).await.ok()?;
@@ -221,9 +225,7 @@ async fn hand_over<J, A>(
     match answered.await {
         Ok(Some(answer)) => Ok(answer),
         Ok(None) => Err(Refusal::Busy("the gateway is stopping".to_owned())),
-        Err(_) => Err(Refusal::Busy(
-            "PostgreSQL has not confirmed the request in time (ack.timeout)".to_owned(),
-        )),
+        Err(_) => Err(late()),
     }
 }
 

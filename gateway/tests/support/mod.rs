@@ -211,6 +211,7 @@ impl Sink for Memory {
         self.check()?;
         let has_standbys = self.has_standbys.load(Ordering::Acquire);
         Ok(Health {
+            missing_standbys: 0,
             has_standbys,
             series: self.series.lock().len() as i64,
         })

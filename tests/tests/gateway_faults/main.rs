@@ -5,9 +5,11 @@
 //! | [`bombs`] | requests made to hurt: exact status codes, no memory growth, nothing stored that should not be |
 //! | [`overload`] | more than fits: nothing acknowledged is lost, every answer says what to do, memory stays within its budget |
 //! | [`outage`] | Postgres away, slow or restarted; two gateways on one database; the same request again |
+//! | [`operators`] | what an operator must mend: rights, a full disk |
 //! | [`replica`] | a standby that is away, and one that takes over |
 
 mod bombs;
+mod operators;
 mod outage;
 mod overload;
 mod replica;
@@ -15,6 +17,18 @@ mod replica;
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};
 use lanes_tests::provision::{DATABASE, Passwords, provision};
+use std::time::{Duration, Instant};
+
+/// Long enough for any machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
 
 /// A cluster with the extension and its roles.
 fn cluster(name: &str) -> (Cluster, Passwords) {

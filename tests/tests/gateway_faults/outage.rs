@@ -1,6 +1,6 @@
 //! Postgres away, and more than one gateway.
 
-use super::{cluster, samples, settings};
+use super::{PATIENCE, cluster, samples, settings};
 use lanes_tests::cluster::Stop;
 use lanes_tests::gateway::Gateway;
 use lanes_tests::provision::DATABASE;
@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const NOW_MS: i64 = 1_767_225_600_000;
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Tells senders to stop, also when the test fails: a scope waits for its threads.
 struct StopAtEnd<'a>(&'a AtomicBool);

@@ -1,6 +1,6 @@
 //! More requests than the gateway has memory for, while PostgreSQL stands still again and again.
 
-use super::{cluster, metric, settings};
+use super::{cluster, metric, settings, until};
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Answer, Gateway};
 use lanes_tests::provision::DATABASE;
@@ -20,7 +20,6 @@ const PENDING_BYTES_MAX: u64 = 1 << 20;
 /// How often PostgreSQL stands still, each time until requests have been refused.
 const ROUNDS: u32 = 3;
 const NOW_MS: i64 = 1_767_225_600_000;
-const PATIENCE: Duration = Duration::from_secs(60);
 /// What the process may have grown by.
 const GROWTH_BYTES_MAX: f64 = 64.0 * 1024.0 * 1024.0;
 
@@ -116,14 +115,6 @@ impl Drop for StopAtEnd<'_> {
 }
 
 #[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn an_overload_is_refused_within_the_memory_budget_and_loses_nothing() {
     let (cluster, passwords) = cluster("overload");

@@ -1,6 +1,6 @@
 //! Level `replica` with a real synchronous standby.
 
-use super::{cluster, samples, settings};
+use super::{cluster, metric, samples, settings, until};
 use lanes_tests::cluster::{Cluster, Stop};
 use lanes_tests::gateway::{Answer, Gateway};
 use lanes_tests::provision::DATABASE;
@@ -10,7 +10,6 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 const NOW_MS: i64 = 1_767_225_600_000;
-const PATIENCE: Duration = Duration::from_secs(60);
 const TABLE: &str =
     "CREATE TABLE t (n int8 NOT NULL) USING lanes; GRANT INSERT ON t TO lanes_gateway";
 
@@ -35,14 +34,6 @@ fn event(gateway: &Gateway, number: i64, level: &str) -> Answer {
     gateway
         .post("/api/v1/events/t", &headers, body.as_bytes())
         .unwrap()
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// A standby; commits wait for it from now on.
@@ -101,9 +92,20 @@ fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is(
         assert_eq!(answer.status, 204, "{}", answer.body);
     }
     standby.stop(Stop::Fast).unwrap();
+    let missing = "synchronous standbys are missing";
+    let readiness = || gateway.get("/-/ready").unwrap();
+    until("nobody says that the standby is away", || {
+        readiness().body.contains(missing)
+    });
+    assert_eq!(readiness().status, 200);
+    assert_eq!(
+        metric(&gateway, "lanes_gateway_postgres_standbys_missing"),
+        1.0
+    );
     for answer in refusals(3) {
         assert_eq!(answer.status, 503, "the standby is away: {}", answer.body);
         assert!(answer.header("retry-after").is_some());
+        assert!(answer.body.contains(missing), "{}", answer.body);
     }
     for level in ["memory", "wal"] {
         assert_eq!(write(&gateway, 4, level).status, 204, "{level}");
@@ -115,6 +117,14 @@ fn without_its_standby_nothing_is_acknowledged_at_level_replica_and_all_else_is(
         "the same requests are not acknowledged once the standby is back",
         || refusals(3).iter().all(|answer| answer.status == 204),
     );
+    until("nobody says that the standby is back", || {
+        metric(&gateway, "lanes_gateway_postgres_standbys_missing") == 0.0
+    });
+    assert_eq!(readiness().body, "ready\n");
+    let log = std::fs::read_to_string(gateway.log()).unwrap();
+    for told in [missing, "standbys are connected again"] {
+        assert_eq!(log.matches(told).count(), 1, "{told}: {log}");
+    }
     standby.wait_replayed(&primary).unwrap();
     let events = "SELECT concat_ws(' ', count(*), count(DISTINCT n)) FROM t WHERE n IN (2, 3, 4)";
     for cluster in [&primary, &standby] {

@@ -1,0 +1,104 @@
+//! A pause between attempts to open sessions that only an operator can make succeed: each attempt costs PostgreSQL a process, and
+//! a line in its log.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::call_error::CallError;
+use super::sink::SinkError;
+use crate::clock::{self, Instant};
+
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(15);
+
+/// SQLSTATEs: a right is missing, a password or a role is wrong; there is no such database, schema, function or table.
+const OPERATORS: [&str; 7] = [
+    "42501", "28P01", "28000", "3D000", "3F000", "42883", "42P01",
+];
+
+/// What all sessions of a gateway wait for; none, while they are opened.
+#[derive(Default)]
+pub struct OpeningPause(Mutex<Option<Refused>>);
+
+struct Refused {
+    error: SinkError,
+    pause: Duration,
+    until: Instant,
+}
+
+impl OpeningPause {
+    /// Whether a session may be opened now.
+    ///
+    /// # Errors
+    /// The last attempt's, while its pause lasts.
+    pub fn check(&self) -> Result<(), SinkError> {
+        match &*self.0.lock() {
+            Some(refused) if clock::now() < refused.until => Err(refused.error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes note of an attempt that has failed; each one in succession doubles the pause.
+    pub fn note(&self, error: &CallError) {
+        let mut state = self.0.lock();
+        if !OPERATORS.contains(&error.kind.as_str()) {
+            *state = None;
+            return;
+        }
+        let pause = match &*state {
+            // Of several attempts at once, the first one counts.
+            Some(refused) if clock::now() < refused.until => return,
+            Some(refused) => (refused.pause * 2).min(LONGEST),
+            None => FIRST,
+        };
+        *state = Some(Refused {
+            error: error.error.clone(),
+            pause,
+            until: clock::now() + pause,
+        });
+    }
+
+    /// Takes note of a session that was opened.
+    pub fn end(&self) {
+        *self.0.lock() = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(kind: &str) -> CallError {
+        CallError {
+            error: SinkError::Unavailable(kind.to_owned()),
+            kind: kind.to_owned(),
+            is_session_good: false,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_an_operator_must_mend_is_tried_less_and_less_often() {
+        let pause = OpeningPause::default();
+        pause.note(&failed("connection"));
+        assert_eq!(pause.check(), Ok(()), "a server that starts is asked again");
+        let start = clock::now();
+        let mut attempts = 0;
+        while clock::now() - start < Duration::from_secs(60) {
+            if pause.check().is_ok() {
+                attempts += 1;
+                pause.note(&failed("42501"));
+                pause.note(&failed("42501"));
+            } else {
+                assert_eq!(
+                    pause.check(),
+                    Err(SinkError::Unavailable("42501".to_owned()))
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(attempts, 7, "after 1, 3, 7, 15, 30 and 45 s");
+        pause.end();
+        assert_eq!(pause.check(), Ok(()));
+    }
+}
