@@ -21,6 +21,64 @@ CREATE TABLE lanes.samples (
 COMMENT ON TABLE lanes.samples IS
     'Prometheus samples as they came: out of order allowed, stale markers and NaN payloads kept to the bit';
 
+-- A dump has no definitions of the extension's own tables, so the parameters that people give lanes.samples are kept in a table that it
+-- has: ALTER TABLE writes all of them there, and rows that come there, with a restored dump, are given to lanes.samples. It is empty until
+-- then, as a dump's rows must find none.
+CREATE TABLE lanes.samples_parameters (
+    name  text PRIMARY KEY,
+    value text NOT NULL
+);
+
+COMMENT ON TABLE lanes.samples_parameters IS 'storage parameters of lanes.samples, for pg_dump; change them by ALTER TABLE lanes.samples';
+
+-- Called after each ALTER TABLE that sets or resets parameters of lanes.samples, by whoever may do that.
+CREATE FUNCTION lanes.keep_samples_parameters() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    parameters CONSTANT text[] := (SELECT c.reloptions FROM pg_class c WHERE c.oid = 'lanes.samples'::regclass);
+BEGIN
+    DELETE FROM lanes.samples_parameters p
+     WHERE NOT EXISTS (SELECT FROM pg_options_to_table(parameters) o WHERE (o.option_name, o.option_value) = (p.name, p.value));
+    INSERT INTO lanes.samples_parameters (name, value)
+    SELECT o.option_name, o.option_value FROM pg_options_to_table(parameters) o ON CONFLICT DO NOTHING;
+END
+$$;
+
+CREATE FUNCTION lanes.set_samples_parameters() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    wanted text;
+    others text;
+BEGIN
+    SELECT string_agg(format('%I = %L', p.name, p.value), ', ') FILTER (WHERE p.value IS DISTINCT FROM o.option_value AND p.value IS NOT NULL),
+           string_agg(format('%I', o.option_name), ', ') FILTER (WHERE p.name IS NULL)
+      INTO wanted, others
+      FROM lanes.samples_parameters p
+      FULL JOIN (SELECT t.option_name, t.option_value
+                   FROM pg_class c, pg_options_to_table(c.reloptions) t
+                  WHERE c.oid = 'lanes.samples'::regclass) AS o ON o.option_name = p.name;
+    IF wanted IS NOT NULL THEN
+        EXECUTE 'ALTER TABLE lanes.samples SET (' || wanted || ')';
+    END IF;
+    -- A table that is empty tells nothing: a dump of a database in which nobody has set any has no rows.
+    IF others IS NOT NULL AND EXISTS (SELECT FROM lanes.samples_parameters) THEN
+        EXECUTE 'ALTER TABLE lanes.samples RESET (' || others || ')';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER set_samples_parameters AFTER INSERT ON lanes.samples_parameters
+    FOR EACH STATEMENT EXECUTE FUNCTION lanes.set_samples_parameters();
+-- Where a restore switches triggers off, too.
+ALTER TABLE lanes.samples_parameters ENABLE ALWAYS TRIGGER set_samples_parameters;
+
+REVOKE ALL ON FUNCTION lanes.set_samples_parameters() FROM PUBLIC;
+-- It only writes down what is; default privileges may have taken it from PUBLIC.
+GRANT EXECUTE ON FUNCTION lanes.keep_samples_parameters() TO PUBLIC;
+
 -- Label sets, packed and unpacked.
 CREATE FUNCTION lanes.pack_label_sets(label_sets text[]) RETURNS bytea
     IMMUTABLE PARALLEL SAFE STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'pack_label_sets_wrapper';
@@ -109,6 +167,7 @@ COMMENT ON TABLE lanes.requests IS
     'digests of write requests already applied; a request that comes again within the gateway''s window is acked, not applied';
 
 SELECT pg_catalog.pg_extension_config_dump('lanes.samples', '');
+SELECT pg_catalog.pg_extension_config_dump('lanes.samples_parameters', '');
 SELECT pg_catalog.pg_extension_config_dump('lanes.series_runs', '');
 SELECT pg_catalog.pg_extension_config_dump('lanes.metrics', '');
 SELECT pg_catalog.pg_extension_config_dump('lanes.requests', '');

@@ -251,10 +251,24 @@ unsafe extern "C-unwind" fn after(plan: Plan) {
                 table_options::store(table, aside, false);
                 table_options::store(table, set, false);
                 table_options::store(table, reset, true);
+                keep_for_dumps(table);
             }
         }
         if plan.changed != pg_sys::InvalidOid {
             table_options::drop_unfit(plan.changed, is_lanes);
+        }
+    }
+}
+
+/// Writes down parameters of a table that is the extension's own: pg_dump has no definitions of such tables.
+unsafe fn keep_for_dumps(table: pg_sys::Oid) {
+    // SAFETY: inside a transaction; the statement's snapshot is there for the function that is called.
+    unsafe {
+        if pg_sys::getExtensionOfObject(pg_sys::RelationRelationId, table) != pg_sys::InvalidOid {
+            pg_sys::CommandCounterIncrement();
+            if let Err(error) = Spi::run("SELECT lanes.keep_samples_parameters()") {
+                pgrx::error!("parameters of table {} were not kept: {error}", table.to_u32());
+            }
         }
     }
 }

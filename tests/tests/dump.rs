@@ -49,14 +49,19 @@ fn a_dump_restores_tables_parameters_and_samples() {
              INSERT INTO mine SELECT i % 5, timestamptz '2026-01-01' + i * interval '1 s', NULLIF('v' || i % 7, 'v3') FROM generate_series(1, 5000) i; \
              CREATE TABLE parts (k int) PARTITION BY RANGE (k); \
              CREATE TABLE part PARTITION OF parts FOR VALUES FROM (0) TO (100) USING lanes; \
-             INSERT INTO parts SELECT generate_series(0, 99)",
+             INSERT INTO parts SELECT generate_series(0, 99); \
+             ALTER TABLE lanes.samples SET (hot = '6 hours', retain = '3650 days', dedup); \
+             ALTER TABLE lanes.samples RESET (dedup), SET (order_by = 'ts')",
         )
         .unwrap();
 
-    for format in ["plain", "custom"] {
+    for format in ["plain", "inserts", "custom"] {
         let file = cluster.folder().join(format!("dump_{format}"));
         let (to, file) = (
-            format!("--format={format}"),
+            match format {
+                "inserts" => "--inserts".to_owned(),
+                _ => format!("--format={format}"),
+            },
             file.to_string_lossy().into_owned(),
         );
         program(&cluster, "pg_dump", &[&to, "--file", &file], DATABASE);
@@ -65,7 +70,7 @@ fn a_dump_restores_tables_parameters_and_samples() {
             .psql("postgres", &format!("CREATE DATABASE {database}"))
             .unwrap();
         match format {
-            "plain" => program(
+            "plain" | "inserts" => program(
                 &cluster,
                 "psql",
                 &["-X", "-q", "-v", "ON_ERROR_STOP=1", "--file", &file],
