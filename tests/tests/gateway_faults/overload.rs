@@ -9,7 +9,6 @@ use lanes_wire::{BatchBuilder, ColumnType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
 
 const SENDERS: u64 = 40;
 /// Rows of a request with events: the bodies of all senders are three times what the budget holds.

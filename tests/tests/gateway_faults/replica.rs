@@ -7,7 +7,6 @@ use lanes_tests::provision::DATABASE;
 use lanes_tests::remote_write::{Series, body};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 const NOW_MS: i64 = 1_767_225_600_000;
 const TABLE: &str =
