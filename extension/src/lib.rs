@@ -46,6 +46,7 @@ pub extern "C-unwind" fn _PG_init() {
             "Add lanes to shared_preload_libraries in postgresql.conf and restart the server.",
         );
     }
+    lanes_columnar::interrupt::register(pg::ports::CHECK_FOR_INTERRUPTS);
     gucs::register();
     sealer::register();
     pg::slot::register();

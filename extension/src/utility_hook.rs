@@ -267,7 +267,10 @@ unsafe fn keep_for_dumps(table: pg_sys::Oid) {
         if pg_sys::getExtensionOfObject(pg_sys::RelationRelationId, table) != pg_sys::InvalidOid {
             pg_sys::CommandCounterIncrement();
             if let Err(error) = Spi::run("SELECT lanes.keep_samples_parameters()") {
-                pgrx::error!("parameters of table {} were not kept: {error}", table.to_u32());
+                pgrx::error!(
+                    "parameters of table {} were not kept: {error}",
+                    table.to_u32()
+                );
             }
         }
     }

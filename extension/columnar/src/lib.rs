@@ -29,6 +29,7 @@ mod dictionary;
 pub mod encoding;
 pub mod error;
 pub mod image;
+pub mod interrupt;
 mod items;
 pub mod join;
 pub mod kind;

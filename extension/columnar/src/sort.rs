@@ -19,6 +19,7 @@
 use crate::bits;
 use crate::body::Body;
 use crate::column::Column;
+use crate::interrupt::{self, Steps};
 use crate::kind::{LaneKind, Number};
 
 const DIGIT_BITS: u32 = 11;
@@ -209,12 +210,18 @@ fn opaque_word(bytes: &[u8]) -> u64 {
 
 /// For each item its place among the distinct ones in order.
 fn ranks<'a>(items: impl Iterator<Item = &'a [u8]> + Clone) -> Vec<u64> {
+    let steps = Steps::default();
     let mut distinct = items.clone().collect::<Vec<_>>();
-    distinct.sort_unstable();
+    distinct.sort_unstable_by(|a, b| {
+        steps.step();
+        a.cmp(b)
+    });
     distinct.dedup();
-    items
-        .map(|item| distinct.partition_point(|other| *other < item) as u64)
-        .collect()
+    let rank = |item| {
+        steps.step();
+        distinct.partition_point(|other| *other < item) as u64
+    };
+    items.map(rank).collect()
 }
 
 /// Sorts rows stably by one word each, and those with the same by the levels that are left.
@@ -236,7 +243,11 @@ fn sort_by_words(word: &impl Fn(u32) -> u64, rest: &[Words], rows: &mut [u32]) {
         let merges = usize::BITS - descents.leading_zeros();
         let passes = bits.div_ceil(DIGIT_BITS);
         if rows.len() < RADIX_ROWS_MIN || passes > PASSES_MAX || merges < passes {
-            rows.sort_by_key(|&row| word(row));
+            let steps = Steps::default();
+            rows.sort_by(|&a, &b| {
+                steps.step();
+                word(a).cmp(&word(b))
+            });
         } else if bits <= ONE_PASS_BITS && rows.len() >> bits > 0 {
             let ends = if is_range {
                 let from = first..first + rows.len() as u32;
@@ -257,7 +268,9 @@ fn sort_by_words(word: &impl Fn(u32) -> u64, rest: &[Words], rows: &mut [u32]) {
         }
     }
     if !rest.is_empty() {
+        let steps = Steps::default();
         for group in rows.chunk_by_mut(|&a, &b| word(a) == word(b)) {
+            steps.step();
             sort_group(rest, group);
         }
     }
@@ -309,6 +322,7 @@ fn count_digits(word: &impl Fn(u32) -> u64, least: u64, passes: u32, rows: &mut 
         .collect::<Vec<_>>();
     let mut to = vec![(0, 0); from.len()];
     for pass in 0..passes {
+        interrupt::check();
         let digit = |word: u64| (word >> (pass * DIGIT_BITS)) as usize & ((1 << DIGIT_BITS) - 1);
         let mut places = [0_u32; 1 << DIGIT_BITS];
         for &(word, _) in &from {
@@ -410,6 +424,24 @@ mod tests {
                     wanted.len()
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_long_sort_can_be_ended() {
+        let rows = 50_000;
+        let numbers = (0..rows).map(|row: u64| row.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let texts = numbers.clone().map(|n| Some(n.to_string().into_bytes()));
+        let kind = LaneKind::Varlena {
+            dictionary: false,
+            packed: false,
+        };
+        let texts = build(kind, &texts.collect::<Vec<_>>());
+        let numbers: Vec<i64> = numbers.map(|n| n as i64).collect();
+        for column in [&texts, &signed(&numbers)] {
+            let mut rows = (0..rows as u32).collect::<Vec<_>>();
+            let looks = interrupt::looks_of(|| sort_rows(&[column], &mut rows));
+            assert!(looks >= 50, "{looks}");
         }
     }
 
