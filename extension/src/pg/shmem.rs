@@ -1,6 +1,6 @@
 //! Shared memory, of the arena and of requests for remote segments: requested at postmaster start, mapped by every backend, guarded by lightweight locks.
 
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use lanes_columnar::arena::{Arena, Locks};
 use pgrx::pg_sys;
@@ -58,8 +58,31 @@ pub fn arena() -> Option<Arena<ArenaLocks>> {
     if memory.is_null() {
         return None;
     }
+    release_at_exit();
     // SAFETY: set once by `startup` to initialised memory that stays mapped for the life of the process.
     Some(unsafe { Arena::attach(memory, ArenaLocks) })
+}
+
+/// Sees to it, once a process, that what it has pinned is given back when it ends in the middle of a wait.
+fn release_at_exit() {
+    static PROCESS: AtomicU32 = AtomicU32::new(0);
+    // The postmaster's children inherit its memory, but not what it does at its exit.
+    // SAFETY: a plain read.
+    let process = unsafe { pg_sys::MyProcPid } as u32;
+    if PROCESS.load(Ordering::Relaxed) == process {
+        return;
+    }
+    PROCESS.store(process, Ordering::Relaxed);
+    // SAFETY: called after everything that ends the transaction, which drops values that lie in memory contexts.
+    unsafe { pg_sys::on_shmem_exit(Some(release_pins), pg_sys::Datum::null()) };
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn release_pins(_code: i32, _argument: pg_sys::Datum) {
+    if let Some(arena) = arena() {
+        // SAFETY: the process ends, and what is still on its stack is never reached again.
+        unsafe { arena.release_all() };
+    }
 }
 
 /// The requests for remote segments.

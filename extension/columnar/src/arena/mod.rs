@@ -18,6 +18,7 @@
 //! - `images`: a segment that is kept as it is stored.
 //! - `extend`, `lane_write`, `items_write`, `dictionary`: how rows get into a segment. `zones`: what is kept of
 //!   each vector for scans to skip by.
+//! - `held`: what a process has pinned, for its end.
 //! - `core`: allocation with eviction, and the search for relations.
 //!
 //! Who may do what:
@@ -38,6 +39,7 @@ mod core;
 mod dictionary;
 mod extend;
 mod header;
+mod held;
 mod image_zones;
 mod images;
 mod items_write;
@@ -211,6 +213,16 @@ impl<L: Locks> Arena<L> {
             core,
             locks: Arc::new(locks),
         }
+    }
+
+    /// Gives back all that this thread has pinned: for a process that ends and leaves values on its stack undropped. How many
+    /// pins that were.
+    ///
+    /// # Safety
+    /// No relation or segment that this thread got from the arena is used or dropped afterwards.
+    pub unsafe fn release_all(&self) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { held::release_all(&self.core) }
     }
 
     /// Looks a relation up, or makes it, empty. Other generations of it are retired: whoever has

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::core::Core;
 use super::extend::{Batch, extend};
+use super::held;
 use super::runs::{Position, RunEntry};
 use super::segment::{Segment, SegmentPin};
 use super::segment_head;
@@ -27,6 +28,7 @@ pub struct Relation<L: Locks> {
 impl<L: Locks> Clone for Relation<L> {
     fn clone(&self) -> Self {
         self.slot().pin_again();
+        held::note_slot(&self.arena.core, self.slot);
         Relation {
             arena: self.arena.clone(),
             slot: self.slot,
@@ -36,6 +38,7 @@ impl<L: Locks> Clone for Relation<L> {
 
 impl<L: Locks> Drop for Relation<L> {
     fn drop(&mut self) {
+        held::forget_slot(&self.arena.core, self.slot);
         self.slot().unpin();
     }
 }
@@ -43,6 +46,7 @@ impl<L: Locks> Drop for Relation<L> {
 impl<L: Locks> Relation<L> {
     /// Takes over a pin that the caller has.
     pub(super) fn new(arena: Arena<L>, slot: u32) -> Self {
+        held::note_slot(&arena.core, slot);
         Relation { arena, slot }
     }
 

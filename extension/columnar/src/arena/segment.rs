@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::dictionary;
+use super::held;
 use super::layout::Layout;
 use super::relation::Relation;
 use super::segment_head::{self, ColumnHead, SegmentHead};
@@ -38,6 +39,7 @@ impl SegmentPin {
 
     /// Takes over a pin that the caller has.
     pub(super) fn adopt(core: Core, entry: u64, segment: u64) -> Self {
+        held::note_segment(&core, entry, segment);
         SegmentPin {
             core,
             entry,
@@ -98,6 +100,7 @@ impl SegmentPin {
 
 impl Drop for SegmentPin {
     fn drop(&mut self) {
+        held::forget_segment(&self.core, self.entry, self.segment);
         segment_head::unpin(&self.core, self.entry(), self.segment);
     }
 }

@@ -518,3 +518,28 @@ fn many_runs_are_found() {
 fn too_small_an_area_is_refused() {
     with_arena(TestArena::bytes_min() - 8, 4, |_| ());
 }
+
+#[test]
+fn pins_on_a_stack_that_nobody_unwinds_are_given_back() {
+    with_arena(1 << 20, 8, |arena| {
+        let relation = arena.open(key(1), 0).unwrap();
+        assert!(load(&relation, 0, INT8, &numbers(0..100)));
+        let again = relation.clone();
+        // What a process holds that ends in the middle of a wait: nothing of it is dropped.
+        std::mem::forget(relation.pin_segment(0));
+        std::mem::forget(again);
+        std::mem::forget(relation);
+        arena.purge((key(1).space, key(1).database, key(1).file));
+        arena.core.assert_invariants();
+        assert!(arena.stats().bytes_used > 0, "all is pinned");
+        // SAFETY: what was pinned is forgotten.
+        let pins = unsafe { arena.release_all() };
+        // The segment; the relation, its clone, and the one in the pinned segment.
+        assert_eq!(pins, 4);
+        // Memory that was retired while it was pinned is freed when room is next needed.
+        drop(arena.open(key(2), 0));
+        assert_all_comes_back(arena, &[key(1), key(2)]);
+        // SAFETY: there is nothing.
+        assert_eq!(unsafe { arena.release_all() }, 0);
+    });
+}
