@@ -1,5 +1,5 @@
 //! What operators may look at in SQL: `lanes.arena_segments(table)`, `lanes.arena()`, `lanes.version()`, and, in
-//! [`stored`], the view `lanes.segments`.
+//! [`stored`], the view `lanes.segments`, in [`space`], the view `lanes.space`.
 
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use pgrx::prelude::*;
@@ -12,6 +12,7 @@ use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::Meta;
 use crate::table_am::routine;
 
+mod space;
 mod stored;
 
 /// The library's version, and the server's that it was built for.

@@ -55,15 +55,32 @@ CREATE TEMP TABLE own (i int, ts timestamptz) USING lanes;
 INSERT INTO own VALUES (1, '2026-01-01');
 SELECT state, rows, rows_resident, min_time FROM lanes.segments WHERE relation = 'own'::regclass;
 
+-- What of a file is free: all blocks are counted once, and VACUUM finds those of runs that were sealed.
+CREATE TABLE spacious (i int, t text) USING lanes WITH (autovacuum_enabled = off);
+SELECT bytes, bytes_used, bytes_free FROM lanes.space WHERE relation = 'spacious'::regclass;
+INSERT INTO spacious SELECT g, repeat('x', g % 50) FROM generate_series(1, 30000) g;
+SELECT bytes = pg_relation_size('spacious') AS whole, bytes_used = bytes AS used FROM lanes.space WHERE relation = 'spacious'::regclass;
+SELECT lanes.seal('spacious');
+VACUUM spacious;
+SELECT bytes = pg_relation_size('spacious') AS whole, bytes_used + bytes_free = bytes AS counted, bytes_free > bytes_used AS is_mostly_free,
+       bytes_free_at_end <= bytes_free AS some_at_end FROM lanes.space WHERE relation = 'spacious'::regclass;
+VACUUM FULL spacious;
+SELECT bytes = pg_relation_size('spacious') AS whole, bytes_used = bytes AS used FROM lanes.space WHERE relation = 'spacious'::regclass;
+SELECT * FROM lanes.stored_space('pg_class');
+DROP TABLE spacious;
+
 -- Who may read a table sees what it consists of, and no other; times only of rows that row security does not hide.
 CREATE ROLE regress_lanes_reader;
 CREATE ROLE regress_lanes_stranger;
 GRANT SELECT ON seen TO regress_lanes_reader;
 SET ROLE regress_lanes_stranger;
 SELECT count(*) FROM lanes.segments;
+SELECT count(*) FROM lanes.space;
+SELECT count(*) FROM lanes.stored_space('seen');
 SELECT count(*) FROM lanes.stored_segments('seen');
 RESET ROLE;
 SET ROLE regress_lanes_reader;
+SELECT DISTINCT relation FROM lanes.space;
 SELECT DISTINCT relation FROM lanes.segments;
 SELECT count(*) > 0 AS seen FROM lanes.stored_segments('seen');
 RESET ROLE;

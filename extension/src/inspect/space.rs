@@ -1,0 +1,42 @@
+//! What the view `lanes.space` says of one table's file.
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::check_readable;
+use crate::pg::ports::BLCKSZ;
+use crate::storage::extent;
+use crate::storage::metapage::Meta;
+
+/// Bytes of a lanes table's file, and how many of them are free: all, and those behind everything that is in use. No row for a
+/// table that has no file yet.
+#[pg_extern(sql = false)]
+#[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
+fn stored_space(
+    target: pg_sys::Oid,
+) -> TableIterator<
+    'static,
+    (
+        name!(bytes, i64),
+        name!(bytes_free, i64),
+        name!(bytes_free_at_end, i64),
+    ),
+> {
+    // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
+    let survey = unsafe {
+        let table = pg_sys::table_open(target, pg_sys::AccessShareLock as i32);
+        check_readable(table, "lanes.stored_space()");
+        let survey = Meta::load(table).map(|_| extent::survey(table));
+        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
+        survey
+    };
+    TableIterator::new(survey.map(|(length, free)| {
+        let bytes = |blocks: u32| i64::from(blocks) * BLCKSZ as i64;
+        let at_end = free.last().filter(|last| last.first + last.blocks == length);
+        (
+            bytes(length),
+            free.iter().map(|extent| bytes(extent.blocks)).sum(),
+            at_end.map_or(0, |last| bytes(last.blocks)),
+        )
+    }))
+}
