@@ -185,6 +185,39 @@ fn sealing_gives_way_to_sessions() {
     assert_eq!(nice(std::process::id() as i32), Some(0));
 }
 
+/// What VACUUM (VERBOSE) tells its client, autovacuum tells the server's log, where it is asked to.
+#[test]
+fn autovacuum_logs_what_it_did() {
+    let cluster = Cluster::builder("sealing_log")
+        .setting("lanes.seal_naptime", "1000")
+        .setting("autovacuum_naptime", "1s")
+        .setting("log_autovacuum_min_duration", "0")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes;
+             CREATE TABLE logged (n int) USING lanes WITH (autovacuum_vacuum_threshold = 1);
+             CREATE TABLE silent (n int) USING lanes WITH (autovacuum_vacuum_threshold = 1, log_autovacuum_min_duration = 3600000);
+             INSERT INTO logged SELECT generate_series(1, 1000);
+             INSERT INTO silent SELECT generate_series(1, 1000);
+             DELETE FROM logged WHERE n % 4 = 0;
+             DELETE FROM silent WHERE n % 4 = 0",
+        )
+        .unwrap();
+    for table in ["logged", "silent"] {
+        let vacuumed = format!(
+            "SELECT coalesce(sum(autovacuum_count), 0) > 0 FROM pg_stat_user_tables WHERE relname = '{table}'"
+        );
+        wait_for(&mut client, &vacuumed);
+    }
+    let log = std::fs::read_to_string(cluster.log()).unwrap();
+    let told = "automatic vacuum of \"postgres.public.logged\": 750 rows live, 250 dead; ";
+    assert!(log.contains(told), "{log}");
+    assert!(!log.contains("public.silent\": "), "{log}");
+}
+
 /// Fewer rows than are worth sealing are sealed all the same when only so they can go.
 #[test]
 fn few_rows_are_dropped_too_once_they_are_too_old() {

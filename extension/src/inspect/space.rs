@@ -32,7 +32,9 @@ fn stored_space(
     };
     TableIterator::new(survey.map(|(length, free)| {
         let bytes = |blocks: u32| i64::from(blocks) * BLCKSZ as i64;
-        let at_end = free.last().filter(|last| last.first + last.blocks == length);
+        let at_end = free
+            .last()
+            .filter(|last| last.first + last.blocks == length);
         (
             bytes(length),
             free.iter().map(|extent| bytes(extent.blocks)).sum(),
