@@ -1,7 +1,6 @@
 -- What a log of rows in object storage wants of the database: an append that tells where its rows lie, and definitions of tables.
 
--- Another number whenever something of a table changes that lanes.table_definition tells. Not seen: other names of roles, schemas and types
--- that it refers to, until something else changes.
+-- Another number whenever something of a table changes that lanes.table_definition tells, names of schemas, roles and types among it.
 CREATE FUNCTION lanes.definition_version(target oid) RETURNS int8
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp
 AS $$
@@ -14,7 +13,11 @@ AS $$
             UNION ALL SELECT format('sequence %s %s %s', c.oid, c.xmin, q.xmin)
               FROM pg_depend d JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S' JOIN pg_sequence q ON q.seqrelid = c.oid
              WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = target
-            UNION ALL SELECT format('policy %s %s', y.oid, y.xmin) FROM pg_policy y WHERE y.polrelid = target) AS parts (part)
+            UNION ALL SELECT format('policy %s %s %s', y.oid, y.xmin, y.polroles::regrole[]) FROM pg_policy y WHERE y.polrelid = target
+            UNION ALL SELECT format('names %s %s %s', c.relnamespace::regnamespace, c.relowner::regrole, c.relacl)
+              FROM pg_class c WHERE c.oid = target
+            UNION ALL SELECT format('column %s %s %s', a.attnum, format_type(a.atttypid, a.atttypmod), a.attacl)
+              FROM pg_attribute a WHERE a.attrelid = target AND a.attnum > 0 AND NOT a.attisdropped) AS parts (part)
 $$;
 
 COMMENT ON FUNCTION lanes.definition_version(oid) IS

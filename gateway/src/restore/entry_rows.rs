@@ -13,8 +13,9 @@ use bytes::Bytes;
 use lanes_wire::{BatchBuilder, BatchView, ColumnType, ColumnView};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::failure::Failure;
 use super::plan::{Definition, EntryRows};
-use super::run::{Restore, told};
+use super::run::Restore;
 use crate::deliver::describe::{identifier, sql_type};
 use crate::events::ColumnKind;
 use crate::objects::log::Entry;
@@ -47,7 +48,7 @@ impl Restore<'_> {
             Ok((name, Type { kind, sql }))
         });
         let types = types.collect::<Result<_, tokio_postgres::Error>>();
-        types.map_err(|error| told(TYPES, &error))
+        types.map_err(|error| Failure::of(TYPES, &error).into())
     }
 
     /// Inserts the rows of an entry that are wanted; how many.
@@ -67,7 +68,7 @@ impl Restore<'_> {
             // All columns that the rows had are gone.
             let rows = planned.rows;
             let statement = format!("INSERT INTO {table} SELECT FROM generate_series(1, {rows})");
-            return self.execute_one(&statement).await;
+            return Ok(self.execute_one(&statement).await?);
         }
         let is_taken = |column: &ColumnView<'_>| {
             let now = types.get(column.name());
@@ -87,14 +88,15 @@ impl Restore<'_> {
             now.is_none_or(|now| now.has_all_of(column.column_type()))
         };
         if view.columns().iter().all(made_for) {
-            return self.slices(table, &direct, &batch, planned).await;
+            return Ok(self.slices(table, &direct, &batch, planned).await?);
         }
         // The types may have been others when the rows were appended, and no value of then one of now.
         self.execute("SAVEPOINT entry").await?;
         let inserted = self.slices(table, &direct, &batch, planned).await;
         let rows = match inserted {
             Ok(rows) => rows,
-            Err(reason) => {
+            Err(failure) => {
+                let reason = failure.of_statement()?;
                 self.execute("ROLLBACK TO entry").await?;
                 let aside = Slice::own(&view);
                 let digest = xxh3_64(format!("{table} {}", aside.make).as_bytes());
@@ -120,7 +122,7 @@ impl Restore<'_> {
         slice: &Slice,
         batch: &[u8],
         planned: &EntryRows,
-    ) -> Result<u64, String> {
+    ) -> Result<u64, Failure> {
         let whole = [(0, planned.rows)];
         let slices = match &planned.slices {
             None if slice.columns == slice.values => return self.insert(ENTRY, table, batch).await,
@@ -147,7 +149,7 @@ impl Restore<'_> {
 
     /// An empty table for rows of which only some are wanted, or in other types; without these columns. It is made once for all rows of its
     /// shape: a table that is dropped keeps its locks and its file until the transaction ends.
-    pub(super) async fn waiting(&self, make: &str, dropped: &[String]) -> Result<String, String> {
+    pub(super) async fn waiting(&self, make: &str, dropped: &[String]) -> Result<String, Failure> {
         let digest = xxh3_64(format!("{make} {dropped:?}").as_bytes());
         let name = format!("lanes_restore_{digest:016x}");
         let mut statements =

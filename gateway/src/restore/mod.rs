@@ -13,6 +13,7 @@
 //! | what to do | [`plan`] | which parts, which rows of which entries: decided by row numbers alone, before anything is done |
 //! | done | [`run`] | schema, series, rows, then what only hinders while rows come |
 //! | | `entry_rows` | rows of the log, whatever became of their columns |
+//! | | `failure` | what went wrong, and whether the server is to blame |
 //! | | `retyped` | segments from before a column got another type |
 //!
 //! # What comes back
@@ -45,4 +46,5 @@ pub mod plan;
 pub mod run;
 
 mod entry_rows;
+mod failure;
 mod retyped;

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::entry_rows::Type;
+use super::failure::Failure;
 use super::plan::Definition;
-use super::run::{Restore, SEGMENT, told};
+use super::run::{Restore, SEGMENT};
 use crate::deliver::describe::identifier;
 use crate::objects::record::PartRecord;
 
@@ -106,7 +107,9 @@ impl Restore<'_> {
         let (then, now) = &retyped.types;
         let rows = self.query(LIE_ALIKE, &[then, now]).await?;
         let alike = rows.first().map(|row| row.try_get::<_, bool>(0));
-        let alike = alike.transpose().map_err(|error| told(LIE_ALIKE, &error))?;
+        let alike = alike
+            .transpose()
+            .map_err(|error| Failure::of(LIE_ALIKE, &error))?;
         Ok(Some(retyped).filter(|_| alike == Some(false)))
     }
 
@@ -126,7 +129,8 @@ impl Restore<'_> {
             Ok(()) => eprintln!(
                 "{table}: {rows} rows are from before a column got another type, and are cast"
             ),
-            Err(reason) => {
+            Err(failure) => {
+                let reason = failure.of_statement()?;
                 self.execute("ROLLBACK TO retyped").await?;
                 let digest = xxh3_64(format!("{table} {}", part.make()).as_bytes());
                 let name = format!("{}.lanes_unconverted_{digest:016x}", part.schema);

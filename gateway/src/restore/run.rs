@@ -3,6 +3,7 @@
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{NoTls, Transaction};
 
+use super::failure::Failure;
 use super::plan::{Definition, Plan, TablePlan};
 use crate::objects::reader::StoreReader;
 use crate::objects::record::{self, SeriesRecord};
@@ -62,14 +63,14 @@ pub async fn run(
     let (mut client, driver) = connection
         .connect(NoTls)
         .await
-        .map_err(|error| told("no session with PostgreSQL", &error))?;
+        .map_err(|error| Failure::of("no session with PostgreSQL", &error))?;
     let driver = tokio::spawn(async move {
         // Its error is what calls end with.
         let _ = driver.await;
     });
     let result = async {
         let begun = client.transaction().await;
-        let transaction = begun.map_err(|error| told("no transaction", &error))?;
+        let transaction = begun.map_err(|error| Failure::of("no transaction", &error))?;
         let restore = Restore {
             store,
             transaction: &transaction,
@@ -78,7 +79,7 @@ pub async fn run(
         transaction
             .commit()
             .await
-            .map_err(|error| told("the commit failed", &error))?;
+            .map_err(|error| Failure::of("the commit failed", &error))?;
         Ok(restored)
     };
     let result = result.await;
@@ -143,9 +144,9 @@ impl Restore<'_> {
         let tables = self.query(TABLES, &[]).await?;
         let names = tables.iter().map(|row| {
             row.try_get::<_, String>(0)
-                .map_err(|error| told("", &error))
+                .map_err(|error| Failure::of("", &error))
         });
-        let mut names = names.collect::<Result<Vec<String>, String>>()?;
+        let mut names = names.collect::<Result<Vec<String>, Failure>>()?;
         names.push("lanes.series_runs".to_owned());
         for name in names {
             let rows = self
@@ -271,12 +272,12 @@ impl Restore<'_> {
         statement: &str,
         table: &str,
         bytes: &[u8],
-    ) -> Result<u64, String> {
+    ) -> Result<u64, Failure> {
         let rows = self.query(statement, &[&table, &bytes]).await?;
         let inserted = rows.first().map(|row| row.try_get::<_, i64>(0));
         match inserted {
             Some(Ok(inserted)) => Ok(inserted.try_into().unwrap_or(0)),
-            _ => Err(format!("{statement}: no answer")),
+            _ => Err(Failure::no_answer(statement)),
         }
     }
 
@@ -284,43 +285,29 @@ impl Restore<'_> {
         &self,
         statement: &str,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<tokio_postgres::Row>, String> {
+    ) -> Result<Vec<tokio_postgres::Row>, Failure> {
         let rows = self.transaction.query(statement, parameters).await;
-        rows.map_err(|error| told(statement, &error))
+        rows.map_err(|error| Failure::of(statement, &error))
     }
 
     /// Executes a statement, or leaves it out and says so.
     async fn try_to(&self, table: &str, statement: &str) -> Result<(), String> {
         self.execute("SAVEPOINT one_statement").await?;
-        if let Err(reason) = self.execute(statement).await {
+        if let Err(failure) = self.execute(statement).await {
+            let reason = failure.of_statement()?;
             self.execute("ROLLBACK TO one_statement").await?;
             eprintln!("{table}: left out: {reason}");
         }
-        self.execute("RELEASE one_statement").await
+        Ok(self.execute("RELEASE one_statement").await?)
     }
 
-    pub(super) async fn execute(&self, statements: &str) -> Result<(), String> {
+    pub(super) async fn execute(&self, statements: &str) -> Result<(), Failure> {
         let done = self.transaction.batch_execute(statements).await;
-        done.map_err(|error| told(statements, &error))
+        done.map_err(|error| Failure::of(statements, &error))
     }
 
-    pub(super) async fn execute_one(&self, statement: &str) -> Result<u64, String> {
+    pub(super) async fn execute_one(&self, statement: &str) -> Result<u64, Failure> {
         let done = self.transaction.execute(statement, &[]).await;
-        done.map_err(|error| told(statement, &error))
-    }
-}
-
-/// An error for people.
-pub(super) fn told(what: &str, error: &tokio_postgres::Error) -> String {
-    match error.as_db_error() {
-        Some(error) => format!(
-            "{what}: {} (SQLSTATE {})",
-            error.message(),
-            error.code().code()
-        ),
-        None => match std::error::Error::source(error) {
-            Some(source) => format!("{what}: {error}: {source}"),
-            None => format!("{what}: {error}"),
-        },
+        done.map_err(|error| Failure::of(statement, &error))
     }
 }

@@ -12,6 +12,34 @@ SELECT jsonb_pretty(lanes.table_definition('far'::regclass) - 'owner');
 SELECT jsonb_pretty(lanes.table_definition('lanes.samples'::regclass));
 SELECT lanes.table_definition(1);
 
+-- Other names of what a definition names make it another version, as every other change does; nothing else does.
+CREATE SCHEMA object_log_schema;
+CREATE TYPE object_log_schema.mood AS ENUM ('calm');
+CREATE ROLE object_log_owner;
+CREATE TABLE object_log_schema.named (n int, m object_log_schema.mood) USING lanes;
+GRANT SELECT (n) ON object_log_schema.named TO object_log_reader;
+CREATE POLICY own ON object_log_schema.named TO object_log_owner USING (n > 0);
+ALTER TABLE object_log_schema.named OWNER TO object_log_owner;
+CREATE TEMPORARY TABLE versions (what text, version int8);
+CREATE PROCEDURE note_version(what text) LANGUAGE sql AS $$
+    INSERT INTO versions SELECT what, lanes.definition_version('object_log_schema.named'::regclass)
+$$;
+CALL note_version('nothing');
+CALL note_version('nothing');
+ALTER TYPE object_log_schema.mood RENAME TO temper; CALL note_version('type');
+ALTER ROLE object_log_reader RENAME TO object_log_reader2; CALL note_version('grantee');
+ALTER ROLE object_log_owner RENAME TO object_log_owner2; CALL note_version('owner');
+ALTER SCHEMA object_log_schema RENAME TO object_log_schema2;
+CREATE OR REPLACE PROCEDURE note_version(what text) LANGUAGE sql AS $$
+    INSERT INTO versions SELECT what, lanes.definition_version('object_log_schema2.named'::regclass)
+$$;
+CALL note_version('schema');
+SELECT count(*), count(DISTINCT version), string_agg(DISTINCT what, ', ') FROM versions;
+ALTER ROLE object_log_reader2 RENAME TO object_log_reader;
+DROP SCHEMA object_log_schema2 CASCADE;
+DROP ROLE object_log_owner2;
+DROP PROCEDURE note_version;
+
 -- Rows are here only, sealed or not, until their segments are in object storage.
 CREATE VIEW here AS SELECT first_row, end_row FROM lanes.local_rows() WHERE target = 'far'::regclass;
 SELECT * FROM here;

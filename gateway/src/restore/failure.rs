@@ -1,0 +1,88 @@
+//! A statement that has failed, and whether that is the doing of what it was about or of the server.
+
+use std::fmt;
+
+/// Why a statement failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// For people.
+    reason: String,
+    /// The server cannot do what it is asked, whatever that is: another statement would not do better.
+    is_of_server: bool,
+}
+
+/// Classes of SQLSTATEs: the connection, a transaction that was rolled back for others, resources (a full disk), an operator, the
+/// system, PostgreSQL itself.
+const OF_SERVER: [&str; 6] = ["08", "40", "53", "57", "58", "XX"];
+
+impl Failure {
+    /// What of a statement.
+    pub(super) fn of(what: &str, error: &tokio_postgres::Error) -> Self {
+        match error.as_db_error() {
+            Some(error) => Self::new(what, error.code().code(), error.message()),
+            None => Self {
+                reason: match std::error::Error::source(error) {
+                    Some(source) => format!("{what}: {error}: {source}"),
+                    None => format!("{what}: {error}"),
+                },
+                is_of_server: true,
+            },
+        }
+    }
+
+    /// A function that answers one number has answered none.
+    pub(super) fn no_answer(what: &str) -> Self {
+        Self {
+            reason: format!("{what}: no answer"),
+            is_of_server: true,
+        }
+    }
+
+    fn new(what: &str, code: &str, message: &str) -> Self {
+        Self {
+            reason: format!("{what}: {message} (SQLSTATE {code})"),
+            is_of_server: OF_SERVER.iter().any(|class| code.starts_with(class)),
+        }
+    }
+
+    /// The failure, if what the statement was about is to blame for it.
+    ///
+    /// # Errors
+    /// The server is to blame.
+    pub(super) fn of_statement(self) -> Result<Self, String> {
+        match self.is_of_server {
+            true => Err(self.reason),
+            false => Ok(self),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.reason)
+    }
+}
+
+impl From<Failure> for String {
+    fn from(failure: Failure) -> Self {
+        failure.reason
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_fault_of_the_rows() {
+        for code in ["53100", "53200", "57014", "58030", "XX001", "40P01"] {
+            let failure = Failure::new("INSERT", code, "no room");
+            let reason = failure.of_statement().unwrap_err();
+            assert_eq!(reason, format!("INSERT: no room (SQLSTATE {code})"));
+        }
+        for code in ["22003", "23514", "42846", "42883", "0A000", "P0001"] {
+            let failure = Failure::new("INSERT", code, "too large");
+            assert!(failure.of_statement().is_ok(), "{code}");
+        }
+    }
+}
