@@ -11,7 +11,6 @@ use crate::storage::metapage::Meta;
 /// Bytes of a lanes table's file, and how many of them are free: all, and those behind everything that is in use. No row for a
 /// table that has no file yet.
 #[pg_extern(sql = false)]
-#[expect(clippy::type_complexity, reason = "the columns of the SQL function")]
 fn stored_space(
     target: pg_sys::Oid,
 ) -> TableIterator<
