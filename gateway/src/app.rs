@@ -5,6 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -95,6 +96,7 @@ impl<S: Sink> App<S> {
             Arc::clone(&metrics),
         ));
         let supervision = Supervision {
+            is_missing_told: AtomicBool::new(false),
             sink: Arc::clone(&sink),
             status: Arc::clone(&status),
             metrics: Arc::clone(&metrics),

@@ -9,7 +9,7 @@ use crate::storage::extent;
 use crate::storage::metapage::Meta;
 
 /// Bytes of a lanes table's file, and how many of them are free: all, and those behind everything that is in use. No row for a
-/// table that has no file yet.
+/// table that has no file yet, or is gone.
 #[pg_extern(sql = false)]
 fn stored_space(
     target: pg_sys::Oid,
@@ -23,10 +23,13 @@ fn stored_space(
 > {
     // SAFETY: the table is opened, checked to be ours, and closed again; an ERROR leaves that to the resource owner.
     let survey = unsafe {
-        let table = pg_sys::table_open(target, pg_sys::AccessShareLock as i32);
+        let table = pg_sys::try_relation_open(target, pg_sys::AccessShareLock as i32);
+        if table.is_null() {
+            return TableIterator::new(None);
+        }
         check_readable(table, "lanes.stored_space()");
         let survey = Meta::load(table).map(|_| extent::survey(table));
-        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
+        pg_sys::relation_close(table, pg_sys::AccessShareLock as i32);
         survey
     };
     TableIterator::new(survey.map(|(length, free)| {

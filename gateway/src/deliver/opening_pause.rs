@@ -25,6 +25,8 @@ struct Refused {
     error: SinkError,
     pause: Duration,
     until: Instant,
+    /// A session is being opened to see whether that goes now. Who gives up half-way is followed by another when the pause is over.
+    is_trying: bool,
 }
 
 impl OpeningPause {
@@ -33,9 +35,15 @@ impl OpeningPause {
     /// # Errors
     /// The last attempt's, while its pause lasts.
     pub fn check(&self) -> Result<(), SinkError> {
-        match &*self.0.lock() {
+        match &mut *self.0.lock() {
             Some(refused) if clock::now() < refused.until => Err(refused.error.clone()),
-            _ => Ok(()),
+            // One at a time.
+            Some(refused) => {
+                refused.until = clock::now() + refused.pause;
+                refused.is_trying = true;
+                Ok(())
+            }
+            None => Ok(()),
         }
     }
 
@@ -48,7 +56,7 @@ impl OpeningPause {
         }
         let pause = match &*state {
             // Of several attempts at once, the first one counts.
-            Some(refused) if clock::now() < refused.until => return,
+            Some(refused) if !refused.is_trying => return,
             Some(refused) => (refused.pause * 2).min(LONGEST),
             None => FIRST,
         };
@@ -56,6 +64,7 @@ impl OpeningPause {
             error: error.error.clone(),
             pause,
             until: clock::now() + pause,
+            is_trying: false,
         });
     }
 

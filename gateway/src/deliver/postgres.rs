@@ -48,6 +48,8 @@ pub struct PostgresSink {
     supervision: Mutex<Vec<Connection>>,
     /// Shared by the sinks of all threads.
     opening_pause: Arc<OpeningPause>,
+    /// When a write met a full disk last; shared as well.
+    disk_full: Arc<Mutex<Option<Instant>>>,
     is_reachable: AtomicBool,
     last_warning: Mutex<Option<(String, Instant)>>,
 }
@@ -85,6 +87,7 @@ impl PostgresSink {
             idle: Default::default(),
             supervision: Mutex::default(),
             opening_pause: Arc::default(),
+            disk_full: Arc::default(),
             is_reachable: AtomicBool::new(true),
             last_warning: Mutex::default(),
         }
@@ -155,6 +158,19 @@ impl PostgresSink {
         result.map_err(|error| self.note(error))
     }
 
+    /// Takes note of a disk that has room again, unless it was full so short a time ago: one table's may be full and another's not.
+    fn note_room(&self, since: Duration) {
+        if self.metrics.postgres_disk_full.get() == 0 {
+            return;
+        }
+        let mut full = self.disk_full.lock();
+        if full.is_some_and(|at| clock::now() - at >= since) {
+            *full = None;
+            self.metrics.postgres_disk_full.set(0);
+            tracing::info!("PostgreSQL's disk has room again: writes are taken");
+        }
+    }
+
     fn note(&self, error: CallError) -> SinkError {
         if matches!(error.error, SinkError::Duplicates { .. }) {
             return error.error;
@@ -163,17 +179,16 @@ impl PostgresSink {
             .postgres_errors
             .with_label_values(&[error.kind.as_str()])
             .inc();
-        let disk_full = &self.metrics.postgres_disk_full;
-        let is_first_full = error.kind == DISK_FULL && disk_full.get() == 0;
-        if is_first_full {
-            disk_full.set(1);
-            tracing::warn!(
-                kind = error.kind,
-                "PostgreSQL's disk is full, and writes are refused until there is room: {}",
-                error.error
-            );
-        }
         if error.kind == DISK_FULL {
+            let before = self.disk_full.lock().replace(clock::now());
+            if before.is_none() {
+                self.metrics.postgres_disk_full.set(1);
+                tracing::warn!(
+                    kind = error.kind,
+                    "PostgreSQL's disk is full, and writes are refused until there is room: {}",
+                    error.error
+                );
+            }
             return error.error;
         }
         let is_news = !error.is_session_good && self.is_reachable.swap(false, Ordering::AcqRel);
@@ -194,6 +209,10 @@ impl PostgresSink {
 
 /// SQLSTATE of a disk that is full.
 const DISK_FULL: &str = "53100";
+/// A write that succeeds as long after the last one that met a full disk tells that there is room again;
+const ROOM_AFTER: Duration = Duration::from_secs(2);
+/// and so does it that none has met one for so long.
+const ROOM_IF_SILENT: Duration = Duration::from_secs(30);
 
 impl Sink for PostgresSink {
     fn for_another_thread(self: &Arc<Self>) -> Arc<Self> {
@@ -205,6 +224,7 @@ impl Sink for PostgresSink {
         Arc::new(Self {
             log: self.log.clone(),
             opening_pause: Arc::clone(&self.opening_pause),
+            disk_full: Arc::clone(&self.disk_full),
             ..sink
         })
     }
@@ -245,9 +265,8 @@ impl Sink for PostgresSink {
             Some(log) => session.append_logged(samples, &append, log).await,
             None => session.append(samples, &append).await,
         };
-        if result.is_ok() && self.metrics.postgres_disk_full.get() != 0 {
-            self.metrics.postgres_disk_full.set(0);
-            tracing::info!("PostgreSQL's disk has room again: writes are taken");
+        if result.is_ok() {
+            self.note_room(ROOM_AFTER);
         }
         self.settle(place, session, result)
     }
@@ -286,6 +305,7 @@ impl Sink for PostgresSink {
     }
 
     async fn health(&self) -> Result<Health, SinkError> {
+        self.note_room(ROOM_IF_SILENT);
         let session = self.session(&self.supervision, AckLevel::Memory).await?;
         let result = session.health(&self.registry).await;
         self.settle(&self.supervision, session, result)

@@ -45,7 +45,7 @@ pub struct Offload<S, T> {
     /// What is in the store beside segments.
     log: Arc<ObjectLog>,
     /// Whose the store is.
-    owner: Owner,
+    pub owner: Owner,
     /// Tables that could not be restored.
     unsupported: HashSet<u32>,
 }

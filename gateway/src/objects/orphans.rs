@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::record::{self, Change};
 use super::source::Source;
-use super::store::{RoundError, Store};
+use super::store::{RoundError, Store, StoreError};
 use crate::clock::{self, Instant};
 use crate::observe::Metrics;
 
@@ -125,15 +125,25 @@ impl<S: Source, T: Store> Orphans<S, T> {
         let mut before = 0;
         let mut note = |_: &str, value: Bytes| before = record::read(DELETED, &value).unwrap_or(0);
         self.store.records(DELETED, &mut note).await?;
-        let mut all = before + deleted;
-        let is_much = all > 0 && all * LIVE_TO_DELETED >= live;
-        if is_much && self.store.reclaim().await? {
-            self.metrics.objects.rewritten.inc();
-            all = 0;
-        }
+        let all = before + deleted;
+        let count = |all: usize| vec![Change::document(DELETED.to_owned(), &all)];
         if all != before {
-            let change = Change::document(DELETED.to_owned(), &all);
-            self.store.write(vec![change]).await?;
+            self.store.write(count(all)).await?;
+        }
+        if all == 0 || all * LIVE_TO_DELETED < live {
+            return Ok(());
+        }
+        match self.store.reclaim().await {
+            Ok(true) => {
+                self.metrics.objects.rewritten.inc();
+                self.store.write(count(0)).await?;
+            }
+            Ok(false) => {}
+            // It is asked for again with the next round.
+            Err(StoreError::Unavailable(reason)) => {
+                tracing::warn!("the object store is not rewritten now: {reason}");
+            }
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Whose a store is: of all databases, the one whose gateways may write to it.
 //!
-//! The store has one record of its owner ([`Owner`]). A gateway reads it before it opens the store, which would take the store from the
-//! gateway that has it, and opens it only for the owner or its heir:
+//! The store has one record of its owner ([`Owner`]). A gateway reads it before it opens the store, since to open it takes it from the
+//! gateway that has it; once more when it has it open; and only the owner or its heir keeps it. Whenever the gateway gets the claim
+//! anew, it looks whether the database behind its session is still the same one.
 //!
 //! | the database of this gateway | then |
 //! |---|---|
@@ -60,7 +61,7 @@ pub struct Identity {
 pub struct Primary {
     /// Its timelines.
     pub history: History,
-    /// Where its WAL ends.
+    /// Up to where its WAL is on disk.
     pub wal_place: u64,
 }
 
@@ -82,6 +83,17 @@ impl Owner {
         }
     }
 
+    /// Whether that is the database, on the timeline that it was on.
+    pub fn is(&self, database: &Identity) -> bool {
+        let timeline = database
+            .primary
+            .as_ref()
+            .map(|primary| primary.history.current);
+        self.scope == database.scope
+            && self.directory == database.directory
+            && Some(self.timeline) == timeline
+    }
+
     /// The record.
     pub fn change(&self) -> Change {
         Change::document(OWNER.to_owned(), self)
@@ -101,10 +113,12 @@ pub fn admit<'a>(owner: Option<&Owner>, database: &'a Identity) -> Result<&'a Pr
     let Some(owner) = owner else {
         return Ok(primary);
     };
-    let holds = primary.history.has(owner.timeline, owner.wal_place);
+    let is_behind =
+        owner.timeline == primary.history.current && owner.wal_place > primary.wal_place;
+    let holds = !is_behind && primary.history.has(owner.timeline, owner.wal_place);
     let is_same_directory = owner.directory == database.directory;
     let why = if owner.scope != database.scope {
-        "this database is of another cluster"
+        "this is another database"
     } else if !holds {
         "this database lacks what that one has offloaded: it was restored to an earlier moment, or is a copy of one"
     } else if !is_same_directory && owner.timeline == primary.history.current {
@@ -113,13 +127,13 @@ pub fn admit<'a>(owner: Option<&Owner>, database: &'a Identity) -> Result<&'a Pr
         return Ok(primary);
     };
     Err(format!(
-        "objects.url belongs to database {}, timeline {}, since {} of gateway {}; {why} ({}, timeline {}), and only reads there. \
-         Give it an objects.url of its own; or, where it takes that one's place, stop that one's gateway for good and run \
-         lanes-gateway --adopt with this one's settings",
+        "objects.url belongs to database {}, timeline {} (opened last by gateway {} at {}); {why} ({}, timeline {}), and only \
+         reads there. Give it an objects.url of its own; or, where it takes that one's place, stop that one's gateway for good \
+         and run lanes-gateway --adopt with this one's settings",
         owner.scope,
         owner.timeline,
-        clock::utc(owner.since_ms),
         owner.gateway,
+        clock::utc(owner.since_ms),
         database.scope,
         primary.history.current,
     ))
@@ -167,17 +181,21 @@ mod tests {
             scope: "8/5".to_owned(),
             ..first.clone()
         };
+        // A directory that was put back in place from a backup.
+        let mut behind = first.clone();
+        behind.primary.as_mut().unwrap().wal_place = 499;
         let standby = Identity {
             primary: None,
             ..first.clone()
         };
         for (other, why) in [
-            (other_cluster, "another cluster"),
+            (other_cluster, "another database"),
             (standby, "standby"),
             (database("b", 1, &[]), "a copy of that one"),
             (database("b", 2, &[(1, 499)]), "lacks"),
             (database("a", 2, &[(1, 499)]), "lacks"),
             (database("b", 3, &[(2, 900)]), "lacks"),
+            (behind, "lacks"),
         ] {
             let error = admit(Some(&owner), &other).unwrap_err();
             assert!(error.contains(why), "{error}");

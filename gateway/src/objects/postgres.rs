@@ -26,7 +26,7 @@ const BACKLOG: &str = "SELECT coalesce(sum(rows), 0)::int8, coalesce(sum(bytes),
 const IMAGE: &str = "SELECT lanes.segment_image($1::oid::regclass, $2, $3)";
 const COMMIT: &str = "SELECT lanes.offload_commit($1::oid::regclass, $2)";
 const PART_ROWS: &str = "SELECT storage_id, first_row, end_row, coalesce(lanes.column_types($1), '{}'), \
-                         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8 FROM lanes.part_rows($1::oid::regclass, $2)";
+                         (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8 FROM lanes.part_rows($1::oid::regclass, $2)";
 /// A table's definition, and its version.
 pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = $1";
 const DEFINITION_VERSIONS: &str = "SELECT c.oid, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = ANY ($1) AND c.relkind = 'r'";
@@ -38,7 +38,7 @@ const SCOPE: &str = "SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_
 const IDENTITY: &str = "SELECT format('%s/%s', s.system_identifier, d.oid), lanes.data_directory_id(), pg_is_in_recovery() \
                         FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()";
 /// An error on a standby.
-const WAL_PLACE: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8";
+const WAL_FLUSHED: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8";
 /// A wait within a SELECT would hold a snapshot, and keep rows from being sealed.
 const WAIT: &str = "CALL lanes.recall_wait(make_interval(secs => $1))";
 const WANTED: &str = "SELECT key FROM lanes.recall_next('0') WHERE key IS NOT NULL";
@@ -116,6 +116,26 @@ fn forget_if_lost<R>(place: &mut Option<Session>, result: &Result<R, SourceError
     }
 }
 
+async fn identity(client: &Client) -> Result<Identity, Error> {
+    let row = client.query_one(IDENTITY, &[]).await?;
+    let is_standby: bool = row.try_get(2)?;
+    let primary = match is_standby {
+        true => None,
+        false => {
+            let place = client.query_one(WAL_FLUSHED, &[]).await?;
+            Some(Primary {
+                history: history(client).await?,
+                wal_place: place.try_get::<_, i64>(0)? as u64,
+            })
+        }
+    };
+    Ok(Identity {
+        scope: row.try_get(0)?,
+        directory: row.try_get(1)?,
+        primary,
+    })
+}
+
 async fn history(client: &Client) -> Result<History, Error> {
     let row = client.query_one(HISTORY, &[]).await?;
     let file: Option<String> = row.try_get(1)?;
@@ -139,26 +159,11 @@ impl Source for PostgresSource {
     }
 
     async fn identity(&self) -> Result<Identity, SourceError> {
-        self.any(&self.answers, async |client| {
-            let row = client.query_one(IDENTITY, &[]).await?;
-            let is_standby: bool = row.try_get(2)?;
-            let primary = match is_standby {
-                true => None,
-                false => {
-                    let place = client.query_one(WAL_PLACE, &[]).await?;
-                    Some(Primary {
-                        history: history(client).await?,
-                        wal_place: place.try_get::<_, i64>(0)? as u64,
-                    })
-                }
-            };
-            Ok(Identity {
-                scope: row.try_get(0)?,
-                directory: row.try_get(1)?,
-                primary,
-            })
-        })
-        .await
+        self.any(&self.answers, identity).await
+    }
+
+    async fn claimed_identity(&self) -> Result<Identity, SourceError> {
+        self.claimed(identity).await
     }
 
     async fn claim(&self) -> Result<bool, SourceError> {

@@ -6,15 +6,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use slatedb::config::{DbReaderOptions, ScanOptions};
+use slatedb::config::{DbReaderOptions, ReadOptions, ScanOptions};
 use slatedb::{DbReader, DbReaderMode};
 use tokio::time::{sleep, timeout};
 
 use super::Location;
-use super::slate::{GET_TIMEOUT, IMAGE, READ_AHEAD_BYTES, RECORD, spelt};
+use super::slate::{CACHE_ID, GET_TIMEOUT, IMAGE, READ_AHEAD_BYTES, RECORD, metadata_cache, spelt};
 use super::store::{Images, Reader, StoreError};
 use crate::clock;
 
+/// Memory for indexes and filters.
+const METADATA_BYTES_MAX: usize = 64 << 20;
 /// How soon what was written is seen.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a segment that a database knows of is waited for: it is seen here a little later than it is there.
@@ -26,7 +28,7 @@ pub struct StoreReader {
 }
 
 impl StoreReader {
-    /// Opens what is at a location as it is now, for a while: nothing of it is deleted as long as it is read.
+    /// Opens what is at a location, and follows what is written there: nothing of what is read is deleted meanwhile.
     ///
     /// # Errors
     /// There is nothing, or it cannot be read.
@@ -59,6 +61,7 @@ impl StoreReader {
         let reader = DbReader::builder(path, objects)
             .with_options(options)
             .with_reader_mode(mode)
+            .with_db_cache(metadata_cache(METADATA_BYTES_MAX), CACHE_ID)
             .build()
             .await;
         let reader =
@@ -88,7 +91,9 @@ impl StoreReader {
     }
 
     async fn find(&self, kind: u8, name: &str) -> Result<Option<Bytes>, String> {
-        let found = self.reader.get(spelt(kind, name)).await;
+        let options = ReadOptions::new().with_cache_blocks(false);
+        let name_bytes = spelt(kind, name);
+        let found = self.reader.get_with_options(name_bytes, &options).await;
         found.map_err(|error| format!("{name} cannot be read: {error}"))
     }
 

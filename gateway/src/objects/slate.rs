@@ -43,7 +43,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A scan of keys reads so much at once.
 pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
 /// The only one in its cache.
-const CACHE_ID: u64 = 0;
+pub(crate) const CACHE_ID: u64 = 0;
 
 /// Where SlateDB keeps its manifests: there is one as soon as there is a store.
 const MANIFESTS: &str = "manifest";
@@ -124,16 +124,11 @@ impl Opener for SlateOpener {
             Objects::At(location) => location.has_conditional_put(),
             Objects::Given(_) => false,
         };
-        // Indexes and filters only: images are kept by those who asked for them.
-        let metadata = MokaCache::new_with_opts(MokaCacheOptions {
-            max_capacity: self.metadata_bytes_max as u64,
-            ..MokaCacheOptions::default()
-        });
-        let cache = SplitCache::new().with_meta_cache(Some(Arc::new(metadata)));
+        let cache = metadata_cache(self.metadata_bytes_max);
         let admin = AdminBuilder::new(path.clone(), Arc::clone(&observed)).build();
         let opening = Db::builder(path, observed)
             .with_settings(settings(has_conditional_put))
-            .with_db_cache(Arc::new(cache), CACHE_ID)
+            .with_db_cache(cache, CACHE_ID)
             .with_metrics_recorder(Arc::new(CacheMetrics::new(Arc::clone(&self.metrics))))
             .build();
         match timeout(OPEN_TIMEOUT, opening).await {
@@ -147,6 +142,15 @@ impl Opener for SlateOpener {
             Err(_) => Err(late("opened", OPEN_TIMEOUT, &last_error)),
         }
     }
+}
+
+/// A cache of so many bytes of indexes and filters only: images are kept by those who asked for them.
+pub(crate) fn metadata_cache(bytes_max: usize) -> Arc<SplitCache> {
+    let metadata = MokaCache::new_with_opts(MokaCacheOptions {
+        max_capacity: bytes_max as u64,
+        ..MokaCacheOptions::default()
+    });
+    Arc::new(SplitCache::new().with_meta_cache(Some(Arc::new(metadata))))
 }
 
 /// An open SlateDB.
@@ -271,16 +275,18 @@ impl Store for SlateStore {
 
     async fn reclaim(&self) -> Result<bool, StoreError> {
         let failed = |error: slatedb::Error| store_error(&error);
+        let look = async || self.admin.read_compactor_state_view().await;
+        let before = look().await.map_err(failed)?;
+        let mut compactions = before.compactions().into_iter();
+        if compactions.any(|known| known.recent_compactions().any(Compaction::active)) {
+            return Ok(false);
+        }
+        // So that the tables hold the deletions.
         let flush = FlushOptions {
             flush_type: FlushType::MemTable,
         };
         self.db.flush_with_options(flush).await.map_err(failed)?;
-        let view = self.admin.read_compactor_state_view().await;
-        let view = view.map_err(failed)?;
-        let mut compactions = view.compactions().into_iter();
-        if compactions.any(|known| known.recent_compactions().any(Compaction::active)) {
-            return Ok(false);
-        }
+        let view = look().await.map_err(failed)?;
         let (tables, runs) = (view.manifest().l0(), view.manifest().compacted());
         let tables = tables.iter().map(|table| SourceId::SstView(table.id));
         let sources = tables.chain(runs.iter().map(|run| SourceId::SortedRun(run.id)));

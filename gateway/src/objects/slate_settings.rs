@@ -16,6 +16,9 @@ const COMPACTED_BYTES_MAX: usize = 256 * MIB;
 /// How often files are looked for that nothing needs any more, and how old they are at least. A look lists the folders once.
 const GARBAGE_INTERVAL: Duration = Duration::from_secs(300);
 
+/// So many tables may wait to be merged: 16 GiB.
+const L0_TABLES_MAX: usize = 512;
+
 /// All settings; `has_conditional_put` as [`super::Location::has_conditional_put`] says.
 pub fn settings(has_conditional_put: bool) -> Settings {
     Settings {
@@ -28,6 +31,10 @@ pub fn settings(has_conditional_put: bool) -> Settings {
         // Memory: a table that fills, two that are written, and the log before them.
         l0_sst_size_bytes: 32 * MIB,
         l0_flush_parallelism: 2,
+        // While the store is rewritten as a whole, which takes as long as its bytes take, its newest tables cannot be merged: that
+        // is not to hold up writes. Filters keep reads from looking into all of them.
+        l0_max_ssts: L0_TABLES_MAX,
+        l0_max_ssts_per_key: L0_TABLES_MAX,
         max_unflushed_bytes: 128 * MIB,
         // Images are encoded; compressing them again would cost processor time and win nothing.
         compression_codec: None,

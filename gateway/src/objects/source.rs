@@ -38,7 +38,7 @@ pub struct PartRows {
     pub end_row: u64,
     /// The types of the table's columns by their places; `None` where one was dropped.
     pub types: Vec<Option<String>>,
-    /// Where the database's WAL ends.
+    /// Up to where the database's WAL is on disk.
     pub wal_place: u64,
 }
 
@@ -86,6 +86,9 @@ pub trait Source: Send + Sync + 'static {
 
     /// What tells the database from others.
     fn identity(&self) -> impl Future<Output = Result<Identity, SourceError>> + Send;
+
+    /// The same, of the database behind the session that has the claim.
+    fn claimed_identity(&self) -> impl Future<Output = Result<Identity, SourceError>> + Send;
 
     /// Takes the claim, if no other gateway has it. True if this one has it now.
     fn claim(&self) -> impl Future<Output = Result<bool, SourceError>> + Send;

@@ -74,6 +74,14 @@ pub struct Terms<S, O> {
     pub metrics: Arc<Metrics>,
 }
 
+/// Says why segments are not offloaded, unless that is what was said last.
+fn tell_once(told: &mut Option<String>, why: String) {
+    if told.as_ref() != Some(&why) {
+        tracing::warn!("segments are not offloaded: {why}");
+        *told = Some(why);
+    }
+}
+
 /// Pauses that double.
 struct Doubling {
     next: Duration,
@@ -105,10 +113,13 @@ impl<S: Source, O: Opener> Terms<S, O> {
             if was_fenced {
                 self.stand_by().await;
             }
-            let owner = self.await_admission().await;
+            self.await_admission().await;
             let store = self.open().await;
             open.send_replace(Some(Arc::clone(&store)));
-            let end = self.term(&store, owner).await;
+            let end = match self.own(store.as_ref()).await {
+                Ok(owner) => self.term(&store, owner).await,
+                Err(error) => StoreError::Closed(error.to_string()),
+            };
             self.source.release().await;
             open.send_replace(None);
             store.close().await;
@@ -185,7 +196,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
     }
 
     /// Returns once this database may write to the store, as its owner; until then segments are only read.
-    async fn await_admission(&self) -> Owner {
+    async fn await_admission(&self) {
         self.tell(ObjectState::Opening);
         let mut pause = Doubling::new(self.pauses);
         let mut told = None;
@@ -200,11 +211,11 @@ impl<S: Source, O: Opener> Terms<S, O> {
                         reader.close().await;
                     }
                     match admitted {
-                        Ok(owner) => return owner,
-                        Err(error) => tracing::debug!("the store's owner is not known: {error}"),
+                        Ok(()) => return,
+                        Err(error) => tell_once(&mut told, error.to_string()),
                     }
                 }
-                Err(error) => tracing::warn!("the object store cannot be opened: {error}"),
+                Err(error) => tell_once(&mut told, error.to_string()),
             }
             self.metrics.objects.retried("open");
             pause.wait().await;
@@ -216,7 +227,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
         &self,
         reader: Option<&Arc<O::Reader>>,
         told: &mut Option<String>,
-    ) -> Result<Owner, RoundError> {
+    ) -> Result<(), RoundError> {
         let waiting = async {
             loop {
                 let before = match reader {
@@ -225,14 +236,11 @@ impl<S: Source, O: Opener> Terms<S, O> {
                 };
                 let database = self.source.identity().await?;
                 let why = match admit(before.as_ref(), &database) {
-                    Ok(primary) => return Ok(Owner::new(&database, primary, before.as_ref())),
+                    Ok(_) => return Ok(()),
                     Err(why) => why,
                 };
                 self.tell(ObjectState::Foreign);
-                if told.as_ref() != Some(&why) {
-                    tracing::warn!("segments are not offloaded: {why}");
-                    *told = Some(why);
-                }
+                tell_once(told, why);
                 sleep(self.pauses.foreign).await;
                 if reader.is_none() {
                     // There may be a store by now.
@@ -259,6 +267,26 @@ impl<S: Source, O: Opener> Terms<S, O> {
         }
     }
 
+    /// Makes this database the owner of the open store, if it still may be: another one may have become it since that was asked, while
+    /// the store could not be opened.
+    async fn own(&self, store: &O::Store) -> Result<Owner, RoundError> {
+        let mut record = None;
+        store
+            .records(OWNER, &mut |name, value| {
+                if name == OWNER {
+                    record = Some(record::read(OWNER, &value));
+                }
+            })
+            .await?;
+        let before: Option<Owner> = record.transpose().map_err(StoreError::Unavailable)?;
+        let database = self.source.identity().await?;
+        let primary = admit(before.as_ref(), &database).map_err(StoreError::Unavailable)?;
+        let owner = Owner::new(&database, primary, before.as_ref());
+        store.write(vec![owner.change()]).await?;
+        store.durable().await?;
+        Ok(owner)
+    }
+
     async fn open(&self) -> Arc<O::Store> {
         self.tell(ObjectState::Opening);
         let mut pause = Doubling::new(self.pauses);
@@ -276,9 +304,6 @@ impl<S: Source, O: Opener> Terms<S, O> {
 
     /// Recalls, offloads and collects until the store is lost.
     async fn term(&self, store: &Arc<O::Store>, owner: Owner) -> StoreError {
-        if let Err(error) = store.write(vec![owner.change()]).await {
-            return error;
-        }
         let recall = self.recall(store);
         tokio::select! {
             end = store.closed() => end,
@@ -307,7 +332,9 @@ impl<S: Source, O: Opener> Terms<S, O> {
         let collect_interval = self.settings.orphan_age / 2;
         let mut collect_at = clock::now();
         let mut pause = Doubling::new(self.pauses);
-        self.await_claim().await;
+        if let Err(end) = self.await_claim(&offload.owner).await {
+            return end;
+        }
         loop {
             let round = async {
                 let done = offload.round().await?;
@@ -340,19 +367,34 @@ impl<S: Source, O: Opener> Terms<S, O> {
                     tracing::warn!("segments are not offloaded now: {error}");
                     self.metrics.objects.retried("offload");
                     pause.wait().await;
-                    if matches!(error, RoundError::Source(_)) {
-                        self.await_claim().await;
+                    if matches!(error, RoundError::Source(_))
+                        && let Err(end) = self.await_claim(&offload.owner).await
+                    {
+                        return end;
                     }
                 }
             }
         }
     }
 
-    async fn await_claim(&self) {
+    /// Returns with the claim on the owner's database; an error, if another one is behind the session now.
+    async fn await_claim(&self, owner: &Owner) -> Result<(), StoreError> {
         loop {
-            match self.source.claim().await {
-                Ok(true) => return self.tell(ObjectState::Working),
-                Ok(false) => self.tell(ObjectState::Waiting),
+            let claimed = match self.source.claim().await {
+                Ok(true) => self.source.claimed_identity().await.map(Some),
+                Ok(false) => Ok(None),
+                Err(error) => Err(error),
+            };
+            match claimed {
+                Ok(Some(database)) if owner.is(&database) => {
+                    self.tell(ObjectState::Working);
+                    return Ok(());
+                }
+                Ok(Some(_)) => {
+                    let why = "the sessions lead to another database now, or to another timeline";
+                    return Err(StoreError::Closed(why.to_owned()));
+                }
+                Ok(None) => self.tell(ObjectState::Waiting),
                 Err(error) => {
                     tracing::debug!("the claim cannot be had: {error}");
                     self.tell(ObjectState::Waiting);

@@ -11,6 +11,7 @@ use super::adopt::adopt;
 use super::backlog::BacklogLimit;
 use super::location::Location;
 use super::log::{History, LogWriter};
+use super::owner::{OWNER, Owner};
 use super::run::{ObjectSettings, run_until};
 use super::state::ObjectState;
 use super::term::{Pauses, Terms};
@@ -236,4 +237,27 @@ async fn a_standby_that_is_promoted_takes_over() {
     sleep(seconds(5)).await;
     assert_eq!(promoted.state(), ObjectState::Working);
     promoted.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_leads_to_a_promoted_standby_ends_the_term() {
+    let world = Arc::new(World::default());
+    let gateway = Gateway::start(&world, 1);
+    sleep(seconds(5)).await;
+    assert_eq!(gateway.state(), ObjectState::Working);
+    // Its address is the new primary's now.
+    world.state().history = History {
+        current: 2,
+        left: vec![(1, 0)],
+    };
+    world.state().claim = None;
+    sleep(seconds(30)).await;
+    assert_eq!(
+        (gateway.state(), world.state().opens),
+        (ObjectState::Working, 2)
+    );
+    let owner = world.state().records.get(OWNER).cloned().unwrap();
+    let owner: Owner = super::record::read(OWNER, &owner).unwrap();
+    assert_eq!(owner.timeline, 2);
+    gateway.stop().await;
 }

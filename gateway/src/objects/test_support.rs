@@ -200,6 +200,11 @@ impl Source for FakeSource {
         })
     }
 
+    async fn claimed_identity(&self) -> Result<Identity, SourceError> {
+        self.check()?;
+        self.identity().await
+    }
+
     async fn claim(&self) -> Result<bool, SourceError> {
         let mut state = self.world.state();
         Ok(*state.claim.get_or_insert(self.gateway) == self.gateway)

@@ -1,6 +1,7 @@
 //! The pulse: once a second a look at PostgreSQL, the gauges, and now and then the removal of old digests.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
@@ -28,6 +29,8 @@ pub struct Supervision<S> {
     pub budget: Budget,
     /// How long digests are kept.
     pub request_window: Duration,
+    /// Whether it was said that standbys are missing.
+    pub is_missing_told: AtomicBool,
 }
 
 impl<S: Sink> Supervision<S> {
@@ -74,13 +77,15 @@ impl<S: Sink> Supervision<S> {
         let gauge = &self.metrics.postgres_standbys_missing;
         let before = gauge.get();
         gauge.set(i64::from(missing));
-        match (before, missing) {
-            (0, 1..) => tracing::warn!(
+        // Two looks in a row: one may fall between a setting that is reloaded and the standby that it names.
+        if before > 0 && missing > 0 && !self.is_missing_told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
                 missing,
                 "synchronous standbys are missing: acknowledgement level \"replica\" waits for them"
-            ),
-            (1.., 0) => tracing::info!("all synchronous standbys are connected again"),
-            _ => {}
+            );
+        }
+        if missing == 0 && self.is_missing_told.swap(false, Ordering::Relaxed) {
+            tracing::info!("all synchronous standbys are connected again");
         }
     }
 

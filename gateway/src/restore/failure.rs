@@ -11,9 +11,9 @@ pub(super) struct Failure {
     is_of_server: bool,
 }
 
-/// Classes of SQLSTATEs: the connection, a transaction that was rolled back for others, resources (a full disk), an operator, the
-/// system, PostgreSQL itself.
-const OF_SERVER: [&str; 6] = ["08", "40", "53", "57", "58", "XX"];
+/// SQLSTATEs begin so: the connection, a transaction that was rolled back for others, resources (a full disk), an operator, an error of
+/// input or output, damaged files. Not all of XX: extensions raise XX000 where a value is wrong.
+const OF_SERVER: [&str; 7] = ["08", "40", "53", "57", "58030", "XX001", "XX002"];
 
 impl Failure {
     /// What of a statement.
@@ -80,7 +80,9 @@ mod tests {
             let reason = failure.of_statement().unwrap_err();
             assert_eq!(reason, format!("INSERT: no room (SQLSTATE {code})"));
         }
-        for code in ["22003", "23514", "42846", "42883", "0A000", "P0001"] {
+        for code in [
+            "22003", "23514", "42846", "42883", "0A000", "P0001", "XX000", "58P01",
+        ] {
             let failure = Failure::new("INSERT", code, "too large");
             assert!(failure.of_statement().is_ok(), "{code}");
         }

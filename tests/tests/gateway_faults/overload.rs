@@ -113,7 +113,6 @@ impl Drop for StopAtEnd<'_> {
     }
 }
 
-#[track_caller]
 #[test]
 fn an_overload_is_refused_within_the_memory_budget_and_loses_nothing() {
     let (cluster, passwords) = cluster("overload");

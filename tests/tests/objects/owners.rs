@@ -82,8 +82,9 @@ fn a_store_is_one_databases() {
     assert!(told.contains("belongs to database"), "{told}");
     wait_for_state(&gateway, "working");
     wait_for_state(&of_standby, "fenced");
-    let told = log_of(&of_standby);
-    assert!(told.contains("fenced by gateway "), "{told}");
+    wait_for("it says by whom", || {
+        log_of(&of_standby).contains("fenced by gateway ")
+    });
     of_standby.stop().unwrap();
     // A standby cannot be the owner.
     let mut standby = former.standby("objects_owners_next").unwrap();
