@@ -33,7 +33,8 @@ CREATE FUNCTION lanes.stored_segments(target regclass)
 COMMENT ON FUNCTION lanes.stored_segments(regclass) IS
     'what the view lanes.segments says of one table';
 
-CREATE FUNCTION lanes.stored_space(target regclass) RETURNS TABLE (bytes bigint, bytes_free bigint, bytes_free_at_end bigint)
+CREATE FUNCTION lanes.stored_space(target regclass)
+    RETURNS TABLE (bytes bigint, bytes_free bigint, bytes_free_at_end bigint)
     VOLATILE PARALLEL RESTRICTED STRICT LANGUAGE c AS 'MODULE_PATHNAME', 'stored_space_wrapper';
 COMMENT ON FUNCTION lanes.stored_space(regclass) IS
     'what the view lanes.space says of one table';
@@ -52,9 +53,11 @@ GRANT SELECT ON lanes.space TO PUBLIC;
 COMMENT ON VIEW lanes.space IS 'how much of the file of each lanes table that you may read is in use';
 COMMENT ON COLUMN lanes.space.relation IS 'the table';
 COMMENT ON COLUMN lanes.space.bytes IS 'bytes of its file';
-COMMENT ON COLUMN lanes.space.bytes_used IS 'bytes of blocks that hold something, or that no VACUUM has found to be free yet';
+COMMENT ON COLUMN lanes.space.bytes_used IS
+    'bytes of blocks that hold something, or that no VACUUM has found to be free yet';
 COMMENT ON COLUMN lanes.space.bytes_free IS 'bytes of blocks that new rows will take';
-COMMENT ON COLUMN lanes.space.bytes_free_at_end IS 'those of them behind everything in use: VACUUM gives them back to the file system';
+COMMENT ON COLUMN lanes.space.bytes_free_at_end IS
+    'those of them behind everything in use: VACUUM gives them back to the file system';
 
 -- What all lanes tables consist of that the caller may read. It reads indexes of parts and runs that are not sealed; segments
 -- themselves it does not read, so what is in object storage stays there.

@@ -1,6 +1,7 @@
 -- What a log of rows in object storage wants of the database: an append that tells where its rows lie, and definitions of tables.
 
--- Another number whenever something of a table changes that lanes.table_definition tells, names of schemas, roles and types among it.
+-- Another number whenever something of a table changes that lanes.table_definition tells, names of schemas, roles and
+-- types among it.
 CREATE FUNCTION lanes.definition_version(target oid) RETURNS int8
 LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp
 AS $$
@@ -13,7 +14,8 @@ AS $$
             UNION ALL SELECT format('sequence %s %s %s', c.oid, c.xmin, q.xmin)
               FROM pg_depend d JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S' JOIN pg_sequence q ON q.seqrelid = c.oid
              WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = target
-            UNION ALL SELECT format('policy %s %s %s', y.oid, y.xmin, y.polroles::regrole[]) FROM pg_policy y WHERE y.polrelid = target
+            UNION ALL SELECT format('policy %s %s %s', y.oid, y.xmin, y.polroles::regrole[])
+              FROM pg_policy y WHERE y.polrelid = target
             UNION ALL SELECT format('names %s %s %s', c.relnamespace::regnamespace, c.relowner::regrole, c.relacl)
               FROM pg_class c WHERE c.oid = target
             UNION ALL SELECT format('column %s %s %s', a.attnum, format_type(a.atttypid, a.atttypmod), a.attacl)
@@ -50,10 +52,11 @@ COMMENT ON FUNCTION lanes.column_types(oid) IS
 -- logged again. `version` is lanes.definition_version, and `columns` lanes.column_names: by these, rows are found their columns when
 -- those have other names, or are gone.
 --
--- `applied` and `reused` are as in lanes.append_once. Digests come last here, as only the append knows what is kept with them: a
--- duplicate that commits meanwhile is told by SQLSTATE LN001, and costs a run that nobody sees.
-CREATE FUNCTION lanes.append_logged(target regclass, batch bytea, digests bytea[], bodies bytea[], skips int4[], counts int4[],
-                                    OUT placed int8[], OUT version int8, OUT columns name[], OUT applied int4[], OUT reused int4[])
+-- `applied` and `reused` are as in lanes.append_once. Digests come last here, as only the append knows what is kept
+-- with them: a duplicate that commits meanwhile is told by SQLSTATE LN001, and costs a run that nobody sees.
+CREATE FUNCTION lanes.append_logged(target regclass, batch bytea, digests bytea[], bodies bytea[], skips int4[],
+                                    counts int4[], OUT placed int8[], OUT version int8, OUT columns name[],
+                                    OUT applied int4[], OUT reused int4[])
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -89,7 +92,7 @@ END
 $$;
 
 COMMENT ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]) IS
-    'lanes.append_placed, and the digests of the requests that the batch holds, in one transaction; places of digests already there, if any are';
+    'lanes.append_placed, and the digests of the requests in the batch, in one transaction; or places of digests that exist';
 
 -- A table as statements that make it again, in an empty database. Columns are at the places where they were, with dropped ones between
 -- them, and values of columns that were added later are those that old rows have: images of segments know columns by their places only.

@@ -21,15 +21,16 @@ CREATE TABLE lanes.samples (
 COMMENT ON TABLE lanes.samples IS
     'Prometheus samples as they came: out of order allowed, stale markers and NaN payloads kept to the bit';
 
--- A dump has no definitions of the extension's own tables, so the parameters that people give lanes.samples are kept in a table that it
--- has: ALTER TABLE writes all of them there, and rows that come there, with a restored dump, are given to lanes.samples. It is empty until
--- then, as a dump's rows must find none.
+-- A dump has no definitions of the extension's own tables, so the parameters that people give lanes.samples are kept in
+-- a table that it has: ALTER TABLE writes all of them there, and rows that come there, with a restored dump, are given
+-- to lanes.samples. It is empty until then, as a dump's rows must find none.
 CREATE TABLE lanes.samples_parameters (
     name  text PRIMARY KEY,
     value text NOT NULL
 );
 
-COMMENT ON TABLE lanes.samples_parameters IS 'storage parameters of lanes.samples, for pg_dump; change them by ALTER TABLE lanes.samples';
+COMMENT ON TABLE lanes.samples_parameters IS
+    'storage parameters of lanes.samples, for pg_dump; change them by ALTER TABLE lanes.samples';
 
 -- Called after each ALTER TABLE that sets or resets parameters of lanes.samples, by whoever may do that.
 CREATE FUNCTION lanes.keep_samples_parameters() RETURNS void
@@ -39,7 +40,8 @@ DECLARE
     parameters CONSTANT text[] := (SELECT c.reloptions FROM pg_class c WHERE c.oid = 'lanes.samples'::regclass);
 BEGIN
     DELETE FROM lanes.samples_parameters p
-     WHERE NOT EXISTS (SELECT FROM pg_options_to_table(parameters) o WHERE (o.option_name, o.option_value) = (p.name, p.value));
+     WHERE NOT EXISTS (SELECT FROM pg_options_to_table(parameters) o
+                        WHERE (o.option_name, o.option_value) = (p.name, p.value));
     INSERT INTO lanes.samples_parameters (name, value)
     SELECT o.option_name, o.option_value FROM pg_options_to_table(parameters) o ON CONFLICT DO NOTHING;
 END
@@ -52,7 +54,8 @@ DECLARE
     wanted text;
     others text;
 BEGIN
-    SELECT string_agg(format('%I = %L', p.name, p.value), ', ') FILTER (WHERE p.value IS DISTINCT FROM o.option_value AND p.value IS NOT NULL),
+    SELECT string_agg(format('%I = %L', p.name, p.value), ', ')
+               FILTER (WHERE p.value IS DISTINCT FROM o.option_value AND p.value IS NOT NULL),
            string_agg(format('%I', o.option_name), ', ') FILTER (WHERE p.name IS NULL)
       INTO wanted, others
       FROM lanes.samples_parameters p
@@ -327,21 +330,23 @@ $$;
 
 COMMENT ON FUNCTION lanes.find_series(int4[]) IS 'metric and canonical labels of series, by id; ids that do not exist are left out';
 
--- The 1-based places of digests that are there already, or that come twice: all but those of `fresh`. `reused` has the places
--- where another body came with the digest than the one that is stored.
-CREATE FUNCTION lanes.requests_applied(digests bytea[], bodies bytea[], fresh bytea[], OUT applied int4[], OUT reused int4[])
+-- The 1-based places of digests that are there already, or that come twice: all but those of `fresh`. `reused` has the
+-- places where another body came with the digest than the one that is stored.
+CREATE FUNCTION lanes.requests_applied(digests bytea[], bodies bytea[], fresh bytea[],
+                                       OUT applied int4[], OUT reused int4[])
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT array_agg(d.place::int4 ORDER BY d.place), array_agg(d.place::int4 ORDER BY d.place) FILTER (WHERE r.body <> d.body)
+    SELECT array_agg(d.place::int4 ORDER BY d.place),
+           array_agg(d.place::int4 ORDER BY d.place) FILTER (WHERE r.body <> d.body)
       FROM (SELECT n.place, n.digest, n.body, row_number() OVER (PARTITION BY n.digest ORDER BY n.place) AS nth
               FROM unnest(digests, bodies) WITH ORDINALITY AS n (digest, body, place)) AS d
       LEFT JOIN lanes.requests r ON r.digest = d.digest
      WHERE d.nth > 1 OR d.digest <> ALL (coalesce(fresh, '{}'))
 $$;
 
--- Where some digests are there already, `applied` has their places, and nothing is applied: send the batch again without the rows of those
--- requests. `reused` has those of them that came with another body. A digest whose first transaction is still running is waited for,
--- never guessed.
+-- Where some digests are there already, `applied` has their places, and nothing is applied: send the batch again
+-- without the rows of those requests. `reused` has those of them that came with another body. A digest whose first
+-- transaction is still running is waited for, never guessed.
 CREATE FUNCTION lanes.append_once(target regclass, batch bytea, digests bytea[], bodies bytea[] DEFAULT NULL,
                                   OUT applied int4[], OUT reused int4[])
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
@@ -360,7 +365,8 @@ BEGIN
         -- In one order everywhere, so that two gateways with the same requests wait for each other and never deadlock.
         WITH inserted AS (
             INSERT INTO lanes.requests (digest, body)
-            SELECT DISTINCT ON (d.digest) d.digest, d.body FROM unnest(digests, bodies) AS d (digest, body) ORDER BY d.digest
+            SELECT DISTINCT ON (d.digest) d.digest, d.body FROM unnest(digests, bodies) AS d (digest, body)
+             ORDER BY d.digest
             ON CONFLICT DO NOTHING
             RETURNING requests.digest
         )
@@ -377,7 +383,7 @@ END
 $$;
 
 COMMENT ON FUNCTION lanes.append_once(regclass, bytea, bytea[], bytea[]) IS
-    'lanes.append, and the digests of the requests that the batch holds, in one transaction; places of digests already there, if any are';
+    'lanes.append, and the digests of the requests in the batch, in one transaction; or places of digests that exist';
 
 CREATE FUNCTION lanes.forget_requests(older_than interval, rows_max int4 DEFAULT 10000) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -418,7 +424,8 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT CASE WHEN s.names = '' THEN 0
                 ELSE coalesce(substring(s.names FROM '(?i)^\s*(?:(?:first|any)\s+)?(\d+)\s*\(')::int4, 1) END,
-           (SELECT count(*)::int4 FROM pg_stat_replication r WHERE r.state = 'streaming' AND r.sync_state IN ('sync', 'quorum'))
+           (SELECT count(*)::int4 FROM pg_stat_replication r
+             WHERE r.state = 'streaming' AND r.sync_state IN ('sync', 'quorum'))
       FROM current_setting('synchronous_standby_names') AS s (names)
 $$;
 
@@ -451,7 +458,8 @@ BEGIN
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.requests_applied(bytea[], bytea[], bytea[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_once(regclass, bytea, bytea[], bytea[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_placed(regclass, bytea), '
-                   'lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]), lanes.table_definition(oid), lanes.local_rows(), '
+                   'lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[], int4[]), '
+                   'lanes.table_definition(oid), lanes.local_rows(), '
                    'lanes.timeline_history(), lanes.data_directory_id(), '
                    'lanes.definition_version(oid), lanes.column_names(oid), lanes.column_types(oid), '
                    'lanes.part_rows(regclass, int8) TO %s', role);

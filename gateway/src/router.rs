@@ -243,7 +243,7 @@ async fn ready<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
     }
 }
 
-/// What is said where requests should be sent: a line for each thing that an operator should know.
+/// The body of `/-/ready` while the gateway takes requests: `ready`, then a line for each thing to know.
 fn readiness(status: &Status, metrics: &Metrics) -> String {
     let mut lines = vec!["ready".to_owned()];
     let state = status.objects();

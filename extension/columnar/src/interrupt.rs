@@ -1,5 +1,5 @@
-//! A long loop looks now and then whether it is to end. Whoever embeds this crate says how, once: its check may panic, so that
-//! everything on the way is dropped. Without one, nothing ends early.
+//! A long loop looks now and then whether it is to end. Whoever embeds this crate says how, once: its check may panic,
+//! so that everything on the way is dropped. Without one, nothing ends early.
 
 use std::cell::Cell;
 use std::sync::OnceLock;

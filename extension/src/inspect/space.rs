@@ -8,8 +8,8 @@ use crate::pg::ports::BLCKSZ;
 use crate::storage::extent;
 use crate::storage::metapage::Meta;
 
-/// Bytes of a lanes table's file, and how many of them are free: all, and those behind everything that is in use. No row for a
-/// table that has no file yet, or is gone.
+/// Bytes of a lanes table's file, and how many of them are free: all, and those behind everything that is in use. No
+/// row for a table that has no file yet, or is gone.
 #[pg_extern(sql = false)]
 fn stored_space(
     target: pg_sys::Oid,

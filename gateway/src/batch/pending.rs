@@ -44,7 +44,7 @@ pub enum Fault {
     TableChanged(String),
     /// Its sender has given its key to another body before, which is stored. Nothing of this one is.
     #[error(
-        "this Idempotency-Key came with another body before, which is stored; a request of its own needs a key of its own"
+        "this Idempotency-Key came with another body before, which is stored; another request needs a key of its own"
     )]
     KeyReused,
 }

@@ -97,7 +97,7 @@ pub const SETTINGS: &[Setting] = &[
     setting("objects", "url", "DIRECTORY|URL", "", "Where sealed segments go that are older than their table's `hot`: a directory (.lanes/objects), or s3://bucket/prefix with the usual AWS_ variables; one for each database, nowhere if empty"),
     setting("objects", "interval", "DURATION", "10s", "How often the database is asked for segments to put there"),
     setting("objects", "recalls_at_once", "COUNT", "8", "Segments fetched for queries at once, and so in memory"),
-    setting("objects", "orphan_age", "DURATION", "10m", "How long an object is kept that no table names any more (its bytes leave half an hour later, once such objects are a fifth of the store); as long as backups are kept, if those are to be restored to any moment"),
+    setting("objects", "orphan_age", "DURATION", "10m", "How long an object is kept that no table names any more; as long as backups are kept, if those are to be restored to any moment"),
     setting("objects", "backlog_bytes_max", "SIZE", "64GiB", "Bytes of segments that may wait in the database while the store is away or slow; above it writes are 503. 0 for no limit"),
     setting("objects", "cache_bytes_max", "SIZE", "64MiB", "Memory for the store's indexes and filters"),
 

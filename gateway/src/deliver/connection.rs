@@ -37,7 +37,8 @@ const APPEND: &str = "SELECT a.applied, current_setting('synchronous_standby_nam
 const APPEND_TO_TABLE: &str = "SELECT lanes.append($1::oid::regclass, $2), current_setting('synchronous_standby_names') <> ''";
 const APPEND_TO_TABLE_ONCE: &str = "SELECT a.applied, current_setting('synchronous_standby_names') <> '', a.reused \
      FROM lanes.append_once($1::oid::regclass, $2, $3, $4) AS a";
-const HEALTH: &str = "SELECT lanes.registry_identity(), s.wanted, (SELECT next_id::int8 - 1 FROM lanes.registry), s.connected \
+const HEALTH: &str = "SELECT lanes.registry_identity(), s.wanted, \
+                      (SELECT next_id::int8 - 1 FROM lanes.registry), s.connected \
                       FROM lanes.synchronous_standbys() AS s";
 const FORGET: &str = "SELECT lanes.forget_requests(make_interval(secs => $1))";
 /// Writes a few bytes of log in a transaction of its own, so that its commit flushes (and replicates) all commits before it.

@@ -15,10 +15,11 @@ use crate::objects::log::{Entry, ObjectLog, Put};
 use crate::objects::postgres::DEFINITION;
 use crate::objects::record::{self, Change, Head, RegistryRecord, SeriesRecord};
 
-const APPEND: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[], a.applied, a.reused FROM (SELECT $1::text::regclass::oid) AS t (oid), \
+const APPEND: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[], a.applied, a.reused \
+     FROM (SELECT $1::text::regclass::oid) AS t (oid), \
      lanes.append_logged(t.oid::regclass, $2, $3, $4, $5, $6) AS a";
-const APPEND_TO_TABLE: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[], a.applied, a.reused FROM (SELECT $1::oid) AS t (oid), \
-     lanes.append_logged(t.oid::regclass, $2, $3, $4, $5, $6) AS a";
+const APPEND_TO_TABLE: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[], a.applied, a.reused \
+     FROM (SELECT $1::oid) AS t (oid), lanes.append_logged(t.oid::regclass, $2, $3, $4, $5, $6) AS a";
 const PLACED: &str = "SELECT r.placed, lanes.definition_version(c.oid), c.oid, lanes.column_names(c.oid)::text[] FROM lanes.requests r, pg_class c \
      WHERE r.digest = $1 AND c.oid = $2";
 const PLACED_SAMPLES: &str = "SELECT r.placed, lanes.definition_version(c.oid), c.oid, lanes.column_names(c.oid)::text[] FROM lanes.requests r, pg_class c \

@@ -1,5 +1,5 @@
-//! A pause between attempts to open sessions that only an operator can make succeed: each attempt costs PostgreSQL a process, and
-//! a line in its log.
+//! A pause between attempts to open sessions that only an operator can make succeed: each attempt costs PostgreSQL a
+//! process, and a line in its log.
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ struct Refused {
     error: SinkError,
     pause: Duration,
     until: Instant,
-    /// A session is being opened to see whether that goes now. Who gives up half-way is followed by another when the pause is over.
+    /// A session is being opened to see whether that goes now. Who gives up half-way is followed by another when the
+    /// pause is over.
     is_trying: bool,
 }
 

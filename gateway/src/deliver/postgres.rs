@@ -48,7 +48,7 @@ pub struct PostgresSink {
     supervision: Mutex<Vec<Connection>>,
     /// Shared by the sinks of all threads.
     opening_pause: Arc<OpeningPause>,
-    /// When a write met a full disk last; shared as well.
+    /// When a write met a full disk last; shared by the sinks of all threads.
     disk_full: Arc<Mutex<Option<Instant>>>,
     is_reachable: AtomicBool,
     last_warning: Mutex<Option<(String, Instant)>>,
@@ -158,7 +158,8 @@ impl PostgresSink {
         result.map_err(|error| self.note(error))
     }
 
-    /// Takes note of a disk that has room again, unless it was full so short a time ago: one table's may be full and another's not.
+    /// Takes note of a disk that has room again, unless it was full so short a time ago: one table's may be full and
+    /// another's not.
     fn note_room(&self, since: Duration) {
         if self.metrics.postgres_disk_full.get() == 0 {
             return;
@@ -209,9 +210,9 @@ impl PostgresSink {
 
 /// SQLSTATE of a disk that is full.
 const DISK_FULL: &str = "53100";
-/// A write that succeeds as long after the last one that met a full disk tells that there is room again;
+/// After a write that met a full disk, so much time must pass before one that succeeds tells that there is room again.
 const ROOM_AFTER: Duration = Duration::from_secs(2);
-/// and so does it that none has met one for so long.
+/// When no write has met a full disk for so long, the disk is taken to have room again.
 const ROOM_IF_SILENT: Duration = Duration::from_secs(30);
 
 impl Sink for PostgresSink {

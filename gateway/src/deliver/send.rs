@@ -1,7 +1,8 @@
 //! One batch, until each of its requests has an outcome.
 //!
 //! ```text
-//! work := [all requests, those with one digest and body joined; those without stay apart; those with another body in groups of their own]
+//! work := [all requests, those with one digest and body joined; those without a digest stay apart;
+//!          those with one digest and another body are in another group]
 //! while work: take a group
 //!     drop requests that nobody awaits any more; none left: next group
 //!     append the group ->

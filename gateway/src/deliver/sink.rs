@@ -88,7 +88,7 @@ pub enum SinkError {
     Duplicates {
         /// Places of requests that were applied before.
         applied: Vec<usize>,
-        /// Those of them that were applied with another body.
+        /// Places of requests whose key was applied before with another body; each is among `applied` too.
         reused: Vec<usize>,
     },
     /// The gateway's role lacks the privilege. Nothing was applied.

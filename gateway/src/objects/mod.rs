@@ -27,8 +27,8 @@
 //! | on what | [`run`] | a thread with a runtime of its own: none of this is on the way of a request |
 //!
 //! # Who may write
-//! A store is one database's: [`owner`] tells which, and a gateway of another one only reads. Among the gateways of that database there are
-//! two locks, because there are two things to guard:
+//! A store is one database's: [`owner`] tells which, and a gateway of another one only reads. Among the gateways of
+//! that database there are two locks, because there are two things to guard:
 //! - SlateDB's epoch guards the store. Whoever opens it last is its writer; the one before is *fenced*: its next write, and within a second
 //!   its look at the manifest, fails. So a gateway that is started takes over, be the other one hung or far away.
 //! - An advisory lock, held by the very session that commits and reads `remote_keys`, guards the catalogue: the *claim*. The fenced gateway
@@ -56,9 +56,9 @@
 //! [`run::ObjectSettings::orphan_age`]: queries that began before a table was dropped still read it, and a database restored to a moment
 //! before finds what it names if that moment is no further back.
 //!
-//! A deletion alone frees nothing: SlateDB drops the bytes when it rewrites the tables that hold them, which it does as more is written. So
-//! the store is rewritten as a whole once a fifth of its keys are deleted ([`orphans`]), and what it leaves behind is deleted within half
-//! an hour ([`slate_settings`]).
+//! A deletion alone frees nothing: SlateDB drops the bytes when it rewrites the tables that hold them, which it does as
+//! more is written. So the store is rewritten as a whole once a fifth of its keys are deleted ([`orphans`]), and what
+//! it leaves behind is deleted within half an hour ([`slate_settings`]).
 //!
 //! # Failure cases
 //! | what | then |

@@ -119,8 +119,8 @@ impl<S: Source, T: Store> Orphans<S, T> {
         Ok(due.len())
     }
 
-    /// Rewrites the store once much of it is deleted: SlateDB itself does so only as more is written. So its bytes are never much
-    /// more than those of what is live, and each byte is rewritten a few times at most.
+    /// Rewrites the store once much of it is deleted: SlateDB itself does so only as more is written. So its bytes are
+    /// never much more than those of what is live, and each byte is rewritten a few times at most.
     async fn reclaim(&self, deleted: usize, live: usize) -> Result<(), RoundError> {
         let mut before = 0;
         let mut note = |_: &str, value: Bytes| before = record::read(DELETED, &value).unwrap_or(0);

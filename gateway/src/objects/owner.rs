@@ -1,23 +1,24 @@
 //! Whose a store is: of all databases, the one whose gateways may write to it.
 //!
-//! The store has one record of its owner ([`Owner`]). A gateway reads it before it opens the store, since to open it takes it from the
-//! gateway that has it; once more when it has it open; and only the owner or its heir keeps it. Whenever the gateway gets the claim
-//! anew, it looks whether the database behind its session is still the same one.
+//! The store has one record of its owner ([`Owner`]). A gateway reads it before it opens the store, since to open it
+//! takes it from the gateway that has it; once more when it has it open; and only the owner or its heir keeps it.
+//! Whenever the gateway gets the claim anew, it looks whether the database behind its session is still the same one.
 //!
 //! | the database of this gateway | then |
 //! |---|---|
 //! | is the owner: cluster, database and data directory are those of the record | opens the store |
-//! | has the owner's history up to where the owner offloaded last, on a later timeline: a standby that was promoted | opens it, and is the owner from then on |
+//! | is a standby that was promoted, and has what the owner had offloaded | opens it, and is the owner from then on |
 //! | is a standby | reads only |
 //! | has another data directory on the same timeline: a copy, or files that were moved | reads only, and says so |
-//! | lacks what the owner has offloaded: a copy that was restored to an earlier moment | the same |
-//! | is of another cluster | the same |
+//! | lacks what the owner has offloaded: a copy that was restored to an earlier moment | reads only, and says so |
+//! | is another one, of this cluster or not | reads only, and says so |
 //!
-//! Who reads only still answers queries, from what the owner has put there. A copy that wrote would put segments of its own under the owner's
-//! keys, and would take for orphans what the owner offloaded since. `lanes-gateway --adopt` makes a database the owner whatever the record
-//! says: an operator's decision.
+//! Who reads only still answers queries, from what the owner has put there. A copy that wrote would put segments of its
+//! own under the owner's keys, and would take for orphans what the owner offloaded since. `lanes-gateway --adopt` makes
+//! a database the owner whatever the record says: an operator's decision.
 //!
-//! Not seen: a copy of a whole volume by its storage, which has the same data directory to the inode, while it stays on the same timeline.
+//! Not seen: a copy of a whole volume by its storage, which has the same data directory to the inode, while it stays on
+//! the same timeline.
 
 use serde::{Deserialize, Serialize};
 
@@ -127,9 +128,9 @@ pub fn admit<'a>(owner: Option<&Owner>, database: &'a Identity) -> Result<&'a Pr
         return Ok(primary);
     };
     Err(format!(
-        "objects.url belongs to database {}, timeline {} (opened last by gateway {} at {}); {why} ({}, timeline {}), and only \
-         reads there. Give it an objects.url of its own; or, where it takes that one's place, stop that one's gateway for good \
-         and run lanes-gateway --adopt with this one's settings",
+        "objects.url belongs to database {}, timeline {} (opened last by gateway {} at {}); {why} ({}, timeline {}), \
+         and only reads there. Give it an objects.url of its own; or, where it takes that one's place, stop that one's \
+         gateway for good and run lanes-gateway --adopt with this one's settings",
         owner.scope,
         owner.timeline,
         owner.gateway,

@@ -26,17 +26,16 @@ const BACKLOG: &str = "SELECT coalesce(sum(rows), 0)::int8, coalesce(sum(bytes),
 const IMAGE: &str = "SELECT lanes.segment_image($1::oid::regclass, $2, $3)";
 const COMMIT: &str = "SELECT lanes.offload_commit($1::oid::regclass, $2)";
 const PART_ROWS: &str = "SELECT storage_id, first_row, end_row, coalesce(lanes.column_types($1), '{}'), \
-                         (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8 FROM lanes.part_rows($1::oid::regclass, $2)";
+                         (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8 \
+                         FROM lanes.part_rows($1::oid::regclass, $2)";
 /// A table's definition, and its version.
 pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = $1";
 const DEFINITION_VERSIONS: &str = "SELECT c.oid, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = ANY ($1) AND c.relkind = 'r'";
 const LOCAL_ROWS: &str = "SELECT target, storage_id, first_row, end_row FROM lanes.local_rows()";
 const HISTORY: &str = "SELECT timeline, file FROM lanes.timeline_history()";
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
-const SCOPE: &str = "SELECT format('%s/%s', s.system_identifier, d.oid) FROM pg_control_system() s, pg_database d \
-                     WHERE d.datname = current_database()";
-const IDENTITY: &str = "SELECT format('%s/%s', s.system_identifier, d.oid), lanes.data_directory_id(), pg_is_in_recovery() \
-                        FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()";
+const IDENTITY: &str = "SELECT format('%s/%s', s.system_identifier, d.oid), lanes.data_directory_id(), \
+                        pg_is_in_recovery() FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()";
 /// An error on a standby.
 const WAL_FLUSHED: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8";
 /// A wait within a SELECT would hold a snapshot, and keep rows from being sealed.
@@ -306,8 +305,8 @@ impl Source for PostgresSource {
     }
 
     async fn scope(&self) -> Result<String, SourceError> {
-        self.claimed(async |client| client.query_one(SCOPE, &[]).await?.try_get(0))
-            .await
+        let database = self.claimed(identity).await?;
+        Ok(database.scope)
     }
 
     async fn wanted(&self, wait: Duration) -> Result<Vec<String>, SourceError> {

@@ -147,7 +147,7 @@ impl Reader for StoreReader {
     }
 }
 
-/// What is found, or that there was no answer: SlateDB repeats every request for ever.
+/// Awaits a look into the store for [`GET_TIMEOUT`] at most, as SlateDB repeats a request that fails for ever.
 async fn in_time(
     finding: impl Future<Output = Result<Option<Bytes>, String>>,
 ) -> Result<Option<Bytes>, StoreError> {

@@ -13,7 +13,8 @@ const MIB: usize = 1 << 20;
 /// Compaction rewrites as much at once.
 const COMPACTED_BYTES_MAX: usize = 256 * MIB;
 
-/// How often files are looked for that nothing needs any more, and how old they are at least. A look lists the folders once.
+/// How often files are looked for that nothing needs any more, and how old they are at least. A look lists the folders
+/// once.
 const GARBAGE_INTERVAL: Duration = Duration::from_secs(300);
 
 /// So many tables may wait to be merged: 16 GiB.
@@ -31,8 +32,8 @@ pub fn settings(has_conditional_put: bool) -> Settings {
         // Memory: a table that fills, two that are written, and the log before them.
         l0_sst_size_bytes: 32 * MIB,
         l0_flush_parallelism: 2,
-        // While the store is rewritten as a whole, which takes as long as its bytes take, its newest tables cannot be merged: that
-        // is not to hold up writes. Filters keep reads from looking into all of them.
+        // While the store is rewritten as a whole, which takes as long as its bytes take, its newest tables cannot be
+        // merged: that is not to hold up writes. Filters keep reads from looking into all of them.
         l0_max_ssts: L0_TABLES_MAX,
         l0_max_ssts_per_key: L0_TABLES_MAX,
         max_unflushed_bytes: 128 * MIB,
@@ -72,8 +73,8 @@ fn compactor() -> CompactorOptions {
 }
 
 fn garbage_collector(has_conditional_put: bool) -> GarbageCollectorOptions {
-    // What a compaction leaves behind goes within half an hour: once its checkpoint ends (15 minutes), in two rounds, as old
-    // manifests go first, and then the tables that only these name.
+    // What a compaction leaves behind goes within half an hour: once its checkpoint ends (15 minutes), in two rounds,
+    // as old manifests go first, and then the tables that only these name.
     let directory = GarbageCollectorDirectoryOptions {
         interval: Some(GARBAGE_INTERVAL),
         min_age: GARBAGE_INTERVAL,

@@ -87,7 +87,8 @@ pub trait Source: Send + Sync + 'static {
     /// What tells the database from others.
     fn identity(&self) -> impl Future<Output = Result<Identity, SourceError>> + Send;
 
-    /// The same, of the database behind the session that has the claim.
+    /// What tells the database behind the session that has the claim from others: with several hosts in the connection
+    /// string, or one address for a primary and its standby, each session may lead to another server.
     fn claimed_identity(&self) -> impl Future<Output = Result<Identity, SourceError>> + Send;
 
     /// Takes the claim, if no other gateway has it. True if this one has it now.

@@ -57,7 +57,7 @@ impl ObjectState {
             Self::Working => "segments are offloaded and recalled by this gateway",
             Self::Fenced => "another gateway has taken over; this one stands by",
             Self::Foreign => {
-                "the store is another database's, or that of a standby's primary: segments are recalled, and none is offloaded"
+                "the store is another database's, or this standby's primary's: segments are only recalled"
             }
         }
     }

@@ -76,8 +76,8 @@ pub trait Store: Images {
         each: &mut (dyn FnMut(&str) + Send),
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Begins to rewrite what is there without what was deleted, so that its bytes go too: some minutes later. False: not now, as
-    /// something of it is being rewritten.
+    /// Begins to rewrite what is there without what was deleted, so that its bytes go too: some minutes later. False:
+    /// not now, as something of it is being rewritten.
     fn reclaim(&self) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Returns when this handle is of no more use, and why.
@@ -91,7 +91,7 @@ pub trait Store: Images {
 pub trait Opener: Send + Sync + 'static {
     /// What is opened.
     type Store: Store;
-    /// What is only read.
+    /// The store as a gateway reads it that may not write there.
     type Reader: Reader;
 
     /// Opens the store beside whoever has it, within a bounded time. `None`: there is nothing yet.

@@ -118,6 +118,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
             open.send_replace(Some(Arc::clone(&store)));
             let end = match self.own(store.as_ref()).await {
                 Ok(owner) => self.term(&store, owner).await,
+                Err(RoundError::Store(StoreError::Fenced)) => StoreError::Fenced,
                 Err(error) => StoreError::Closed(error.to_string()),
             };
             self.source.release().await;
@@ -128,7 +129,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
                 self.tell(ObjectState::Fenced);
                 self.metrics.objects.fenced.inc();
                 tracing::warn!(
-                    "fenced by {}, which has opened the object store: this gateway stands by, and goes on with all else",
+                    "fenced by {}, which has opened the object store: this gateway stands by, and takes writes as ever",
                     self.who_fenced().await
                 );
             } else {
@@ -267,8 +268,8 @@ impl<S: Source, O: Opener> Terms<S, O> {
         }
     }
 
-    /// Makes this database the owner of the open store, if it still may be: another one may have become it since that was asked, while
-    /// the store could not be opened.
+    /// Makes this database the owner of the open store, if it still may be: another one may have become it since that
+    /// was asked, while the store could not be opened.
     async fn own(&self, store: &O::Store) -> Result<Owner, RoundError> {
         let mut record = None;
         store

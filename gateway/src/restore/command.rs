@@ -105,8 +105,8 @@ fn tell_what_is_next(roles: Roles) {
         );
     }
     println!(
-        "next: let postgres.connection of the gateway name the new database, and run lanes-gateway --adopt once with its settings, \
-         or give it an objects.url of its own"
+        "next: let postgres.connection of the gateway name the new database, and run lanes-gateway --adopt once with \
+         its settings, or give it an objects.url of its own"
     );
 }
 

@@ -11,8 +11,8 @@ pub(super) struct Failure {
     is_of_server: bool,
 }
 
-/// SQLSTATEs begin so: the connection, a transaction that was rolled back for others, resources (a full disk), an operator, an error of
-/// input or output, damaged files. Not all of XX: extensions raise XX000 where a value is wrong.
+/// SQLSTATEs begin so: the connection, a transaction that was rolled back for others, resources (a full disk), an
+/// operator, an error of input or output, damaged files. Not all of XX: extensions raise XX000 where a value is wrong.
 const OF_SERVER: [&str; 7] = ["08", "40", "53", "57", "58030", "XX001", "XX002"];
 
 impl Failure {

@@ -1,7 +1,8 @@
 //! What this thread has pinned: a process that ends without unwinding its stack lets go of it by this list.
 //!
-//! A pin is counted in shared memory and given back when its value is dropped. PostgreSQL leaves a process that it is told to end in the
-//! middle of a wait through `exit`, and then nothing on the stack is dropped: what was pinned would never be evicted again.
+//! A pin is counted in shared memory and given back when its value is dropped. PostgreSQL leaves a process that it is
+//! told to end in the middle of a wait through `exit`, and then nothing on the stack is dropped: what was pinned would
+//! never be evicted again.
 
 use std::cell::RefCell;
 use std::sync::atomic::AtomicU64;

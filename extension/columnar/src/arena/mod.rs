@@ -215,8 +215,8 @@ impl<L: Locks> Arena<L> {
         }
     }
 
-    /// Gives back all that this thread has pinned: for a process that ends and leaves values on its stack undropped. How many
-    /// pins that were.
+    /// Gives back all that this thread has pinned: for a process that ends and leaves values on its stack undropped.
+    /// How many pins that were.
     ///
     /// # Safety
     /// No relation or segment that this thread got from the arena is used or dropped afterwards.
