@@ -1,9 +1,13 @@
-//! Tells the insert buffer where an executor run begins and ends.
+//! Tells the insert buffer, and scans' spare memory, where an executor run begins and ends.
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use crate::table_am::insert_buffer::{self, Gathers};
+use crate::table_am::scan::spare_memory;
+
+/// The depth of a run that is within no other.
+const OUTERMOST: usize = 1;
 
 static mut PREVIOUS: pg_sys::ExecutorRun_hook_type = None;
 
@@ -57,12 +61,16 @@ unsafe extern "C-unwind" fn begin(query: *mut pg_sys::QueryDesc) -> usize {
     } else {
         Gathers::Nothing
     };
+    spare_memory::query_begins();
     insert_buffer::begin(gathers)
 }
 
 #[pg_guard]
 unsafe extern "C-unwind" fn end(depth: usize) {
     insert_buffer::end(depth);
+    if depth == OUTERMOST {
+        spare_memory::queries_ended();
+    }
 }
 
 /// Whether nothing in the query can ask for the tuple ids of rows that it inserts.
@@ -96,6 +104,7 @@ unsafe extern "C-unwind" fn transaction_ended(
         pg_sys::XactEvent::XACT_EVENT_ABORT | pg_sys::XactEvent::XACT_EVENT_PARALLEL_ABORT
     ) {
         insert_buffer::forget(0);
+        spare_memory::queries_ended();
     }
 }
 

@@ -26,6 +26,39 @@ struct AlignMark;
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE_FROM_BYTES: usize = 4 << 20;
 
+/// Zeros from this many bytes on are pages that the system gives out as zeros when they are first touched: whoever touches few of
+/// them does not pay for the others.
+#[cfg(all(target_os = "linux", not(miri)))]
+const MAPPED_FROM_BYTES: usize = 128 << 10;
+
+/// Maps pages of zeros; `None`: the system has none, or the bytes are too few to be worth it.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn map_zeros(bytes: usize) -> Option<NonNull<u8>> {
+    if !(MAPPED_FROM_BYTES..=isize::MAX as usize).contains(&bytes) {
+        return None;
+    }
+    // SAFETY: a new private mapping, at a place of the system's choice.
+    let start = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    match start {
+        libc::MAP_FAILED => None,
+        start => NonNull::new(start.cast()),
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn map_zeros(_bytes: usize) -> Option<NonNull<u8>> {
+    None
+}
+
 /// Asks for huge pages. It is advice: whether it is taken changes no result.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn advise_huge(start: *mut u8, bytes: usize) {
@@ -51,6 +84,8 @@ pub(crate) struct Buffer<T: Plain> {
     elements: NonNull<T>,
     len: usize,
     capacity: usize,
+    /// Whether the elements lie in pages of their own, not in the allocator's memory.
+    mapped: bool,
 }
 
 // SAFETY: the buffer owns its elements, which are plain integers.
@@ -64,6 +99,7 @@ impl<T: Plain> Buffer<T> {
             elements: NonNull::<AlignMark>::dangling().cast(),
             len: 0,
             capacity: 0,
+            mapped: false,
         }
     }
 
@@ -84,7 +120,7 @@ impl<T: Plain> Buffer<T> {
             .max(LANE_ALIGN);
         let layout = Layout::from_size_align(wanted, LANE_ALIGN)
             .unwrap_or_else(|_| handle_alloc_error(Layout::new::<T>()));
-        let bytes = if self.capacity == 0 {
+        let bytes = if self.capacity == 0 || self.mapped {
             // SAFETY: the layout is not of zero size.
             unsafe { alloc(layout) }
         } else {
@@ -98,9 +134,36 @@ impl<T: Plain> Buffer<T> {
         if layout.size() >= HUGE_FROM_BYTES {
             advise_huge(bytes, layout.size());
         }
+        if self.mapped {
+            // SAFETY: the new memory has room for more than the old one holds, and is none of it.
+            unsafe {
+                elements
+                    .as_ptr()
+                    .copy_from_nonoverlapping(self.elements.as_ptr(), self.len);
+            }
+            self.release();
+        }
         self.elements = elements;
         self.capacity = layout.size() / size_of::<T>();
         debug_assert_eq!(layout.size() % size_of::<T>(), 0);
+    }
+
+    /// Gives the memory back. The buffer has none any more.
+    fn release(&mut self) {
+        if self.capacity == 0 {
+            return;
+        }
+        let start = self.elements.as_ptr().cast::<u8>();
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if self.mapped {
+            // SAFETY: the whole of a mapping that is ours.
+            unsafe { libc::munmap(start.cast(), self.capacity * size_of::<T>()) };
+        }
+        if !self.mapped {
+            // SAFETY: allocated with this layout.
+            unsafe { dealloc(start, self.layout()) };
+        }
+        (self.capacity, self.mapped) = (0, false);
     }
 
     fn layout(&self) -> Layout {
@@ -142,6 +205,13 @@ impl<T: Plain> Buffer<T> {
     /// Appends `count` elements of zero.
     #[inline]
     pub(crate) fn extend_zeros(&mut self, count: usize) {
+        if self.capacity == 0
+            && let Some(pages) = map_zeros(count.saturating_mul(size_of::<T>()))
+        {
+            self.elements = pages.cast();
+            (self.len, self.capacity, self.mapped) = (count, count, true);
+            return;
+        }
         self.reserve(count);
         // SAFETY: room for `count` elements was made, and zero is a value.
         unsafe { self.elements.add(self.len).write_bytes(0, count) };
@@ -204,10 +274,7 @@ impl<T: Plain> DerefMut for Buffer<T> {
 
 impl<T: Plain> Drop for Buffer<T> {
     fn drop(&mut self) {
-        if self.capacity > 0 {
-            // SAFETY: allocated with this layout.
-            unsafe { dealloc(self.elements.as_ptr().cast(), self.layout()) };
-        }
+        self.release();
     }
 }
 
@@ -244,6 +311,23 @@ mod tests {
         }
         buffer.reserve(3 * count);
         assert!((0..count as u64).eq(buffer.iter().copied()));
+    }
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn zeros_in_pages_of_their_own_grow_like_others() {
+        let count = MAPPED_FROM_BYTES / 8;
+        let mut buffer = Buffer::<u64>::new();
+        buffer.extend_zeros(count);
+        assert!(buffer.mapped);
+        assert_eq!(buffer.as_ptr() as usize % LANE_ALIGN, 0);
+        buffer[count - 1] = 7;
+        buffer.extend_zeros(2);
+        assert!(!buffer.mapped);
+        assert_eq!(buffer[count - 2..], [0, 7, 0, 0]);
+        let mut small = Buffer::<u64>::new();
+        small.extend_zeros(count - 1);
+        assert!(!small.mapped);
     }
 
     #[test]

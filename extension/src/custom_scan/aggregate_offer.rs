@@ -10,7 +10,6 @@ use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
 use super::{aggregate_call, node, plan, read_share, stand_in};
-use crate::hash_join::plan::JoinKind;
 use crate::hash_join::{self, sides::HashJoin};
 use crate::pg::{nodes, ports, tree};
 
@@ -61,14 +60,15 @@ pub unsafe fn offer(
             None => None,
             Some(join) => {
                 for (clause, expression) in &grouped {
-                    join.plan.want(*expression)?;
+                    join.want(*expression)?;
                     if join.plan.is_small(*expression) {
                         hash_join::offer::check_group(*clause, *expression)?;
+                        join.plan.dimension_of(*expression)?;
                         codes += 1;
                     }
                 }
                 for leaf in nodes::list::<pg_sys::Node>(leaves) {
-                    join.plan.want(leaf)?;
+                    join.want(leaf)?;
                 }
                 Some(&*join)
             }
@@ -133,9 +133,12 @@ pub unsafe fn offer(
             Some(join) => {
                 let rows = (*join.sides.joined).rows;
                 let cost = hash_join::offer::Cost::of(root, join, rows, filters);
-                let small = hash_join::offer::small_path(root, join);
-                (*path).custom_paths = tree::list(&[small]);
-                let read = (*small).total_cost + cost.build + cost.reading + grouping(rows);
+                let small = hash_join::offer::small_paths(root, join);
+                (*path).custom_paths = small;
+                let read = hash_join::offer::total_cost(small)
+                    + cost.build
+                    + cost.reading
+                    + grouping(rows);
                 (read, Joined::ByHash(&join.plan))
             }
             None => {
@@ -153,7 +156,7 @@ pub unsafe fn offer(
             (*path).custom_paths = tree::list(&[join.path]);
         }
         // Without keys there is one group. A join that is not INNER cannot be divided when it is too large.
-        let is_divisible = hash_join.is_none_or(|join| join.plan.kind == JoinKind::Inner);
+        let is_divisible = hash_join.is_none_or(|join| join.plan.is_divisible());
         let stand_in = match keys.is_null() && is_divisible {
             true => None,
             false => stand_in::path(output),

@@ -69,7 +69,7 @@ impl Node for AggregateState {
 
     unsafe fn children(scan: *mut pg_sys::CustomScan) -> usize {
         // SAFETY: the caller's promise.
-        unsafe { EnginePlan::of(scan).hash_join.is_some().into() }
+        unsafe { EnginePlan::of(scan).small_sides() }
     }
 
     fn stand_in(results: &Results) -> Option<*mut pg_sys::PlanState> {
@@ -447,9 +447,33 @@ impl Program {
             let count = selection.count();
             self.aggregation.add_counted(&frame, &selection, count)?;
             passed += count;
-            stage.find_next(&mut selection);
+            stage.find_next(&source.frame(scalars), &mut selection)?;
         }
         Ok(passed)
+    }
+
+    /// Takes in the small rows of the batch that no row of the table has found, where the join returns these; gives how many.
+    fn add_unmatched(&mut self, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
+        let Some(stage) = &mut self.hash_join else {
+            return Ok(0);
+        };
+        let mut passed = 0;
+        loop {
+            let rows = stage.next_unmatched();
+            if rows == 0 {
+                return Ok(passed);
+            }
+            let selection = Selection::first(rows);
+            // SAFETY: the node is in execution.
+            unsafe { stage.gather(&selection) }
+            let frame = Frame {
+                given: stage.operands(),
+                ..Frame::of_nulls(rows, scalars)
+            };
+            self.aggregation.add_counted(&frame, &selection, rows)?;
+            passed += rows;
+            ports::CHECK_FOR_INTERRUPTS();
+        }
     }
 
     /// Ends reading before its end.
@@ -508,8 +532,14 @@ impl AggregateState {
                 return Ok(Read::TooLarge);
             }
             while batch == Batch::Ready {
-                while program.advance(&mut source, &scalars, &mut self.passed) {
-                    match program.add(&mut source, &scalars) {
+                let mut has_vector = true;
+                while has_vector {
+                    has_vector = program.advance(&mut source, &scalars, &mut self.passed);
+                    let added = match has_vector {
+                        true => program.add(&mut source, &scalars),
+                        false => program.add_unmatched(&scalars),
+                    };
+                    match added {
                         Ok(passed) => self.passed += passed as u64,
                         Err(EvaluationError::Disordered) => {
                             program.stop(source);

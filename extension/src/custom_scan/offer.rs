@@ -102,11 +102,12 @@ unsafe extern "C-unwind" fn upper_hook(
         } else if pg_sys::enable_hashjoin
             && let Some(sides) = Sides::of_joined(root, input)
         {
+            let lanes = sides.lanes;
             let offered = sides.join(root).and_then(|mut join| {
-                aggregate_offer::offer(root, sides.lanes, None, Some(&mut join), output, stage)
+                aggregate_offer::offer(root, lanes, None, Some(&mut join), output, stage)
             });
             if let Err(reason) = offered {
-                let index = (*sides.lanes).relid;
+                let index = (*lanes).relid;
                 require::note(root, index, About::Use, format!("hash join: {reason}"));
             }
         }
@@ -141,14 +142,15 @@ unsafe fn offer_distinct(
         } else if pg_sys::enable_hashjoin
             && let Some(sides) = Sides::of_joined(root, input)
         {
+            let lanes = sides.lanes;
             let grouped = |mut join| {
-                aggregate_offer::offer(root, sides.lanes, None, Some(&mut join), output, stage)
+                aggregate_offer::offer(root, lanes, None, Some(&mut join), output, stage)
             };
             let offered = match query.hasDistinctOn {
                 true => hash_join::latest_plan::offer(root, sides, output),
                 false => sides.join(root).and_then(grouped),
             };
-            ((*sides.lanes).relid, offered)
+            ((*lanes).relid, offered)
         } else {
             return;
         };

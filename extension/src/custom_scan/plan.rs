@@ -3,7 +3,7 @@
 //! | node | numbers | nodes | custom_exprs | custom_scan_tlist |
 //! |---|---|---|---|---|
 //! | LanesScan | | | pushed quals | |
-//! | LanesAggregate | how many of each of the seven; the kind of a hash join; whether a plan stands in | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs; a column of the table |
+//! | LanesAggregate | how many of each of the seven; whether a plan stands in; the [numbers](HashJoinPlan::numbers) of a hash join | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs; a column of the table |
 //! | LanesTimeJoin, LanesHashJoin | as LanesAggregate | as LanesAggregate | as LanesAggregate | as LanesAggregate, with the columns that the node returns for keys |
 //!
 //! The quals of an aggregation stand in its target list, [hidden](Targets::push_hidden), where PostgreSQL adjusts their
@@ -18,7 +18,7 @@ use super::node::Planned;
 use super::remembered::{self, Remembered, Targets, table_column, table_of};
 use super::require::About;
 use super::time_join::TimeJoin;
-use crate::hash_join::plan::{HashJoinPlan, JoinKind};
+use crate::hash_join::plan::HashJoinPlan;
 use crate::pg::{nodes, ports, tree};
 
 /// Makes the plan of a `LanesScan`.
@@ -82,7 +82,7 @@ pub unsafe fn engine_private(
     unsafe {
         let (mut above, mut expressions, mut nodes) = Default::default();
         let (mut left_keys, mut outputs) = Default::default();
-        let mut kind = JoinKind::Inner;
+        let mut of_hash_join = vec![0];
         match join {
             Joined::No => {}
             Joined::ByTime(join) => {
@@ -91,9 +91,9 @@ pub unsafe fn engine_private(
                 nodes = join.plan.encode();
             }
             Joined::ByHash(plan) => {
-                left_keys = tree::list(&plan.left_keys);
-                outputs = tree::list(&plan.outputs);
-                kind = plan.kind;
+                left_keys = tree::list(&plan.left_keys());
+                outputs = tree::list(&plan.columns());
+                of_hash_join = plan.numbers();
             }
         }
         let (mut numbers, mut targets) = (Vec::new(), Targets::new());
@@ -110,7 +110,8 @@ pub unsafe fn engine_private(
             }
         }
         targets.push(table_column(index));
-        numbers.extend([kind.number(), i32::from(has_stand_in)]);
+        numbers.push(i32::from(has_stand_in));
+        numbers.extend(of_hash_join);
         // The numbers of a join have no parameters.
         for part in nodes::list::<pg_sys::Node>(nodes).skip(1) {
             nodes::parameters(part, &mut targets.parameters);
@@ -145,13 +146,20 @@ pub struct EnginePlan {
 }
 
 impl EnginePlan {
+    /// How many small sides a hash join has: their plans are the first children. None without such a join.
+    pub fn small_sides(&self) -> usize {
+        self.hash_join
+            .as_ref()
+            .map_or(0, |join| join.dimensions.len())
+    }
+
     /// All expressions that the engine evaluates.
     pub fn expressions(&self) -> Vec<*mut pg_sys::Node> {
         let parts = [&self.keys, &self.quals, &self.quals_above];
         let mut all: Vec<*mut pg_sys::Node> = parts.into_iter().flatten().copied().collect();
         all.extend(self.calls.iter().map(|call| call.cast::<pg_sys::Node>()));
         if let Some(join) = &self.hash_join {
-            all.extend(&join.left_keys);
+            all.extend(join.left_keys());
         }
         if let Some(join) = &self.join {
             all.extend(join.left_expressions());
@@ -184,15 +192,9 @@ impl EnginePlan {
             let join = remembered::nodes(scan);
             let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
             let (left_keys, outputs) = (hidden(5), hidden(6));
-            let outputs = outputs.into_iter().map(|node| node.cast()).collect();
             let table = expressions.next().expect("the table's column is last");
             let index = table_of(table);
-            let hash_join = (!left_keys.is_empty()).then_some(HashJoinPlan {
-                table: index,
-                kind: JoinKind::from_number(numbers[7]).unwrap_or(JoinKind::Inner),
-                left_keys,
-                outputs,
-            });
+            let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[8..]);
             EnginePlan {
                 keys,
                 calls,
@@ -200,7 +202,7 @@ impl EnginePlan {
                 quals_above,
                 join,
                 hash_join,
-                has_stand_in: numbers[8] != 0,
+                has_stand_in: numbers[7] != 0,
                 reasons: remembered::reasons(scan),
                 index,
             }
@@ -216,9 +218,9 @@ impl EnginePlan {
             explain.text(c"Time Join", &join.describe());
         }
         if let Some(join) = &self.hash_join {
-            explain.text(c"Hash Join", join.kind.name());
+            explain.text(c"Hash Join", &join.kinds());
             // SAFETY: the caller's promise.
-            unsafe { explain.expressions(c"Join Key", &join.left_keys) }
+            unsafe { explain.expressions(c"Join Key", &join.left_keys()) }
         }
         // SAFETY: the caller's promise.
         unsafe {

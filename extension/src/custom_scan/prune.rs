@@ -21,6 +21,8 @@ pub struct Filter {
     pub attributes: Vec<usize>,
     /// Those whose zones spare the quals a look at rows, beyond whole vectors that they contradict.
     pub zones_wanted: Vec<usize>,
+    /// Integers of which a row has to have one, by attribute: the lists of `= ANY`.
+    pub lists: Vec<(usize, KeySet)>,
     /// Integers of which a row has to have one, by attribute: the keys of a join.
     pub key_sets: Vec<(usize, KeySet)>,
 }
@@ -43,15 +45,20 @@ impl Filter {
             prunes: Vec::new(),
             attributes: Vec::new(),
             zones_wanted: Vec::new(),
+            lists: Vec::new(),
             key_sets: Vec::new(),
         };
         let (prunes, zones_wanted) = (&mut filter.prunes, &mut filter.zones_wanted);
+        let is_executed = translator.is_evaluated();
         for (index, qual) in quals.enumerate() {
             let before = translator.asked();
             // SAFETY: the caller's promise.
             let qual = unsafe { translator.predicate(qual)? };
             Prune::of(&qual, Some(index), prunes);
             qual.zones_wanted(zones_wanted);
+            if is_executed {
+                add_lists(&qual, &translator.scalars, &mut filter.lists);
+            }
             filter.quals.push(qual);
             let looked_at = translator.asked_since(&before);
             filter.looked_at.push(looked_at.attributes());
@@ -80,17 +87,17 @@ impl Filter {
         scalars: &[Option<Scalar>],
     ) -> bool {
         let mut prunes = self.prunes.iter();
-        let mut key_sets = self.key_sets.iter();
+        let mut sets = self.lists.iter().chain(&self.key_sets);
         prunes
             .any(|prune| zone(prune.attribute).is_some_and(|zone| prune.rules_out(&zone, scalars)))
-            || key_sets.any(|(attribute, keys)| {
+            || sets.any(|(attribute, keys)| {
                 zone(*attribute).is_some_and(|zone| keys.is_ruled_out(&zone))
             })
     }
 
     /// Whether zones may tell of a vector that no row passes.
     pub fn may_rule_out(&self) -> bool {
-        !self.prunes.is_empty() || !self.zones_wanted.is_empty()
+        !self.prunes.is_empty() || !self.zones_wanted.is_empty() || !self.lists.is_empty()
     }
 }
 
@@ -109,6 +116,24 @@ pub unsafe fn predicates(
     quals
         .map(|qual| unsafe { translator.predicate(qual) })
         .collect()
+}
+
+/// Adds the lists of integers that have to hold one of a row's for a predicate to be TRUE.
+fn add_lists(predicate: &Predicate, scalars: &[Option<Scalar>], lists: &mut Vec<(usize, KeySet)>) {
+    match predicate {
+        Predicate::And(parts) => {
+            parts
+                .iter()
+                .for_each(|part| add_lists(part, scalars, lists));
+        }
+        Predicate::Member(value, members) if !value.number().is_float() => {
+            let integers = members.elements(scalars).map(|scalar| scalar.0 as i64);
+            if let Some(attribute) = widened_column(value) {
+                lists.push((attribute, KeySet::new(integers.collect())));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The column of a value that is one, or one made wider: bounds of the one are bounds of the other.

@@ -13,8 +13,9 @@ use super::row_plan::RowPlan;
 use super::sort_key;
 use super::top_n_state::TopNState;
 use super::translate::Translator;
+use crate::pg::ports;
 
-/// Rows that the first pass keeps at least.
+/// Rows that the first pass keeps where it is not known how many are asked for.
 const FIRST_PASS_MIN: f64 = 64.0;
 /// By how much a pass keeps more than the one before it.
 pub const PASS_GROWTH: usize = 8;
@@ -73,16 +74,23 @@ pub unsafe fn offer(
             );
             return;
         }
-        let limit = (*root).limit_tuples;
-        let first_pass = if limit > 0.0 { limit } else { FIRST_PASS_MIN };
-        let first_pass = first_pass.clamp(FIRST_PASS_MIN, f64::from(i32::MAX)) as i32;
+        let has_all_keys = keys.len() as i32 == ports::list_length((*root).query_pathkeys);
+        let is_alone =
+            pg_sys::bms_membership((*root).all_baserels) == pg_sys::BMS_Membership::BMS_SINGLETON;
+        let first_pass = rows_of_first_pass((*root).limit_tuples, has_all_keys && is_alone);
 
         let path = node::path::<TopNState>(relation, (*relation).reltarget);
         (*path).path = (*scan).path;
         let base = &mut (*path).path;
         base.pathkeys =
             pg_sys::list_truncate(pg_sys::list_copy((*root).query_pathkeys), keys.len() as i32);
-        cost(base, relation, first_pass, keys.len());
+        // Keeping fewer rows than that costs no less.
+        cost(
+            base,
+            relation,
+            first_pass.max(FIRST_PASS_MIN as i32),
+            keys.len(),
+        );
         let remembered = RowPlan {
             first_pass,
             pushed,
@@ -94,6 +102,17 @@ pub unsafe fn offer(
         (*path).custom_private = remembered.remembered((*relation).relid).of_path();
         pg_sys::add_path(relation, path.cast());
     }
+}
+
+/// How many rows the first pass keeps, where PostgreSQL knows that so many are wanted (0 or less: it does not). A node
+/// above that drops rows, as a join may, or sorts by further keys asks for more than are wanted: the limit is not `exact`.
+fn rows_of_first_pass(limit: f64, exact: bool) -> i32 {
+    let rows = match (limit > 0.0, exact) {
+        (true, true) => limit,
+        (true, false) => limit.max(FIRST_PASS_MIN),
+        (false, _) => FIRST_PASS_MIN,
+    };
+    rows.min(f64::from(i32::MAX)) as i32
 }
 
 /// From the cost of a plain scan: a pass over the table before the first row, and more of them for more rows.

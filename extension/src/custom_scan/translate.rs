@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use lanes_columnar::vector::members::Members;
 use lanes_columnar::vector::number::{Number, NumberType, Operation, Scalar};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::value::Value;
@@ -119,7 +120,7 @@ impl Translator {
         given_before: usize,
     ) -> Translator {
         // SAFETY: the plan's live columns.
-        let outputs = || plan.outputs.iter().map(|output| unsafe { &**output });
+        let outputs = || plan.outputs.iter().map(|output| unsafe { &*output.column });
         // SAFETY: a catalogue look-up.
         let type_of = |output: &pg_sys::Var| unsafe { pg_sys::getBaseType(output.vartype) };
         let variables = outputs().map(|output| (output.varno, output.varattno));
@@ -251,6 +252,11 @@ impl Translator {
     /// Where scalars come from.
     pub fn scalars_from(&self) -> Scalars {
         self.scalars_from
+    }
+
+    /// Whether scalars have values: while a query is planned, they have none.
+    pub fn is_evaluated(&self) -> bool {
+        matches!(self.scalars_from, Scalars::Evaluated(_))
     }
 
     /// NULL in every row.
@@ -570,6 +576,7 @@ impl Translator {
                 .into_iter()
                 .map(|datum| self.scalar(datum.map(|datum| to_scalar(number, datum))))
                 .collect();
+            let list = Members::new(list);
             Ok(if negated {
                 Predicate::NotMember(value, list)
             } else {

@@ -9,6 +9,7 @@
 //! ```
 //! Lanes of sealed rows may not be read before they are made ready, or *filled*, which may mean that they are decoded.
 
+use lanes_columnar::join::equal::KeySet;
 use lanes_columnar::lane::{DictionaryView, Lane, LaneData};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::value_runs::ValueRuns;
@@ -332,14 +333,16 @@ impl VectorSource {
                 Verdict::EachRow | Verdict::Unknown => {}
             }
         }
-        for (attribute, keys) in &filter.key_sets {
-            if self
-                .zone(*attribute)
+        let has_none = |(attribute, keys): &(usize, KeySet)| {
+            self.zone(*attribute)
                 .is_some_and(|zone| keys.is_ruled_out(&zone))
-            {
-                self.counters.vectors_without_keys += 1;
-                return true;
-            }
+        };
+        if filter.lists.iter().any(has_none) {
+            return true;
+        }
+        if filter.key_sets.iter().any(has_none) {
+            self.counters.vectors_without_keys += 1;
+            return true;
         }
         for index in 0..self.zones_wanted.len() {
             let attribute = self.zones_wanted[index];

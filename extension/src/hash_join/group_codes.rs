@@ -39,7 +39,7 @@ impl GroupCodes {
     /// The codes of an expression before any row is known.
     ///
     /// # Safety
-    /// A node in execution, and an expression of its plan over the small side alone.
+    /// A node in execution, and an expression of its plan over one small side alone, whose plan returns so many keys.
     pub unsafe fn of(
         expression: *mut pg_sys::Node,
         plan: &HashJoinPlan,
@@ -58,7 +58,7 @@ impl GroupCodes {
                     let column = node.cast::<pg_sys::Var>();
                     let place = plan.place_of(column).unwrap_or_default();
                     (*column).varno = pg_sys::OUTER_VAR;
-                    (*column).varattno = (keys + place) as i16 + 1;
+                    (*column).varattno = (keys + plan.place_in_dimension(place)) as i16 + 1;
                 }
                 false
             });

@@ -11,7 +11,7 @@
 use pgrx::pg_sys;
 
 use super::latest_state::LatestJoinState;
-use super::offer::{Cost, check_group, filters, small_path};
+use super::offer::{Cost, check_group, filters, small_paths, total_cost};
 use super::plan::{HashJoinPlan, JoinKind};
 use super::sides::Sides;
 use crate::custom_scan::aggregate_call;
@@ -43,11 +43,17 @@ pub unsafe fn offer(
         let query = &*(*root).parse;
         latest_plan::check(query)?;
         let mut join = sides.join(root)?;
+        if join.plan.dimensions.len() > 1 {
+            return Err("several joined tables".into());
+        }
+        if join.plan.keeps_small_rows() {
+            return Err("the lanes table on the null side of an outer join".into());
+        }
         let targets = (*root).processed_tlist;
         let (mut groups, mut codes) = (Vec::new(), 0);
         for clause in nodes::list::<pg_sys::SortGroupClause>(query.distinctClause) {
             let expression = pg_sys::get_sortgroupclause_expr(clause, targets);
-            join.plan.want(expression)?;
+            join.want(expression)?;
             if join.plan.is_small(expression) {
                 check_group(clause, expression)?;
                 codes += 1;
@@ -61,7 +67,7 @@ pub unsafe fn offer(
         for leaf in
             nodes::list::<pg_sys::Node>(pg_sys::pull_var_clause((*target).exprs.cast(), leaves))
         {
-            join.plan.want(leaf)?;
+            join.want(leaf)?;
             columns = pg_sys::list_append_unique(columns, leaf.cast());
         }
         let mut translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, codes);
@@ -85,26 +91,27 @@ pub unsafe fn offer(
         // small row. PostgreSQL reckons with all values that the table has.
         let of_small_row = |group: &*mut pg_sys::Node| {
             let is_key = |key: &*mut pg_sys::Node| pg_sys::equal((*key).cast(), (*group).cast());
-            join.plan.is_small(*group) || join.plan.left_keys.iter().any(is_key)
+            join.plan.is_small(*group) || join.plan.left_keys().iter().any(is_key)
         };
-        let is_bounded = join.plan.kind == JoinKind::Inner && groups.iter().all(of_small_row);
+        let is_bounded =
+            join.plan.dimensions[0].kind == JoinKind::Inner && groups.iter().all(of_small_row);
         let rows = match is_bounded {
-            true => estimated.min((*sides.small).rows.max(1.0)),
+            true => estimated.min((*join.sides.dimensions[0].small).rows.max(1.0)),
             false => estimated,
         };
         let stand_in = stand_in::path(output).ok_or("no other plan without workers")?;
 
         let path = node::path::<LatestJoinState>(output, target);
-        let joined_rows = (*sides.joined).rows;
+        let joined_rows = (*join.sides.joined).rows;
         let cost = Cost::of(root, &join, joined_rows, quals);
-        let small = small_path(root, &join);
+        let small = small_paths(root, &join);
         let base = &mut (*path).path;
         base.parallel_safe = false;
         base.rows = rows;
         // A look-up and a comparison for each joined row.
         let each = (groups.len() + keys.len()) as f64 * VECTOR_SHARE * pg_sys::cpu_operator_cost;
         base.startup_cost = (*target).cost.startup
-            + (*small).total_cost
+            + total_cost(small)
             + cost.build
             + cost.reading
             + joined_rows * each;
@@ -119,7 +126,7 @@ pub unsafe fn offer(
             reasons: std::ptr::null_mut(),
         };
         (*path).custom_private = remembered.remembered().of_path();
-        (*path).custom_paths = tree::list(&[small, stand_in]);
+        (*path).custom_paths = pg_sys::lappend(small, stand_in.cast());
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
@@ -157,19 +164,19 @@ impl LatestJoinPlan {
     /// All expressions that the engine evaluates.
     pub fn expressions(&self) -> impl Iterator<Item = *mut pg_sys::Node> {
         let keys = self.keys.iter().map(|key| key.expression);
-        let others = [&self.quals, &self.groups, &self.join.left_keys];
-        others.into_iter().flatten().copied().chain(keys)
+        let others = [&self.quals, &self.groups].into_iter().flatten().copied();
+        others.chain(self.join.left_keys()).chain(keys)
     }
 
     unsafe fn remembered(&self) -> Remembered {
         let keys: Vec<_> = self.keys.iter().map(|key| key.expression).collect();
-        let outputs: Vec<_> = self.join.outputs.iter().map(|node| node.cast()).collect();
+        let (left_keys, outputs) = (self.join.left_keys(), self.join.columns());
         let parts: [&[*mut pg_sys::Node]; 6] = [
             &self.columns,
             &self.quals,
             &self.groups,
             &keys,
-            &self.join.left_keys,
+            &left_keys,
             &outputs,
         ];
         let (mut numbers, mut targets) = (Vec::new(), Targets::new());
@@ -187,8 +194,8 @@ impl LatestJoinPlan {
         }
         // SAFETY: as above.
         unsafe { targets.push(table_column(self.join.table)) }
-        numbers.push(self.join.kind.number());
         numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
+        numbers.extend(self.join.numbers());
         Remembered {
             index: self.join.table,
             numbers,
@@ -216,6 +223,7 @@ impl LatestJoinPlan {
             let (quals, groups, ordered_by) = (hidden(1), hidden(2), hidden(3));
             let (left_keys, outputs) = (hidden(4), hidden(5));
             let table = expressions.next().expect("the table's column is last");
+            let (orders, of_join) = numbers[6..].split_at(ordered_by.len());
             let key = |(expression, flags): (_, &i32)| OrderedBy {
                 expression,
                 order: sort_key::of_flags(*flags),
@@ -224,13 +232,9 @@ impl LatestJoinPlan {
                 columns,
                 quals,
                 groups,
-                keys: ordered_by.into_iter().zip(&numbers[7..]).map(key).collect(),
-                join: HashJoinPlan {
-                    table: table_of(table),
-                    kind: JoinKind::from_number(numbers[6]).unwrap_or(JoinKind::Inner),
-                    left_keys,
-                    outputs: outputs.into_iter().map(|node| node.cast()).collect(),
-                },
+                keys: ordered_by.into_iter().zip(orders).map(key).collect(),
+                join: HashJoinPlan::of_numbers(table_of(table), left_keys, outputs, of_join)
+                    .expect("a plan of a join remembers it"),
                 reasons: remembered::reasons(scan),
             }
         }
@@ -246,8 +250,8 @@ impl LatestJoinPlan {
             explain.table(self.join.table);
             explain.expressions(c"Group Key", &self.groups);
             explain.order(&self.keys);
-            explain.text(c"Hash Join", self.join.kind.name());
-            explain.expressions(c"Join Key", &self.join.left_keys);
+            explain.text(c"Hash Join", &self.join.kinds());
+            explain.expressions(c"Join Key", &self.join.left_keys());
             explain.quals(&self.quals);
             explain.reasons(self.reasons);
         }

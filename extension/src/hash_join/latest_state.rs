@@ -326,7 +326,8 @@ impl Pass {
             self.best
                 .offer(&frame, first_row, &selection, &grouping, count, accept)?;
             passed += selection.count() as u64;
-            self.stage.find_next(&mut selection);
+            self.stage
+                .find_next(&source.frame(scalars), &mut selection)?;
         }
         Ok(passed)
     }

@@ -15,6 +15,8 @@
 //! | [`offer`] | offering it to the planner, with its costs |
 //! | [`small_side`] | executing the small side's plan, and keeping its rows |
 //! | [`stage`] | the join under execution, a vector at a time |
+//! | [`joined_side`] | one small side under execution, and what a vector's rows have found there |
+//! | [`unmatched`] | small rows that no left row has found |
 //! | [`output`] | where a column of joined rows comes from |
 //! | [`group_codes`] | grouping by expressions over the small side: each small row has a code |
 //! | [`state`] | `LanesHashJoin`, the node that returns joined rows |
@@ -25,11 +27,15 @@
 //! zone maps before anything of them is decoded, so a join that needs few series reads few vectors.
 //!
 //! Invariants:
-//! - The lanes table is the left side: INNER, SEMI, LEFT and ANTI joins. Only of the first two do the keys rule out rows.
+//! - A lanes table may be joined with several small sides, each by keys of its own: a *star*. One node does all of it. Each small
+//!   side is then read as a whole, or PostgreSQL's own plan takes over.
+//! - The lanes table is the left side, whatever the query calls it: INNER, SEMI, LEFT, ANTI, RIGHT and FULL joins. The keys
+//!   rule out rows in INNER, SEMI and RIGHT joins.
+//! - RIGHT and FULL joins return small rows without a match at the end of each batch, as vectors all of whose lanes are NULL.
 //! - The small side's rows are kept up to a limit (`work_mem` × `hash_mem_multiplier`). When they are more, the lanes
 //!   table is read once for each batch of them. Each left row meets each small row in exactly one batch. That holds for
-//!   INNER joins. The others have one batch, as a left row without a match is known only after all rows: SEMI and ANTI
-//!   joins keep different keys instead of rows, LEFT joins are offered only where all rows are expected to fit, and
+//!   INNER and RIGHT joins. The others have one batch, as a left row without a match is known only after all rows: SEMI and ANTI
+//!   joins keep different keys instead of rows, LEFT and FULL joins are offered only where all rows are expected to fit, and
 //!   PostgreSQL's own plan [takes over](crate::custom_scan::stand_in) where they do not.
 //! - An expression over the small side that is grouped by is evaluated when a row of it first finds a left row. So it fails
 //!   only where PostgreSQL would evaluate it too.
@@ -38,6 +44,7 @@
 //! Failures: an ERROR of the small side's plan passes through; what the stage owns is dropped with the node.
 
 pub mod group_codes;
+mod joined_side;
 pub mod latest_plan;
 pub mod latest_state;
 pub mod offer;
@@ -47,3 +54,4 @@ pub mod sides;
 pub mod small_side;
 pub mod stage;
 pub mod state;
+mod unmatched;

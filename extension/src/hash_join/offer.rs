@@ -7,7 +7,7 @@ use lanes_columnar::limits::VECTOR_ROWS;
 use pgrx::pg_sys;
 
 use super::plan::JoinKind;
-use super::sides::{HashJoin, Sides};
+use super::sides::{HashJoin, Side, Sides};
 use super::state::HashJoinState;
 use crate::custom_scan::node::{self, Node};
 use crate::custom_scan::offer::{VECTOR_SHARE, quals};
@@ -44,12 +44,18 @@ pub unsafe fn offer(
         let Some(sides) = Sides::of(root, joined, outer, inner, kind, (*extra).restrictlist) else {
             return;
         };
+        // The same star is found in each order of its joins. Offered once, it has driven out the plans that could stand in for it.
+        let is_star = sides.dimensions.len() > 1;
+        let mut paths = nodes::list::<pg_sys::Path>((*joined).pathlist);
+        if is_star && paths.any(|path| sides_of_path(path).is_some()) {
+            return;
+        }
         // `require` accepts PostgreSQL's joins above vectorised scans, so there is nothing to hold against them.
         let is_required = settings::vectorize() == Vectorize::Require;
+        let index = (*sides.lanes).relid;
         if let Err(reason) = offer_rows(root, sides)
             && !is_required
         {
-            let index = (*outer).relid;
             require::note(root, index, About::Use, format!("hash join: {reason}"));
         }
     }
@@ -69,13 +75,14 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
         if locks {
             return Err("rows are locked or changed".into());
         }
+        let remembered_sides = sides.remember();
         let mut join = sides.join(root)?;
         let outputs = (*(*joined).reltarget).exprs;
         for output in nodes::list::<pg_sys::Node>(outputs) {
             if (*output).type_ != pg_sys::NodeTag::T_Var {
                 return Err("the join gives more than columns".into());
             }
-            join.plan.want(output)?;
+            join.want(output)?;
         }
         let mut translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, 0);
         let filters = filters(root, &join, &mut translator)?;
@@ -87,26 +94,26 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
         let path = node::path::<HashJoinState>(joined, (*joined).reltarget);
         // Who wants more than its columns has them computed above it.
         (*path).flags = 0;
-        let small = small_path(root, &join);
+        let small = small_paths(root, &join);
         let cost = Cost::of(root, &join, (*joined).rows, filters);
         let base = &mut (*path).path;
         base.parallel_safe = false;
         base.rows = (*joined).rows;
-        base.startup_cost = (*small).total_cost + cost.build;
+        base.startup_cost = total_cost(small) + cost.build;
         base.total_cost =
             base.startup_cost + cost.reading + base.rows * pg_sys::cpu_tuple_cost * 0.5;
         let keys = outputs;
         let (none, by_hash) = (std::ptr::null_mut(), Joined::ByHash(&join.plan));
-        // An INNER join is done in batches. What may fail for want of memory is not offered without something to fall back on.
-        let stand_in = match join.plan.kind {
-            JoinKind::Inner => None,
-            _ => Some(stand_in::path(joined).ok_or("no other plan without workers")?),
+        // What may fail for want of memory is not offered without something to fall back on.
+        let stand_in = match join.plan.is_divisible() {
+            true => None,
+            false => Some(stand_in::path(joined).ok_or("no other plan without workers")?),
         };
         let has_stand_in = stand_in.is_some();
         let remembered =
             engine_private(join.plan.table, keys, none, filters, by_hash, has_stand_in);
-        (*path).custom_private = pg_sys::lappend(remembered, sides.remember().cast());
-        (*path).custom_paths = tree::list(&[small]);
+        (*path).custom_private = pg_sys::lappend(remembered, remembered_sides.cast());
+        (*path).custom_paths = small;
         if let Some(stand_in) = stand_in {
             (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
         }
@@ -155,27 +162,33 @@ impl Cost {
     ) -> Cost {
         // SAFETY: the caller's promise; settings of this session.
         unsafe {
-            let Sides { lanes, small, .. } = join.sides;
+            let lanes = join.sides.lanes;
             let entry = tree::planner_entry(root, (*lanes).relid as i32);
             let order = table_options::of((*entry).relid).keys((*entry).relid);
             let leading = order.and_then(|order| order.first().copied());
-            let is_leading = join.plan.left_keys.first().is_some_and(|key| {
+            let is_leading = |key: &*mut pg_sys::Node| {
                 let key = key.cast::<pg_sys::Var>();
                 tree::is_a(key, pg_sys::NodeTag::T_Var)
                     && leading == Some((*key).varattno as usize - 1)
-            });
-            let tuples = (*lanes).tuples.max(1.0);
-            let share = if is_leading && join.plan.kind.needs_match() {
-                // What matches, and a vector of other rows around the rows of each key.
-                let around = (*small).rows * VECTOR_ROWS as f64;
-                ((joined_rows + around) / tuples).min(1.0)
-            } else {
-                1.0
             };
+            let tuples = (*lanes).tuples.max(1.0);
+            let (mut share, mut small_rows): (f64, f64) = (1.0, 0.0);
+            for (side, dimension) in join.sides.dimensions.iter().zip(&join.plan.dimensions) {
+                let rows = (*side.small).rows;
+                small_rows += rows;
+                let rules_out = dimension.left_keys.first().is_some_and(is_leading)
+                    && dimension.kind.needs_match();
+                if rules_out {
+                    // What matches, and a vector of other rows around the rows of each key.
+                    let around = rows * VECTOR_ROWS as f64;
+                    share = share.min((joined_rows + around) / tuples);
+                }
+            }
+            let probes = PROBE_SHARE * join.plan.dimensions.len() as f64;
             let per_row = pg_sys::cpu_operator_cost
-                * (PROBE_SHARE + VECTOR_SHARE * f64::from(ports::list_length(filters)));
+                * (probes + VECTOR_SHARE * f64::from(ports::list_length(filters)));
             Cost {
-                build: (*small).rows * pg_sys::cpu_operator_cost * BUILD_SHARE,
+                build: small_rows * pg_sys::cpu_operator_cost * BUILD_SHARE,
                 reading: share
                     * (f64::from((*lanes).pages) * pg_sys::seq_page_cost * 0.1 + tuples * per_row),
             }
@@ -183,39 +196,59 @@ impl Cost {
     }
 }
 
-/// The path to the small side's rows: the keys, then the outputs.
+/// The paths to the rows of each small side: its keys, then its outputs.
 ///
 /// # Safety
 /// The planner's live structures.
-pub unsafe fn small_path(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::Path {
+pub unsafe fn small_paths(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
     // SAFETY: the caller's promise.
     unsafe {
-        let small = join.sides.small;
-        let target = pg_sys::create_empty_pathtarget();
-        for key in &join.small_keys {
-            pg_sys::add_column_to_pathtarget(target, key.cast(), 0);
+        let mut paths = std::ptr::null_mut();
+        let sides = join.sides.dimensions.iter().zip(&join.small_keys);
+        for (dimension, (side, keys)) in sides.enumerate() {
+            let target = pg_sys::create_empty_pathtarget();
+            for key in keys {
+                pg_sys::add_column_to_pathtarget(target, key.cast(), 0);
+            }
+            let outputs = join.plan.outputs.iter();
+            for output in outputs.filter(|output| output.dimension == dimension) {
+                pg_sys::add_column_to_pathtarget(target, output.column.cast(), 0);
+            }
+            let target = pg_sys::set_pathtarget_cost_width(root, target);
+            let below = (*side.small).cheapest_total_path;
+            let path = pg_sys::create_projection_path(root, side.small, below, target);
+            paths = pg_sys::lappend(paths, path.cast());
         }
-        for output in &join.plan.outputs {
-            pg_sys::add_column_to_pathtarget(target, output.cast(), 0);
-        }
-        let target = pg_sys::set_pathtarget_cost_width(root, target);
-        let below = (*small).cheapest_total_path;
-        pg_sys::create_projection_path(root, small, below, target).cast()
+        paths
+    }
+}
+
+/// What reading all of these paths costs.
+///
+/// # Safety
+/// A list of live paths.
+pub unsafe fn total_cost(paths: *mut pg_sys::List) -> f64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        nodes::list::<pg_sys::Path>(paths)
+            .map(|path| (*path).total_cost)
+            .sum()
     }
 }
 
 impl Sides {
-    /// The sides as the last element of what a `LanesHashJoin` path remembers.
-    unsafe fn remember(self) -> *mut pg_sys::List {
-        let kind = nodes::integers(&[self.kind.number()]);
+    /// The sides as the last element of what a `LanesHashJoin` path remembers: the lanes table, then the relation, the conditions
+    /// and the kind of each dimension.
+    unsafe fn remember(&self) -> *mut pg_sys::List {
         // SAFETY: the planner's live structures, which outlive its paths.
         unsafe {
-            tree::list(&[
-                self.lanes.cast::<pg_sys::List>(),
-                self.small.cast(),
-                self.conditions,
-                kind,
-            ])
+            let mut all = tree::list(&[self.lanes.cast::<pg_sys::List>()]);
+            for side in &self.dimensions {
+                all = pg_sys::lappend(all, side.small.cast());
+                all = pg_sys::lappend(all, side.conditions.cast());
+                all = pg_sys::lappend(all, nodes::integers(&[side.kind.number()]).cast());
+            }
+            all
         }
     }
 }
@@ -235,14 +268,19 @@ pub unsafe fn sides_of_path(path: *mut pg_sys::Path) -> Option<Sides> {
             return None;
         }
         let remembered: *mut pg_sys::List = ports::list_nth((*path).custom_private, 4);
-        let kind = nodes::integers_of(ports::list_nth(remembered, 3))[0];
-        let kind = JoinKind::from_number(kind)?;
+        let side = |first: i32| {
+            let kind = nodes::integers_of(ports::list_nth(remembered, first + 2))[0];
+            Some(Side {
+                small: ports::list_nth(remembered, first),
+                conditions: ports::list_nth(remembered, first + 1),
+                kind: JoinKind::from_number(kind)?,
+            })
+        };
+        let dimensions = (1..ports::list_length(remembered)).step_by(3).map(side);
         Some(Sides {
             joined: (*path).path.parent,
             lanes: ports::list_nth(remembered, 0),
-            small: ports::list_nth(remembered, 1),
-            conditions: ports::list_nth(remembered, 2),
-            kind,
+            dimensions: dimensions.collect::<Option<_>>()?,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys;
 
-/// Which rows of the lanes table a join gives.
+/// Which rows a join gives. The lanes table is its left side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
     /// Each left row is returned once for each small row with equal keys.
@@ -13,14 +13,20 @@ pub enum JoinKind {
     Left,
     /// Each left row without a match is returned once, without columns of the small side.
     Anti,
+    /// As an inner join; each small row without a match is returned too, with NULLs for the lanes table's columns.
+    Right,
+    /// As an inner join; each row of either side without a match is returned too.
+    Full,
 }
 
 impl JoinKind {
-    const ALL: [(JoinKind, pg_sys::JoinType::Type, &'static str); 4] = [
+    const ALL: [(JoinKind, pg_sys::JoinType::Type, &'static str); 6] = [
         (JoinKind::Inner, pg_sys::JoinType::JOIN_INNER, "inner"),
         (JoinKind::Semi, pg_sys::JoinType::JOIN_SEMI, "semi"),
         (JoinKind::Left, pg_sys::JoinType::JOIN_LEFT, "left"),
         (JoinKind::Anti, pg_sys::JoinType::JOIN_ANTI, "anti"),
+        (JoinKind::Right, pg_sys::JoinType::JOIN_RIGHT, "right"),
+        (JoinKind::Full, pg_sys::JoinType::JOIN_FULL, "full"),
     ];
 
     /// PostgreSQL's kind of join, where the lanes table is the left side; none if it is not one of these.
@@ -46,7 +52,35 @@ impl JoinKind {
 
     /// Whether left rows without a match are left out. Then the small side's keys show which vectors need not be read.
     pub fn needs_match(self) -> bool {
-        matches!(self, JoinKind::Inner | JoinKind::Semi)
+        matches!(self, JoinKind::Inner | JoinKind::Semi | JoinKind::Right)
+    }
+
+    /// Whether small rows without a match are returned.
+    pub fn keeps_small_rows(self) -> bool {
+        matches!(self, JoinKind::Right | JoinKind::Full)
+    }
+
+    /// Whether left rows without a match are returned with NULLs.
+    pub fn keeps_left_rows(self) -> bool {
+        matches!(self, JoinKind::Left | JoinKind::Full)
+    }
+
+    /// Whether the small side may be divided into batches, for each of which the lanes table is read once: no left row has
+    /// to be known to have no match in any of them.
+    pub fn is_divisible(self) -> bool {
+        matches!(self, JoinKind::Inner | JoinKind::Right)
+    }
+
+    /// PostgreSQL's kind of the same join with its sides exchanged; none for a kind that has no such twin.
+    pub fn exchanged(kind: pg_sys::JoinType::Type) -> Option<pg_sys::JoinType::Type> {
+        use pg_sys::JoinType::*;
+        match kind {
+            JOIN_INNER => Some(JOIN_INNER),
+            JOIN_LEFT => Some(JOIN_RIGHT),
+            JOIN_RIGHT => Some(JOIN_LEFT),
+            JOIN_FULL => Some(JOIN_FULL),
+            _ => None,
+        }
     }
 
     /// Whether it is enough to know that there is a match.
@@ -55,79 +89,214 @@ impl JoinKind {
     }
 }
 
+/// One side that the lanes table is joined with.
+#[derive(Clone, Debug)]
+pub struct Dimension {
+    /// Which rows the join with it gives.
+    pub kind: JoinKind,
+    /// The keys' sides over the lanes table.
+    pub left_keys: Vec<*mut pg_sys::Node>,
+}
+
+/// A column of a small side that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct SmallColumn {
+    /// The column.
+    pub column: *mut pg_sys::Var,
+    /// Which dimension has it.
+    pub dimension: usize,
+}
+
 /// What a plan remembers of a hash join itself. The expressions stand in `custom_scan_tlist`, where PostgreSQL adjusts
 /// their range-table indexes. So the executor still knows each output by its range-table index and column number.
 #[derive(Clone, Debug)]
 pub struct HashJoinPlan {
     /// The range-table index of the lanes table.
     pub table: u32,
-    /// Which rows of the lanes table the join returns.
-    pub kind: JoinKind,
-    /// The keys' sides over the lanes table.
-    pub left_keys: Vec<*mut pg_sys::Node>,
-    /// The columns of the small side that are wanted. The small side's plan returns the keys, then these.
-    pub outputs: Vec<*mut pg_sys::Var>,
+    /// What the lanes table is joined with, in the order in which that is done. The plan of each returns its keys, then its
+    /// columns among the outputs, in their order.
+    pub dimensions: Vec<Dimension>,
+    /// The columns of small sides that are wanted.
+    pub outputs: Vec<SmallColumn>,
 }
 
 impl HashJoinPlan {
+    /// The keys' sides over the lanes table, of all dimensions.
+    pub fn left_keys(&self) -> Vec<*mut pg_sys::Node> {
+        let dimensions = self.dimensions.iter();
+        dimensions
+            .flat_map(|dimension| &dimension.left_keys)
+            .copied()
+            .collect()
+    }
+
+    /// The columns of small sides that are wanted, as expressions.
+    pub fn columns(&self) -> Vec<*mut pg_sys::Node> {
+        let outputs = self.outputs.iter();
+        outputs.map(|output| output.column.cast()).collect()
+    }
+
+    /// Whether small rows without a match are returned.
+    pub fn keeps_small_rows(&self) -> bool {
+        self.dimensions.iter().any(|d| d.kind.keeps_small_rows())
+    }
+
+    /// Whether the small side may be divided into batches. Several small sides are read as a whole each.
+    pub fn is_divisible(&self) -> bool {
+        matches!(&self.dimensions[..], [only] if only.kind.is_divisible())
+    }
+
+    /// The names of the kinds of join, as EXPLAIN shows them.
+    pub fn kinds(&self) -> String {
+        let kinds: Vec<_> = self.dimensions.iter().map(|d| d.kind.name()).collect();
+        kinds.join(", ")
+    }
+
+    /// What is to be remembered beside the keys and the outputs: how many dimensions there are, the kind and the number of keys of
+    /// each, and the dimension of each output.
+    pub fn numbers(&self) -> Vec<i32> {
+        let mut numbers = vec![self.dimensions.len() as i32];
+        for dimension in &self.dimensions {
+            numbers.extend([dimension.kind.number(), dimension.left_keys.len() as i32]);
+        }
+        numbers.extend(self.outputs.iter().map(|output| output.dimension as i32));
+        numbers
+    }
+
+    /// The join of which these keys, columns and [numbers](Self::numbers) were remembered; none if it has no dimension.
+    pub fn of_numbers(
+        table: u32,
+        left_keys: Vec<*mut pg_sys::Node>,
+        columns: Vec<*mut pg_sys::Node>,
+        numbers: &[i32],
+    ) -> Option<HashJoinPlan> {
+        let (&count, numbers) = numbers.split_first().filter(|(count, _)| **count > 0)?;
+        let (dimensions, numbers) = numbers.split_at_checked(2 * count as usize)?;
+        let mut left_keys = left_keys.into_iter();
+        let dimension = |numbers: &[i32]| {
+            Some(Dimension {
+                kind: JoinKind::from_number(numbers[0])?,
+                left_keys: left_keys.by_ref().take(numbers[1] as usize).collect(),
+            })
+        };
+        let dimensions = dimensions.chunks(2).map(dimension).collect::<Option<_>>()?;
+        let output = |(column, &dimension): (*mut pg_sys::Node, &i32)| SmallColumn {
+            column: column.cast(),
+            dimension: dimension as usize,
+        };
+        Some(HashJoinPlan {
+            table,
+            dimensions,
+            outputs: columns.into_iter().zip(numbers).map(output).collect(),
+        })
+    }
+
     /// The place of a column among the outputs.
     ///
     /// # Safety
     /// A live column.
     pub unsafe fn place_of(&self, column: *mut pg_sys::Var) -> Option<usize> {
-        let mut outputs = self.outputs.iter();
+        let mut outputs = self.outputs.iter().map(|output| output.column);
         // SAFETY: the caller's promise; the outputs are live.
         outputs.position(|output| unsafe {
-            ((**output).varno, (**output).varattno) == ((*column).varno, (*column).varattno)
+            ((*output).varno, (*output).varattno) == ((*column).varno, (*column).varattno)
         })
     }
 
-    /// Whether an expression is over the small side alone.
+    /// The place of an output among those of its dimension.
+    pub fn place_in_dimension(&self, output: usize) -> usize {
+        let dimension = self.outputs[output].dimension;
+        let before = self.outputs[..output].iter();
+        before.filter(|other| other.dimension == dimension).count()
+    }
+
+    /// Whether an expression is over small sides alone.
     ///
     /// # Safety
     /// A live expression of this plan's.
     pub unsafe fn is_small(&self, expression: *mut pg_sys::Node) -> bool {
-        let (mut has_small, mut has_left) = (false, false);
-        // SAFETY: the caller's promise; the cast follows the tag.
-        unsafe {
-            crate::pg::tree::walk_expression(expression, &mut |node, _| {
-                if (*node).type_ == pg_sys::NodeTag::T_Var {
-                    let of_table = (*node.cast::<pg_sys::Var>()).varno as u32 == self.table;
-                    (has_left, has_small) = (has_left || of_table, has_small || !of_table);
-                }
-                false
-            });
-        }
-        has_small && !has_left
+        // SAFETY: the caller's promise.
+        let columns = unsafe { columns_of(expression) };
+        // SAFETY: live columns.
+        let is_left = |column: &*mut pg_sys::Var| unsafe { (**column).varno as u32 == self.table };
+        !columns.is_empty() && !columns.iter().any(is_left)
     }
 
-    /// Adds the columns of the small side that an expression has.
+    /// The dimension that all columns of an expression over small sides are of.
+    ///
+    /// # Errors
+    /// If they are of several.
     ///
     /// # Safety
-    /// A live expression of the planner's.
+    /// A live expression of this plan's, whose columns are outputs.
+    pub unsafe fn dimension_of(&self, expression: *mut pg_sys::Node) -> Result<usize, String> {
+        // SAFETY: the caller's promise.
+        let columns = unsafe { columns_of(expression) };
+        let places = columns
+            .into_iter()
+            // SAFETY: live columns.
+            .filter_map(|column| unsafe { self.place_of(column) });
+        let mut dimensions = places.map(|place| self.outputs[place].dimension);
+        let first = dimensions.next().unwrap_or_default();
+        match dimensions.all(|other| other == first) {
+            true => Ok(first),
+            false => Err("GROUP BY an expression over several joined tables".into()),
+        }
+    }
+}
+
+/// The columns that an expression has.
+///
+/// # Safety
+/// A live expression.
+unsafe fn columns_of(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> {
+    let mut columns = Vec::new();
+    // SAFETY: the caller's promise; the cast follows the tag.
+    unsafe {
+        crate::pg::tree::walk_expression(expression, &mut |node, _| {
+            if (*node).type_ == pg_sys::NodeTag::T_Var {
+                columns.push(node.cast::<pg_sys::Var>());
+            }
+            false
+        });
+    }
+    columns
+}
+
+impl HashJoinPlan {
+    /// Adds the columns of small sides that an expression has. `relations` has those of each dimension.
+    ///
+    /// # Safety
+    /// A live expression of the planner's, and its live sets.
     ///
     /// # Errors
     /// If it has more than columns to take from the join.
-    pub unsafe fn want(&mut self, expression: *mut pg_sys::Node) -> Result<(), String> {
-        let mut columns = Vec::new();
+    pub unsafe fn want(
+        &mut self,
+        expression: *mut pg_sys::Node,
+        relations: &[*mut pg_sys::Bitmapset],
+    ) -> Result<(), String> {
         let mut is_strange = false;
         // SAFETY: the caller's promise; casts follow tags.
         unsafe {
             crate::pg::tree::walk_expression(expression, &mut |node, _| {
-                match (*node).type_ {
-                    pg_sys::NodeTag::T_Var => columns.push(node.cast::<pg_sys::Var>()),
-                    pg_sys::NodeTag::T_PlaceHolderVar => is_strange = true,
-                    _ => {}
-                }
+                is_strange |= (*node).type_ == pg_sys::NodeTag::T_PlaceHolderVar;
                 false
             });
             if is_strange {
                 return Err("a value computed below the join".into());
             }
-            for column in columns {
-                if (*column).varno as u32 != self.table && self.place_of(column).is_none() {
-                    self.outputs.push(column);
+            for column in columns_of(expression) {
+                let is_known = self.place_of(column).is_some();
+                if (*column).varno as u32 == self.table || is_known {
+                    continue;
                 }
+                let has_column = |relations: &*mut pg_sys::Bitmapset| {
+                    pg_sys::bms_is_member((*column).varno, *relations)
+                };
+                let dimension = relations.iter().position(has_column);
+                let dimension = dimension.ok_or("a column of none of the joined tables")?;
+                self.outputs.push(SmallColumn { column, dimension });
             }
         }
         Ok(())

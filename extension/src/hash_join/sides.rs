@@ -4,27 +4,37 @@ use lanes_columnar::aggregate::Key;
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
-use super::plan::{HashJoinPlan, JoinKind};
+use super::plan::{Dimension, HashJoinPlan, JoinKind};
 use super::small_side::ROW_BYTES;
 use crate::custom_scan::aggregate_call;
 use crate::custom_scan::offer::{is_lanes_scan, quals};
 use crate::custom_scan::translate::{Scalars, Translation, Translator, number_type, strip};
 use crate::pg::{nodes, ports, tree};
 
-/// The two sides of a join.
+/// One relation that a lanes table is joined with.
 #[derive(Clone, Copy)]
-pub struct Sides {
-    /// The lanes table.
-    pub lanes: *mut pg_sys::RelOptInfo,
-    /// What it is joined with.
+pub struct Side {
+    /// The relation.
     pub small: *mut pg_sys::RelOptInfo,
-    /// Both, joined.
-    pub joined: *mut pg_sys::RelOptInfo,
     /// The kind of join, in which the lanes table is the left side.
     pub kind: JoinKind,
     /// The join's conditions.
     pub conditions: *mut pg_sys::List,
 }
+
+/// A lanes table and what it is joined with, each by keys of its own.
+#[derive(Clone)]
+pub struct Sides {
+    /// The lanes table.
+    pub lanes: *mut pg_sys::RelOptInfo,
+    /// What it is joined with, in the order in which that is done.
+    pub dimensions: Vec<Side>,
+    /// All of them, joined.
+    pub joined: *mut pg_sys::RelOptInfo,
+}
+
+/// A lanes table is joined with at most so many relations in one node.
+const DIMENSIONS_MAX: usize = 8;
 
 /// A join as the planner finds it.
 pub struct HashJoin {
@@ -32,20 +42,39 @@ pub struct HashJoin {
     pub sides: Sides,
     /// What the plan is to remember; its outputs are still missing.
     pub plan: HashJoinPlan,
-    /// The other sides of the keys, expressions over the small side.
-    pub small_keys: Vec<*mut pg_sys::Node>,
+    /// The other sides of the keys, expressions over the small sides: those of each dimension.
+    pub small_keys: Vec<Vec<*mut pg_sys::Node>>,
+}
+
+impl HashJoin {
+    /// Adds the columns of small sides that an expression has to what the join gives.
+    ///
+    /// # Errors
+    /// If it has more than columns to take from the join.
+    ///
+    /// # Safety
+    /// A live expression of the planner's.
+    pub unsafe fn want(&mut self, expression: *mut pg_sys::Node) -> Translation<()> {
+        // SAFETY: the caller's promise; the planner's live relations.
+        unsafe {
+            let dimensions = self.sides.dimensions.iter();
+            let relations: Vec<_> = dimensions.map(|side| (*side.small).relids).collect();
+            self.plan.want(expression, &relations)
+        }
+    }
 }
 
 impl Sides {
-    /// The sides of a join of two relations, if the first is one lanes table, all of whose own quals are the engine's, and the
-    /// second does not depend on it. (What keeps a qual from the engine is noted where its scan is offered.)
+    /// The sides of a join of two relations, if the first is one lanes table, all of whose own quals are the engine's, or such a
+    /// table that is joined already, and the second does not depend on it. (What keeps a qual from the engine is noted where
+    /// its scan is offered.)
     ///
     /// # Safety
     /// The planner's live structures.
     pub unsafe fn of(
         root: *mut pg_sys::PlannerInfo,
         joined: *mut pg_sys::RelOptInfo,
-        lanes: *mut pg_sys::RelOptInfo,
+        left: *mut pg_sys::RelOptInfo,
         small: *mut pg_sys::RelOptInfo,
         kind: pg_sys::JoinType::Type,
         conditions: *mut pg_sys::List,
@@ -53,25 +82,42 @@ impl Sides {
         // SAFETY: the caller's promise.
         unsafe {
             let kind = JoinKind::of(kind)?;
-            if (*lanes).reloptkind != pg_sys::RelOptKind::RELOPT_BASEREL {
-                return None;
-            }
-            let entry = tree::planner_entry(root, (*lanes).relid as i32);
             let path = (*small).cheapest_total_path;
             let is_free = ports::list_length(conditions) > 0
-                && (*lanes).lateral_relids.is_null()
+                && (*left).lateral_relids.is_null()
                 && (*small).lateral_relids.is_null()
                 && !path.is_null()
                 && (*path).param_info.is_null();
-            let sides = Sides {
-                lanes,
+            if !is_free {
+                return None;
+            }
+            let side = Side {
                 small,
-                joined,
                 kind,
                 conditions,
             };
-            let is_ours = is_free && is_lanes_scan(lanes, entry) && sides.has_vector_quals(root);
-            is_ours.then_some(sides)
+            match (*left).reloptkind {
+                pg_sys::RelOptKind::RELOPT_BASEREL => {
+                    let entry = tree::planner_entry(root, (*left).relid as i32);
+                    let is_ours = is_lanes_scan(left, entry) && has_vector_quals(root, left);
+                    is_ours.then(|| Sides {
+                        lanes: left,
+                        dimensions: vec![side],
+                        joined,
+                    })
+                }
+                pg_sys::RelOptKind::RELOPT_JOINREL => {
+                    let mut sides = Sides::of_joined(root, left)?;
+                    // A small row without a match would be a left row of the next join.
+                    let is_chain = !kind.keeps_small_rows()
+                        && !sides.dimensions[0].kind.keeps_small_rows()
+                        && sides.dimensions.len() < DIMENSIONS_MAX;
+                    sides.dimensions.push(side);
+                    sides.joined = joined;
+                    is_chain.then_some(sides)
+                }
+                _ => None,
+            }
         }
     }
 
@@ -115,9 +161,8 @@ impl Sides {
                 }
                 let sides = Sides::of(root, joined, outer, inner, kind, conditions);
                 let swapped = || {
-                    (kind == pg_sys::JoinType::JOIN_INNER)
-                        .then(|| Sides::of(root, joined, inner, outer, kind, conditions))
-                        .flatten()
+                    let kind = JoinKind::exchanged(kind)?;
+                    Sides::of(root, joined, inner, outer, kind, conditions)
                 };
                 if let Some(sides) = sides.or_else(swapped) {
                     return Some(sides);
@@ -127,24 +172,13 @@ impl Sides {
         }
     }
 
-    unsafe fn has_vector_quals(&self, root: *mut pg_sys::PlannerInfo) -> bool {
-        let mut translator = Translator::new(Scalars::Unknown);
-        // SAFETY: the planner's live structures.
-        unsafe {
-            let mut quals = quals(root, self.lanes).into_iter();
-            quals.all(|qual| {
-                !(*qual).pseudoconstant && translator.predicate((*qual).clause.cast()).is_ok()
-            })
-        }
-    }
-
-    /// Whether all rows of the small side are expected to fit in the memory that they may take.
-    unsafe fn fits_memory(&self) -> bool {
+    /// Whether all rows of the small sides are expected to fit in the memory that each may take.
+    unsafe fn fit_memory(&self) -> bool {
         // SAFETY: the planner's live structures; settings of this session.
-        unsafe {
-            let width = f64::from((*(*self.small).reltarget).width) + ROW_BYTES as f64;
-            (*self.small).rows * width <= pg_sys::get_hash_memory_limit() as f64
-        }
+        self.dimensions.iter().all(|side| unsafe {
+            let width = f64::from((*(*side.small).reltarget).width) + ROW_BYTES as f64;
+            (*side.small).rows * width <= pg_sys::get_hash_memory_limit() as f64
+        })
     }
 
     /// The join of these sides.
@@ -157,11 +191,72 @@ impl Sides {
     pub unsafe fn join(self, root: *mut pg_sys::PlannerInfo) -> Translation<HashJoin> {
         // SAFETY: the caller's promise; casts follow tags.
         unsafe {
-            let index = (*self.lanes).relid;
             let mut translator = Translator::new(Scalars::Unknown);
+            let (mut dimensions, mut small_keys) = (Vec::new(), Vec::new());
+            for side in &self.dimensions {
+                let (left, small) = side.keys(root, self.lanes, &mut translator)?;
+                dimensions.push(Dimension {
+                    kind: side.kind,
+                    left_keys: left,
+                });
+                small_keys.push(small);
+            }
+            let plan = HashJoinPlan {
+                table: (*self.lanes).relid,
+                dimensions,
+                outputs: Vec::new(),
+            };
+            let keeps_left_rows = self
+                .dimensions
+                .iter()
+                .any(|side| side.kind.keeps_left_rows());
+            let has_several = self.dimensions.len() > 1;
+            if (keeps_left_rows || has_several) && !self.fit_memory() {
+                return Err("the small side would not fit in memory (see work_mem)".into());
+            }
+            Ok(HashJoin {
+                sides: self,
+                plan,
+                small_keys,
+            })
+        }
+    }
+}
+
+/// Whether all quals of a lanes table are the engine's.
+unsafe fn has_vector_quals(root: *mut pg_sys::PlannerInfo, lanes: *mut pg_sys::RelOptInfo) -> bool {
+    let mut translator = Translator::new(Scalars::Unknown);
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let mut quals = quals(root, lanes).into_iter();
+        quals.all(|qual| {
+            !(*qual).pseudoconstant && translator.predicate((*qual).clause.cast()).is_ok()
+        })
+    }
+}
+
+/// Keys of a join: their sides over the lanes table, and those over what it is joined with.
+type Keys = (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>);
+
+impl Side {
+    /// The keys of this join.
+    ///
+    /// # Errors
+    /// Why it is none that can be done by vectors.
+    ///
+    /// # Safety
+    /// The planner's live structures.
+    unsafe fn keys(
+        &self,
+        root: *mut pg_sys::PlannerInfo,
+        lanes: *mut pg_sys::RelOptInfo,
+        translator: &mut Translator,
+    ) -> Translation<Keys> {
+        // SAFETY: the caller's promise; casts follow tags.
+        unsafe {
             let (mut left_keys, mut small_keys) = (Vec::new(), Vec::new());
             for condition in nodes::list::<pg_sys::RestrictInfo>(self.conditions) {
-                let is_outer = matches!(self.kind, JoinKind::Left | JoinKind::Anti);
+                let is_outer = !matches!(self.kind, JoinKind::Inner | JoinKind::Semi);
                 if is_outer && (*condition).is_pushed_down {
                     return Err("a condition on the result of an outer join".into());
                 }
@@ -181,7 +276,7 @@ impl Sides {
                     ports::list_nth((*clause).args, 1),
                 ];
                 let relations = arguments.map(|argument| pg_sys::pull_varnos(root, argument));
-                let is_left = |varnos| pg_sys::bms_equal(varnos, (*self.lanes).relids);
+                let is_left = |varnos| pg_sys::bms_equal(varnos, (*lanes).relids);
                 let is_small = |varnos: *mut pg_sys::Bitmapset| {
                     !varnos.is_null() && pg_sys::bms_is_subset(varnos, (*self.small).relids)
                 };
@@ -192,26 +287,14 @@ impl Sides {
                 } else {
                     return Err("a condition of the join that mixes its sides".into());
                 };
-                key(&mut translator, clause, left, small)?;
+                key(translator, clause, left, small)?;
                 left_keys.push(left);
                 small_keys.push(small);
             }
-            if self.kind == JoinKind::Left && !self.fits_memory() {
-                return Err("the small side would not fit in memory (see work_mem)".into());
+            match left_keys.is_empty() {
+                true => Err("a join without an equality".into()),
+                false => Ok((left_keys, small_keys)),
             }
-            if left_keys.is_empty() {
-                return Err("a join without an equality".into());
-            }
-            Ok(HashJoin {
-                sides: self,
-                plan: HashJoinPlan {
-                    table: index,
-                    kind: self.kind,
-                    left_keys,
-                    outputs: Vec::new(),
-                },
-                small_keys,
-            })
         }
     }
 }

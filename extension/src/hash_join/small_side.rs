@@ -52,11 +52,11 @@ impl SmallSide {
     /// The small side before its first row is read.
     ///
     /// # Safety
-    /// A node in execution with the small side's plan as its child, which returns this many keys and then the outputs.
-    pub unsafe fn of(node: *mut pg_sys::CustomScanState, keys: usize) -> SmallSide {
+    /// A node in execution with the small side's plan as this child, which returns this many keys and then the outputs.
+    pub unsafe fn of(node: *mut pg_sys::CustomScanState, child: usize, keys: usize) -> SmallSide {
         // SAFETY: the caller's promise.
         unsafe {
-            let child: *mut pg_sys::PlanState = ports::list_nth((*node).custom_ps, 0);
+            let child: *mut pg_sys::PlanState = ports::list_nth((*node).custom_ps, child as i32);
             let descriptor = (*child).ps_ResultTupleDesc;
             let columns: Vec<Column> = (0..(*descriptor).natts as usize)
                 .map(|index| {
@@ -96,12 +96,18 @@ impl SmallSide {
         }
     }
 
-    /// Reads the next batch into `join`, which is empty. An INNER join is done in several batches where one would take
-    /// too much memory. Any other kind needs all rows at once: false says that they take too much.
+    /// Reads the next batch into `join`, which is empty. A [divisible](super::plan::HashJoinPlan::is_divisible) join is done in
+    /// several batches where one would take too much memory. Any other needs all rows at once: false says that they take too
+    /// much.
     ///
     /// # Safety
     /// The node is in execution.
-    pub unsafe fn read(&mut self, join: &mut EqualJoin, kind: JoinKind) -> bool {
+    pub unsafe fn read(
+        &mut self,
+        join: &mut EqualJoin,
+        kind: JoinKind,
+        is_divisible: bool,
+    ) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
             pg_sys::MemoryContextReset(self.memory);
@@ -118,9 +124,9 @@ impl SmallSide {
                 }
                 ports::slot_getallattrs(slot);
                 self.rows += 1;
-                self.take(slot, join, &mut items, kind.wants_keys_alone());
+                self.take(slot, join, &mut items, kind);
                 if self.bytes > self.limit || join.rows() >= ROWS_MAX {
-                    if kind != JoinKind::Inner {
+                    if !is_divisible {
                         return false;
                     }
                     break;
@@ -131,13 +137,13 @@ impl SmallSide {
         }
     }
 
-    /// Takes in a row, unless a key of it is NULL.
+    /// Takes in a row, unless a key of it is NULL and the join returns no small rows without a match.
     unsafe fn take(
         &mut self,
         slot: *mut pg_sys::TupleTableSlot,
         join: &mut EqualJoin,
         items: &mut [Vec<u8>],
-        keys_alone: bool,
+        kind: JoinKind,
     ) {
         // SAFETY: the slot's values are all there, of the types of the columns.
         unsafe {
@@ -148,7 +154,11 @@ impl SmallSide {
             let mut key_bytes = 0;
             for (index, item) in items.iter_mut().enumerate() {
                 let Some(key) = value(index) else {
-                    return;
+                    if !kind.keeps_small_rows() {
+                        return;
+                    }
+                    keys.push(SmallKey::Null);
+                    continue;
                 };
                 keys.push(match self.columns[index].number {
                     Some(number) => SmallKey::Integer(to_scalar(number, key).0 as i64),
@@ -160,7 +170,7 @@ impl SmallSide {
                 });
             }
             let before = join.rows();
-            match keys_alone {
+            match kind.wants_keys_alone() {
                 true => join.push_key(&keys),
                 false => drop(join.push(&keys)),
             }
@@ -168,7 +178,7 @@ impl SmallSide {
                 return;
             }
             self.bytes += ROW_BYTES + key_bytes;
-            if keys_alone {
+            if kind.wants_keys_alone() {
                 return;
             }
             for (place, kept) in self.values.iter_mut().enumerate() {

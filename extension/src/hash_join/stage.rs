@@ -1,6 +1,13 @@
-//! A hash join under execution: each vector of the lanes table is given what it finds on the small side.
+//! A hash join under execution: each vector of the lanes table is given what it finds on the small sides.
+//!
+//! ```text
+//! find        each side in turn: the first small row of each left row that the sides before it left over
+//! find_next   the last side that has another small row for some left rows goes on for these; the sides after it begin anew
+//! ```
+//! So each left row meets each combination of its small rows once. Left rows for which some side has nothing to give leave all
+//! sides at once, so a side that begins anew always finds what it found before.
 
-use lanes_columnar::join::equal::{EqualJoin, KeySet};
+use lanes_columnar::join::equal::KeySet;
 use lanes_columnar::join::given::Given;
 use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::Evaluation;
@@ -10,15 +17,14 @@ use lanes_columnar::vector::value::Operand;
 use pgrx::pg_sys;
 
 use super::group_codes::GroupCodes;
-use super::plan::{HashJoinPlan, JoinKind};
-use super::small_side::SmallSide;
-use crate::custom_scan::aggregate_call;
+use super::joined_side::JoinedSide;
+use super::plan::HashJoinPlan;
 use crate::custom_scan::translate::{Translation, Translator};
 
 /// What a join did, for EXPLAIN.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct JoinCounters {
-    /// Rows of the small side.
+    /// Rows of the small sides.
     pub rows: u64,
     /// Batches in which they were joined.
     pub batches: u64,
@@ -39,32 +45,37 @@ pub enum Batch {
 
 /// A join under execution.
 pub struct HashStage {
-    join: EqualJoin,
-    small: SmallSide,
-    kind: JoinKind,
-    /// The rows of the vector whose small row is one of the batch.
-    matched: Selection,
-    /// The lanes table's attributes that are keys, where one is a column itself.
-    key_attributes: Vec<Option<usize>>,
+    sides: Vec<JoinedSide>,
+    is_divisible: bool,
     /// The attributes that keys look at.
     looked_at: Vec<usize>,
-    codes: Vec<GroupCodes>,
+    /// What is grouped by, each with its side.
+    codes: Vec<(usize, GroupCodes)>,
+    outputs: Vec<Place>,
     /// Outputs that are numbers the engine wants, and their numbers in this batch.
-    wanted: Vec<(usize, Option<SeriesColumn>)>,
+    wanted: Vec<(Place, Option<SeriesColumn>)>,
     given: Vec<Given>,
     operands: Vec<Operand>,
     counters: JoinCounters,
 }
 
+/// Where an output is found.
+#[derive(Clone, Copy)]
+struct Place {
+    side: usize,
+    /// Its place among the outputs of that side.
+    output: usize,
+}
+
 impl HashStage {
     /// A join about to begin. `translator` has translated what else the query wants of it; `grouped` are expressions over
-    /// the small side that are grouped by, which the frame is given before all else.
+    /// the small sides that are grouped by, which the frame is given before all else.
     ///
     /// # Errors
     /// What cannot be done by vectors.
     ///
     /// # Safety
-    /// A node in execution, with a plan of its own and the small side as its child.
+    /// A node in execution, with a plan of its own and the small sides as its children.
     pub unsafe fn begin(
         plan: &HashJoinPlan,
         node: *mut pg_sys::CustomScanState,
@@ -72,33 +83,42 @@ impl HashStage {
         grouped: &[*mut pg_sys::Node],
     ) -> Translation<HashStage> {
         let before = translator.asked();
-        let (mut keys, mut key_attributes) = (Vec::new(), Vec::new());
-        let wanted = translator.given().to_vec();
+        let outputs: Vec<Place> = (0..plan.outputs.len())
+            .map(|output| Place {
+                side: plan.outputs[output].dimension,
+                output: plan.place_in_dimension(output),
+            })
+            .collect();
+        let wanted: Vec<Place> = translator.given().iter().map(|&of| outputs[of]).collect();
         // SAFETY: the caller's promise.
         unsafe {
-            for left in &plan.left_keys {
-                let (key, _) = aggregate_call::key(translator, *left)?;
-                key_attributes.push(key.takes_runs_of());
-                keys.push(key);
+            let mut sides = Vec::new();
+            for (child, dimension) in plan.dimensions.iter().enumerate() {
+                sides.push(JoinedSide::begin(dimension, node, child, translator)?);
             }
-            let small = SmallSide::of(node, keys.len());
-            let of_codes = grouped.iter().map(|expression| {
-                GroupCodes::of(*expression, plan, keys.len(), &raw mut (*node).ss.ps)
-            });
-            let codes: Vec<GroupCodes> = of_codes.collect();
-            let numbers = codes.iter().map(|codes| Some(codes.codes().number));
-            let numbers = numbers.chain(wanted.iter().map(|output| small.number(*output)));
-            let given: Option<Vec<Given>> = numbers.map(|number| number.map(Given::new)).collect();
+            let mut codes = Vec::new();
+            for expression in grouped {
+                let side = plan.dimension_of(*expression)?;
+                let keys = plan.dimensions[side].left_keys.len();
+                let state = &raw mut (*node).ss.ps;
+                codes.push((side, GroupCodes::of(*expression, plan, keys, state)));
+            }
+            let numbers = codes.iter().map(|(_, codes)| Some(codes.codes().number));
+            let of_outputs = wanted
+                .iter()
+                .map(|place| sides[place.side].small.number(place.output));
+            let given: Option<Vec<Given>> = numbers
+                .chain(of_outputs)
+                .map(|number| number.map(Given::new))
+                .collect();
             let given = given.ok_or("a joined column that is no number")?;
             Ok(HashStage {
-                join: EqualJoin::new(keys),
-                small,
-                kind: plan.kind,
-                matched: Selection::NONE,
-                key_attributes,
+                sides,
+                is_divisible: plan.is_divisible(),
                 looked_at: translator.asked_since(&before).attributes(),
                 codes,
-                wanted: wanted.into_iter().map(|output| (output, None)).collect(),
+                outputs,
+                wanted: wanted.into_iter().map(|place| (place, None)).collect(),
                 operands: given.iter().map(Given::operand).collect(),
                 given,
                 counters: JoinCounters::default(),
@@ -106,53 +126,50 @@ impl HashStage {
         }
     }
 
-    /// Goes on to the next batch of the small side. The lanes table is to be read from its beginning for it, with these key
+    /// Goes on to the next batch of the small sides. The lanes table is to be read from its beginning for it, with these key
     /// sets as a filter.
     ///
     /// # Safety
     /// The node is in execution.
     pub unsafe fn next_batch(&mut self) -> Batch {
-        if !self.small.has_more() {
+        if !self.has_more() {
             return Batch::None;
         }
-        self.join.clear();
-        // SAFETY: the caller's promise.
-        if !unsafe { self.small.read(&mut self.join, self.kind) } {
-            return Batch::TooLarge;
+        for side in &mut self.sides {
+            // SAFETY: the caller's promise.
+            match unsafe { side.next_batch(self.is_divisible) } {
+                Batch::Ready => {}
+                Batch::TooLarge => return Batch::TooLarge,
+                Batch::None => return Batch::None,
+            }
         }
-        let rows = self.join.rows();
-        self.codes
-            .iter_mut()
-            .for_each(|codes| codes.begin(rows + 1));
-        for (output, numbers) in &mut self.wanted {
-            *numbers = self.small.numbers(*output);
+        for (side, codes) in &mut self.codes {
+            codes.begin(self.sides[*side].join.rows() + 1);
         }
-        let bytes = self.join.bytes() + self.small.bytes();
+        for (place, numbers) in &mut self.wanted {
+            *numbers = self.sides[place.side].small.numbers(place.output);
+        }
+        let sides = self.sides.iter();
         self.counters = JoinCounters {
-            rows: self.small.rows(),
-            batches: self.small.batches(),
-            bytes: self.counters.bytes.max(bytes),
+            rows: sides.clone().map(|side| side.small.rows()).sum(),
+            batches: sides
+                .clone()
+                .map(|side| side.small.batches())
+                .max()
+                .unwrap_or(0),
+            bytes: self.counters.bytes.max(sides.map(JoinedSide::bytes).sum()),
         };
-        match rows > 0 || !self.kind.needs_match() {
-            true => Batch::Ready,
-            false => Batch::None,
-        }
+        Batch::Ready
     }
 
-    /// Whether the small side has rows that are not in this batch.
+    /// Whether the small side has rows that are not in this batch. Several small sides have one batch.
     pub fn has_more(&self) -> bool {
-        self.small.has_more()
+        self.sides.iter().all(|side| side.small.has_more())
     }
 
     /// The keys of the batch by attribute, for zone maps.
     pub fn key_sets(&self) -> Vec<(usize, KeySet)> {
-        if !self.kind.needs_match() {
-            return Vec::new();
-        }
-        let attributes = self.key_attributes.iter().enumerate();
-        let sets = attributes
-            .filter_map(|(key, attribute)| Some(((*attribute)?, self.join.key_set(key)?)));
-        sets.collect()
+        self.sides.iter().flat_map(JoinedSide::key_sets).collect()
     }
 
     /// The attributes that keys look at.
@@ -160,28 +177,56 @@ impl HashStage {
         &self.looked_at
     }
 
-    /// Finds the first small row of each selected row; rows that the join does not give leave the selection.
+    /// Finds the first small rows of each selected row; rows that the join does not give leave the selection.
     ///
     /// # Errors
     /// The first error that evaluating a key of a selected row raises.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
-        self.matched = *selection;
-        self.join.find(frame, &mut self.matched)?;
-        match self.kind {
-            JoinKind::Inner | JoinKind::Semi => *selection = self.matched,
-            JoinKind::Anti => *selection = selection.and_not(&self.matched),
-            JoinKind::Left => self.join.find_nothing(&selection.and_not(&self.matched)),
+        self.find_from(0, frame, selection)?;
+        if self.sides.len() > 1 {
+            for side in &mut self.sides {
+                side.matched.keep(selection);
+            }
         }
         Ok(())
     }
 
-    /// Goes on to the next small row of each selected row; rows that have no more leave the selection.
-    pub fn find_next(&mut self, selection: &mut Selection) {
-        match self.kind.wants_keys_alone() {
-            true => self.matched = Selection::NONE,
-            false => self.join.find_next(&mut self.matched),
+    fn find_from(
+        &mut self,
+        first: usize,
+        frame: &Frame<'_>,
+        selection: &mut Selection,
+    ) -> Evaluation<()> {
+        for side in &mut self.sides[first..] {
+            if selection.is_empty() {
+                break;
+            }
+            side.find(frame, selection)?;
         }
-        *selection = self.matched;
+        Ok(())
+    }
+
+    /// Goes on to the next small rows of each selected row; rows that have no more leave the selection.
+    ///
+    /// # Errors
+    /// As for [`Self::find`].
+    pub fn find_next(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        for side in (0..self.sides.len()).rev() {
+            self.sides[side].find_next(selection);
+            if !selection.is_empty() {
+                return self.find_from(side + 1, frame, selection);
+            }
+        }
+        Ok(())
+    }
+
+    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found. They are the first
+    /// rows of a vector, whose lanes are all NULL; gives how many they are, 0 at the end.
+    pub fn next_unmatched(&mut self) -> usize {
+        match &mut self.sides[..] {
+            [side] => side.next_unmatched(),
+            _ => 0,
+        }
     }
 
     /// Takes what the engine wants of the small rows that were found.
@@ -189,25 +234,26 @@ impl HashStage {
     /// # Safety
     /// The node is in execution.
     pub unsafe fn gather(&mut self, selection: &Selection) {
-        let found = self.join.found();
-        if !self.codes.is_empty() {
+        for (side, codes) in &mut self.codes {
+            let side = &self.sides[*side];
+            let found = side.join.found();
             let mut last = None;
             selection.for_each(|row| {
                 let small_row = found[row];
                 if last != Some(small_row) {
                     last = Some(small_row);
-                    for codes in &mut self.codes {
-                        // SAFETY: the caller's promise; a row that was found.
-                        unsafe { codes.know(small_row, &self.small) }
-                    }
+                    // SAFETY: the caller's promise; a row that was found.
+                    unsafe { codes.know(small_row, &side.small) }
                 }
             });
         }
-        let numbers = self.wanted.iter().map(|(_, numbers)| numbers.as_ref());
-        let columns = self.codes.iter().map(|codes| Some(codes.codes()));
-        for (given, column) in self.given.iter_mut().zip(columns.chain(numbers)) {
+        let codes = self.codes.iter();
+        let codes = codes.map(|(side, codes)| (*side, Some(codes.codes())));
+        let numbers = self.wanted.iter();
+        let numbers = numbers.map(|(place, numbers)| (place.side, numbers.as_ref()));
+        for (given, (side, column)) in self.given.iter_mut().zip(codes.chain(numbers)) {
             if let Some(column) = column {
-                given.gather(column, found, selection);
+                given.gather(column, self.sides[side].join.found(), selection);
             }
         }
     }
@@ -217,19 +263,21 @@ impl HashStage {
         &self.operands
     }
 
-    /// The number of the small row that a row of the vector has found.
+    /// The number of the row of the first small side that a row of the vector has found.
     pub fn found(&self, row: usize) -> u32 {
-        self.join.found()[row]
+        self.sides[0].join.found()[row]
     }
 
     /// The value of an output for a row of the vector.
     pub fn value(&self, output: usize, row: usize) -> Option<pg_sys::Datum> {
-        self.small_value(output, self.found(row))
+        let place = self.outputs[output];
+        let side = &self.sides[place.side];
+        side.small.value(place.output, side.join.found()[row])
     }
 
-    /// The value of an output in a small row of the batch.
+    /// The value of an output of the first small side in a small row of the batch.
     pub fn small_value(&self, output: usize, small_row: u32) -> Option<pg_sys::Datum> {
-        self.small.value(output, small_row)
+        self.sides[0].small.value(output, small_row)
     }
 
     /// What was done so far.
@@ -239,6 +287,7 @@ impl HashStage {
 
     /// The values of the expressions that were grouped by, by code.
     pub fn into_values(self) -> Vec<Vec<Option<pg_sys::Datum>>> {
-        self.codes.into_iter().map(GroupCodes::values).collect()
+        let codes = self.codes.into_iter();
+        codes.map(|(_, codes)| codes.values()).collect()
     }
 }

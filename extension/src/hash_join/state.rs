@@ -44,6 +44,8 @@ pub struct Running {
     /// The rows of the vector whose small row was found and not returned yet, from `next` on.
     selection: Selection,
     next: usize,
+    /// Whether these are small rows without a match, for which there is no row of the table.
+    has_no_left: bool,
     /// A row of the table, for the attributes that are asked for.
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
@@ -54,8 +56,9 @@ impl Node for HashJoinState {
     const ROUTINES: &'static Routines = &ROUTINES;
     type Running = Running;
 
-    unsafe fn children(_scan: *mut pg_sys::CustomScan) -> usize {
-        1
+    unsafe fn children(scan: *mut pg_sys::CustomScan) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { EnginePlan::of(scan).small_sides() }
     }
 
     fn stand_in(running: &Running) -> Option<*mut pg_sys::PlanState> {
@@ -97,7 +100,9 @@ impl Node for HashJoinState {
             let batch = stage.next_batch();
             // Only joins that have a plan to stand in can be too large.
             self.handed_over = batch == Batch::TooLarge;
-            let stand_in = self.handed_over.then(|| stand_in::begin(node, 1));
+            let stand_in = self
+                .handed_over
+                .then(|| stand_in::begin(node, join.dimensions.len()));
             if batch == Batch::Ready {
                 filter.key_sets = stage.key_sets();
             }
@@ -111,6 +116,7 @@ impl Node for HashJoinState {
                 stand_in,
                 selection: Selection::NONE,
                 next: 0,
+                has_no_left: false,
                 values: vec![pg_sys::Datum::null(); attributes],
                 nulls: vec![true; attributes],
             })
@@ -172,13 +178,16 @@ impl Running {
                 return Ok(Some(row));
             }
             self.next = 0;
-            if !self.selection.is_empty() {
-                self.stage.find_next(&mut self.selection);
+            if self.has_no_left {
+                self.selection = Selection::NONE;
+            } else if !self.selection.is_empty() {
+                let frame = self.source.frame(&self.translator.scalars);
+                self.stage.find_next(&frame, &mut self.selection)?;
                 *passed += self.selection.count() as u64;
                 continue;
             }
             let scalars = &self.translator.scalars;
-            if self.source.advance(&mut self.filter, scalars) {
+            if !self.has_no_left && self.source.advance(&mut self.filter, scalars) {
                 let Some(mut selection) = self.source.pass(&mut self.filter, scalars)? else {
                     continue;
                 };
@@ -190,6 +199,12 @@ impl Running {
                     *passed += selection.count() as u64;
                     self.selection = selection;
                 }
+                continue;
+            }
+            let unmatched = self.stage.next_unmatched();
+            self.has_no_left = unmatched > 0;
+            if self.has_no_left {
+                self.selection = Selection::first(unmatched);
                 continue;
             }
             // SAFETY: the caller's promise.
@@ -215,6 +230,7 @@ impl Running {
             std::slice::from_raw_parts_mut(nulls, count).fill(true);
             for (index, output) in self.outputs.iter().enumerate() {
                 let value = match output {
+                    Output::Attribute(_) if self.has_no_left => None,
                     Output::Attribute(attribute) => {
                         let (own, own_nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
                         (*outlet).read(place, *attribute, attribute + 1, own, own_nulls);

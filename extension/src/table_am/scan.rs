@@ -26,6 +26,7 @@ mod ranges;
 mod remote_rows;
 mod ruled_out;
 mod shared;
+pub mod spare_memory;
 
 pub use ranges::Range;
 use ranges::visible_ranges;
@@ -35,13 +36,6 @@ pub use shared::{ParallelState, SharedSegments};
 
 /// What one scan displaces in the arena is at most this part of it.
 const DISPLACED_SHARE: u64 = 4;
-
-/// Memory of a scan that is kept for the next one. Whoever reads a few rows would spend a good part of the time on making some.
-const SPARE_BYTES_MAX: usize = 2 << 20;
-
-thread_local! {
-    static SPARE_MEMORY: Cell<Option<StreamMemory>> = const { Cell::new(None) };
-}
 
 /// A segment that a scan is in.
 struct OpenSegment {
@@ -128,7 +122,7 @@ impl Scan {
                 may_displace: Cell::new(gucs::arena_bytes() as u64 / DISPLACED_SHARE),
                 segments_streamed: 0,
                 columns_decoded: 0,
-                stream_memory: SPARE_MEMORY.take().unwrap_or_default(),
+                stream_memory: spare_memory::take(),
                 bounds: (0, u64::MAX),
                 place: Place::BeforeFirst,
                 shared: if parallel.is_null() {
@@ -515,9 +509,6 @@ impl Scan {
 impl Drop for Scan {
     fn drop(&mut self) {
         self.leave();
-        let memory = std::mem::take(&mut self.stream_memory);
-        if memory.bytes() <= SPARE_BYTES_MAX {
-            SPARE_MEMORY.set(Some(memory));
-        }
+        spare_memory::keep(std::mem::take(&mut self.stream_memory));
     }
 }

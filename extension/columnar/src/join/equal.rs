@@ -76,6 +76,13 @@ pub struct KeySet {
 }
 
 impl KeySet {
+    /// Of these integers, in any order.
+    pub fn new(mut integers: Vec<i64>) -> KeySet {
+        integers.sort_unstable();
+        integers.dedup();
+        KeySet { integers }
+    }
+
     /// Whether a zone shows that no row in it has any of these integers.
     pub fn is_ruled_out(&self, zone: &Zone) -> bool {
         if zone.non_null == 0 {
@@ -235,9 +242,9 @@ impl EqualJoin {
     /// The different integers of a key, if it is one of integers. Asked after [`Self::finish`].
     pub fn key_set(&self, key: usize) -> Option<KeySet> {
         let integers = self.keys[key].values.integers()?;
-        let mut integers: Vec<i64> = integers.into_iter().map(|(integer, _)| integer).collect();
-        integers.sort_unstable();
-        Some(KeySet { integers })
+        Some(KeySet::new(
+            integers.into_iter().map(|(integer, _)| integer).collect(),
+        ))
     }
 
     /// Bytes of memory.
@@ -312,6 +319,16 @@ impl EqualJoin {
     pub fn find_nothing(&mut self, rows: &Selection) {
         let after_last = self.next.len() as u32;
         rows.for_each(|row| self.found[row] = after_last);
+    }
+
+    /// Gives the first rows of the vector these small rows, which no left row has found: there is a row of NULLs for each.
+    ///
+    /// # Panics
+    /// If they are more than a vector has rows.
+    pub fn give(&mut self, small_rows: impl Iterator<Item = u32>) {
+        for (row, small_row) in small_rows.enumerate() {
+            self.found[row] = small_row;
+        }
     }
 
     /// The small row that each left row has found. The entry of a left row that is not selected means nothing.

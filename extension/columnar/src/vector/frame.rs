@@ -64,6 +64,22 @@ pub struct Bounds {
     pub sorted: bool,
 }
 
+impl<'a> Frame<'a> {
+    /// A vector of so many rows, all of whose lanes are NULL.
+    pub fn of_nulls(rows: usize, scalars: &'a [Option<Scalar>]) -> Frame<'a> {
+        Frame {
+            lanes: &[],
+            dictionaries: &[],
+            place: 0,
+            rows,
+            scalars,
+            zones: &[],
+            given: &[],
+            sparable: &[],
+        }
+    }
+}
+
 impl Frame<'_> {
     /// The lane of an attribute; all NULL past the last.
     ///

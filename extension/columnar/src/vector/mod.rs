@@ -23,6 +23,7 @@
 
 mod conversion;
 pub mod frame;
+pub mod members;
 pub mod number;
 pub mod predicate;
 pub mod selection;

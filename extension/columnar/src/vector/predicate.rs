@@ -11,6 +11,7 @@ use lanes_simd::Comparison;
 use super::Evaluation;
 use super::conversion::narrow_twin;
 use super::frame::Frame;
+use super::members::Members;
 use super::number::{Number, NumberType, Scalar};
 use super::selection::Selection;
 use super::value::{Operand, Value};
@@ -28,9 +29,9 @@ pub enum Predicate {
     /// Two numbers of the same type.
     Compare(Comparison, Value, Value),
     /// A number is one of some scalars (`= ANY`); a NULL among them makes a miss NULL.
-    Member(Value, Vec<usize>),
+    Member(Value, Members),
     /// A number is not one of some scalars (`<> ALL`).
-    NotMember(Value, Vec<usize>),
+    NotMember(Value, Members),
     /// A test on a column of text.
     Text(Box<TextPredicate>),
     /// A column of any type is NULL.
@@ -191,25 +192,17 @@ impl Predicate {
                 both(yes.and(&known), &known)
             }
             Predicate::Member(value, list) => {
-                let (found, known, list_has_null) = member(value, list, frame, selection)?;
+                let list = list.evaluate(value, frame, selection)?;
                 Truth {
-                    yes: found,
-                    no: if list_has_null {
-                        Selection::NONE
-                    } else {
-                        known.and_not(&found)
-                    },
+                    yes: list.found,
+                    no: list.missing(),
                 }
             }
             Predicate::NotMember(value, list) => {
-                let (found, known, list_has_null) = member(value, list, frame, selection)?;
+                let list = list.evaluate(value, frame, selection)?;
                 Truth {
-                    yes: if list_has_null {
-                        Selection::NONE
-                    } else {
-                        known.and_not(&found)
-                    },
-                    no: found,
+                    yes: list.missing(),
+                    no: list.found,
                 }
             }
             Predicate::Text(text) => {
@@ -381,32 +374,4 @@ pub fn holds(operator: Comparison, order: std::cmp::Ordering) -> bool {
         Comparison::Greater => order.is_gt(),
         Comparison::GreaterOrEqual => order.is_ge(),
     }
-}
-
-/// Rows equal to one of the scalars, rows for which the question has an answer, and whether a scalar is NULL.
-fn member(
-    value: &mut Value,
-    list: &[usize],
-    frame: &Frame<'_>,
-    selection: &Selection,
-) -> Evaluation<(Selection, Selection, bool)> {
-    let operand = value.evaluate(frame, selection)?;
-    if list.is_empty() {
-        // Nothing is compared, so that not even NULL makes a difference.
-        return Ok((Selection::NONE, *selection, false));
-    }
-    let known = operand.valid(selection);
-    let (mut found, mut list_has_null) = (Selection::NONE, false);
-    for index in list {
-        match frame.scalars[*index] {
-            None => list_has_null = true,
-            Some(scalar) => {
-                let equal = with_number!(value.number(), T => {
-                    compare::<T>(Comparison::Equal, operand, Operand::Same(scalar), frame.rows)
-                });
-                found = found.or(&equal);
-            }
-        }
-    }
-    Ok((found.and(&known), known, list_has_null))
 }

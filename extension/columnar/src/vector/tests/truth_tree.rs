@@ -12,6 +12,7 @@ use super::window::{
 };
 use crate::test_support::cases;
 use crate::vector::Evaluation;
+use crate::vector::members::Members;
 use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::predicate::{Predicate, TextPredicate};
 use crate::vector::text::OneOf;
@@ -45,8 +46,12 @@ impl Tree {
             Tree::Bool(attribute) => Predicate::Bool(*attribute),
             Tree::Scalar(index) => Predicate::Scalar(*index),
             Tree::Compare(operator, a, b) => Predicate::Compare(*operator, a.build(), b.build()),
-            Tree::Member(value, list) => Predicate::Member(value.build(), list.clone()),
-            Tree::NotMember(value, list) => Predicate::NotMember(value.build(), list.clone()),
+            Tree::Member(value, list) => {
+                Predicate::Member(value.build(), Members::new(list.clone()))
+            }
+            Tree::NotMember(value, list) => {
+                Predicate::NotMember(value.build(), Members::new(list.clone()))
+            }
             Tree::Text(attribute, payloads) => {
                 let payloads = payloads.iter().map(|p| p.clone().into()).collect();
                 Predicate::Text(TextPredicate::new(
@@ -173,7 +178,10 @@ fn any_leaf() -> impl Strategy<Value = Tree> {
     let pair = (0..5_usize).prop_flat_map(|t| (any_number(TYPES[t], 1), any_number(TYPES[t], 1)));
     let operator = (0..6_usize).prop_map(|k| Comparison::ALL[k]);
     let list = || {
-        (0..5_usize, prop::collection::vec(0..4_usize, 0..4)).prop_flat_map(|(t, list)| {
+        // Long enough to be compared, or to be looked up.
+        let lengths = prop_oneof![0..4_usize, 9..12_usize];
+        let places = lengths.prop_flat_map(|length| prop::collection::vec(0..4_usize, length));
+        (0..5_usize, places).prop_flat_map(|(t, list)| {
             let list: Vec<_> = list.into_iter().map(|k| t * 4 + k).collect();
             (any_number(TYPES[t], 1), Just(list))
         })

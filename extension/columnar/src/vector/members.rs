@@ -1,0 +1,166 @@
+//! The list of `x = ANY (list)`: which rows have a number that is in it.
+//!
+//! A short list is compared with the whole vector, element by element. A longer list of integers that lie close together
+//! becomes a bitmap, in which each row is looked up; one of integers that lie far apart is searched in order.
+
+use lanes_simd::Comparison;
+
+use super::frame::Frame;
+use super::number::Scalar;
+use super::predicate::compare;
+use super::selection::Selection;
+use super::value::{Operand, Value};
+use super::{Evaluation, number::Number};
+use crate::limits::VECTOR_ROWS;
+use crate::with_number;
+
+/// Lists of at most so many elements are compared element by element.
+const COMPARED_MAX: usize = 8;
+/// A bitmap has at most this many bits for each element.
+const BITS_PER_ELEMENT_MAX: u64 = 64;
+/// A bitmap may have this many bits, however few the elements are.
+const BITS_MIN: u64 = 1 << 16;
+
+/// The elements of a list, by their places among the scalars of a scan.
+#[derive(Debug, Clone, Default)]
+pub struct Members {
+    list: Vec<usize>,
+    lookup: Option<Lookup>,
+}
+
+/// The elements of a list that are not NULL, as they are looked up.
+#[derive(Debug, Clone)]
+enum Lookup {
+    Compared,
+    /// One bit for each integer from `least` on.
+    Bits {
+        least: i64,
+        words: Vec<u64>,
+    },
+    /// In ascending order.
+    Sorted(Vec<i64>),
+}
+
+/// What a list says of the rows of a vector.
+pub(super) struct Membership {
+    /// Rows whose number is in the list.
+    pub found: Selection,
+    /// Rows whose number is not NULL, or all if the list is empty: then nothing is compared.
+    pub known: Selection,
+    pub list_has_null: bool,
+}
+
+impl Membership {
+    /// Rows whose number is known not to be in the list.
+    pub fn missing(&self) -> Selection {
+        match self.list_has_null {
+            true => Selection::NONE,
+            false => self.known.and_not(&self.found),
+        }
+    }
+}
+
+impl Members {
+    /// A list of these scalars.
+    pub fn new(list: Vec<usize>) -> Members {
+        Members { list, lookup: None }
+    }
+
+    /// The elements that are not NULL.
+    pub fn elements(&self, scalars: &[Option<Scalar>]) -> impl Iterator<Item = Scalar> {
+        self.list.iter().filter_map(|place| scalars[*place])
+    }
+
+    /// What the list says of the selected rows' numbers.
+    ///
+    /// # Errors
+    /// Those of the value.
+    pub(super) fn evaluate(
+        &mut self,
+        value: &mut Value,
+        frame: &Frame<'_>,
+        selection: &Selection,
+    ) -> Evaluation<Membership> {
+        let operand = value.evaluate(frame, selection)?;
+        if self.list.is_empty() {
+            return Ok(Membership {
+                found: Selection::NONE,
+                known: *selection,
+                list_has_null: false,
+            });
+        }
+        let number = value.number();
+        let known = operand.valid(selection);
+        if self.lookup.is_none() {
+            self.lookup = Some(self.prepare(frame.scalars, number.is_float()));
+        }
+        let found = match self.lookup.as_ref().unwrap_or(&Lookup::Compared) {
+            Lookup::Compared => {
+                let mut found = Selection::NONE;
+                for scalar in self.elements(frame.scalars) {
+                    let equal = with_number!(number, T => {
+                        compare::<T>(Comparison::Equal, operand, Operand::Same(scalar), frame.rows)
+                    });
+                    found = found.or(&equal);
+                }
+                found.and(&known)
+            }
+            Lookup::Bits { least, words } => with_number!(number, T => {
+                look_up::<T>(&operand, &known, |integer| {
+                    let bit = integer.wrapping_sub(*least) as u64;
+                    let word = words.get((bit / 64) as usize).copied().unwrap_or(0);
+                    word >> (bit % 64) & 1 == 1
+                })
+            }),
+            Lookup::Sorted(integers) => with_number!(number, T => {
+                look_up::<T>(&operand, &known, |integer| integers.binary_search(&integer).is_ok())
+            }),
+        };
+        let list_has_null = self
+            .list
+            .iter()
+            .any(|place| frame.scalars[*place].is_none());
+        Ok(Membership {
+            found,
+            known,
+            list_has_null,
+        })
+    }
+
+    fn prepare(&self, scalars: &[Option<Scalar>], is_float: bool) -> Lookup {
+        if is_float || self.list.len() <= COMPARED_MAX {
+            return Lookup::Compared;
+        }
+        let mut integers: Vec<i64> = self.elements(scalars).map(|s| s.0 as i64).collect();
+        integers.sort_unstable();
+        integers.dedup();
+        let (Some(&least), Some(&greatest)) = (integers.first(), integers.last()) else {
+            return Lookup::Compared;
+        };
+        let span = greatest.wrapping_sub(least) as u64;
+        if span >= (integers.len() as u64 * BITS_PER_ELEMENT_MAX).max(BITS_MIN) {
+            return Lookup::Sorted(integers);
+        }
+        let mut words = vec![0; (span / 64) as usize + 1];
+        for integer in integers {
+            let bit = integer.wrapping_sub(least) as u64;
+            words[(bit / 64) as usize] |= 1 << (bit % 64);
+        }
+        Lookup::Bits { least, words }
+    }
+}
+
+/// The known rows whose integer is in a list.
+fn look_up<T: Number>(
+    operand: &Operand,
+    known: &Selection,
+    is_in: impl Fn(i64) -> bool,
+) -> Selection {
+    let mut found = [0_u64; VECTOR_ROWS / 64];
+    known.for_each(|row| {
+        // SAFETY: the operand has a `T` for each row that is not NULL.
+        let integer = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
+        found[row / 64] |= u64::from(is_in(integer)) << (row % 64);
+    });
+    Selection { words: found }
+}

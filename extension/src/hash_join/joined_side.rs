@@ -1,0 +1,143 @@
+//! One small side of a hash join under execution.
+
+use lanes_columnar::join::equal::{EqualJoin, KeySet};
+use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::vector::Evaluation;
+use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::selection::Selection;
+use pgrx::pg_sys;
+
+use super::plan::{Dimension, JoinKind};
+use super::small_side::SmallSide;
+use super::stage::Batch;
+use super::unmatched::UnmatchedRows;
+use crate::custom_scan::aggregate_call;
+use crate::custom_scan::translate::{Translation, Translator};
+
+/// A small side, its keys, and what the rows of the vector under way have found there.
+pub struct JoinedSide {
+    pub join: EqualJoin,
+    pub small: SmallSide,
+    kind: JoinKind,
+    /// The rows of the vector whose small row is one of the batch.
+    pub matched: Selection,
+    /// The small rows of the batch that no left row has found, where the join returns these.
+    unmatched: UnmatchedRows,
+    /// The lanes table's attributes that are keys, where one is a column itself.
+    key_attributes: Vec<Option<usize>>,
+}
+
+impl JoinedSide {
+    /// A side about to be read, whose plan is this child of the node.
+    ///
+    /// # Errors
+    /// What cannot be done by vectors.
+    ///
+    /// # Safety
+    /// A node in execution, with a plan of its own and the small sides as its children.
+    pub unsafe fn begin(
+        dimension: &Dimension,
+        node: *mut pg_sys::CustomScanState,
+        child: usize,
+        translator: &mut Translator,
+    ) -> Translation<JoinedSide> {
+        let (mut keys, mut key_attributes) = (Vec::new(), Vec::new());
+        // SAFETY: the caller's promise.
+        unsafe {
+            for left in &dimension.left_keys {
+                let (key, _) = aggregate_call::key(translator, *left)?;
+                key_attributes.push(key.takes_runs_of());
+                keys.push(key);
+            }
+            Ok(JoinedSide {
+                small: SmallSide::of(node, child, keys.len()),
+                join: EqualJoin::new(keys),
+                kind: dimension.kind,
+                matched: Selection::NONE,
+                unmatched: UnmatchedRows::default(),
+                key_attributes,
+            })
+        }
+    }
+
+    /// Goes on to the next batch, which is the only one of a side that is not divisible. There is none without rows where
+    /// left rows need a match.
+    ///
+    /// # Safety
+    /// The node is in execution.
+    pub unsafe fn next_batch(&mut self, is_divisible: bool) -> Batch {
+        self.join.clear();
+        // SAFETY: the caller's promise.
+        if !unsafe { self.small.read(&mut self.join, self.kind, is_divisible) } {
+            return Batch::TooLarge;
+        }
+        let rows = self.join.rows();
+        if self.kind.keeps_small_rows() {
+            self.unmatched.begin(rows);
+        }
+        match rows > 0 || !self.kind.needs_match() {
+            true => Batch::Ready,
+            false => Batch::None,
+        }
+    }
+
+    /// The keys of the batch by attribute, for zone maps.
+    pub fn key_sets(&self) -> Vec<(usize, KeySet)> {
+        if !self.kind.needs_match() {
+            return Vec::new();
+        }
+        let attributes = self.key_attributes.iter().enumerate();
+        let sets = attributes
+            .filter_map(|(key, attribute)| Some(((*attribute)?, self.join.key_set(key)?)));
+        sets.collect()
+    }
+
+    /// Finds the first small row of each selected row; rows that the join does not give leave the selection.
+    ///
+    /// # Errors
+    /// The first error that evaluating a key of a selected row raises.
+    pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        self.matched = *selection;
+        self.join.find(frame, &mut self.matched)?;
+        self.note_matches();
+        match self.kind {
+            JoinKind::Inner | JoinKind::Semi | JoinKind::Right => *selection = self.matched,
+            JoinKind::Anti => *selection = selection.and_not(&self.matched),
+            JoinKind::Left | JoinKind::Full => {
+                self.join.find_nothing(&selection.and_not(&self.matched));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next small row of each row that has one; the selection becomes those that had another.
+    pub fn find_next(&mut self, selection: &mut Selection) {
+        match self.kind.wants_keys_alone() {
+            true => self.matched = Selection::NONE,
+            false => {
+                self.join.find_next(&mut self.matched);
+                self.note_matches();
+            }
+        }
+        *selection = self.matched;
+    }
+
+    fn note_matches(&mut self) {
+        if self.kind.keeps_small_rows() {
+            self.unmatched.remove(self.join.found(), &self.matched);
+        }
+    }
+
+    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found; gives how many
+    /// they are, 0 at the end.
+    pub fn next_unmatched(&mut self) -> usize {
+        let rows = self.unmatched.next(VECTOR_ROWS);
+        self.join.give(rows.iter().copied());
+        rows.len()
+    }
+
+    /// Bytes that the batch takes.
+    pub fn bytes(&self) -> usize {
+        self.join.bytes() + self.small.bytes()
+    }
+}

@@ -1,0 +1,101 @@
+-- Stars: a lanes table joined with several smaller relations, each by keys of its own, in one node.
+SET default_table_access_method = lanes; SET timezone = 'UTC'; SET datestyle = 'ISO'; SET max_parallel_workers_per_gather = 0;
+CREATE SCHEMA star_join; SET search_path = star_join;
+CREATE TABLE reading (ts timestamptz, series int, host text, kind int2, day date, value float8) WITH (order_by = 'series, ts');
+INSERT INTO reading SELECT timestamptz '2024-01-01' + i * interval '10 minutes', s, 'h' || s % 40, (s + i) % 7, date '2024-01-01' + i / 20,
+        CASE WHEN i % 17 = 0 THEN float8 'NaN' WHEN i % 11 = 0 THEN NULL ELSE (s * i) % 97 END
+    FROM generate_series(1, 60) s, generate_series(1, 150) i;
+SELECT lanes.seal('reading');
+-- Open rows, NULL keys and deleted rows beside the sealed ones.
+INSERT INTO reading SELECT ts + interval '1 hour', CASE WHEN series % 5 = 0 THEN NULL ELSE series END, CASE WHEN series % 7 = 0 THEN NULL ELSE host END, NULLIF(kind, 3), day, value
+    FROM reading WHERE series <= 15;
+DELETE FROM reading WHERE series % 13 = 0;
+CREATE TABLE reading_heap USING heap AS SELECT * FROM reading;
+CREATE TABLE device (id int, host text, region text) USING heap;
+INSERT INTO device SELECT i, 'h' || i, (ARRAY['eu', 'us', NULL, 'ap'])[i % 4 + 1] FROM generate_series(1, 50) i;
+-- Duplicates and NULLs on every side.
+INSERT INTO device VALUES (7, 'h7', 'again'), (7, NULL, 'third'), (NULL, 'h3', 'none');
+CREATE TABLE kind (kind int, name text, weight numeric) USING heap;
+INSERT INTO kind VALUES (0, 'zero', 1), (1, 'one', 1), (1, 'uno', 2), (2, 'two', NULL), (5, NULL, 3), (NULL, 'null', 4), (9, 'nine', 5);
+CREATE TABLE holiday (day date, title text) USING heap;
+INSERT INTO holiday VALUES ('2024-01-02', 'a'), ('2024-01-04', 'b'), ('2024-01-04', 'c');
+CREATE TABLE owner (host text, person text) USING heap;
+INSERT INTO owner SELECT 'h' || i % 30, 'p' || i % 4 FROM generate_series(1, 45) i;
+CREATE TABLE crowd (id int, payload text) USING heap;
+INSERT INTO crowd SELECT i % 70, repeat('x', 40) || i FROM generate_series(1, 2000) i;
+CREATE TABLE empty (id int, region text) USING heap;
+ANALYZE;
+
+CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE answer text;
+BEGIN
+    PERFORM set_config('lanes.vectorize', vectorize, true);
+    EXECUTE 'SELECT count(*) || '' rows'' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
+    RETURN answer;
+EXCEPTION WHEN data_exception THEN RETURN SQLSTATE || ' ' || SQLERRM;
+END $$;
+-- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
+CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE fast text; plain text; heap text; line text; nodes text := '';
+BEGIN
+    fast := pg_temp.answer(query, 'on');
+    plain := pg_temp.answer(query, 'off');
+    heap := pg_temp.answer(regexp_replace(query, '\m(reading)\M', '\1_heap', 'g'), 'on');
+    PERFORM set_config('lanes.vectorize', 'on', true);
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '') || coalesce('(' || substring(line FROM 'Hash Join: (.*)') || ') ', '')
+            || coalesce('[' || substring(line FROM 'Not Vectorised: (.*)') || '] ', '');
+    END LOOP;
+    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || CASE WHEN fast ~ '^\d+ rows' THEN substring(fast FROM '^\d+ rows') ELSE fast END
+        WHEN fast = plain THEN E'other than heap\n' || fast || E'\n' || heap ELSE E'other than off\n' || fast || E'\n' || plain END;
+END $$;
+
+EXPLAIN (COSTS OFF) SELECT d.region, k.name, count(*), avg(r.value) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind GROUP BY 1, 2;
+EXPLAIN (COSTS OFF) SELECT r.ts, d.region, k.name FROM reading r JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind WHERE r.value > 90;
+
+-- Rows of two and three dimensions: duplicates on each side meet each other once.
+SELECT pg_temp.same('SELECT r.ts, r.series, d.region, k.name FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
+SELECT pg_temp.same('SELECT r.ts, r.series, d.region, k.name, h.title FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind JOIN holiday h ON h.day = r.day');
+SELECT pg_temp.same('SELECT r.ts, r.host, d.id, k.weight, o.person FROM reading r JOIN device d ON d.host = r.host AND d.id = r.series JOIN kind k ON k.kind = r.kind JOIN owner o ON o.host = r.host WHERE r.value > 40');
+-- Outer, semi and anti joins among them.
+SELECT pg_temp.same('SELECT r.ts, r.series, d.region, k.name FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind');
+SELECT pg_temp.same('SELECT r.ts, r.series, d.region, k.name FROM reading r LEFT JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
+SELECT pg_temp.same('SELECT r.ts, d.region FROM reading r JOIN device d ON d.id = r.series WHERE r.kind IN (SELECT kind FROM kind WHERE weight > 1)');
+SELECT pg_temp.same('SELECT r.ts, d.region FROM reading r JOIN device d ON d.id = r.series WHERE NOT EXISTS (SELECT FROM holiday h WHERE h.day = r.day)');
+SELECT pg_temp.same('SELECT r.ts, d.region, k.name FROM reading r JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind WHERE EXISTS (SELECT FROM owner o WHERE o.host = r.host)');
+SELECT pg_temp.same('SELECT r.ts, d.region FROM reading r LEFT JOIN device d ON d.id = r.series JOIN empty e ON e.id = r.kind');
+SELECT pg_temp.same('SELECT r.ts, e.region, d.region AS other FROM reading r LEFT JOIN empty e ON e.id = r.kind JOIN device d ON d.id = r.series');
+-- Aggregates: keys of several sides, expressions over one of them, functions of all.
+SELECT pg_temp.same('SELECT d.region, k.name, count(*), sum(r.value), sum(k.kind), max(d.id) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT upper(d.region), k.weight, date_trunc(''day'', r.ts) AS day, count(r.value) FROM reading r JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind GROUP BY 1, 2, 3');
+SELECT pg_temp.same('SELECT h.title, o.person, d.region, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN holiday h ON h.day = r.day JOIN owner o ON o.host = r.host GROUP BY 1, 2, 3');
+SELECT pg_temp.same('SELECT count(*), sum(r.value) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
+SELECT pg_temp.same('SELECT d.region || k.name AS both, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind GROUP BY 1');
+SELECT pg_temp.same('SELECT sum(d.id * k.kind), count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
+SELECT pg_temp.same('SELECT d.region, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN empty e ON e.id = r.kind GROUP BY 1');
+SELECT pg_temp.same('SELECT DISTINCT d.region, k.name FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
+-- What stays a chain of joins, or PostgreSQL's: a key of one dimension in another, a condition on two of them, RIGHT joins, DISTINCT ON.
+SELECT pg_temp.same('SELECT d.region, o.person, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN owner o ON o.host = d.host GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind AND k.weight < d.id');
+SELECT pg_temp.same('SELECT k.name, d.region, count(r.value) FROM kind k LEFT JOIN (reading r JOIN device d ON d.id = r.series) ON k.kind = r.kind GROUP BY 1, 2');
+SELECT pg_temp.same('SELECT DISTINCT ON (d.region) d.region, k.name, r.ts, r.series FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind ORDER BY d.region, r.ts DESC, r.series, k.name');
+SELECT pg_temp.same('SELECT count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.series');
+-- Under a LIMIT, in a LATERAL that starts again, and for a statement that is planned once.
+SELECT count(*) FROM (SELECT r.ts FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind LIMIT 5) x;
+SELECT pg_temp.same('SELECT v.n, x.c FROM (VALUES (1), (2), (30)) v(n), LATERAL (SELECT count(*) AS c FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind WHERE r.value > v.n) x');
+SET plan_cache_mode = force_generic_plan;
+PREPARE counted(int) AS SELECT k.name, count(*) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind WHERE r.value > $1 GROUP BY 1 ORDER BY 1;
+EXECUTE counted(50); EXECUTE counted(NULL); EXECUTE counted(90);
+-- Small sides that take more memory than they may: PostgreSQL's own plan takes over while the node runs.
+CREATE FUNCTION pg_temp.crowded() RETURNS SETOF crowd LANGUAGE plpgsql STABLE ROWS 10 AS 'BEGIN RETURN QUERY SELECT * FROM crowd; END';
+SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
+SELECT pg_temp.same('SELECT d.region, count(*), max(c.id) FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind GROUP BY 1');
+SELECT pg_temp.same('SELECT r.ts, d.region, c.payload FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind WHERE r.ts < ''2024-01-01 02:00''');
+CREATE FUNCTION pg_temp.handed_over(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE plan text;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
+    RETURN substring(plan FROM '"Handed Over": "[^"]*"');
+END $$;
+SELECT pg_temp.handed_over('SELECT r.ts, d.region, c.payload FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind');
+DROP SCHEMA star_join CASCADE;
