@@ -8,6 +8,7 @@
 //! | [`tables`] | random tables: batches, rolled-back ones, updates, deletes, columns that came later |
 //! | [`conditions`] | random conditions and numbers |
 //! | [`queries`] | random queries |
+//! | [`outer_joins`] | random joins with `t` on the null side, and stars |
 //! | [`sessions`] | a session a side; what they answer, and how answers are compared |
 //!
 //! Sums of floats may be added in another order, so floats agree within [`sessions::TOLERANCE`]; everything else
@@ -16,6 +17,7 @@
 //! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many tables to make.
 
 mod conditions;
+mod outer_joins;
 mod queries;
 mod sessions;
 mod tables;

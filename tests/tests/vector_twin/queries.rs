@@ -2,6 +2,7 @@
 //! says that they come in an order.
 
 use super::conditions::Writer;
+use super::outer_joins;
 use super::values::{Column, Kind};
 use lanes_tests::seed::Random;
 use rand::RngExt;
@@ -40,7 +41,7 @@ pub fn query(random: &mut Random) -> Query {
     if prepared {
         return prepare(&mut writer);
     }
-    match writer.random.random_range(0..32) {
+    match writer.random.random_range(0..36) {
         0..=6 => Query::one(scan(&mut writer)),
         7..=12 => Query::one(aggregate(&mut writer)),
         13..=18 => Query::one(grouped(&mut writer)),
@@ -54,6 +55,8 @@ pub fn query(random: &mut Random) -> Query {
         24 | 25 => cursor(&mut writer),
         26 => change(&mut writer),
         27 | 28 => risky(&mut writer),
+        29 | 30 => Query::one(outer_joins::null_side(&mut writer)),
+        31 | 32 => Query::one(outer_joins::star(&mut writer)),
         _ => Query::one(sets(&mut writer)),
     }
 }
@@ -142,7 +145,7 @@ fn call(w: &mut Writer<'_>) -> String {
     call
 }
 
-fn calls(w: &mut Writer<'_>) -> String {
+pub(super) fn calls(w: &mut Writer<'_>) -> String {
     let count = w.random.random_range(1..5);
     let calls: Vec<String> = (0..count).map(|_| call(w)).collect();
     calls.join(", ")
@@ -169,7 +172,7 @@ fn aggregate(w: &mut Writer<'_>) -> String {
 }
 
 /// A grouping expression that has one look a group.
-fn key(w: &mut Writer<'_>) -> String {
+pub(super) fn key(w: &mut Writer<'_>) -> String {
     let unit = w.one(&[
         "second", "minute", "hour", "day", "week", "month", "quarter", "year",
     ]);
@@ -250,7 +253,7 @@ fn ordered(w: &mut Writer<'_>) -> String {
 }
 
 /// One or two equalities of `t` and `u`, mostly of columns that a hash join takes.
-fn equalities(w: &mut Writer<'_>) -> String {
+pub(super) fn equalities(w: &mut Writer<'_>) -> String {
     let one = |w: &mut Writer<'_>| match w.random.random_range(0..14) {
         0 => "t.id = u.id + 1".into(),
         1 => "t.i4 % 20 = u.i2".into(),
