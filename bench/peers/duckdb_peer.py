@@ -1,4 +1,6 @@
-"""DuckDB: an in-memory database. Columns of text that have one name are one enumeration, so that a join of two tables compares codes.
+"""DuckDB: an in-memory database.
+
+Columns of text that have one name are one enumeration, so that a join of two tables compares codes.
 
 Usage: duckdb_peer.py <folder of the Parquet files> <threads>
 """
@@ -23,12 +25,14 @@ def load():
             if column["type"] == "text":
                 texts.setdefault(column["name"], []).append(table)
     for name, of_tables in texts.items():
-        items = " UNION ".join(f"SELECT {name}::varchar AS item FROM read_parquet('{folder}/{table}.parquet')" for table in of_tables)
+        columns = [f"SELECT {name}::varchar AS item FROM '{folder}/{table}.parquet'" for table in of_tables]
+        items = " UNION ".join(columns)
         connection.execute(f"CREATE TYPE {name}_type AS ENUM (SELECT item FROM ({items}) ORDER BY 1)")
     for table, columns in tables.items():
-        codes = ", ".join(f"{c['name']}::varchar::{c['name']}_type AS {c['name']}" for c in columns if c["type"] == "text")
+        names = [column["name"] for column in columns if column["type"] == "text"]
+        codes = ", ".join(f"{name}::varchar::{name}_type AS {name}" for name in names)
         replaced = f"* REPLACE ({codes})" if codes else "*"
-        connection.execute(f"CREATE TABLE {table} AS SELECT {replaced} FROM read_parquet('{folder}/{table}.parquet')")
+        connection.execute(f"CREATE TABLE {table} AS SELECT {replaced} FROM '{folder}/{table}.parquet'")
 
 
 def prepare(query):

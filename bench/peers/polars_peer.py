@@ -1,4 +1,6 @@
-"""Polars: frames in memory. Columns of text that have one name are one enumeration; columns of times are marked as sorted.
+"""Polars: frames in memory.
+
+Columns of text that have one name are one enumeration; columns of times are marked as sorted.
 
 Usage: polars_peer.py <folder of the Parquet files> <threads> (the threads are set by POLARS_MAX_THREADS)
 """

@@ -1,4 +1,5 @@
-//! The fleet: gauges of each host's CPU in the shape of TSBS' case cpu-only, the hosts' tags, and small tables beside them.
+//! The fleet: gauges of each host's CPU in the shape of TSBS' case cpu-only, the hosts' tags, and small tables beside
+//! them.
 //!
 //! | table | rows | columns |
 //! |---|---|---|
@@ -8,8 +9,8 @@
 //! | owners | hosts | tags_id, owner |
 //! | ratings | 101 | usage, level |
 //!
-//! A gauge begins anywhere between 0 and 100 and moves by a random number of about the normal distribution at each step; what is
-//! stored is its whole part.
+//! A gauge begins anywhere between 0 and 100 and moves by a random number of about the normal distribution at each
+//! step; what is stored is its whole part.
 
 use super::table::{Table, Values};
 use crate::sql::random::SplitMix64;
@@ -123,7 +124,8 @@ fn cpu(size: FleetSize) -> Table {
     }
 }
 
-/// About a normal distribution of variance 1: a sum of twelve numbers, without a function that differs between libraries.
+/// About a normal distribution of variance 1: a sum of twelve numbers, without a function that differs between
+/// libraries.
 fn normal(random: &mut SplitMix64) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }

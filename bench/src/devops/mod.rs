@@ -1,5 +1,5 @@
-//! Scenario `devops`: queries in the manner of TSBS, and others that people write, of lanes, heap with indexes and DuckDB; star joins, of Polars
-//! too.
+//! Scenario `devops`: queries in the manner of TSBS, and others that people write, of lanes, heap with indexes and
+//! DuckDB; star joins, of Polars too.
 //!
 //! ```text
 //! fleet_data, star_data ─► table ─┬─► postgres_store: lanes, heap ─┐
@@ -22,7 +22,7 @@
 //! # Invariants
 //! - A store whose answer differs from the others' has no figure, and neither has ours while nobody else answers.
 //! - lanes and heap are asked the same text; where they are not, the name of the query says so.
-//! - Every execution on PostgreSQL parses and plans its text anew, as it does on DuckDB.
+//! - Every execution on PostgreSQL parses and plans its text anew, as it does on DuckDB, unless the query has `prepare`.
 
 pub mod draw;
 pub mod fleet_data;

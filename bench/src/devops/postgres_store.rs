@@ -47,8 +47,8 @@ impl PostgresStore<'_> {
         })
     }
 
-    /// Fills the schema: tables, then statements, then all tables are sealed or vacuumed. `order_of` gives the order by which a table's
-    /// rows are sealed; a table without stays in heap.
+    /// Fills the schema: tables, then statements; then lanes tables are sealed and all are vacuumed. `order_of` gives
+    /// the order by which a table's rows are sealed; a table without stays in heap.
     ///
     /// # Errors
     /// PostgreSQL's; rows that stay open.
@@ -70,7 +70,7 @@ impl PostgresStore<'_> {
             self.client.batch_execute(statement)?;
         }
         let names = self.client.query(
-            "SELECT c.oid::regclass::text, coalesce(a.amname = 'lanes', false) FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+            "SELECT c.oid::regclass::text, a.amname = 'lanes' FROM pg_class c JOIN pg_am a ON a.oid = c.relam
               WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'",
             &[],
         )?;
@@ -89,7 +89,8 @@ impl PostgresStore<'_> {
         self.client
             .execute("SELECT lanes.seal($1::text::regclass)", &[&table])?;
         let open = self.client.query_one(
-            "SELECT count(*) FROM lanes.arena_segments($1::text::regclass) WHERE state ~ 'open|in part' AND rows > rows_dead",
+            "SELECT count(*) FROM lanes.arena_segments($1::text::regclass)
+              WHERE state ~ 'open|in part' AND rows > rows_dead",
             &[&table],
         )?;
         match open.get::<_, i64>(0) {

@@ -84,7 +84,8 @@ fn other_keys(dialect: Dialect) -> Vec<String> {
     ] {
         statements.push(format!(
             "CREATE TABLE {table} (time timestamptz NOT NULL, host {kind}, usage_user float8) {storage};
-             INSERT INTO {table} SELECT c.time, t.{key}, c.usage_user FROM cpu c JOIN tags t ON t.id = c.tags_id ORDER BY c.time"
+             INSERT INTO {table} SELECT c.time, t.{key}, c.usage_user
+               FROM cpu c JOIN tags t ON t.id = c.tags_id ORDER BY c.time"
         ));
     }
     statements
@@ -104,8 +105,10 @@ const STAR_KEYS: &str =
     "ALTER TABLE dimension ADD PRIMARY KEY (key); CREATE UNIQUE INDEX ON dimension (code)";
 /// DuckDB makes those tables itself.
 const DUCKDB_OTHER_KEYS: [&str; 2] = [
-    "CREATE TABLE cpu_by_name AS SELECT c.time, t.hostname AS host, c.usage_user FROM cpu c JOIN tags t ON t.id = c.tags_id ORDER BY c.time",
-    "CREATE TABLE cpu_by_uuid AS SELECT c.time, t.uuid AS host, c.usage_user FROM cpu c JOIN tags t ON t.id = c.tags_id ORDER BY c.time",
+    "CREATE TABLE cpu_by_name AS SELECT c.time, t.hostname AS host, c.usage_user
+       FROM cpu c JOIN tags t ON t.id = c.tags_id ORDER BY c.time",
+    "CREATE TABLE cpu_by_uuid AS SELECT c.time, t.uuid AS host, c.usage_user
+       FROM cpu c JOIN tags t ON t.id = c.tags_id ORDER BY c.time",
 ];
 const SEED_OF_DRAWS: u64 = 31;
 /// Executions of a draw in a turn at least, however long they take.
