@@ -1,28 +1,35 @@
-"""Polars: frames in memory, symbols and services as enumerations, time columns marked as sorted.
+"""Polars: frames in memory.
+
+Columns of text that have one name are one enumeration; columns of times are marked as sorted.
 
 Usage: polars_peer.py <folder of the Parquet files> <threads> (the threads are set by POLARS_MAX_THREADS)
 """
 
+import json
+import pathlib
 import sys
 
 import polars as pl
 
 from loop import serve
 
-folder = sys.argv[1]
+folder = pathlib.Path(sys.argv[1])
 names = {"pl": pl}
 
 
 def load():
-    symbols = None
-    for table, text in [("trades", "sym"), ("quotes", "sym"), ("events", "service")]:
-        frame = pl.read_parquet(f"{folder}/{table}.parquet").with_columns(pl.col(text).cast(pl.String))
-        names[table] = frame
-    both = pl.concat([names["trades"]["sym"], names["quotes"]["sym"]]).unique().sort()
-    symbols, services = pl.Enum(both), pl.Enum(names["events"]["service"].unique().sort())
-    for table, column, kind in [("trades", "sym", symbols), ("quotes", "sym", symbols), ("events", "service", services)]:
-        frame = names[table].with_columns(pl.col(column).cast(kind), pl.col("ts").set_sorted())
-        names[table] = frame.rechunk()
+    tables = json.loads((folder / "manifest.json").read_text())
+    frames = {table: pl.read_parquet(folder / f"{table}.parquet") for table in tables}
+    texts = {}
+    for table, columns in tables.items():
+        for column in columns:
+            if column["type"] == "text":
+                texts.setdefault(column["name"], []).append(frames[table][column["name"]].cast(pl.String))
+    kinds = {name: pl.Enum(pl.concat(values).unique().sort()) for name, values in texts.items()}
+    for table, columns in tables.items():
+        forms = [pl.col(c["name"]).cast(pl.String).cast(kinds[c["name"]]) for c in columns if c["type"] == "text"]
+        forms += [pl.col(c["name"]).set_sorted() for c in columns if c["type"] == "timestamp"]
+        names[table] = frames[table].with_columns(forms).rechunk()
 
 
 def setup(statement):

@@ -22,6 +22,7 @@
 //! | [`remote_write`] | the scenarios that compare them |
 //! | [`overload`] | the scenario that sends more than can be taken |
 //! | [`dashboards`] | the scenario of Grafana's panels |
+//! | [`devops`] | the scenario of a fleet's queries and star joins |
 //! | [`sealed`] | the scenarios of sealed rows: size, scans, object storage |
 //! | [`sql`] | SQL on lanes tables beside heap PostgreSQL, DuckDB, Polars and chDB |
 //!
@@ -41,6 +42,7 @@
 mod bandwidth;
 pub mod command;
 pub mod dashboards;
+pub mod devops;
 pub mod fleet;
 pub mod interrupt;
 pub mod load;

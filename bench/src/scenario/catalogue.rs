@@ -5,7 +5,7 @@ use super::findings::Findings;
 use super::options::Options;
 use super::{append, ceiling, context, durability, events, page, shards};
 use crate::machine::Machine;
-use crate::{dashboards, overload, remote_write, sealed};
+use crate::{dashboards, devops, overload, remote_write, sealed};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::place;
 use std::time::Instant;
@@ -71,6 +71,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "dashboards",
         help: "panels of a node_exporter dashboard in SQL, beside the same in PromQL on VictoriaMetrics",
         run: dashboards::scenario::run,
+    },
+    Scenario {
+        name: "devops",
+        help: "queries of a fleet in the manner of TSBS, and star joins, beside heap with indexes, DuckDB and Polars",
+        run: devops::scenario::run,
     },
     Scenario {
         name: "sealed",

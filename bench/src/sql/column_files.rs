@@ -15,7 +15,6 @@ use std::process::Command;
 
 /// Writes all columns and converts them.
 pub fn write(data: &Data, folder: &Path, python: &Path, peers: &Path) -> Result<()> {
-    place::make_folder(folder)?;
     let symbols: Vec<String> = (0..SYMBOLS).map(symbol).collect();
     let services: Vec<String> = (0..SERVICES).map(service).collect();
     let (trades, quotes, events) = (&data.trades, &data.quotes, &data.events);
@@ -41,7 +40,6 @@ pub fn write(data: &Data, folder: &Path, python: &Path, peers: &Path) -> Result<
         );
         column.with_items(items)
     };
-    let mut manifest = serde_json::Map::new();
     let tables = [
         (
             "trades",
@@ -83,14 +81,27 @@ pub fn write(data: &Data, folder: &Path, python: &Path, peers: &Path) -> Result<
             ],
         ),
     ];
+    write_tables(&tables, folder, python, peers)
+}
+
+/// Writes the columns of tables and converts them.
+pub fn write_tables<T: AsRef<[Column]>>(
+    tables: &[(&str, T)],
+    folder: &Path,
+    python: &Path,
+    peers: &Path,
+) -> Result<()> {
+    place::make_folder(folder)?;
+    let mut manifest = serde_json::Map::new();
     for (table, columns) in tables {
-        for column in &columns {
+        let columns = columns.as_ref();
+        for column in columns {
             let path = folder.join(format!("{table}.{}", column.name));
             std::fs::write(&path, &column.bytes).map_err(Error::file("write", &path))?;
         }
         manifest.insert(
-            table.to_owned(),
-            columns.into_iter().map(|column| column.entry).collect(),
+            (*table).to_owned(),
+            columns.iter().map(|column| column.entry.clone()).collect(),
         );
     }
     let path = folder.join("manifest.json");
@@ -105,14 +116,15 @@ pub fn write(data: &Data, folder: &Path, python: &Path, peers: &Path) -> Result<
 }
 
 /// A column's bytes and its entry in the manifest.
-struct Column {
+pub struct Column {
     name: &'static str,
     bytes: Vec<u8>,
     entry: Value,
 }
 
 impl Column {
-    fn new(name: &'static str, kind: &str, bytes: impl Iterator<Item = u8>) -> Column {
+    /// A column of this type, as the manifest calls it.
+    pub fn new(name: &'static str, kind: &str, bytes: impl Iterator<Item = u8>) -> Column {
         Column {
             name,
             bytes: bytes.collect(),
@@ -120,7 +132,8 @@ impl Column {
         }
     }
 
-    fn with_items(mut self, items: &[String]) -> Column {
+    /// The texts that codes stand for.
+    pub fn with_items(mut self, items: &[String]) -> Column {
         self.entry["items"] = json!(items);
         self
     }

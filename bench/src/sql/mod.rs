@@ -14,10 +14,10 @@
 //! |---|---|
 //! | [`options`] | its part of the command line |
 //! | [`definition`] | a row of the table: queries per system, reference answer and bar, read from `definitions/*.toml` |
-//! | [`generate`] | trades, quotes and events from a fixed seed |
+//! | [`generate`], [`random`] | trades, quotes and events from a fixed seed |
 //! | [`reference`] | the answer to each row, computed plainly from the generated data |
 //! | [`answer`] | answers as values, and when two of them are equal |
-//! | [`column_files`], [`load`] | the data for the peers, and into PostgreSQL |
+//! | [`column_files`], [`load`], [`copy`] | the data for the peers, and into PostgreSQL |
 //! | [`postgres_run`], [`decode`] | queries through a local connection; rows as answers |
 //! | [`planning`] | planning time that the extension adds to queries that are none of its business |
 //! | [`peer`] | an engine in its own process, spoken to in JSON lines |
@@ -41,16 +41,18 @@ pub mod options;
 mod definition;
 
 mod generate;
+pub(crate) mod random;
 mod reference;
 
-mod column_files;
+pub(crate) mod column_files;
+pub(crate) mod copy;
 mod load;
 
-mod answer;
-mod decode;
-mod postgres_run;
+pub(crate) mod answer;
+pub(crate) mod decode;
+pub(crate) mod postgres_run;
 
-mod peer;
+pub(crate) mod peer;
 
 mod planning;
 
@@ -60,7 +62,7 @@ pub(crate) mod statistics;
 mod judge;
 mod report;
 
-mod run;
+pub(crate) mod run;
 
 pub(crate) mod open_and_sealed;
 

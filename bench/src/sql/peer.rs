@@ -45,6 +45,23 @@ pub struct Start<'a> {
     pub scripts: PathBuf,
     /// The folder of the Parquet files.
     pub data: PathBuf,
+    /// The Python program that has the engine's package.
+    pub python: PathBuf,
+    /// The folder of the engine's log.
+    pub logs: PathBuf,
+}
+
+/// How often a question is executed.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// Executions before the timed ones: as many as a quarter of the budget has room for, one at least.
+    pub warm_up: usize,
+    /// Timed executions at most.
+    pub repeat: usize,
+    /// Timed executions at least, however long they take.
+    pub repeat_min: usize,
+    /// Time for all of them.
+    pub budget: Duration,
 }
 
 /// A running engine.
@@ -71,10 +88,10 @@ pub struct Question<'a> {
 
 impl Peer {
     /// Starts the engine and waits until it has its data.
-    pub fn start(start: &Start, options: &Options) -> Result<Peer> {
-        let log = options.folder.join(format!("{}.log", start.system));
+    pub fn start(start: &Start) -> Result<Peer> {
+        let log = start.logs.join(format!("{}.log", start.system));
         let log_file = File::create(&log).map_err(Error::file("create", &log))?;
-        let mut command = Command::new(&options.python);
+        let mut command = Command::new(&start.python);
         command.arg(start.scripts.join(format!("{}_peer.py", start.script)));
         command.arg(&start.data).arg(start.threads.to_string());
         command.env("POLARS_MAX_THREADS", start.threads.to_string());
@@ -84,7 +101,7 @@ impl Peer {
             .stderr(log_file)
             .spawn();
         let mut child = spawned.map_err(|source| Error::Spawn {
-            program: options.python.display().to_string(),
+            program: start.python.display().to_string(),
             source,
         })?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -131,7 +148,13 @@ impl Peer {
         question: &Question,
         options: &Options,
     ) -> (Measurement, bool) {
-        let result = self.ask(question, options);
+        let timing = Timing {
+            warm_up: WARM_UP,
+            repeat: options.repeat,
+            repeat_min: REPEAT_MIN.min(options.repeat),
+            budget: options.budget,
+        };
+        let result = self.ask(&question.setup, &question.text, timing);
         let usable = result.is_ok();
         let measurement = match result.and_then(|answer| understood(&answer, question)) {
             Ok((times, cpu)) => {
@@ -146,18 +169,23 @@ impl Peer {
         (measurement, usable)
     }
 
-    fn ask(
+    /// Executes a query as often as it is wanted; what the engine says.
+    ///
+    /// # Errors
+    /// It does not answer, and cannot be asked again.
+    pub fn ask(
         &mut self,
-        question: &Question,
-        options: &Options,
+        setup: &[String],
+        text: &str,
+        timing: Timing,
     ) -> std::result::Result<Value, String> {
         let request = json!({
-            "setup": question.setup, "query": question.text, "warm_up": WARM_UP, "repeat": options.repeat,
-            "repeat_min": REPEAT_MIN.min(options.repeat), "budget_seconds": options.budget.as_secs_f64(),
+            "setup": setup, "query": text, "warm_up": timing.warm_up, "repeat": timing.repeat,
+            "repeat_min": timing.repeat_min, "budget_seconds": timing.budget.as_secs_f64(),
         });
         writeln!(self.input, "{request}")
             .map_err(|error| format!("it does not listen: {error}"))?;
-        self.receive(ANSWER_TIMEOUT.max(4 * options.budget))
+        self.receive(ANSWER_TIMEOUT.max(4 * timing.budget))
     }
 
     fn receive(&mut self, timeout: Duration) -> std::result::Result<Value, String> {
@@ -192,15 +220,7 @@ fn understood(
     from_json(&answer["answer"])
         .and_then(|actual| verify(question.expected, &actual))
         .map_err(|reason| format!("wrong answer: {reason}"))?;
-    let seconds = answer["seconds"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let times: Vec<f64> = seconds
-        .iter()
-        .filter_map(Value::as_f64)
-        .map(|seconds| seconds * 1e3)
-        .collect();
+    let times = milliseconds(answer);
     let count = times.len() as f64;
     let cpu = answer["cpu_seconds"]
         .as_f64()
@@ -209,6 +229,13 @@ fn understood(
         Times::new(times).ok_or_else(|| "no executions".to_owned())?,
         cpu,
     ))
+}
+
+/// The milliseconds of the timed executions.
+pub fn milliseconds(answer: &Value) -> Vec<f64> {
+    let seconds = answer["seconds"].as_array();
+    let seconds = seconds.into_iter().flatten().filter_map(Value::as_f64);
+    seconds.map(|seconds| seconds * 1e3).collect()
 }
 
 /// Whether a Python program with the packages is there.

@@ -229,7 +229,7 @@ impl Session {
 }
 
 /// Connects; waits for a cluster that recovers because a query before this one has crashed its backend.
-fn connect(cluster: &Cluster, database: &str) -> Result<Client> {
+pub fn connect(cluster: &Cluster, database: &str) -> Result<Client> {
     let begin = Instant::now();
     loop {
         match cluster.connect(database) {

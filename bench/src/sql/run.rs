@@ -224,6 +224,8 @@ impl Run<'_> {
                 threads,
                 scripts: scripts.clone(),
                 data: folder.clone(),
+                python: self.options.python.clone(),
+                logs: self.options.folder.clone(),
             };
             match &written {
                 Ok(()) => self.peer_system(&start, engine),
@@ -251,7 +253,7 @@ impl Run<'_> {
             };
             let ready = match running.take() {
                 Some(peer) => Ok(peer),
-                None => Peer::start(start, self.options),
+                None => Peer::start(start),
             };
             let measurement = match ready {
                 Ok(mut peer) => {
@@ -347,7 +349,8 @@ fn start(options: &Options) -> Result<Cluster> {
     builder.start()
 }
 
-fn scripts() -> PathBuf {
+/// The folder of the engines' scripts.
+pub fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")
 }
 

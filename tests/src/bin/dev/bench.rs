@@ -1,27 +1,63 @@
-//! `dev bench` and `dev bench-sql`: the set-up of `dev run`, the peers' Python packages, then the program `lanes-bench`.
+//! `dev bench` and `dev bench-sql`: what the command uses is set up, then the program `lanes-bench` runs.
 //!
-//! The packages are those of `bench/peers/requirements.txt`. Without them (no network, say) the peers are rows that say so.
+//! What is installed is what the command uses: see [`needs`]. What cannot be had is a row that says so.
 
 use crate::packages::Purpose;
-use crate::peers;
+use crate::peers::{self, Peer};
 use crate::product::{cargo, set_up};
 use crate::python_env::python;
 use lanes_tests::error::Result;
 use lanes_tests::place;
 use lanes_tests::process::run_visibly;
 
-/// Commands of `lanes-bench` that start other servers. One that is not there is a row that says so.
-const WITH_SERVERS: [&str; 7] = [
-    "all",
-    "remote-write",
-    "ramp",
-    "size",
-    "sealed",
-    "soak",
-    "vmagent",
-];
+/// What a command of `lanes-bench` needs beside its own program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Needs {
+    /// The extension and the gateway.
+    product: bool,
+    /// The packages of `bench/peers/requirements.txt`.
+    python: bool,
+    /// Other programs.
+    peers: &'static [Peer],
+}
 
-/// Sets everything up and runs `lanes-bench` with these words: without any, the short form of all scenarios.
+const NOTHING: Needs = Needs {
+    product: false,
+    python: false,
+    peers: &[],
+};
+const PRODUCT: Needs = Needs {
+    product: true,
+    ..NOTHING
+};
+const EVERYTHING: Needs = Needs {
+    product: true,
+    python: true,
+    peers: &Peer::ALL,
+};
+
+/// What a command needs, by its name; none for a name that is not known, which `lanes-bench` refuses.
+fn needs(command: &str) -> Option<Needs> {
+    let with_peers = |peers| Needs { peers, ..PRODUCT };
+    Some(match command {
+        "all" => EVERYTHING,
+        "sql" | "devops" => Needs {
+            python: true,
+            ..PRODUCT
+        },
+        "remote-write" | "ramp" | "soak" | "vmagent" | "size" | "dashboards" => {
+            with_peers(&[Peer::Debian, Peer::VictoriaMetrics])
+        }
+        "offload" => with_peers(&[Peer::Debian]),
+        "ceiling" => with_peers(&[Peer::Debian, Peer::K6]),
+        "sealed" => with_peers(&[Peer::Minio]),
+        "events" | "shards" | "append" | "durability" | "overload" => PRODUCT,
+        "load" | "report" => NOTHING,
+        _ => return None,
+    })
+}
+
+/// Runs `lanes-bench` with these words, once what they need is there: without any, the short form of all scenarios.
 pub fn run(words: &[String]) -> Result<()> {
     match words {
         [] => run_program(&["all".to_owned(), "--short".to_owned()]),
@@ -31,16 +67,23 @@ pub fn run(words: &[String]) -> Result<()> {
 
 /// Installs and builds everything that the bench compares with.
 pub fn set_up_peers() -> Result<()> {
-    set_up_python()?;
-    peers::set_up()
+    set_up_product(EVERYTHING)?;
+    peers::set_up(EVERYTHING.peers)
 }
 
-/// The set-up of `dev run`, and the peers that are Python packages.
-fn set_up_python() -> Result<()> {
-    set_up(Purpose::Bench)?;
-    let requirements = place::workspace().join("bench/peers/requirements.txt");
-    if let Err(error) = python(&place::target().join("bench/venv"), &requirements) {
-        eprintln!("the peers' Python packages cannot be installed: {error}");
+/// The product and the Python packages, as far as they are needed.
+fn set_up_product(needs: Needs) -> Result<()> {
+    if needs.product {
+        set_up(match needs.python {
+            true => Purpose::Bench,
+            false => Purpose::Run,
+        })?;
+    }
+    if needs.python {
+        let requirements = place::workspace().join("bench/peers/requirements.txt");
+        if let Err(error) = python(&place::target().join("bench/venv"), &requirements) {
+            eprintln!("the peers' Python packages cannot be installed: {error}");
+        }
     }
     Ok(())
 }
@@ -56,13 +99,11 @@ fn run_program(options: &[String]) -> Result<()> {
     let asks_for_help = options
         .iter()
         .any(|option| option == "--help" || option == "-h");
-    if !asks_for_help {
-        set_up_python()?;
-        let needs_servers = options
-            .first()
-            .is_some_and(|word| WITH_SERVERS.contains(&word.as_str()));
-        if needs_servers && let Err(error) = peers::set_up() {
-            eprintln!("servers to compare with cannot be had: {error}");
+    let needs = options.first().and_then(|word| needs(word));
+    if let Some(needs) = needs.filter(|_| !asks_for_help) {
+        set_up_product(needs)?;
+        if let Err(error) = peers::set_up(needs.peers) {
+            eprintln!("programs to compare with cannot be had: {error}");
         }
     }
     let mut command = cargo();
@@ -76,4 +117,31 @@ fn run_program(options: &[String]) -> Result<()> {
         "--",
     ]);
     run_visibly(command.args(options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_scenario_needs_is_known() {
+        let folder = place::workspace().join("bench/scenarios");
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy();
+            assert!(needs(&name).is_some(), "{name}");
+        }
+        assert_eq!(needs("no such command"), None);
+    }
+
+    #[test]
+    fn nothing_is_installed_for_those_that_do_not_use_it() {
+        assert_eq!(needs("append"), Some(PRODUCT));
+        assert_eq!(needs("load"), Some(NOTHING));
+        let devops = needs("devops").unwrap();
+        assert!(devops.product && devops.python && devops.peers.is_empty());
+        let dashboards = needs("dashboards").unwrap();
+        assert!(!dashboards.python && dashboards.peers.contains(&Peer::VictoriaMetrics));
+        assert_eq!(needs("all").unwrap().peers, Peer::ALL);
+    }
 }

@@ -26,8 +26,10 @@ pub enum Purpose {
     TestLong,
     /// `make bench-sql`: virtual environments of Python too.
     Bench,
-    /// `cargo dev peers`: Prometheus, node_exporter, nginx, wrk, and Go where there is none.
+    /// What the bench compares with: Prometheus, node_exporter, nginx, wrk.
     Peers,
+    /// Programs that are Go modules: Go where there is none.
+    Go,
 }
 
 const CLUSTER_SWITCH: &str = "/etc/postgresql-common/createcluster.d/pg_lanes.conf";
@@ -118,8 +120,8 @@ fn wanted(purpose: Purpose) -> Vec<String> {
                 ]
                 .map(str::to_owned),
             );
-            packages.extend(go());
         }
+        Purpose::Go => packages.extend(go()),
     }
     packages
 }

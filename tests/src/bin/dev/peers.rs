@@ -27,14 +27,39 @@ const MINIO: &str = "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c";
 const GO_MINIMUM: (u32, u32, u32) = (1, 26, 6);
 const GO_TOOLCHAIN: &str = "golang.org/toolchain@v0.0.1-go1.26.8.linux-amd64";
 
-/// Installs and builds what is missing.
-pub fn set_up() -> Result<()> {
-    packages::install(Purpose::Peers)?;
-    for version in VICTORIA_METRICS {
-        build(version)?;
+/// What the bench compares with, as it is installed: one or more programs together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// Debian's packages: Prometheus, node_exporter, nginx, wrk.
+    Debian,
+    /// VictoriaMetrics and vmagent, all versions.
+    VictoriaMetrics,
+    /// The load generator k6.
+    K6,
+    /// MinIO.
+    Minio,
+}
+
+impl Peer {
+    /// All of them.
+    pub const ALL: [Peer; 4] = [Peer::Debian, Peer::VictoriaMetrics, Peer::K6, Peer::Minio];
+}
+
+/// Installs and builds those of these that are missing.
+pub fn set_up(peers: &[Peer]) -> Result<()> {
+    for peer in peers {
+        match peer {
+            Peer::Debian => packages::install(Purpose::Peers)?,
+            Peer::VictoriaMetrics => {
+                for version in VICTORIA_METRICS {
+                    build(version)?;
+                }
+            }
+            Peer::K6 => install_module(K6, &place::k6()?)?,
+            Peer::Minio => set_up_minio()?,
+        }
     }
-    install_module(K6, &place::k6()?)?;
-    set_up_minio()
+    Ok(())
 }
 
 /// Builds MinIO if it is missing.
@@ -99,6 +124,7 @@ fn module_text(version: &str) -> String {
 
 /// A Go that is new enough.
 fn go() -> Result<PathBuf> {
+    packages::install(Purpose::Go)?;
     let installed = Path::new("go");
     let version = run(Command::new(installed).args(["version"]))?;
     if parse_version(&version).is_some_and(|version| version >= GO_MINIMUM) {
