@@ -76,7 +76,7 @@ impl BestRows {
     /// Whether a selected row of a vector may be one of those wanted; of one whose zone is not exact no row is read. `zone` is of [`BestRows::zone_attribute`].
     pub fn can_take(&mut self, frame: &Frame<'_>, selection: &Selection, zone: &Zone) -> bool {
         let single = self.keys.len() == 1;
-        let full = self.kept.len() >= self.max;
+        let full = self.is_full();
         let Some(key) = self.keys.first() else {
             return true;
         };
@@ -129,7 +129,7 @@ impl BestRows {
         selection: &Selection,
         mut accept: impl FnMut(usize) -> bool,
     ) -> Evaluation<()> {
-        let candidates = self.candidates(frame, selection)?;
+        let mut candidates = self.candidates(frame, selection)?;
         if candidates.is_empty() {
             return Ok(());
         }
@@ -140,19 +140,34 @@ impl BestRows {
         } else {
             candidates.next(0)
         };
+        let mut was_full = self.is_full();
         while let Some(row) = next {
+            self.offer_row(row, first_row, &mut accept);
+            if !was_full && self.is_full() {
+                was_full = true;
+                // Now there is a last one kept, which rules most of the other rows out at once.
+                let rest = match backward {
+                    true => candidates.within(0, row),
+                    false => candidates.within(row + 1, frame.rows),
+                };
+                candidates = self.candidates(frame, &rest)?;
+            }
             next = if backward {
                 candidates.previous(row)
             } else {
                 candidates.next(row + 1)
             };
-            self.offer_row(row, first_row, &mut accept);
         }
         Ok(())
     }
 
+    /// Whether a row is kept only in the place of another.
+    fn is_full(&self) -> bool {
+        self.kept.len() >= self.max
+    }
+
     fn offer_row(&mut self, row: usize, first_row: u64, accept: &mut impl FnMut(usize) -> bool) {
-        let full = self.kept.len() >= self.max;
+        let full = self.is_full();
         if full
             && let Some(top) = self.kept.peek()
             && self.keys.first_rank(row) > top.ranks[0]
@@ -181,7 +196,7 @@ impl BestRows {
 
     /// The selected rows whose first key may put them among the first.
     fn candidates(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<Selection> {
-        let full = self.kept.len() >= self.max;
+        let full = self.is_full();
         let single = self.keys.len() == 1;
         let (Some(top), Some(key)) = (self.kept.peek().filter(|_| full), self.keys.first()) else {
             return Ok(*selection);
