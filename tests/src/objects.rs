@@ -37,6 +37,11 @@ impl Objects {
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// Changes all images, as somebody can who can write in the store.
+    pub fn change(&self, change: impl FnMut(&mut Vec<u8>)) {
+        self.lock().values_mut().for_each(change);
+    }
+
     fn get(&self, key: &str) -> Option<Vec<u8>> {
         self.lock().get(key).cloned()
     }

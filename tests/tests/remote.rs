@@ -192,6 +192,131 @@ fn offloaded_rows_come_back() {
     }
 }
 
+/// Changes an image's last byte and makes its own checksum right again. Twice is not at all.
+fn forge(image: &mut Vec<u8>) {
+    if let Some(last) = image.last_mut() {
+        *last ^= 1;
+    }
+    vouch_for(image);
+}
+
+/// Makes an image's own checksum right.
+fn vouch_for(image: &mut [u8]) {
+    /// A version, then the checksum of what follows (`lanes_columnar::image`).
+    const CHECKED_OFFSET: usize = 5;
+    let checksum = xxhash_rust::xxh3::xxh3_64(&image[CHECKED_OFFSET..]) as u32;
+    image[1..CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
+}
+
+#[test]
+fn an_image_that_was_changed_in_the_store_is_refused() {
+    let mut cluster = cluster("remote_changed");
+    let mut client = cluster.connect("postgres").unwrap();
+    let expected = answers(&cluster);
+    let objects = Objects::default();
+    client.execute("SELECT lanes.seal('far')", &[]).unwrap();
+    assert_eq!(objects.offload(&mut client).unwrap(), 1);
+    // The part that has the digests is moved and read again.
+    client
+        .batch_execute("CREATE TABLE tick (a int); INSERT INTO tick VALUES (1)")
+        .unwrap();
+    for _ in 0..2 {
+        client.batch_execute("VACUUM far").unwrap();
+    }
+    drop(client);
+    cluster.stop(Stop::Immediate).unwrap();
+    cluster.start().unwrap();
+    objects.change(forge);
+    let gateway = Supplier::start(&cluster, "postgres", &objects);
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute("SET lanes.recall_timeout = '300s'")
+        .unwrap();
+    let began = Instant::now();
+    let error = client.query("SELECT sum(v + 0) FROM far", &[]).unwrap_err();
+    assert!(began.elapsed() < PATIENCE, "the query waited until its end");
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.code().code(), "XX001");
+    for words in ["rows of \"far\" from 2020-01-01 00:00:", "SHA-256"] {
+        assert!(error.message().contains(words), "{}", error.message());
+    }
+    assert!(error.hint().unwrap().contains("in the store"));
+    assert!(recalled_files(&cluster).is_empty());
+    drop(gateway);
+    // The right ones are put back.
+    objects.change(forge);
+    let _gateway = Supplier::start(&cluster, "postgres", &objects);
+    assert_eq!(answers(&cluster), expected);
+}
+
+/// Nothing vouches for an image that is restored, so whatever reading its rows relies on is looked at.
+#[test]
+fn an_image_whose_values_could_do_harm_is_not_restored() {
+    let cluster = Cluster::builder("remote_harm")
+        .setting("autovacuum", "off")
+        .start()
+        .unwrap();
+    let mut client = cluster.connect("postgres").unwrap();
+    client
+        .batch_execute(
+            "CREATE EXTENSION lanes;
+             CREATE TABLE source (gone int, txt text, called name, bits varbit, ts timestamptz) USING lanes WITH (hot = '1 day');
+             ALTER TABLE source DROP COLUMN gone;
+             INSERT INTO source VALUES ('abcde', 'fghij', B'1010101', '2020-01-01'), ('abcde', 'fghij', NULL, '2020-01-01');
+             CREATE TABLE back (gone int, txt text, called name, bits varbit, ts timestamptz) USING lanes;
+             ALTER TABLE back DROP COLUMN gone",
+        )
+        .unwrap();
+    client.execute("SELECT lanes.seal('source')", &[]).unwrap();
+    let image: Vec<u8> = client
+        .query_one(
+            "SELECT lanes.segment_image('source', part, first_row) FROM lanes.stored_segments('source')",
+            &[],
+        )
+        .unwrap()
+        .get(0);
+    let mut restore =
+        |image: &[u8]| client.execute("SELECT lanes.restore_segment('back', $1)", &[&image]);
+    restore(&image).unwrap();
+    // Of five letters and its header; of so many bits, their number and its header.
+    let text = [13, b'a', b'b', b'c', b'd', b'e'];
+    let bits = [13, 7, 0, 0, 0, 0b1010_1010];
+    let name = {
+        let mut name = [0; 64];
+        name[..5].copy_from_slice(b"fghij");
+        name
+    };
+    let changed = |found: &[u8], place: usize, byte: u8| {
+        let mut image = image.clone();
+        let at = image.windows(found.len()).position(|bytes| bytes == found);
+        image[at.unwrap() + place] = byte;
+        vouch_for(&mut image);
+        image
+    };
+    for (what, image) in [
+        ("a longer text", changed(&text, 0, 15)),
+        ("a pointer", changed(&text, 0, 1)),
+        ("no UTF-8", changed(&text, 3, 0xff)),
+        ("a NUL", changed(&text, 3, 0)),
+        ("a shorter bit string", changed(&bits, 0, 11)),
+        ("a compressed value", changed(&bits, 0, 2)),
+        ("a name without an end", changed(&name, 63, b'x')),
+    ] {
+        let refused = restore(&image);
+        let error = refused.expect_err(what);
+        assert_eq!(error.code().unwrap().code(), "XX001", "{what}: {error}");
+    }
+    // The bytes of the right values, changed to others that are right.
+    restore(&changed(&text, 3, b'x')).unwrap();
+    let rows = client
+        .query_one(
+            "SELECT string_agg(DISTINCT txt || called, ' ' ORDER BY txt || called) || count(*) || sum(length(bits)) FROM back",
+            &[],
+        )
+        .unwrap();
+    assert_eq!(rows.get::<_, String>(0), "abcdefghij abxdefghij414");
+}
+
 #[test]
 fn what_came_back_takes_no_more_disk_than_it_may() {
     const BYTES_MAX: u64 = 1 << 20;

@@ -111,7 +111,7 @@ fn far(n: i64) -> String {
 fn restore(store: &Store, cluster: &Cluster, database: &str, more: &[&str]) -> Command {
     let mut command = store.command(&place::gateway_program().unwrap());
     command
-        .args(["restore", "--from", store.url(), "--to"])
+        .args(["restore", "--trust-store", "--from", store.url(), "--to"])
         .arg(cluster.connection_string(database))
         .args(more);
     command
@@ -227,6 +227,36 @@ fn outlive_the_cluster(name: &str, store: &Store) {
     assert_eq!(second.scalar("postgres", tables).unwrap(), "0");
     let roles = "CREATE ROLE keeper; CREATE ROLE \"odd \"\"reader\"";
     second.psql("postgres", roles).unwrap();
+    // What is in the store is executed only if somebody says so, and is shown before.
+    let mut careful = store.command(&place::gateway_program().unwrap());
+    careful
+        .args([
+            "restore",
+            "--show-definitions",
+            "--from",
+            store.url(),
+            "--to",
+        ])
+        .arg(second.connection_string("postgres"));
+    let careful = run_to_output(&mut careful).unwrap();
+    let shown = String::from_utf8_lossy(&careful.stdout).into_owned();
+    for statement in [
+        "CREATE TABLE public.far (",
+        "GRANT SELECT ON public.far TO left_behind;",
+    ] {
+        assert!(shown.contains(statement), "{shown}");
+    }
+    let reason = String::from_utf8_lossy(&careful.stderr).into_owned();
+    assert!(!careful.status.success(), "{shown}");
+    for words in [
+        "--trust-store",
+        "public.far",
+        "public.near",
+        "role postgres",
+    ] {
+        assert!(reason.contains(words), "{reason}");
+    }
+    assert_eq!(second.scalar("postgres", tables).unwrap(), "0");
     let who = [
         "--gateway-role",
         "New Gateway",

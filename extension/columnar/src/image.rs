@@ -244,6 +244,24 @@ impl<'a> Image<'a> {
         lane.decode(rows, into)
     }
 
+    /// Verifies all that decoding a sealed image relies on, for bytes whose checksum anybody may have made: the image's and lanes' forms, and
+    /// what `is_item` says of each item of a column that is not NULL.
+    ///
+    /// # Errors
+    /// If a column is not sealed, is malformed, or has an item of which `is_item` says no.
+    pub fn verify_sealed(&self, mut is_item: impl FnMut(usize, &[u8]) -> bool) -> Result<()> {
+        for (column, part) in self.columns.iter().enumerate() {
+            if part.encoding != SEALED {
+                return Err(unknown(part));
+            }
+            let lane = EncodedLane::verify_items(part.body, |item| is_item(column, item))?;
+            if lane.rows() != self.rows {
+                return Err(Error::Malformed("a sealed lane has other rows"));
+            }
+        }
+        Ok(())
+    }
+
     fn decode_part(&self, part: &Part<'_>, kind: LaneKind, into: &mut Column) -> Result<()> {
         let rows = self.rows;
         let mut reader = Reader::new(part.body);

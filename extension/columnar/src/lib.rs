@@ -8,6 +8,7 @@
 //! - [`mod@column`]: a column of one run in private memory, built from rows or from a batch.
 //!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
+//! - [`digest`]: what an image that comes back from elsewhere is compared by.
 //! - [`encoding`]: the bytes of one column of a sealed segment, of which any vector can be decoded alone.
 //! - [`streamed`]: sealed rows decoded a vector at a time, when they are looked at. [`value_runs`]: those that need not be.
 //! - [`lane`]: what a scan reads, whether of a column or of a segment.
@@ -26,6 +27,7 @@ mod body;
 mod buffer;
 pub mod column;
 mod dictionary;
+pub mod digest;
 pub mod encoding;
 pub mod error;
 pub mod image;

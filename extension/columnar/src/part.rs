@@ -5,11 +5,11 @@
 //!
 //! | bytes | index |
 //! |---|---|
-//! | 1 | version, 4; 2 and 3 are read |
+//! | 1 | version: 5 with digests of images, 4 without; 2 and 3 are read |
 //! | 4 | checksum: low half of XXH3-64 of all bytes after it |
 //! | 4 | segments |
 //! | 2 | columns, at most 1,600 |
-//! | for each segment | first row 8, rows 4, first block 4 ([`REMOTE_BLOCK`]: it is in object storage), bytes 4, then a zone for each column, then what was stored of each column (not in version 2) |
+//! | for each segment | first row 8, rows 4, first block 4 ([`REMOTE_BLOCK`]: it is in object storage), bytes 4, then a zone for each column, then what was stored of each column (not in version 2), then the digest of its image 32 (from version 5 on) |
 //!
 //! | bytes | zone |
 //! |---|---|
@@ -23,12 +23,18 @@
 //! | 8 | bytes of its values; 0 with encoding 0: nothing was noted |
 //! | 4 | bytes of its lane |
 //! | 1 | [`MainEncoding`] |
+//!
+//! A segment in object storage has the digest of the image that was taken there, so that what comes back can be compared. Those that
+//! were taken there before there were digests have none, and those that are here need none.
 
+use crate::digest::{DIGEST_BYTES, Digest};
 use crate::encoding::MainEncoding;
 use crate::error::{Error, Result};
 use crate::limits::{COLUMNS_MAX, SEGMENT_ROWS};
 use crate::zone_map::{Bound, Zone};
 
+/// The version that has digests.
+const VERSION_WITH_DIGESTS: u8 = 5;
 const VERSION: u8 = 4;
 /// The version that has no sums.
 const VERSION_WITHOUT_SUMS: u8 = 3;
@@ -73,6 +79,8 @@ pub struct SealedSegment {
     pub zones: Vec<Zone>,
     /// As many as zones; all default where nothing was noted.
     pub columns: Vec<StoredColumn>,
+    /// Of its image, if that is in object storage. All segments of a part have one, or none has.
+    pub digest: Option<Digest>,
 }
 
 impl SealedSegment {
@@ -95,21 +103,31 @@ impl PartIndex {
         self.segments.iter().map(|s| u64::from(s.rows)).sum()
     }
 
-    /// The same segments, with their images in object storage.
-    pub fn to_remote(&self) -> PartIndex {
-        let remote = |segment: &SealedSegment| SealedSegment {
+    /// The same segments, with their images, of which these are the digests, in object storage.
+    ///
+    /// # Panics
+    /// If there are more or fewer digests than segments.
+    pub fn to_remote(&self, digests: &[Digest]) -> PartIndex {
+        assert_eq!(digests.len(), self.segments.len());
+        let remote = |(segment, digest): (&SealedSegment, &Digest)| SealedSegment {
             block: REMOTE_BLOCK,
+            digest: Some(*digest),
             ..segment.clone()
         };
         PartIndex {
-            segments: self.segments.iter().map(remote).collect(),
+            segments: self.segments.iter().zip(digests).map(remote).collect(),
         }
     }
 
-    /// The index as bytes. All segments have the same number of zones.
+    /// The index as bytes. All segments have the same number of zones, and all have digests or none has.
     pub fn encode(&self) -> Vec<u8> {
         let columns = self.segments.first().map_or(0, |s| s.zones.len());
-        let mut out = vec![VERSION, 0, 0, 0, 0];
+        let has_digests = self.segments.iter().any(|s| s.digest.is_some());
+        let version = match has_digests {
+            true => VERSION_WITH_DIGESTS,
+            false => VERSION,
+        };
+        let mut out = vec![version, 0, 0, 0, 0];
         out.extend_from_slice(&(self.segments.len() as u32).to_le_bytes());
         out.extend_from_slice(&(columns as u16).to_le_bytes());
         for segment in &self.segments {
@@ -127,6 +145,10 @@ impl PartIndex {
                 out.extend_from_slice(&column.bytes.to_le_bytes());
                 out.push(column.encoding.byte());
             }
+            debug_assert_eq!(segment.digest.is_some(), has_digests);
+            if let Some(digest) = segment.digest {
+                out.extend_from_slice(&digest.0);
+            }
         }
         let checksum = xxhash_rust::xxh3::xxh3_64(&out[CHECKED_OFFSET..]) as u32;
         out[1..CHECKED_OFFSET].copy_from_slice(&checksum.to_le_bytes());
@@ -140,7 +162,7 @@ impl PartIndex {
     pub fn decode(bytes: &[u8]) -> Result<PartIndex> {
         let mut left = bytes;
         let [version] = take(&mut left)?;
-        if ![VERSION, VERSION_WITHOUT_SUMS, VERSION_BARE].contains(&version) {
+        if !(VERSION_BARE..=VERSION_WITH_DIGESTS).contains(&version) {
             return Err(Error::Version { version });
         }
         let found = u32::from_le_bytes(take(&mut left)?);
@@ -177,13 +199,19 @@ impl PartIndex {
                 VERSION_BARE => Ok(StoredColumn::default()),
                 _ => read_stored(&mut left),
             });
+            let columns = stored.collect::<Result<_>>()?;
+            let digest = match version {
+                VERSION_WITH_DIGESTS => Some(Digest(take::<DIGEST_BYTES>(&mut left)?)),
+                _ => None,
+            };
             segments.push(SealedSegment {
                 first_row,
                 rows,
                 block,
                 bytes,
                 zones,
-                columns: stored.collect::<Result<_>>()?,
+                columns,
+                digest,
             });
         }
         if !left.is_empty() {
@@ -236,7 +264,7 @@ fn read_zone(left: &mut &[u8], version: u8) -> Result<Zone> {
         _ => return Err(Error::Malformed("a zone of an unknown sort")),
     };
     let is_summed = flags & HAS_SUM != 0;
-    if is_summed && version != VERSION {
+    if is_summed && version <= VERSION_WITHOUT_SUMS {
         return Err(Error::Malformed("a sum in a version without"));
     }
     let sum = match is_summed {
@@ -312,6 +340,7 @@ mod tests {
                     encoding: MainEncoding::of_byte(number),
                 })
                 .collect(),
+            digest: None,
         };
         PartIndex {
             segments: vec![segment(10, 5), segment(65_536, SEGMENT_ROWS)],
@@ -362,18 +391,47 @@ mod tests {
         assert_eq!(format!("{read:?}"), format!("{:?}", sample()));
     }
 
+    /// In object storage.
+    fn remote() -> PartIndex {
+        summed().to_remote(&[Digest::of(b"one"), Digest::of(b"two")])
+    }
+
+    #[cfg(not(miri))]
+    #[test]
+    fn an_index_of_the_version_with_digests_is_read_as_ever() {
+        let kept = crate::test_support::golden("golden/part_index_remote", &remote().encode());
+        assert_eq!(kept[0], VERSION_WITH_DIGESTS);
+        let read = PartIndex::decode(&kept).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{:?}", remote()));
+    }
+
     #[test]
     fn remote_segments_have_no_block_and_the_same_zones() {
-        let (local, remote) = (sample(), sample().to_remote());
-        let read = PartIndex::decode(&remote.encode()).unwrap();
-        for (local, remote) in local.segments.iter().zip(&read.segments) {
+        let local = summed();
+        let read = PartIndex::decode(&remote().encode()).unwrap();
+        let images: [&[u8]; 2] = [b"one", b"two"];
+        for ((local, remote), image) in local.segments.iter().zip(&read.segments).zip(images) {
             assert_eq!(remote.block, REMOTE_BLOCK);
+            assert_eq!(remote.digest, Some(Digest::of(image)));
             let back = SealedSegment {
                 block: local.block,
+                digest: None,
                 ..remote.clone()
             };
             assert_eq!(format!("{back:?}"), format!("{local:?}"));
         }
+    }
+
+    #[test]
+    fn remote_segments_without_digests_are_carried_on_as_they_are() {
+        let mut before = remote();
+        for segment in &mut before.segments {
+            segment.digest = None;
+        }
+        let bytes = before.encode();
+        assert_eq!(bytes[0], VERSION);
+        let read = PartIndex::decode(&bytes).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{before:?}"));
     }
 
     #[test]
@@ -401,12 +459,17 @@ mod tests {
 
     #[test]
     fn damage_is_found() {
-        let bytes = summed().encode();
+        for index in [summed(), remote()] {
+            assert_damage_is_found(&index.encode());
+        }
+    }
+
+    fn assert_damage_is_found(bytes: &[u8]) {
         for length in 0..bytes.len() {
             assert!(PartIndex::decode(&bytes[..length]).is_err());
         }
         for place in 0..bytes.len() {
-            let mut damaged = bytes.clone();
+            let mut damaged = bytes.to_vec();
             damaged[place] ^= 1;
             assert!(PartIndex::decode(&damaged).is_err(), "byte {place}");
         }

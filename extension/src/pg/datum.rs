@@ -8,11 +8,15 @@
 //! | text, varchar, bpchar and domains over them | items, dictionary-coded while that pays |
 //! | any other type of variable length | items |
 //!
-//! Of int2, int4, int8, date, time, timestamp, timestamptz and money, a lane knows that they are signed integers, of float4
-//! and float8 that they are floats, and so of domains over these.
+//! Of int2, int4, int8, date, time, timestamp, timestamptz and money, a lane knows that they are signed integers, of
+//! float4 and float8 that they are floats, and so of domains over these.
 //!
 //! An item is a complete varlena: one-byte header where the value is short and the column's storage allows it, four-
 //! byte header else; never compressed, never out of line. So reading a lane hands out pointers and copies nothing.
+//!
+//! Who reads a lane trusts its items. They came from datums of the column's type, or from a verified batch of which
+//! this module made them; then they lay in pages of the table, or in object storage under a digest that the table
+//! keeps. Items of an image that nothing of that vouches for are checked first, by [`is_item`].
 
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::{LaneKind, Number};
@@ -235,6 +239,28 @@ unsafe fn with_item(
     }
 }
 
+/// Whether bytes are an item: a varlena that says its own length, and is neither compressed, nor a pointer to a value
+/// elsewhere.
+pub fn is_item(bytes: &[u8]) -> bool {
+    match *bytes {
+        // A header of one byte and a length of 0 is that of a pointer.
+        [head, ..] if head & 1 == 1 => usize::from(head >> 1) == bytes.len(),
+        [a, b, c, d, ..] if a & 0b11 == 0 => {
+            u32::from_ne_bytes([a, b, c, d]) as usize >> 2 == bytes.len()
+        }
+        _ => false,
+    }
+}
+
+/// What follows the header of an item.
+pub fn payload_of_item(item: &[u8]) -> &[u8] {
+    let header = match item.first() {
+        Some(head) if head & 1 == 1 => 1,
+        _ => HEADER_BYTES,
+    };
+    item.get(header..).unwrap_or_default()
+}
+
 /// A plain payload (the bytes of a text or bytea) as the item that a lane of this packing holds.
 pub fn item_from_payload(payload: &[u8], packed: bool, item: &mut Vec<u8>) {
     item.clear();
@@ -429,5 +455,38 @@ pub unsafe fn array_elements(
         (0..count as usize)
             .map(|i| (!*nulls.add(i)).then(|| *values.add(i)))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_says_its_own_length() {
+        let mut item = Vec::new();
+        for (payload, packed) in [(0, true), (1, true), (125, true), (126, true), (7, false)] {
+            item_from_payload(&vec![0xff; payload], packed, &mut item);
+            assert!(is_item(&item), "{payload} bytes");
+            assert_eq!(payload_of_item(&item).len(), payload);
+            assert!(!is_item(&item[..item.len() - 1]), "{payload} bytes, cut");
+            item.push(0);
+            assert!(!is_item(&item), "{payload} bytes, and one more");
+        }
+    }
+
+    #[test]
+    fn pointers_and_compressed_values_are_no_items() {
+        // A pointer to a value out of line has 18 bytes in all; the second byte says of which sort.
+        let mut pointer = [0; 18];
+        (pointer[0], pointer[1]) = (1, 18);
+        assert!(!is_item(&pointer));
+        assert!(!is_item(&pointer[..1]));
+        let mut compressed = [0; 20];
+        compressed[..4].copy_from_slice(&(20 << 2 | 0b10_u32).to_ne_bytes());
+        assert!(!is_item(&compressed));
+        for bytes in [&[][..], &[0], &[0; 3], &[0; 4]] {
+            assert!(!is_item(bytes), "{bytes:?}");
+        }
     }
 }

@@ -29,6 +29,15 @@ fn transcode(text: &[u8], from: i32, to: i32) -> Cow<'_, [u8]> {
     }
 }
 
+/// Whether bytes are text as the server keeps it, without a NUL.
+pub fn is_server_text(text: &[u8]) -> bool {
+    // SAFETY: reads so many bytes; asked not to raise an ERROR.
+    unsafe {
+        let encoding = pg_sys::GetDatabaseEncoding();
+        pg_sys::pg_verify_mbstr(encoding, text.as_ptr().cast(), text.len() as i32, true)
+    }
+}
+
 const UTF8: i32 = pg_sys::pg_enc::PG_UTF8 as i32;
 
 /// The server's text as UTF-8.

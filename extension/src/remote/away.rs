@@ -3,7 +3,6 @@
 //! The gateway's role need not own the tables, nor may it read them: that a table's owner has given it the parameter `hot` is
 //! what allows its segments to be taken away, and nothing else does.
 
-use lanes_columnar::image::Image;
 use pgrx::PgSqlErrorCode;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -201,12 +200,8 @@ unsafe fn local_image(relation: pg_sys::Relation, origin: u64, first_row: u64) -
             .binary_search_by_key(&first_row, |segment| segment.first_row)
             .ok()?;
         let mut image = Vec::with_capacity(index.segments[place].bytes as usize);
-        // The statement's snapshot keeps VACUUM from settling a part that took this one's place since. What is damaged
-        // all the same must not take the place of a page that tells where the damage is.
-        let read = part_image::read_image(relation, &part.entry, index, place, &mut image);
-        let checked =
-            read.and_then(|()| Image::parse(&image).map(|_| ()).map_err(|e| e.to_string()));
-        if let Err(failure) = checked {
+        // The statement's snapshot keeps VACUUM from settling a part that took this one's place since.
+        if let Err(failure) = offload::read_checked(relation, part, place, &mut image) {
             error::corrupt(&format!("the segment at row {first_row}: {failure}"));
         }
         Some(image)

@@ -8,8 +8,9 @@ use lanes_columnar::zone_map::Bound;
 use pgrx::{PgSqlErrorCode, pg_sys};
 
 use super::cold_cache;
+use super::expected::Expected;
 use super::key::Key;
-use super::requests::{self, Answer};
+use super::requests::{self, Answer, Cause};
 use crate::error;
 use crate::gucs;
 use crate::maintenance;
@@ -17,6 +18,7 @@ use crate::pg::ports;
 use crate::storage::directory::FLAG_REMOTE;
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
+use crate::storage::part_image;
 
 /// How long a segment that a scan is going to need is asked for. Microseconds.
 const AHEAD_LEASE: i64 = 15_000_000;
@@ -74,9 +76,12 @@ fn key_of(meta: &Meta, run: &RunEntry) -> Key {
 
 /// The image of a remote segment. Waits for it, up to `lanes.recall_timeout`; an ERROR says why there is none.
 ///
+/// # Errors
+/// If the segment's part is not there any more.
+///
 /// # Safety
 /// `relation` is the open lanes table that the run belongs to. No lightweight lock is held.
-pub unsafe fn image(relation: pg_sys::Relation, run: &RunEntry) -> Vec<u8> {
+pub unsafe fn image(relation: pg_sys::Relation, run: &RunEntry) -> Result<Vec<u8>, String> {
     // SAFETY: the caller's promise; a table with parts has a metapage.
     let Some(meta) = (unsafe { Meta::load(relation) }) else {
         error::corrupt("a table with remote parts has no metapage");
@@ -86,37 +91,60 @@ pub unsafe fn image(relation: pg_sys::Relation, run: &RunEntry) -> Vec<u8> {
     let began = unsafe { pg_sys::GetCurrentTimestamp() };
     let timeout = gucs::recall_timeout_micros();
     let mut was_asked = forget_asked(&key);
+    let mut expected: Option<Expected> = None;
     loop {
         if let Some(image) = cold_cache::read(&key, run.bytes) {
             count(&key, run.bytes, !was_asked);
-            return image;
+            return Ok(image);
         }
         // SAFETY: reads the clock.
         let left = began + timeout - unsafe { pg_sys::GetCurrentTimestamp() };
         if left <= 0 {
             let reason = format!("nobody supplied them within {} ms", timeout / 1000);
             // SAFETY: the caller's promise.
-            unsafe { refuse(relation, &meta, run, &reason) };
+            unsafe { refuse(relation, &meta, run, &reason, Cause::Delivery) };
         }
         was_asked = true;
-        let is_there = || cold_cache::has(&key);
-        if let Answer::Failed(reason) = requests::ask(&key, run.bytes, began, left, is_there) {
+        let expected = match expected {
+            Some(expected) => expected,
             // SAFETY: the caller's promise.
-            unsafe { refuse(relation, &meta, run, &reason) };
+            None => *expected.insert(unsafe { expected_of(relation, run) }?),
+        };
+        let is_there = || cold_cache::has(&key);
+        let answer = requests::ask(&key, &expected, began, left, is_there);
+        if let Answer::Failed(reason, cause) = answer {
+            // SAFETY: the caller's promise.
+            unsafe { refuse(relation, &meta, run, &reason, cause) };
         }
         ports::CHECK_FOR_INTERRUPTS();
     }
 }
 
 /// Asks for a remote segment that is going to be needed, without waiting.
-pub fn ask_ahead(meta: &Meta, run: &RunEntry) {
+///
+/// # Safety
+/// `relation` is the open lanes table that the run belongs to. No lightweight lock is held.
+pub unsafe fn ask_ahead(relation: pg_sys::Relation, meta: &Meta, run: &RunEntry) {
     let key = key_of(meta, run);
-    if !cold_cache::has(&key) {
+    // Whoever reads a segment whose part is gone finds that out.
+    if !cold_cache::has(&key)
+        // SAFETY: the caller's promise.
+        && let Ok(expected) = unsafe { expected_of(relation, run) }
+    {
         // SAFETY: reads the clock.
         let now = unsafe { pg_sys::GetCurrentTimestamp() };
-        requests::post(&key, run.bytes, now + AHEAD_LEASE);
+        requests::post(&key, &expected, now + AHEAD_LEASE);
         remember_asked(key);
     }
+}
+
+/// What a remote segment's image must be.
+unsafe fn expected_of(relation: pg_sys::Relation, run: &RunEntry) -> Result<Expected, String> {
+    Ok(Expected {
+        bytes: run.bytes,
+        // SAFETY: the callers promised an open table.
+        digest: unsafe { part_image::digest_of_run(relation, run) }?,
+    })
 }
 
 fn remember_asked(key: Key) {
@@ -167,7 +195,13 @@ pub unsafe fn warn_of_rows_left_out(relation: pg_sys::Relation) {
     }
 }
 
-unsafe fn refuse(relation: pg_sys::Relation, meta: &Meta, run: &RunEntry, reason: &str) -> ! {
+unsafe fn refuse(
+    relation: pg_sys::Relation,
+    meta: &Meta,
+    run: &RunEntry,
+    reason: &str,
+    cause: Cause,
+) -> ! {
     // SAFETY: `image`'s caller promised an open table.
     let (name, rows) = unsafe {
         (
@@ -175,13 +209,24 @@ unsafe fn refuse(relation: pg_sys::Relation, meta: &Meta, run: &RunEntry, reason
             rows_text(relation, meta, run),
         )
     };
+    let (code, hint) = match cause {
+        Cause::Delivery => (
+            PgSqlErrorCode::ERRCODE_IO_ERROR,
+            "Start a lanes-gateway with [objects] for this database, or raise lanes.recall_timeout; \
+             SET lanes.recall = skip leaves such rows out.",
+        ),
+        Cause::Image => (
+            PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+            "Find out who or what changed the object in the store, and put a copy of the right one back; \
+             SET lanes.recall = skip leaves such rows out.",
+        ),
+    };
     error::raise(
-        PgSqlErrorCode::ERRCODE_IO_ERROR,
+        code,
         format!(
             "rows of \"{name}\" {rows} are in object storage and could not be recalled: {reason}"
         ),
-        "Start a lanes-gateway with [objects] for this database, or raise lanes.recall_timeout; \
-         SET lanes.recall = skip leaves such rows out.",
+        hint,
     )
 }
 

@@ -15,6 +15,7 @@
 
 use pgrx::pg_sys;
 
+use super::expected::Expected;
 use super::key::Key;
 use crate::pg::shmem;
 
@@ -34,7 +35,17 @@ enum State {
     Failed,
 }
 
-/// One request. All zero bytes are a free one.
+/// Why there is no image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Cause {
+    /// It was not brought, or could not be kept.
+    Delivery,
+    /// What was brought is not the image.
+    Image,
+}
+
+/// One request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Place {
@@ -43,8 +54,9 @@ struct Place {
     /// When it was taken, or when it failed.
     since: i64,
     state: State,
-    /// Length of the image.
-    bytes: u32,
+    cause: Cause,
+    /// What the image must be: whoever supplies it cannot look at the table.
+    expected: Expected,
     reason_bytes: u32,
     reason: [u8; REASON_BYTES_MAX],
 }
@@ -59,6 +71,17 @@ impl Place {
         };
         is_open && self.key.database == database && self.wanted_until >= now
     }
+
+    /// Notes why there will be no image, unless that is known already. The reason is not too long.
+    fn fail(&mut self, reason: &[u8], cause: Cause, now: i64) {
+        if self.state != State::Failed {
+            self.state = State::Failed;
+            self.since = now;
+            self.cause = cause;
+            self.reason_bytes = reason.len() as u32;
+            self.reason[..reason.len()].copy_from_slice(reason);
+        }
+    }
 }
 
 const FREE: Place = Place {
@@ -71,7 +94,11 @@ const FREE: Place = Place {
     wanted_until: 0,
     since: 0,
     state: State::Free,
-    bytes: 0,
+    cause: Cause::Delivery,
+    expected: Expected {
+        bytes: 0,
+        digest: None,
+    },
     reason_bytes: 0,
     reason: [0; REASON_BYTES_MAX],
 };
@@ -106,8 +133,8 @@ impl Shared {
 pub enum Answer {
     /// Look into the cold cache again, and ask again if it is not there.
     Look,
-    /// The gateway said why not.
-    Failed(String),
+    /// Why not, in words.
+    Failed(String, Cause),
 }
 
 fn now() -> i64 {
@@ -126,7 +153,7 @@ fn find(places: &[Place], key: &Key) -> Option<usize> {
 fn want(
     places: &mut [Place],
     key: &Key,
-    bytes: u32,
+    expected: &Expected,
     now: i64,
     (asked_at, until): (i64, i64),
 ) -> Option<(usize, bool)> {
@@ -145,7 +172,7 @@ fn want(
             let index = places.iter().position(has_run_out)?;
             places[index] = Place {
                 key: *key,
-                bytes,
+                expected: *expected,
                 state: State::Wanted,
                 ..FREE
             };
@@ -173,9 +200,9 @@ fn take(places: &mut [Place], database: u32, now: i64) -> Vec<Key> {
 }
 
 /// Posts a request that is wanted until `until`, without waiting.
-pub fn post(key: &Key, bytes: u32, until: i64) {
+pub fn post(key: &Key, expected: &Expected, until: i64) {
     let now = now();
-    let posted = with_places(|places| want(places, key, bytes, now, (now, until)));
+    let posted = with_places(|places| want(places, key, expected, now, (now, until)));
     if let Some((_, true)) = posted {
         wake_gateways();
     }
@@ -185,7 +212,7 @@ pub fn post(key: &Key, bytes: u32, until: i64) {
 /// more after posting: it says whether the answer has come meanwhile. Interruptible.
 pub fn ask(
     key: &Key,
-    bytes: u32,
+    expected: &Expected,
     asked_at: i64,
     wait_max: i64,
     is_there: impl FnOnce() -> bool,
@@ -196,7 +223,7 @@ pub fn ask(
     const LOOK_EVERY: i64 = 1_000_000;
     let posted = with_places(|places| {
         let now = now();
-        want(places, key, bytes, now, (asked_at, now + LEASE))
+        want(places, key, expected, now, (asked_at, now + LEASE))
     });
     let wait = wait_max.clamp(1_000, LOOK_EVERY) / 1_000;
     let Some((index, is_new)) = posted else {
@@ -225,11 +252,12 @@ pub fn ask(
         let place = &places[index];
         let is_failure =
             place.state == State::Failed && place.key == *key && place.since >= asked_at;
-        is_failure.then_some((place.reason, place.reason_bytes as usize))
+        is_failure.then_some((place.reason, place.reason_bytes as usize, place.cause))
     });
     match failed {
-        Some((reason, bytes)) => {
-            Answer::Failed(String::from_utf8_lossy(&reason[..bytes]).into_owned())
+        Some((reason, bytes, cause)) => {
+            let reason = String::from_utf8_lossy(&reason[..bytes]);
+            Answer::Failed(reason.into_owned(), cause)
         }
         None => Answer::Look,
     }
@@ -279,11 +307,11 @@ fn wait_until(wait_max: i64, mut is_over: impl FnMut(&mut [Place], i64) -> bool)
     }
 }
 
-/// The length that a wanted image should have; `None`: nobody wants it.
-pub fn bytes_wanted(key: &Key) -> Option<u32> {
+/// What a wanted image must be; `None`: nobody wants it.
+pub fn expected(key: &Key) -> Option<Expected> {
     with_places(|places| {
         let place = &places[find(places, key)?];
-        matches!(place.state, State::Wanted | State::Taken).then_some(place.bytes)
+        matches!(place.state, State::Wanted | State::Taken).then_some(place.expected)
     })
 }
 
@@ -292,18 +320,15 @@ pub fn supplied(key: &Key) {
     answer(key, |place| place.state = State::Free);
 }
 
-/// There will be none.
-pub fn failed(key: &Key, reason: &str) {
+/// There will be none. The first reason counts: a supplier that is refused may say so once more in its own words.
+pub fn failed(key: &Key, reason: &str, cause: Cause) {
     let mut bytes = reason.len().min(REASON_BYTES_MAX);
     while !reason.is_char_boundary(bytes) {
         bytes -= 1;
     }
     let now = now();
     answer(key, |place| {
-        place.state = State::Failed;
-        place.since = now;
-        place.reason_bytes = bytes as u32;
-        place.reason[..bytes].copy_from_slice(&reason.as_bytes()[..bytes]);
+        place.fail(&reason.as_bytes()[..bytes], cause, now);
     });
 }
 
@@ -347,6 +372,11 @@ fn with_places<R>(body: impl FnOnce(&mut [Place]) -> R) -> R {
 mod tests {
     use super::*;
 
+    const NINE: Expected = Expected {
+        bytes: 9,
+        digest: None,
+    };
+
     fn key(first_row: u64) -> Key {
         Key {
             first_row,
@@ -359,11 +389,11 @@ mod tests {
     fn a_request_is_taken_once_and_offered_again_when_it_is_not_answered() {
         let mut places = [FREE; 4];
         assert_eq!(
-            want(&mut places, &key(1), 9, 100, (100, 20_000_000)),
+            want(&mut places, &key(1), &NINE, 100, (100, 20_000_000)),
             Some((0, true))
         );
         assert_eq!(
-            want(&mut places, &key(1), 9, 100, (100, 20_000_000)),
+            want(&mut places, &key(1), &NINE, 100, (100, 20_000_000)),
             Some((0, false))
         );
         assert_eq!(take(&mut places, 6, 100), []);
@@ -375,28 +405,44 @@ mod tests {
     #[test]
     fn requests_run_out_and_leave_their_places() {
         let mut places = [FREE; 1];
-        want(&mut places, &key(1), 9, 100, (100, 200));
-        assert_eq!(want(&mut places, &key(2), 9, 150, (150, 300)), None);
+        want(&mut places, &key(1), &NINE, 100, (100, 200));
+        assert_eq!(want(&mut places, &key(2), &NINE, 150, (150, 300)), None);
         assert_eq!(take(&mut places, 5, 201), []);
         assert_eq!(
-            want(&mut places, &key(2), 9, 201, (201, 300)),
+            want(&mut places, &key(2), &NINE, 201, (201, 300)),
             Some((0, true))
         );
     }
 
     #[test]
+    fn the_first_reason_counts_until_it_is_wanted_again() {
+        let mut places = [FREE; 1];
+        want(&mut places, &key(1), &NINE, 100, (100, 500));
+        places[0].fail(b"changed", Cause::Image, 110);
+        places[0].fail(b"so it was refused", Cause::Delivery, 120);
+        let first = places[0];
+        assert_eq!((first.cause, first.since), (Cause::Image, 110));
+        assert_eq!(&first.reason[..first.reason_bytes as usize], b"changed");
+        want(&mut places, &key(1), &NINE, 160, (160, 500));
+        places[0].fail(b"gone", Cause::Delivery, 170);
+        let second = places[0];
+        assert_eq!((second.cause, second.since), (Cause::Delivery, 170));
+        assert_eq!(&second.reason[..second.reason_bytes as usize], b"gone");
+    }
+
+    #[test]
     fn a_failure_is_forgotten_by_whoever_asks_after_it() {
         let mut places = [FREE; 1];
-        want(&mut places, &key(1), 9, 100, (100, 500));
+        want(&mut places, &key(1), &NINE, 100, (100, 500));
         places[0].state = State::Failed;
         places[0].since = 150;
         assert_eq!(
-            want(&mut places, &key(1), 9, 160, (100, 500)),
+            want(&mut places, &key(1), &NINE, 160, (100, 500)),
             Some((0, false))
         );
         assert_eq!(places[0].state, State::Failed);
         assert_eq!(
-            want(&mut places, &key(1), 9, 160, (160, 500)),
+            want(&mut places, &key(1), &NINE, 160, (160, 500)),
             Some((0, true))
         );
         assert_eq!(places[0].state, State::Wanted);

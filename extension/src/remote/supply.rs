@@ -5,6 +5,7 @@ use pgrx::datum::Interval;
 use pgrx::prelude::*;
 
 use super::key::{Key, own_database};
+use super::requests::Cause;
 use super::{cold_cache, requests};
 use crate::error;
 use crate::gucs;
@@ -51,19 +52,21 @@ fn wait_micros(timeout: &Interval) -> i64 {
 #[pg_extern(sql = false)]
 fn recall_supply(key: &str, image: &[u8]) {
     let parsed = parse(key);
-    let Some(bytes) = requests::bytes_wanted(&parsed) else {
+    let Some(expected) = requests::expected(&parsed) else {
         return;
     };
-    if !cold_cache::is_sound(image, bytes) {
+    if let Err(refusal) = expected.check(image) {
+        let reason = format!("the object {key} is not the segment's image: {refusal}");
+        requests::failed(&parsed, &reason, Cause::Image);
         error::raise(
             PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
-            format!("the image supplied for {key} is damaged or another's"),
-            "Get it again, or say why not with lanes.recall_fail().",
+            reason,
+            "Find out who or what changed the object in the store, and put a copy of the right one back; who waited for it is told.",
         );
     }
     if let Err(failure) = cold_cache::write(&parsed, image, gucs::cold_cache_bytes()) {
         let reason = format!("the cold cache cannot be written: {failure}");
-        requests::failed(&parsed, &reason);
+        requests::failed(&parsed, &reason, Cause::Delivery);
         error::raise(
             PgSqlErrorCode::ERRCODE_IO_ERROR,
             reason,
@@ -76,7 +79,7 @@ fn recall_supply(key: &str, image: &[u8]) {
 /// A segment that was asked for cannot be had.
 #[pg_extern(sql = false)]
 fn recall_fail(key: &str, reason: &str) {
-    requests::failed(&parse(key), reason);
+    requests::failed(&parse(key), reason, Cause::Delivery);
 }
 
 fn parse(text: &str) -> Key {

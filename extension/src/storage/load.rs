@@ -422,7 +422,7 @@ pub(super) unsafe fn read_image(
     // SAFETY: the caller's promise.
     unsafe {
         if run.flags & FLAG_REMOTE != 0 {
-            *bytes = recall::image(relation, run);
+            *bytes = recall::image(relation, run)?;
         } else if run.flags & FLAG_PACKED != 0 {
             part_image::read_image_of_run(relation, run, bytes)?;
         } else if run.flags & FLAG_INLINE != 0 {

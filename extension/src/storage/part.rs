@@ -573,6 +573,7 @@ mod tests {
                     bytes: 0,
                     zones: Vec::new(),
                     columns: Vec::new(),
+                    digest: None,
                 })
                 .collect(),
         };

@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use lanes_columnar::arena::RunEntry;
+use lanes_columnar::digest::Digest;
 use lanes_columnar::part::PartIndex;
 use pgrx::pg_sys;
 
@@ -211,12 +212,38 @@ pub unsafe fn read_image_of_run(
             Some(index) => index,
             None => Rc::new(try_read_index(relation, &part)?),
         };
-        let place = index
-            .segments
-            .binary_search_by_key(&run.first_row, |segment| segment.first_row)
-            .map_err(|_| "its part does not have it")?;
+        let place = place_of(&index, run)?;
         read_image(relation, &part, &index, place, image)
     }
+}
+
+/// The digest of the image of a run that is a segment of a remote part; none if the part went away before there were digests.
+///
+/// # Safety
+/// `relation` is the open lanes table that the run belongs to.
+pub unsafe fn digest_of_run(
+    relation: pg_sys::Relation,
+    run: &RunEntry,
+) -> Result<Option<Digest>, String> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let index = match part::known_index(relation, run) {
+            Some(index) => index,
+            None => {
+                let part = part::of_run(relation, run).ok_or("its part is not there any more")?;
+                Rc::new(try_read_index(relation, &part)?)
+            }
+        };
+        Ok(index.segments[place_of(&index, run)?].digest)
+    }
+}
+
+/// The place of a run among the segments of its part.
+fn place_of(index: &PartIndex, run: &RunEntry) -> Result<usize, String> {
+    index
+        .segments
+        .binary_search_by_key(&run.first_row, |segment| segment.first_row)
+        .map_err(|_| "its part does not have it".to_owned())
 }
 
 #[cfg(test)]
@@ -248,6 +275,7 @@ mod tests {
             bytes,
             zones: Vec::new(),
             columns: Vec::new(),
+            digest: None,
         };
         PartIndex {
             segments: bytes.iter().enumerate().map(segment).collect(),

@@ -267,6 +267,7 @@ unsafe fn write_segments(
             bytes: image.len() as u32,
             zones,
             columns,
+            digest: None,
         });
         row += here.len() as u64;
         left = rest;

@@ -4,6 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::plan::{self, Plan};
 use super::run::{self, Roles};
+use super::statement::shown;
 use crate::deliver::password;
 use crate::objects::Location;
 use crate::objects::reader::StoreReader;
@@ -19,7 +20,10 @@ pub fn command() -> Command {
         .after_help(
             "Everything comes back in one transaction: tables of the lanes access method that have rows in the store, series, and rows that were \
              offloaded or acknowledged at level object. The library lanes must be installed in the server and in shared_preload_libraries. Of a gateway \
-             that still runs nothing is taken.",
+             that still runs nothing is taken.\n\n\
+             Definitions of tables come from the store as SQL, with expressions that may call any function. They are executed with the rights of the \
+             connecting role, and values of rows are taken as they are. Whoever can write in the store can do so much in the new database: hence \
+             --trust-store. Read the definitions first with --dry-run --show-definitions if others can write there.",
         )
         .arg(
             Arg::new("from")
@@ -54,6 +58,18 @@ pub fn command() -> Command {
                 .help("Grant this role what a reader of the metrics needs, as lanes.grant_reader does; the role must exist"),
         )
         .arg(
+            Arg::new("trust-store")
+                .long("trust-store")
+                .action(ArgAction::SetTrue)
+                .help("Execute the definitions that the store has, and take its rows: whoever can write in the store is trusted as the connecting role is"),
+        )
+        .arg(
+            Arg::new("show-definitions")
+                .long("show-definitions")
+                .action(ArgAction::SetTrue)
+                .help("Print the SQL that the store has of each table"),
+        )
+        .arg(
             Arg::new("dry-run")
                 .long("dry-run")
                 .action(ArgAction::SetTrue)
@@ -77,8 +93,14 @@ pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
     let done = async {
         let plan = read(&store, text("database")).await?;
         describe(&plan);
+        if matches.get_flag("show-definitions") {
+            show_definitions(&plan);
+        }
         match connection {
             Some(connection) if !matches.get_flag("dry-run") => {
+                if !matches.get_flag("trust-store") {
+                    return Err(distrust(&plan, connection.get_user()));
+                }
                 let restored = run::run(&plan, &store, &connection, roles).await?;
                 println!(
                     "restored {} rows of {} tables, and {} series",
@@ -95,6 +117,42 @@ pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
     let done = done.await;
     store.close().await;
     done
+}
+
+/// Why nothing is done with a store that nobody said is trusted.
+fn distrust(plan: &Plan, role: Option<&str>) -> String {
+    let definitions = plan.tables.iter().map(|table| &table.definition);
+    let statements: usize = definitions.clone().map(|d| d.statements().count()).sum();
+    let tables: Vec<&str> = definitions.map(|d| d.table.as_str()).collect();
+    format!(
+        "nothing is restored, as --trust-store is not given. {statements} statements of the store, which define {}, would be executed with the rights of \
+         {}, and rows be taken as they are. Read the statements with --show-definitions, and give --trust-store if nobody can write in the store \
+         whom you do not trust that far",
+        match tables.is_empty() {
+            true => "no table".to_owned(),
+            false => tables.join(", "),
+        },
+        match role {
+            Some(role) => format!("role {role}"),
+            None => "the connecting role".to_owned(),
+        }
+    )
+}
+
+/// Prints the SQL that would be executed.
+fn show_definitions(plan: &Plan) {
+    for table in &plan.tables {
+        for statement in table.definition.statements() {
+            println!("{};", shown(statement));
+        }
+        if let Some(owner) = &table.definition.owner {
+            println!(
+                "-- {} belongs to {}, if there is such a role",
+                table.definition.table,
+                shown(owner)
+            );
+        }
+    }
 }
 
 /// Says what a gateway of the new database still needs.

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde::Deserialize;
 
+use super::statement::is_type;
+
 use crate::objects::record::{self, Head, PartRecord, RegistryRecord};
 
 /// A table as statements; see `lanes.table_definition`.
@@ -130,7 +132,8 @@ pub fn plan(
     for (name, value) in tables {
         let oid = name.rsplit('/').next().and_then(|oid| oid.parse().ok());
         let oid = oid.ok_or_else(|| format!("{name} in the object store names no table"))?;
-        let definition = record::read(name, value)?;
+        let definition: Definition = record::read(name, value)?;
+        definition.check()?;
         let table = TablePlan {
             definition,
             parts: Vec::new(),
@@ -145,6 +148,16 @@ pub fn plan(
         .iter()
         .map(|(name, value)| record::read(name, value))
         .collect::<Result<_, _>>()?;
+    if let Some(wrong) = latest
+        .iter()
+        .flat_map(|part| part.types.iter().flatten())
+        .find(|text| !is_type(text))
+    {
+        return Err(format!(
+            "a part in the object store has a column of what is no type: {}",
+            wrong.escape_debug()
+        ));
+    }
     latest.sort_by_key(|part| std::cmp::Reverse((part.storage, part.origin)));
     for part in latest {
         let Some(table) = planned.get_mut(&part.target) else {
@@ -248,7 +261,7 @@ mod tests {
     use super::*;
 
     fn table(oid: u32) -> (String, Bytes) {
-        let json = r#"{"table": "t", "owner": "me", "create": [], "finish": [], "grants": [], "later": 1}"#;
+        let json = r#"{"table": "public.t", "owner": "me", "create": [], "finish": [], "grants": [], "later": 1}"#;
         (
             record::table_name("7/5", oid),
             Bytes::from_static(json.as_bytes()),
@@ -362,6 +375,41 @@ mod tests {
         let damaged = (record::table_name("7/5", 9), Bytes::from_static(b"{"));
         let error = plan("7/5", &[damaged], &[], &[], None).unwrap_err();
         assert!(error.contains("table/7/5/9"), "{error}");
+    }
+
+    #[test]
+    fn a_definition_that_no_database_wrote_ends_it() {
+        for (json, told) in [
+            (
+                r#"{"table": "public.t", "create": ["COPY public.t FROM PROGRAM 'id'"], "finish": [], "grants": []}"#,
+                "COPY public.t",
+            ),
+            (
+                r#"{"table": "public.t", "create": [], "finish": [], "grants": [{"role": null, "statement": "GRANT postgres TO public"}]}"#,
+                "GRANT postgres",
+            ),
+            (
+                r#"{"table": "public.t; DROP TABLE u", "create": [], "finish": [], "grants": []}"#,
+                "DROP TABLE u",
+            ),
+        ] {
+            let forged = (
+                record::table_name("7/5", 9),
+                Bytes::from_static(json.as_bytes()),
+            );
+            let error = plan("7/5", &[forged], &[], &[], None).unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_part_whose_types_go_on_ends_it() {
+        let (name, value) = part(3, 0, 9);
+        let mut forged: PartRecord = serde_json::from_slice(&value).unwrap();
+        forged.types = vec![Some("int); DROP TABLE t".to_owned())];
+        let forged = serde_json::to_vec(&forged).unwrap().into();
+        let error = plan("7/5", &[table(9)], &[(name, forged)], &[], None).unwrap_err();
+        assert!(error.contains("DROP TABLE t"), "{error}");
     }
 
     #[test]

@@ -114,11 +114,11 @@ impl Restore<'_> {
         let mut restored = Restored::default();
         for table in &plan.tables {
             for statement in &table.definition.create {
-                self.execute(statement).await?;
+                self.execute_one(statement).await?;
             }
         }
         for statement in plan.tables.iter().flat_map(|t| &t.definition.guard) {
-            let guarded = self.execute(statement).await;
+            let guarded = self.execute_one(statement).await;
             guarded.map_err(|reason| {
                 format!("{reason}; make what it names in the new database, and restore again: without it others might read the table")
             })?;
@@ -293,7 +293,7 @@ impl Restore<'_> {
     /// Executes a statement, or leaves it out and says so.
     async fn try_to(&self, table: &str, statement: &str) -> Result<(), String> {
         self.execute("SAVEPOINT one_statement").await?;
-        if let Err(failure) = self.execute(statement).await {
+        if let Err(failure) = self.execute_one(statement).await {
             let reason = failure.of_statement()?;
             self.execute("ROLLBACK TO one_statement").await?;
             eprintln!("{table}: left out: {reason}");
@@ -301,11 +301,13 @@ impl Restore<'_> {
         Ok(self.execute("RELEASE one_statement").await?)
     }
 
+    /// Executes statements of our own.
     pub(super) async fn execute(&self, statements: &str) -> Result<(), Failure> {
         let done = self.transaction.batch_execute(statements).await;
         done.map_err(|error| Failure::of(statements, &error))
     }
 
+    /// Executes a statement, which PostgreSQL refuses if it is several.
     pub(super) async fn execute_one(&self, statement: &str) -> Result<u64, Failure> {
         let done = self.transaction.execute(statement, &[]).await;
         done.map_err(|error| Failure::of(statement, &error))

@@ -68,6 +68,24 @@ SELECT count(*) FROM far WHERE series = 0;
 \set VERBOSITY sqlstate
 SELECT lanes.recall_supply(key, 'x') FROM lanes.recall_next('1 s');
 \set VERBOSITY default
+-- Nor is another table's segment taken for it, whole as that is. Who waits is told, and the gateway's own words change nothing.
+CREATE TABLE twin (series int, ts timestamptz, v int) USING lanes
+    WITH (order_by = 'series, ts', hot = '1 day', autovacuum_enabled = off);
+INSERT INTO twin SELECT g % 4, '2020-01-01 00:00+00'::timestamptz + g * interval '1 s', g + 1 FROM generate_series(0, 199999) g;
+SELECT lanes.seal('twin');
+CREATE FUNCTION supply_of_twin(wanted text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lanes.recall_supply(wanted, lanes.segment_image('twin', part, first_row))
+       FROM lanes.stored_segments('twin') WHERE first_row = split_part(wanted, '/', 5)::bigint;
+    RETURN 'supplied';
+EXCEPTION WHEN data_corrupted THEN
+    PERFORM lanes.recall_fail(wanted, 'the gateway repeats it');
+    RETURN regexp_replace(SQLERRM, 'object \S+', 'object …');
+END $$;
+SELECT count(*) FROM far WHERE series = 0;
+SELECT DISTINCT supply_of_twin(key) FROM lanes.recall_next('1 s') AS key;
+DROP FUNCTION supply_of_twin;
+DROP TABLE twin;
 SELECT lanes.recall_supply('1/2/3/4/5', 'x');
 SELECT lanes.recall_fail('nonsense', 'x');
 -- What was taken is not offered again at once.

@@ -14,6 +14,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::header::{Header, MAGIC, REGION_STATE_OFFSET, SLOTS_OFFSET};
+use super::images;
 use super::memory::{Memory, Shared};
 use super::region::{LINE_BYTES, Region};
 use super::segment_head::{self, SegmentHead};
@@ -180,6 +181,7 @@ impl Core {
         // Pins of an entry that it was in before. They only become fewer: more need the lock that we have.
         let is_held = head.retired_pins.load(Acquire) != 0;
         if is_held || !segment_head::try_evict(entry) {
+            images::age(self, segment);
             return false;
         }
         segment_head::leave_ring(self, segment);

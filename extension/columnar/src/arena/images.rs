@@ -1,7 +1,8 @@
-//! A segment that is kept as it is stored: the images of sealed runs, a few bytes a row, from which a scan decodes what it needs.
+//! A segment that is kept as it is stored: the images of sealed runs, a few bytes a row, from which a scan decodes what
+//! it needs.
 //!
-//! It lies in an entry as other segments do, and is pinned, evicted and adopted like them. To those who look for lanes it has
-//! no columns and no rows; `rows_max` is 0, by which it is known. After its head:
+//! It lies in an entry as other segments do, and is pinned, evicted and adopted like them. To those who look for lanes
+//! it has no columns and no rows; `rows_max` is 0, by which it is known. After its head:
 //!
 //! | bytes | |
 //! |---|---|
@@ -10,7 +11,9 @@
 //! | 32 each | first row of the run, offset of its image, bytes of it, columns and vectors of its zones |
 //!
 //! The [zones](super::image_zones) of an image lie before its bytes. Nothing changes once it is published, but for the
-//! second number and the zones.
+//! second number and the zones. Whenever the clock's hand comes by and leaves the segment, that number is halved: what
+//! was looked at long ago does not tell that it will be again, and it is by that number that a scan decodes the images
+//! to lanes, which take many times the room.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -155,7 +158,8 @@ impl<L: Locks> Images<L> {
         })
     }
 
-    /// How often most of the rows were looked at, as far as [`note_look`](Self::note_look) was told.
+    /// How often most of the rows were looked at, as far as [`note_look`](Self::note_look) was told; half of it each
+    /// time that the clock's hand came by since.
     pub fn looks(&self) -> u32 {
         self.list().looks.load(Relaxed)
     }
@@ -217,6 +221,21 @@ impl<L: Locks> Relation<L> {
     /// Pins the images of a segment, if that is how it is kept.
     pub fn pin_images(&self, segment: u32) -> Option<Images<L>> {
         Images::new(self.pin(segment)?, self.clone())
+    }
+}
+
+/// *Locked.* The clock's hand has come by a resident segment and left it: half of its looks are forgotten, if it is one
+/// of images.
+pub(super) fn age(core: &Core, segment: u64) {
+    // SAFETY: the caller has a resident segment there.
+    let head = unsafe { core.head::<SegmentHead>(segment) };
+    if head.rows_max.load(Relaxed) == 0 {
+        // SAFETY: a segment of images has a list.
+        let list: &ListHead = unsafe { core.head(segment + LIST_OFFSET) };
+        // A look that is noted meanwhile is not lost.
+        let _ = list
+            .looks
+            .fetch_update(Relaxed, Relaxed, |looks| Some(looks / 2));
     }
 }
 

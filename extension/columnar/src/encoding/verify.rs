@@ -7,10 +7,68 @@ use super::format::{ALL_FALSE, ALL_TRUE, BITMAP, Class, ONE_VALUE, SLACK_BYTES, 
 use super::item_bytes::each_item;
 use super::lane::{EncodedLane, WORDS};
 use super::vector::DecodedVector;
-use crate::error::Result;
+use crate::bits;
+use crate::error::{Error, Result};
+use crate::kind::LaneKind;
 use crate::limits::VECTOR_ROWS;
 
-impl EncodedLane<'_> {
+/// What a lane is opened as whose column is not known: items are only looked at as items.
+const ITEMS: LaneKind = LaneKind::Varlena {
+    dictionary: true,
+    packed: false,
+};
+
+impl<'a> EncodedLane<'a> {
+    /// As [`open`](Self::open) for a lane of any kind within an image whose checksum was verified, and calls `is_item`
+    /// with each of its items, which are the column's own affair.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open); besides, if `is_item` says no.
+    pub fn verify_items(bytes: &'a [u8], is_item: impl FnMut(&[u8]) -> bool) -> Result<Self> {
+        let lane = match EncodedLane::reopen(bytes, ITEMS) {
+            Err(Error::KindDiffers { .. }) => EncodedLane::reopen(bytes, LaneKind::Absent)?,
+            opened => opened?,
+        };
+        lane.verify()?;
+        lane.check_items(is_item)?;
+        Ok(lane)
+    }
+
+    fn check_items(&self, mut is_item: impl FnMut(&[u8]) -> bool) -> Result<()> {
+        let (is_marked, mut room) = (self.header.is_marked, Vec::new());
+        let mut are_sound = true;
+        match self.header.class {
+            Class::Dictionary => {
+                let mut reader = self.section(self.header.sections() - 1)?;
+                let count = self.header.items as usize;
+                let check = |item: &[u8]| are_sound &= is_item(item);
+                each_item(&mut reader, count, is_marked, &mut room, check)?;
+            }
+            Class::Items => {
+                for vector in 0..self.vectors() {
+                    let mut validity = [0; WORDS];
+                    let (mut reader, some_nulls) = self.vector_body(vector, &mut validity)?;
+                    let Some(some_nulls) = some_nulls else {
+                        continue;
+                    };
+                    let (rows, mut row) = (self.vector_rows(vector), 0);
+                    let check = |item: &[u8]| {
+                        // Nobody looks at what lies under a NULL.
+                        let is_null = some_nulls && !bits::get(&validity, row);
+                        are_sound &= is_null || is_item(item);
+                        row += 1;
+                    };
+                    each_item(&mut reader, rows, is_marked, &mut room, check)?;
+                }
+            }
+            _ => {}
+        }
+        match are_sound {
+            true => Ok(()),
+            false => malformed("an item is none of its column's"),
+        }
+    }
+
     /// Checks all that reading relies on but the checksum and the head.
     pub(super) fn verify(&self) -> Result<()> {
         let (_, slack) = self.bytes.split_at(self.bytes.len() - SLACK_BYTES);

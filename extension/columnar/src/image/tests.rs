@@ -438,3 +438,75 @@ fn images_that_were_written_once_are_read_as_ever() {
         }
     }
 }
+
+#[test]
+fn all_items_of_a_sealed_image_are_asked_about_before_it_is_trusted() {
+    let texts: Vec<Value> = (0..2_000_u32)
+        .map(|row| (row % 7 != 3).then(|| format!("text {}", row % 3).into_bytes()))
+        .collect();
+    let numerics: Vec<Value> = (0..2_000_u32)
+        .map(|row| (row % 5 != 1).then(|| row.to_le_bytes().to_vec()))
+        .collect();
+    let numbers: Vec<Value> = (0..2_000_i32)
+        .map(|row| Some(row.to_le_bytes().to_vec()))
+        .collect();
+    let columns = [
+        build(TEXT, &texts),
+        build(INT4, &numbers),
+        build(NUMERIC, &numerics),
+    ];
+    let bytes = sealed_image_of(&columns);
+    let image = Image::parse(&bytes).unwrap();
+    let mut asked = std::collections::BTreeSet::new();
+    let everything = |column: usize, item: &[u8]| asked.insert((column, item.to_vec())) | true;
+    assert_eq!(image.verify_sealed(everything), Ok(()));
+    let of = |column: usize, values: &[Value]| -> std::collections::BTreeSet<_> {
+        let values = values.iter().flatten();
+        values.map(|value| (column, value.clone())).collect()
+    };
+    let mut expected = of(0, &texts);
+    expected.extend(of(2, &numerics));
+    assert_eq!(asked, expected);
+    // Of each sort one that is not liked, in the last vector.
+    for (column, bad) in [
+        (0, b"text 2".to_vec()),
+        (2, numerics[1_999].clone().unwrap()),
+    ] {
+        let likes = |place: usize, item: &[u8]| (place, item) != (column, &bad[..]);
+        let refused = image.verify_sealed(likes);
+        assert!(matches!(refused, Err(Error::EncodedLane(_))), "{refused:?}");
+    }
+    // Open rows never are in object storage.
+    let open = image_of(&columns);
+    let refused = Image::parse(&open).unwrap().verify_sealed(|_, _| true);
+    assert!(
+        matches!(refused, Err(Error::Encoding { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn codes_outside_the_dictionary_are_found_before_an_image_is_trusted() {
+    let texts: Vec<Value> = (0..300_u32)
+        .map(|row| Some(format!("text {}", row * 7 % 5).into_bytes()))
+        .collect();
+    let bytes = sealed_image_of(&[build(TEXT, &texts)]);
+    let lane = Image::parse(&bytes).unwrap().sealed_lane(0).unwrap();
+    let mut refused = 0;
+    for place in lane {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 0b100;
+        vouch_for(&mut damaged);
+        let image = Image::parse(&damaged).unwrap();
+        let decoded = image.decode(0, TEXT, None, &mut Column::new(TEXT));
+        // What is verified can be read.
+        match image.verify_sealed(|_, _| true) {
+            Ok(()) => assert!(
+                matches!(decoded, Ok(()) | Err(Error::KindDiffers { .. })),
+                "byte {place}: {decoded:?}"
+            ),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 0);
+}

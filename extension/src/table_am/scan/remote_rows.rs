@@ -83,7 +83,8 @@ impl Scan {
             .filter(|run| !is_resident(content, segment_of(run.first_row), run.end_row()))
             .filter(|run| !is_kept(content, run.first_row));
         for run in ahead.take(AHEAD) {
-            recall::ask_ahead(&content.meta, &run);
+            // SAFETY: the relation is open (`begin`'s promise); nothing is locked here.
+            unsafe { recall::ask_ahead(self.reader.relation, &content.meta, &run) };
         }
     }
 }

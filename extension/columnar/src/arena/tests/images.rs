@@ -113,6 +113,36 @@ fn images_make_room_unless_they_are_pinned() {
 }
 
 #[test]
+fn looks_age_as_the_hand_goes_round() {
+    with_arena(1 << 20, 8, |arena| {
+        let relation = arena.open(key(1), 0).unwrap();
+        assert!(put(&relation, FIRST, 7));
+        let images = relation.pin_images(FIRST).unwrap();
+        for _ in 0..1_000 {
+            images.note_look();
+        }
+        // As long as there is room, the hand stands still.
+        assert!(put(&relation, FIRST + 1, 8));
+        assert_eq!(images.looks(), 1_000);
+        let mut last = 1_000;
+        for segment in FIRST + 2..FIRST + 1_000 {
+            assert!(put(&relation, segment, (segment % 100) as u8));
+            let looks = images.looks();
+            assert!(
+                [last, last / 2, last / 4].contains(&looks),
+                "{last}, {looks}"
+            );
+            last = looks;
+        }
+        assert_eq!(last, 0);
+        images.note_look();
+        assert_eq!(images.looks(), 1);
+        drop((images, relation));
+        assert_all_comes_back(arena, &[key(1)]);
+    });
+}
+
+#[test]
 fn a_zone_is_worked_out_once_and_then_known_to_all() {
     with_arena(64 << 20, 8, |arena| {
         let relation = arena.open(key(1), 0).unwrap();

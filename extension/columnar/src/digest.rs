@@ -1,0 +1,37 @@
+//! What tells bytes apart from all others that anybody could find: SHA-256.
+//!
+//! An image's own checksum finds damage, and whoever changes an image can make that right again. A digest that is kept
+//! where they cannot write tells whether an image that comes back from elsewhere is the one that went there.
+
+use sha2::{Digest as _, Sha256};
+
+/// Bytes of a digest.
+pub const DIGEST_BYTES: usize = 32;
+
+/// The digest of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Digest(pub [u8; DIGEST_BYTES]);
+
+impl Digest {
+    /// Of these bytes.
+    pub fn of(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_the_digest_that_others_compute() {
+        // The example of FIPS 180-2.
+        let expected = [
+            0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40, 0xde, 0x5d, 0xae,
+            0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61,
+            0xf2, 0x00, 0x15, 0xad,
+        ];
+        assert_eq!(Digest::of(b"abc"), Digest(expected));
+    }
+}
