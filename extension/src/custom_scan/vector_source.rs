@@ -332,6 +332,9 @@ impl VectorSource {
                 Verdict::EachRow | Verdict::Unknown => {}
             }
         }
+        if filter.contradicts(&|attribute| self.zone(attribute)) {
+            return true;
+        }
         for (attribute, keys) in &filter.key_sets {
             if self
                 .zone(*attribute)

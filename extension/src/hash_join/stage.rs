@@ -1,7 +1,8 @@
 //! A hash join under execution: each vector of the lanes table is given what it finds on the small side.
 
-use lanes_columnar::join::equal::{EqualJoin, KeySet};
+use lanes_columnar::join::equal::EqualJoin;
 use lanes_columnar::join::given::Given;
+use lanes_columnar::join::key_set::KeySet;
 use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
@@ -10,6 +11,7 @@ use lanes_columnar::vector::value::Operand;
 use pgrx::pg_sys;
 
 use super::group_codes::GroupCodes;
+use super::key_types;
 use super::plan::{HashJoinPlan, JoinKind};
 use super::small_side::SmallSide;
 use crate::custom_scan::aggregate_call;
@@ -78,10 +80,14 @@ impl HashStage {
         unsafe {
             for left in &plan.left_keys {
                 let (key, _) = aggregate_call::key(translator, *left)?;
-                key_attributes.push(key.takes_runs_of());
+                key_attributes.push(key.column());
                 keys.push(key);
             }
             let small = SmallSide::of(node, keys.len());
+            let keys = keys.into_iter().enumerate();
+            let keys: Vec<_> = keys
+                .map(|(index, key)| key_types::widened(key, small.key_number(index)))
+                .collect();
             let of_codes = grouped.iter().map(|expression| {
                 GroupCodes::of(*expression, plan, keys.len(), &raw mut (*node).ss.ps)
             });
