@@ -34,6 +34,27 @@ bits!(u16, cut_runs_u16);
 bits!(u32, cut_runs_u32);
 bits!(u64, cut_runs_u64);
 
+impl Bits for [u8; 16] {
+    unsafe fn cut(values: *const Self, rows: usize, most: usize, starts: *mut u32) -> usize {
+        let mut runs = 0;
+        let mut last = None;
+        for row in 0..rows {
+            // SAFETY: the caller's promise; bytes have no alignment.
+            let value = u128::from_ne_bytes(unsafe { *values.add(row) });
+            if last != Some(value) {
+                if runs == most {
+                    return most + 1;
+                }
+                // SAFETY: there is room for so many starts.
+                unsafe { *starts.add(runs) = row as u32 };
+                runs += 1;
+            }
+            last = Some(value);
+        }
+        runs
+    }
+}
+
 /// Cuts rows wherever a value differs from the one before. Gives the number of runs and writes where they begin, not where the
 /// last one ends; `None` if there are more than `most`.
 ///

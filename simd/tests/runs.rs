@@ -59,6 +59,8 @@ fn rows_are_cut_where_values_change() {
     cuts(|value| value as u16);
     cuts(|value| value as u32);
     cuts(|value| value);
+    cuts(|value| (u128::from(value) << 64 | 1).to_ne_bytes());
+    cuts(|value| u128::from(value).to_ne_bytes());
 }
 
 #[test]

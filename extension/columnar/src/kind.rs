@@ -10,6 +10,8 @@ pub enum Number {
     Signed,
     /// An IEEE 754 number of 4 or 8 bytes.
     Float,
+    /// [16 bytes](crate::bytes16::Bytes16) in the order of `memcmp`.
+    Bytes16,
 }
 
 impl Number {
@@ -20,6 +22,7 @@ impl Number {
             Number::Opaque => true,
             Number::Signed => matches!(width, 2 | 4 | 8),
             Number::Float => matches!(width, 4 | 8),
+            Number::Bytes16 => width == 16,
         }
     }
 }
@@ -132,6 +135,7 @@ mod tests {
         };
         assert_eq!(widths(Number::Signed), [2, 4, 8]);
         assert_eq!(widths(Number::Float), [4, 8]);
+        assert_eq!(widths(Number::Bytes16), [16]);
         assert!(!is_valid(Number::Signed, 4, 8));
         assert!(!is_valid(Number::Float, 4, 8));
     }

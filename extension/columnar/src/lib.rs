@@ -4,7 +4,7 @@
 //!
 //! The cast, in the order in which data flows:
 //! - [`limits`]: row numbers, segments, sizes.
-//! - [`kind`]: how the values of one column lie in memory.
+//! - [`kind`]: how the values of one column lie in memory. [`bytes16`]: values of 16 bytes that are in order.
 //! - [`mod@column`]: a column of one run in private memory, built from rows or from a batch.
 //!   `bits`, `buffer`, `items`, `dictionary` and `body` are its parts.
 //! - [`image`]: the durable bytes of one run, written from columns and read back into columns.
@@ -25,6 +25,7 @@ pub mod arena;
 mod bits;
 mod body;
 mod buffer;
+pub mod bytes16;
 pub mod column;
 mod dictionary;
 pub mod digest;

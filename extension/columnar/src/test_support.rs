@@ -46,6 +46,7 @@ pub(crate) fn any_kind() -> impl Strategy<Value = LaneKind> {
         fixed(4, 4, Number::Opaque),
         fixed(6, 8, Number::Opaque),
         fixed(16, 16, Number::Opaque),
+        fixed(16, 16, Number::Bytes16),
         (any::<bool>(), any::<bool>())
             .prop_map(|(dictionary, packed)| LaneKind::Varlena { dictionary, packed }),
     ]
@@ -66,6 +67,14 @@ pub(crate) fn value(kind: LaneKind, number: u32) -> Value {
             number: sort @ (Number::Signed | Number::Float),
             ..
         } => Some(numeric(sort, width, number)),
+        LaneKind::Fixed {
+            number: Number::Bytes16,
+            ..
+        } => {
+            // Some have their first 8 bytes in common.
+            let first = u64::from(number / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            Some([first, number.into()].map(u64::to_be_bytes).concat())
+        }
         LaneKind::Fixed { width, .. } => {
             let bytes = number.to_le_bytes();
             Some(bytes.iter().copied().cycle().take(width.into()).collect())
@@ -188,10 +197,15 @@ pub(crate) fn assert_zone<'v>(
     let bound = |value: &[u8]| {
         let is_negative = value[usize::from(width) - 1] > 127;
         let mut bytes = [if is_negative { 0xff } else { 0 }; 8];
-        bytes[..value.len()].copy_from_slice(value);
+        let low = value.len().min(8);
+        bytes[..low].copy_from_slice(&value[..low]);
         match (number, value) {
             (Number::Float, &[a, b, c, d]) => Bound::Float(f32::from_le_bytes([a, b, c, d]).into()),
             (Number::Float, _) => Bound::Float(f64::from_le_bytes(bytes)),
+            (Number::Bytes16, value) => {
+                let first = u64::from_be_bytes(value[..8].try_into().unwrap());
+                Bound::Signed((i128::from(first) - (1 << 63)) as i64)
+            }
             _ => Bound::Signed(i64::from_le_bytes(bytes)),
         }
     };

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | signed numbers | `Bound::Signed`, widened to 64 bits | of all values, exact | `sorted` |
 //! | floats | `Bound::Float`, widened to 64 bits | 0 | `sorted`, `has_nan`, `has_infinite` |
+//! | [16 bytes](crate::bytes16) | `Bound::Signed`, the least and the greatest prefix | 0 | |
 //! | bools | unknown | how many are true | |
 //! | items of an arena's or a sealed lane's dictionary | unknown | 0 | `codes` |
 //! | all others | unknown | 0 | |
@@ -31,10 +32,12 @@ use crate::limits::VECTOR_ROWS;
 
 mod codes;
 mod measure;
+mod prefixes;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use codes::CodeZone;
+pub(crate) use prefixes::bounds as prefix_bounds;
 
 /// Words of a bitmap over one vector.
 const VECTOR_WORDS: usize = bits::words(VECTOR_ROWS);
@@ -44,7 +47,7 @@ const VECTOR_WORDS: usize = bits::words(VECTOR_ROWS);
 pub enum Bound {
     /// Values of this kind have no bounds here.
     Unknown,
-    /// Of integers of any width.
+    /// Of integers of any width, or a [prefix](crate::bytes16::Bytes16::prefix) of 16 bytes.
     Signed(i64),
     /// Of floats of any width. A NaN stands for every NaN.
     Float(f64),
@@ -99,7 +102,7 @@ impl Bound {
     pub(crate) fn of_word(kind: LaneKind, word: u64) -> Self {
         match number_of(kind) {
             Number::Opaque => Bound::Unknown,
-            Number::Signed => Bound::Signed(word as i64),
+            Number::Signed | Number::Bytes16 => Bound::Signed(word as i64),
             Number::Float => Bound::Float(f64::from_bits(word)),
         }
     }
@@ -139,7 +142,7 @@ impl Zone {
     pub fn empty(kind: LaneKind) -> Self {
         let (minimum, maximum) = match number_of(kind) {
             Number::Opaque => (Bound::Unknown, Bound::Unknown),
-            Number::Signed => (Bound::Signed(i64::MAX), Bound::Signed(i64::MIN)),
+            Number::Signed | Number::Bytes16 => (Bound::Signed(i64::MAX), Bound::Signed(i64::MIN)),
             Number::Float => (Bound::Float(f64::NAN), Bound::Float(f64::NEG_INFINITY)),
         };
         Zone {
@@ -267,8 +270,8 @@ unsafe fn compute_vector(lane: &Lane, kind: LaneKind, first: usize, rows: usize)
             }
         }
         (LaneData::Fixed { values, .. }, LaneKind::Fixed { width, number, .. }) => {
-            // SAFETY: numbers lie without padding, at a multiple of their width, and those of the
-            // caller's rows are there.
+            // SAFETY: numbers lie without padding, at a multiple of their width (of 16 bytes that is not asked for), and
+            // those of the caller's rows are there.
             unsafe {
                 let values = values.add(first * usize::from(width));
                 match (number, width) {
@@ -277,6 +280,7 @@ unsafe fn compute_vector(lane: &Lane, kind: LaneKind, first: usize, rows: usize)
                     (Number::Signed, 8) => measure::signed(slice::<i64>(values, rows), valid, zone),
                     (Number::Float, 4) => measure::floats(slice::<f32>(values, rows), valid, zone),
                     (Number::Float, 8) => measure::floats(slice::<f64>(values, rows), valid, zone),
+                    (Number::Bytes16, _) => prefixes::bytes16(values, rows, valid, zone),
                     _ => zone,
                 }
             }

@@ -15,6 +15,7 @@ use super::call_memory::CallMemory;
 use super::epoch_bucket;
 use super::own_aggregate::{self, Arrival, Ordered, is_ours};
 use super::translate::{Scalars, Translation, Translator, is_text_column, number_type, strip};
+use super::uuid_quals::is_uuid_column;
 use crate::functions::bucket::{Bucket, Parts as Width};
 use crate::pg::names::{describe, function_name, type_name};
 use crate::pg::{datum, nodes};
@@ -281,6 +282,8 @@ unsafe fn extreme(
 pub enum KeyShape {
     /// An item.
     Text,
+    /// `uuid`.
+    Uuid,
     /// A number of a type.
     Number(NumberType),
     /// `boolean`.
@@ -321,6 +324,9 @@ pub unsafe fn key(
             }
             return Ok((Key::Text(translator.attribute(node)?), KeyShape::Text));
         }
+        if is_uuid_column(node) {
+            return Ok((Key::Bytes16(translator.attribute(node)?), KeyShape::Uuid));
+        }
         if type_of == pg_sys::BOOLOID {
             return Ok((Key::Truth(translator.predicate(node)?), KeyShape::Truth));
         }
@@ -347,7 +353,7 @@ unsafe fn is_grouped_by_bytes(type_of: pg_sys::Oid) -> bool {
     // SAFETY: a catalogue look-up.
     let base = unsafe { pg_sys::getBaseType(type_of) };
     let is_text = matches!(base, pg_sys::TEXTOID | pg_sys::VARCHAROID);
-    is_text || base == pg_sys::BOOLOID || number_type(base).is_some()
+    is_text || matches!(base, pg_sys::BOOLOID | pg_sys::UUIDOID) || number_type(base).is_some()
 }
 
 /// A time bucket, if the function gives one.

@@ -99,11 +99,12 @@ fn exact_variance(count: u64, sum: i128, squares: i128, sample: bool, root: bool
     }
 }
 
-/// A key; `None` is NULL. A text is lent: it lives as long as the groups.
+/// A key; `None` is NULL. A text or a uuid is lent: it lives as long as the groups.
 pub fn key_datum(value: KeyValue<'_>, shape: KeyShape) -> Option<pg_sys::Datum> {
     match (value, shape) {
         (KeyValue::Null, _) => None,
         (KeyValue::Text(item), _) => Some(pg_sys::Datum::from(item.as_ptr().cast_mut())),
+        (KeyValue::Bytes16(bytes), _) => Some(pg_sys::Datum::from(bytes.as_ptr().cast_mut())),
         (KeyValue::Number(scalar), KeyShape::Number(number)) => Some(to_datum(number, scalar)),
         (KeyValue::Number(Scalar(bits)), KeyShape::Epoch(factor)) => {
             Some(epoch_bucket::answer(bits as i64, factor))

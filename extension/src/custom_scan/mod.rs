@@ -15,7 +15,7 @@
 //! - [`node`]: what every node is: PostgreSQL's callbacks, once, and the methods behind them. [`remembered`]: what plans keep.
 //! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations; [`read_share`]: of how many rows.
 //!   [`plan`]: their plans.
-//! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
+//! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`uuid_quals`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
 //!   [`own_aggregate`]: PostgreSQL's expressions as the engine's.
 //! - [`scalar`]: expressions without columns, evaluated once a scan. [`call_memory`]: memory of functions called value by value.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
@@ -83,6 +83,7 @@ pub mod time_sort;
 pub mod top_n_plan;
 pub mod top_n_state;
 pub mod translate;
+pub mod uuid_quals;
 pub mod vector_source;
 pub mod window_input;
 pub mod window_plan;

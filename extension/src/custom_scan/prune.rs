@@ -1,6 +1,6 @@
 //! Quals that zone maps can contradict, or affirm.
 
-use lanes_columnar::join::equal::KeySet;
+use lanes_columnar::join::key_set::KeySet;
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::{Predicate, flip};
 use lanes_columnar::vector::value::Value;
@@ -23,7 +23,7 @@ pub struct Filter {
     pub zones_wanted: Vec<usize>,
     /// Integers of which a row has to have one, by attribute: the lists of `= ANY`.
     pub lists: Vec<(usize, KeySet)>,
-    /// Integers of which a row has to have one, by attribute: the keys of a join.
+    /// Values of which a row has to have one, by attribute: the keys of a join.
     pub key_sets: Vec<(usize, KeySet)>,
 }
 
@@ -93,11 +93,20 @@ impl Filter {
             || sets.any(|(attribute, keys)| {
                 zone(*attribute).is_some_and(|zone| keys.is_ruled_out(&zone))
             })
+            || self.contradicts(zone)
+    }
+
+    /// Whether zones contradict one of the quals that have their values themselves.
+    pub fn contradicts(&self, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
+        self.quals.iter().any(|qual| qual.is_contradicted(zone))
     }
 
     /// Whether zones may tell of a vector that no row passes.
     pub fn may_rule_out(&self) -> bool {
-        !self.prunes.is_empty() || !self.zones_wanted.is_empty() || !self.lists.is_empty()
+        !self.prunes.is_empty()
+            || !self.zones_wanted.is_empty()
+            || !self.lists.is_empty()
+            || self.quals.iter().any(Predicate::may_be_contradicted)
     }
 }
 
@@ -129,7 +138,7 @@ fn add_lists(predicate: &Predicate, scalars: &[Option<Scalar>], lists: &mut Vec<
         Predicate::Member(value, members) if !value.number().is_float() => {
             let integers = members.elements(scalars).map(|scalar| scalar.0 as i64);
             if let Some(attribute) = widened_column(value) {
-                lists.push((attribute, KeySet::new(integers.collect())));
+                lists.push((attribute, KeySet::of_integers(integers)));
             }
         }
         _ => {}

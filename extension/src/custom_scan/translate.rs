@@ -23,6 +23,7 @@ use super::join_plan::{Computed, JoinPlan, number_types};
 use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
 use super::scalar;
 use super::text_quals::{TextFunction, text_function};
+use super::uuid_quals::uuid_comparison;
 use crate::hash_join::plan::HashJoinPlan;
 use crate::pg::names::{describe, function_name, operator_name, type_name};
 use crate::pg::{datum, nodes, ports};
@@ -463,6 +464,9 @@ impl Translator {
             if let Some(found) = self.text_comparison(function, collation, left, right)? {
                 return Ok(found);
             }
+            if let Some(comparison) = uuid_comparison(function) {
+                return self.compared_uuid(comparison, left, right);
+            }
             let of_bytes = match function {
                 pg_sys::F_BYTEAEQ => Some(Comparison::Equal),
                 pg_sys::F_BYTEANE => Some(Comparison::NotEqual),
@@ -549,6 +553,10 @@ impl Translator {
             if text_function(function) != TextFunction::None {
                 let elements = (!null_array).then_some(elements);
                 return self.text_member(expression, column, elements);
+            }
+            if let Some(comparison) = uuid_comparison(function) {
+                let elements = (!null_array).then_some(elements);
+                return self.uuid_member(comparison, any, column, elements);
             }
             let Some((comparison, _, types)) = ports::btree_operator((*expression).opno) else {
                 return Err(format!("operator {}", operator_name((*expression).opno)));

@@ -9,7 +9,7 @@
 //! ```
 //! Lanes of sealed rows may not be read before they are made ready, or *filled*, which may mean that they are decoded.
 
-use lanes_columnar::join::equal::KeySet;
+use lanes_columnar::join::key_set::KeySet;
 use lanes_columnar::lane::{DictionaryView, Lane, LaneData};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::value_runs::ValueRuns;
@@ -332,6 +332,9 @@ impl VectorSource {
                 }
                 Verdict::EachRow | Verdict::Unknown => {}
             }
+        }
+        if filter.contradicts(&|attribute| self.zone(attribute)) {
+            return true;
         }
         let has_none = |(attribute, keys): &(usize, KeySet)| {
             self.zone(*attribute)

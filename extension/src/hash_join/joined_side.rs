@@ -1,12 +1,14 @@
 //! One small side of a hash join under execution.
 
-use lanes_columnar::join::equal::{EqualJoin, KeySet};
+use lanes_columnar::join::equal::EqualJoin;
+use lanes_columnar::join::key_set::KeySet;
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys;
 
+use super::key_types;
 use super::plan::{Dimension, JoinKind};
 use super::small_side::SmallSide;
 use super::stage::Batch;
@@ -46,11 +48,16 @@ impl JoinedSide {
         unsafe {
             for left in &dimension.left_keys {
                 let (key, _) = aggregate_call::key(translator, *left)?;
-                key_attributes.push(key.takes_runs_of());
+                key_attributes.push(key.column());
                 keys.push(key);
             }
+            let small = SmallSide::of(node, child, keys.len());
+            let keys = keys.into_iter().enumerate();
+            let keys: Vec<_> = keys
+                .map(|(index, key)| key_types::widened(key, small.key_number(index)))
+                .collect();
             Ok(JoinedSide {
-                small: SmallSide::of(node, child, keys.len()),
+                small,
                 join: EqualJoin::new(keys),
                 kind: dimension.kind,
                 matched: Selection::NONE,

@@ -11,6 +11,7 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`sides`] | recognising such a join |
+//! | [`key_types`] | keys that are uuids or floats |
 //! | [`plan`] | what the plan remembers of it |
 //! | [`offer`] | offering it to the planner, with its costs |
 //! | [`small_side`] | executing the small side's plan, and keeping its rows |
@@ -45,6 +46,7 @@
 
 pub mod group_codes;
 mod joined_side;
+pub mod key_types;
 pub mod latest_plan;
 pub mod latest_state;
 pub mod offer;

@@ -4,6 +4,7 @@ use lanes_columnar::aggregate::Key;
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
+use super::key_types;
 use super::plan::{Dimension, HashJoinPlan, JoinKind};
 use super::small_side::ROW_BYTES;
 use crate::custom_scan::aggregate_call;
@@ -299,7 +300,7 @@ impl Side {
     }
 }
 
-/// Checks that an equality compares integers, or times of one type, or a column of text with a text.
+/// Checks that an equality compares numbers, or times of one type, or a column of text with a text, or one of uuid with a uuid.
 unsafe fn key(
     translator: &mut Translator,
     clause: *mut pg_sys::OpExpr,
@@ -341,7 +342,11 @@ unsafe fn key(
                 }
                 Ok(())
             }
-            _ => Err("a key of the join that is neither an integer, a time nor a text".into()),
+            Key::Number(_) => key_types::check_float(clause, small),
+            Key::Bytes16(_) => key_types::check_uuid(clause, small),
+            _ => {
+                Err("a key of the join that is neither a number, a time, a text nor a uuid".into())
+            }
         }
     }
 }

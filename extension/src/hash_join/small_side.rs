@@ -18,6 +18,7 @@ use crate::pg::{datum, ports};
 #[derive(Clone, Copy)]
 struct Column {
     number: Option<NumberType>,
+    is_uuid: bool,
     by_value: bool,
     length: i16,
 }
@@ -63,6 +64,7 @@ impl SmallSide {
                     let attribute = ports::TupleDescAttr(descriptor, index);
                     Column {
                         number: number_type(pg_sys::getBaseType(attribute.atttypid)),
+                        is_uuid: pg_sys::getBaseType(attribute.atttypid) == pg_sys::UUIDOID,
                         by_value: attribute.attbyval,
                         length: attribute.attlen,
                     }
@@ -161,7 +163,12 @@ impl SmallSide {
                     continue;
                 };
                 keys.push(match self.columns[index].number {
+                    Some(NumberType::F32) => {
+                        SmallKey::Float(f32::from_bits(key.value() as u32).into())
+                    }
+                    Some(NumberType::F64) => SmallKey::Float(f64::from_bits(key.value() as u64)),
                     Some(number) => SmallKey::Integer(to_scalar(number, key).0 as i64),
+                    None if self.columns[index].is_uuid => SmallKey::Bytes16(datum::bytes16(key)),
                     None => {
                         datum::text_item(key, item);
                         key_bytes += item.len();
@@ -204,6 +211,11 @@ impl SmallSide {
     /// The value of an output in a row of the batch; NULL past the last.
     pub fn value(&self, output: usize, row: u32) -> Option<pg_sys::Datum> {
         self.values[output].get(row as usize).copied().flatten()
+    }
+
+    /// The number type of a key.
+    pub fn key_number(&self, key: usize) -> Option<NumberType> {
+        self.columns[key].number
     }
 
     /// The number type of an output.

@@ -7,8 +7,8 @@
 //! So each left row meets each combination of its small rows once. Left rows for which some side has nothing to give leave all
 //! sides at once, so a side that begins anew always finds what it found before.
 
-use lanes_columnar::join::equal::KeySet;
 use lanes_columnar::join::given::Given;
+use lanes_columnar::join::key_set::KeySet;
 use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;

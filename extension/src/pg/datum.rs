@@ -8,8 +8,8 @@
 //! | text, varchar, bpchar and domains over them | items, dictionary-coded while that pays |
 //! | any other type of variable length | items |
 //!
-//! Of int2, int4, int8, date, time, timestamp, timestamptz and money, a lane knows that they are signed integers, of
-//! float4 and float8 that they are floats, and so of domains over these.
+//! Of int2, int4, int8, date, time, timestamp, timestamptz and money, a lane knows that they are signed integers, of float4
+//! and float8 that they are floats, of uuid that its bytes are in order, and so of domains over these.
 //!
 //! An item is a complete varlena: one-byte header where the value is short and the column's storage allows it, four-
 //! byte header else; never compressed, never out of line. So reading a lane hands out pointers and copies nothing.
@@ -18,6 +18,7 @@
 //! this module made them; then they lay in pages of the table, or in object storage under a digest that the table
 //! keeps. Items of an image that nothing of that vouches for are checked first, by [`is_item`].
 
+use lanes_columnar::bytes16::Bytes16;
 use lanes_columnar::column::Column;
 use lanes_columnar::kind::{LaneKind, Number};
 use lanes_columnar::lane::Lane;
@@ -96,6 +97,7 @@ fn number(type_id: pg_sys::Oid) -> Number {
         | pg_sys::TIMESTAMPTZOID
         | pg_sys::MONEYOID => Number::Signed,
         pg_sys::FLOAT4OID | pg_sys::FLOAT8OID => Number::Float,
+        pg_sys::UUIDOID => Number::Bytes16,
         _ => Number::Opaque,
     };
     match of_base(type_id) {
@@ -426,6 +428,15 @@ pub unsafe fn text_item(value: pg_sys::Datum, item: &mut Vec<u8>) {
             item.extend_from_slice(bytes)
         })
     }
+}
+
+/// The bytes of a uuid.
+///
+/// # Safety
+/// `value` is a uuid.
+pub unsafe fn bytes16(value: pg_sys::Datum) -> Bytes16 {
+    // SAFETY: the caller's promise.
+    unsafe { Bytes16::read(value.cast_mut_ptr()) }
 }
 
 /// The elements of an array of any dimensions; `None` is NULL.

@@ -22,6 +22,8 @@ use crate::with_number;
 pub enum Key {
     /// A column of text, of equality byte by byte.
     Text(usize),
+    /// A column of 16 bytes.
+    Bytes16(usize),
     /// A number.
     Number(Value),
     /// A truth.
@@ -36,7 +38,15 @@ impl Key {
         match self {
             Key::Text(attribute) => Some(*attribute),
             Key::Number(value) => value.column(),
-            Key::Truth(_) | Key::Bucket(..) => None,
+            Key::Bytes16(_) | Key::Truth(_) | Key::Bucket(..) => None,
+        }
+    }
+
+    /// The attribute whose values are the key's.
+    pub fn column(&self) -> Option<usize> {
+        match self {
+            Key::Bytes16(attribute) => Some(*attribute),
+            _ => self.takes_runs_of(),
         }
     }
 
@@ -44,7 +54,7 @@ impl Key {
     pub fn takes_zone_of(&self) -> Option<usize> {
         match self {
             Key::Bucket(value, _) => value.column(),
-            Key::Text(_) | Key::Number(_) | Key::Truth(_) => None,
+            Key::Text(_) | Key::Bytes16(_) | Key::Number(_) | Key::Truth(_) => None,
         }
     }
 }
@@ -92,10 +102,10 @@ pub(crate) struct KeyReader {
     asked: i64,
     /// Those met before it.
     buckets: BucketMemo,
-    ids: Box<[u32; VECTOR_ROWS]>,
+    pub(super) ids: Box<[u32; VECTOR_ROWS]>,
     /// Whether columns are cut into runs. Buckets always are.
-    cuts: bool,
-    runs: RunList,
+    pub(super) cuts: bool,
+    pub(super) runs: RunList,
     /// How long the run before was, which those after it mostly resemble.
     run_rows: usize,
 }
@@ -133,9 +143,17 @@ impl KeyReader {
     /// Whether [`KeyValues::order`] is about its values: not about floats, whose bits are not in order.
     pub(crate) fn is_ordered(&self) -> bool {
         match &self.key {
-            Key::Text(_) | Key::Truth(_) => true,
+            Key::Text(_) | Key::Bytes16(_) | Key::Truth(_) => true,
             Key::Number(value) => !value.number().is_float(),
             Key::Bucket(..) => false,
+        }
+    }
+
+    /// The type of the number that it reads, if it reads one.
+    pub(crate) fn number(&self) -> Option<NumberType> {
+        match &self.key {
+            Key::Number(value) => Some(value.number()),
+            _ => None,
         }
     }
 
@@ -200,6 +218,10 @@ impl KeyReader {
             Key::Text(attribute) => {
                 let attribute = *attribute;
                 Ok(self.assign_text(values, frame, selection, attribute))
+            }
+            Key::Bytes16(attribute) => {
+                let attribute = *attribute;
+                Ok(self.assign_bytes16(values, frame, selection, attribute))
             }
             Key::Number(value) => {
                 let number = value.number();
@@ -572,7 +594,7 @@ fn count_within(times: &[i64], last: i64, guess: usize) -> usize {
 
 /// Equal numbers, equal bits.
 #[inline]
-fn canonical<T: Number>(value: T) -> u64 {
+pub(crate) fn canonical<T: Number>(value: T) -> u64 {
     if T::TYPE.is_float() {
         if value.order(T::ZERO).is_eq() {
             return 0;

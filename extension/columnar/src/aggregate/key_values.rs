@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use crate::bytes16::Bytes16;
 use crate::vector::number::Scalar;
 
 /// The value of a key.
@@ -18,6 +19,8 @@ pub enum KeyValue<'a> {
     Number(Scalar),
     /// A truth.
     Truth(bool),
+    /// 16 bytes.
+    Bytes16(&'a [u8; 16]),
 }
 
 /// Multiplies and folds: the keys are few and nobody chooses them to collide across 2^64.
@@ -55,6 +58,7 @@ pub(crate) struct KeyValues {
     numbers: MixMap<u64>,
     /// The ids of texts by their payloads.
     texts: MixMap<Box<[u8]>>,
+    bytes16: MixMap<Bytes16>,
     values: Vec<OwnedValue>,
     item_bytes: usize,
 }
@@ -64,6 +68,7 @@ enum OwnedValue {
     Text(Box<[u8]>),
     Number(Scalar),
     Truth(bool),
+    Bytes16([u8; 16]),
 }
 
 impl KeyValues {
@@ -140,13 +145,32 @@ impl KeyValues {
         id
     }
 
+    /// The id of 16 bytes.
+    #[inline]
+    pub(crate) fn bytes16(&mut self, value: Bytes16) -> u32 {
+        if self.closed {
+            return self.bytes16.get(&value).copied().unwrap_or(UNKNOWN);
+        }
+        let values = &mut self.values;
+        *self.bytes16.entry(value).or_insert_with(|| {
+            values.push(OwnedValue::Bytes16(value.bytes()));
+            values.len() as u32 - 1
+        })
+    }
+
+    /// All values of 16 bytes; none if no value is one.
+    pub(crate) fn all_bytes16(&self) -> Option<impl Iterator<Item = Bytes16> + '_> {
+        (!self.bytes16.is_empty()).then(|| self.bytes16.keys().copied())
+    }
+
     /// How two values lie in a table that is sealed by them (see [`crate::sort`]): items by their bytes, integers, NULL last.
     pub(crate) fn order(&self, a: u32, b: u32) -> Ordering {
-        use OwnedValue::{Null, Number, Text, Truth};
+        use OwnedValue::{Bytes16, Null, Number, Text, Truth};
         match (&self.values[a as usize], &self.values[b as usize]) {
             (Text(a), Text(b)) => a.cmp(b),
             (Number(a), Number(b)) => (a.0 as i64).cmp(&(b.0 as i64)),
             (Truth(a), Truth(b)) => a.cmp(b),
+            (Bytes16(a), Bytes16(b)) => a.cmp(b),
             (a, b) => matches!(a, Null).cmp(&matches!(b, Null)),
         }
     }
@@ -158,6 +182,7 @@ impl KeyValues {
             OwnedValue::Text(item) => KeyValue::Text(item),
             OwnedValue::Number(scalar) => KeyValue::Number(*scalar),
             OwnedValue::Truth(truth) => KeyValue::Truth(*truth),
+            OwnedValue::Bytes16(bytes) => KeyValue::Bytes16(bytes),
         }
     }
 
@@ -172,5 +197,6 @@ impl KeyValues {
             + self.values.capacity() * size_of::<OwnedValue>()
             + self.numbers.capacity() * 16
             + self.texts.capacity() * 24
+            + self.bytes16.capacity() * 40
     }
 }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The cast, in the order in which data flow:
-//! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, time buckets.
-//! - `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met before.
+//! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, uuids, time buckets.
+//! - `bytes16_key`: those of 16 bytes. `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met before.
 //! - [`runs`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
@@ -29,6 +29,7 @@
 
 pub mod accumulator;
 mod bucket_memo;
+mod bytes16_key;
 pub mod edge;
 pub mod ema;
 pub mod extreme;

@@ -5,7 +5,7 @@
 //! | 0-1 | 0 absent, 1 bool, 2 fixed, 3 varlena |
 //! | 2 | varlena: may have a dictionary |
 //! | 3 | varlena: packed |
-//! | 4-5 | fixed: 0 opaque, 1 signed, 2 float |
+//! | 4-5 | fixed: 0 opaque, 1 signed, 2 float, 3 bytes16 |
 //! | 16-31 | fixed: width |
 //! | 32-47 | fixed: stride |
 //! | 63 | varlena: this segment has a dictionary |
@@ -36,6 +36,7 @@ impl Layout {
                     Number::Opaque => 0,
                     Number::Signed => 1,
                     Number::Float => 2,
+                    Number::Bytes16 => 3,
                 };
                 2 | number << 4 | u64::from(width) << 16 | u64::from(stride) << 32
             }
@@ -57,6 +58,7 @@ impl Layout {
                 number: match word >> 4 & 0b11 {
                     1 => Number::Signed,
                     2 => Number::Float,
+                    3 => Number::Bytes16,
                     _ => Number::Opaque,
                 },
             },

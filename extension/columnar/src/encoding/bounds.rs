@@ -13,14 +13,15 @@
 //! Numbers count modulo 2^64: bounds that leave that range hold of nothing, and are not given.
 //!
 //! Floats that are decimals have the bounds of their numbers, divided as each of them is: that keeps the order. Of floats by their bits
-//! only constants have bounds.
+//! only constants have bounds. Values of 16 bytes lie as they are, and are read.
 
 use super::block::{Block, Form};
 use super::blocks::Blocks;
-use super::format::Class;
+use super::format::{Class, ONE_VALUE};
 use super::lane::{EncodedLane, WORDS};
+use crate::bytes16::Bytes16;
 use crate::kind::{LaneKind, Number};
-use crate::zone_map::{Bound, CodeZone, Zone};
+use crate::zone_map::{Bound, CodeZone, Zone, prefix_bounds};
 
 type Bounds = (i128, i128);
 
@@ -49,6 +50,13 @@ impl EncodedLane<'_> {
             ) => 64 - 8 * u32::from(width),
             (Class::Dictionary, _) => u32::BITS,
             (Class::Floats, _) => return self.float_zone(vector, empty),
+            (
+                Class::Bytes,
+                LaneKind::Fixed {
+                    number: Number::Bytes16,
+                    ..
+                },
+            ) => return self.prefix_zone(vector, empty),
             _ => return None,
         };
         let (reader, some) = self.vector_body(vector, &mut [0; WORDS]).ok()?;
@@ -128,6 +136,32 @@ impl EncodedLane<'_> {
         Some(Zone {
             minimum: Bound::Float(least),
             maximum: Bound::Float(greatest),
+            non_null: rows as u32,
+            ..empty
+        })
+    }
+
+    /// Values of 16 bytes lie as they are: their prefixes are read.
+    fn prefix_zone(&self, vector: usize, empty: Zone) -> Option<Zone> {
+        let rows = self.vector_rows(vector);
+        let mut validity = [0; WORDS];
+        let (mut reader, some) = self.vector_body(vector, &mut validity).ok()?;
+        let Some(some_nulls) = some else {
+            return Some(empty);
+        };
+        let (values, valid) = match reader.byte().ok()? {
+            ONE_VALUE => (reader.bytes(16).ok()?, None),
+            _ => (
+                reader.bytes(rows * 16).ok()?,
+                some_nulls.then_some(&validity[..]),
+            ),
+        };
+        let (values, _) = values.as_chunks::<16>();
+        let prefixes = values.iter().map(|value| Bytes16::of(*value).prefix());
+        let (least, greatest) = prefix_bounds(prefixes, valid);
+        Some(Zone {
+            minimum: Bound::Signed(least),
+            maximum: Bound::Signed(greatest),
             non_null: rows as u32,
             ..empty
         })

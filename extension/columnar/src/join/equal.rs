@@ -7,20 +7,21 @@
 //! The small side is taken in first. A left key that it does not have gets no id, so the memory follows the small side
 //! alone. A NULL equals nothing.
 //!
-//! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). [`KeySet`] holds the
-//! integers of one key in order, so that zone maps can tell that a vector has none of them.
+//! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). A [`KeySet`] tells what
+//! zone maps rule out.
 
+use super::key_set::KeySet;
 use crate::aggregate::group::Pairs;
-use crate::aggregate::key::{Ids, Key, KeyReader};
+use crate::aggregate::key::{Ids, Key, KeyReader, canonical};
 use crate::aggregate::key_values::{KeyValues, UNKNOWN};
+use crate::bytes16::Bytes16;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
-use crate::vector::number::{Number, Scalar};
+use crate::vector::number::{Number, NumberType, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::value::{Operand, Value};
 use crate::with_number;
-use crate::zone_map::Zone;
 
 /// Stands for no row of the small side.
 const NO_ROW: u32 = u32::MAX;
@@ -34,6 +35,10 @@ pub enum SmallKey<'a> {
     Integer(i64),
     /// A text as a stored item, header included.
     Text(&'a [u8]),
+    /// A float, widened to 64 bits. Where the left key has 32 bits, it had too.
+    Float(f64),
+    /// 16 bytes.
+    Bytes16(Bytes16),
 }
 
 /// A key of the left side, with the values that the small side has.
@@ -69,39 +74,8 @@ pub struct EqualJoin {
     ids: Box<[u32; VECTOR_ROWS]>,
 }
 
-/// Different integers in ascending order.
-#[derive(Clone, Debug, Default)]
-pub struct KeySet {
-    integers: Vec<i64>,
-}
-
-impl KeySet {
-    /// Of these integers, in any order.
-    pub fn new(mut integers: Vec<i64>) -> KeySet {
-        integers.sort_unstable();
-        integers.dedup();
-        KeySet { integers }
-    }
-
-    /// Whether a zone shows that no row in it has any of these integers.
-    pub fn is_ruled_out(&self, zone: &Zone) -> bool {
-        if zone.non_null == 0 {
-            return true;
-        }
-        match (zone.minimum.signed(), zone.maximum.signed()) {
-            (Some(minimum), Some(maximum)) => {
-                let place = self.integers.partition_point(|integer| *integer < minimum);
-                self.integers
-                    .get(place)
-                    .is_none_or(|integer| *integer > maximum)
-            }
-            _ => false,
-        }
-    }
-}
-
 impl EqualJoin {
-    /// A small side without rows. `keys` are those of the left side: integers and columns of text, one at least.
+    /// A small side without rows. `keys` are those of the left side: numbers, columns of text and of 16 bytes, one at least.
     pub fn new(keys: Vec<Key>) -> EqualJoin {
         let pairs = keys.len().saturating_sub(1);
         EqualJoin {
@@ -170,6 +144,14 @@ impl EqualJoin {
                     key.values.number(*integer as u64, Scalar(*integer as u64))
                 }
                 SmallKey::Text(item) => key.values.text(item),
+                SmallKey::Float(value) => {
+                    let bits = match key.reader.number() {
+                        Some(NumberType::F32) => canonical(*value as f32),
+                        _ => canonical(*value),
+                    };
+                    key.values.number(bits, Scalar(bits))
+                }
+                SmallKey::Bytes16(value) => key.values.bytes16(*value),
                 SmallKey::Null => return None,
             };
             id = match index {
@@ -239,12 +221,23 @@ impl EqualJoin {
         self.next.len()
     }
 
-    /// The different integers of a key, if it is one of integers. Asked after [`Self::finish`].
+    /// The different values of a key, unless they are texts. Asked after [`Self::finish`].
     pub fn key_set(&self, key: usize) -> Option<KeySet> {
-        let integers = self.keys[key].values.integers()?;
-        Some(KeySet::new(
-            integers.into_iter().map(|(integer, _)| integer).collect(),
-        ))
+        let EqualKey { reader, values } = &self.keys[key];
+        if let Some(values) = values.all_bytes16() {
+            return Some(KeySet::of_bytes16(values));
+        }
+        let numbers = values.integers()?.into_iter().map(|(bits, _)| bits);
+        Some(match reader.number() {
+            // The one NaN has the bits of 64.
+            Some(NumberType::F32) => KeySet::of_floats(numbers.map(|bits| {
+                u32::try_from(bits).map_or(f64::NAN, |bits| f32::from_bits(bits).into())
+            })),
+            Some(NumberType::F64) => {
+                KeySet::of_floats(numbers.map(|bits| f64::from_bits(bits as u64)))
+            }
+            _ => KeySet::of_integers(numbers),
+        })
     }
 
     /// Bytes of memory.

@@ -12,7 +12,7 @@
 //! - [`value`]: expressions that give a number a row: columns, constants, arithmetic, conversions.
 //! - `conversion`: numbers of one type as numbers of another.
 //! - [`predicate`]: expressions that give a truth a row, in three-valued logic.
-//! - `text_predicate`: those that test a text.
+//! - `text_predicate`: those that test a text. `bytes16_predicate`: those that test a uuid.
 //! - [`text`]: dictionary codes: items, what is remembered of them from segment to segment, tests on them.
 //!
 //! Invariants: bits of a [`selection::Selection`] past the vector's rows are zero; operands are valid for the rows of
@@ -21,6 +21,7 @@
 //! Failures are those of SQL ([`EvaluationError`]): out of range, division by zero. They are raised only for rows that
 //! are selected and whose operands are not NULL.
 
+mod bytes16_predicate;
 mod conversion;
 pub mod frame;
 pub mod members;

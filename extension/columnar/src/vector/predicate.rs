@@ -17,7 +17,9 @@ use super::selection::Selection;
 use super::value::{Operand, Value};
 use crate::lane::LaneData;
 use crate::with_number;
+use crate::zone_map::Zone;
 
+pub use super::bytes16_predicate::Bytes16Predicate;
 pub use super::text_predicate::TextPredicate;
 
 /// A truth a row.
@@ -34,6 +36,8 @@ pub enum Predicate {
     NotMember(Value, Members),
     /// A test on a column of text.
     Text(Box<TextPredicate>),
+    /// A test on a column of 16 bytes.
+    Bytes16(Box<Bytes16Predicate>),
     /// A column of any type is NULL.
     ColumnIsNull(usize),
     /// A number is NULL.
@@ -75,6 +79,7 @@ impl Predicate {
             }
             Predicate::Bool(_)
             | Predicate::Scalar(_)
+            | Predicate::Bytes16(_)
             | Predicate::Compare(..)
             | Predicate::Member(..)
             | Predicate::NotMember(..)
@@ -90,6 +95,35 @@ impl Predicate {
             Predicate::Text(text) => text.is_ruled_out(frame),
             Predicate::And(parts) => parts.iter_mut().any(|part| part.is_ruled_out(frame)),
             Predicate::Or(parts) => parts.iter_mut().all(|part| part.is_ruled_out(frame)),
+            _ => false,
+        }
+    }
+
+    /// Whether zones of some rows show that it holds for none of them, as far as it takes no scalars to tell: tests on 16 bytes
+    /// have their values themselves.
+    pub fn is_contradicted(&self, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
+        match self {
+            Predicate::Bytes16(test) => {
+                zone(test.attribute()).is_some_and(|zone| test.is_ruled_out(&zone))
+            }
+            Predicate::And(parts) => parts.iter().any(|part| part.is_contradicted(zone)),
+            Predicate::Or(parts) if !parts.is_empty() => {
+                parts.iter().all(|part| part.is_contradicted(zone))
+            }
+            Predicate::IsTrue(inner) => inner.is_contradicted(zone),
+            _ => false,
+        }
+    }
+
+    /// Whether zones may do so.
+    pub fn may_be_contradicted(&self) -> bool {
+        match self {
+            Predicate::Bytes16(_) => true,
+            Predicate::And(parts) => parts.iter().any(Predicate::may_be_contradicted),
+            Predicate::Or(parts) => {
+                !parts.is_empty() && parts.iter().all(Predicate::may_be_contradicted)
+            }
+            Predicate::IsTrue(inner) => inner.may_be_contradicted(),
             _ => false,
         }
     }
@@ -208,6 +242,10 @@ impl Predicate {
             Predicate::Text(text) => {
                 let known = frame.present(text.attribute(), selection);
                 text.evaluate(frame, &known)
+            }
+            Predicate::Bytes16(test) => {
+                let known = frame.present(test.attribute(), selection);
+                test.evaluate(frame, &known)
             }
             Predicate::ColumnIsNull(attribute) => {
                 let known = frame.present(*attribute, selection);

@@ -13,6 +13,10 @@ fn bound(kind: LaneKind, value: &[u8]) -> Bound {
         (Number::Signed, value) => Bound::Signed(i64::from_ne_bytes(value.try_into().unwrap())),
         (Number::Float, &[a, b, c, d]) => Bound::Float(f32::from_ne_bytes([a, b, c, d]).into()),
         (Number::Float, value) => Bound::Float(f64::from_ne_bytes(value.try_into().unwrap())),
+        (Number::Bytes16, value) => {
+            let first = u64::from_be_bytes(value[..8].try_into().unwrap());
+            Bound::Signed((i128::from(first) - (1 << 63)) as i64)
+        }
         (Number::Opaque, _) => Bound::Unknown,
     }
 }
@@ -51,7 +55,10 @@ pub(crate) fn naive(kind: LaneKind, values: &[Value]) -> Zone {
             zone.has_nan |= value.is_nan();
             zone.has_infinite |= value.is_infinite();
         }
-        zone.sum += i128::from(bound.signed().unwrap_or(0));
+        if number_of(kind) == Number::Signed {
+            zone.sum += i128::from(bound.signed().unwrap_or(0));
+        }
+        zone.sorted &= number_of(kind) != Number::Bytes16;
         zone.sorted &= last.is_none_or(|last| !is_less(bound, last));
         last = Some(bound);
     }

@@ -11,7 +11,7 @@ use crate::vector::number::NumberType;
 use crate::vector::tests::number_tree::{NumberTree, any_number, any_rarity};
 use crate::vector::tests::truth_tree::{TruthTree, any_truth};
 use crate::vector::tests::window::{
-    ABSENT, ALPHA, ATTRIBUTES, CODED, Cell, PLAIN, SPAN, Source, TYPES, Window, any_rows,
+    ABSENT, ALPHA, ATTRIBUTES, BYTES16, CODED, Cell, PLAIN, SPAN, Source, TYPES, Window, any_rows,
 };
 use crate::vector::{Evaluation, EvaluationError, Weight};
 use crate::zone_map::Zone;
@@ -132,6 +132,7 @@ fn any_key() -> impl Strategy<Value = WantedKey> {
     });
     prop_oneof![
         2 => prop_oneof![3 => Just(CODED), 3 => Just(PLAIN), 1 => Just(ABSENT)].prop_map(WantedKey::Text),
+        2 => prop_oneof![3 => Just(BYTES16), 3 => Just(BYTES16 + 1), 1 => Just(ABSENT)].prop_map(WantedKey::Bytes16),
         2 => any_tree().prop_map(WantedKey::Number),
         1 => any_truth().prop_map(WantedKey::Truth),
         2 => (time, cut).prop_map(|(time, cut)| WantedKey::Bucket(time, cut)),

@@ -354,6 +354,7 @@ pub(super) fn agree(wanted: &Wanted, found: Answer, expected: Answer) -> bool {
 #[derive(Clone, Debug)]
 pub(super) enum WantedKey {
     Text(usize),
+    Bytes16(usize),
     Number(NumberTree),
     Truth(TruthTree),
     Bucket(NumberTree, Cut),
@@ -390,6 +391,7 @@ impl WantedKey {
     pub(super) fn build(&self) -> Key {
         match self {
             WantedKey::Text(attribute) => Key::Text(*attribute),
+            WantedKey::Bytes16(attribute) => Key::Bytes16(*attribute),
             WantedKey::Number(tree) => Key::Number(tree.build()),
             WantedKey::Truth(tree) => Key::Truth(tree.build()),
             WantedKey::Bucket(tree, cut) => Key::Bucket(tree.build(), Box::new(*cut)),
@@ -399,7 +401,9 @@ impl WantedKey {
     /// The key of a row; of equal floats one stands for all.
     pub(super) fn row(&self, window: &Window, row: usize) -> Evaluation<Cell> {
         Ok(match self {
-            WantedKey::Text(attribute) => window.cell(*attribute, row).clone(),
+            WantedKey::Text(attribute) | WantedKey::Bytes16(attribute) => {
+                window.cell(*attribute, row).clone()
+            }
             WantedKey::Number(tree) => {
                 let canonical = |scalar| canonical(tree.number(), scalar);
                 tree.row(window, row)?
@@ -424,6 +428,7 @@ impl WantedKey {
                 Cell::Number(canonical(tree.number(), scalar))
             }
             (KeyValue::Number(scalar), _) => Cell::Number(scalar),
+            (KeyValue::Bytes16(bytes), _) => Cell::Bytes16(*bytes),
             (KeyValue::Text(bytes), _) => {
                 let payload = bytes[if bytes[0] & 1 == 1 { 1 } else { 4 }..].to_vec();
                 assert_eq!(item(&payload), bytes, "a whole item");

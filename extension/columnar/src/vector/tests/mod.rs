@@ -1,6 +1,7 @@
 //! Expressions against a twin that does what PostgreSQL does, a row at a time.
 //!
 //! - [`window`]: random lanes, with the plain list of what each row has beside them.
+//! - [`bytes16_column`]: those of 16 bytes.
 //! - [`arithmetic`], [`conversion`]: single operators, at their limits.
 //! - [`number_tree`], [`truth_tree`]: random expressions over random windows.
 //! - [`dictionaries`]: tests on text from segment to segment.
@@ -8,6 +9,7 @@
 //! - [`selections`]: the functions of a selection.
 
 mod arithmetic;
+pub(crate) mod bytes16_column;
 mod conversion;
 pub(crate) mod dictionaries;
 pub(crate) mod number_tree;

@@ -5,16 +5,18 @@ use std::cmp::Ordering;
 use lanes_simd::Comparison;
 use proptest::prelude::*;
 
+use super::bytes16_column::bytes16;
 use super::number_tree::{NumberTree, any_number, any_rarity};
 use super::window::{
-    ABSENT, ATTRIBUTES, BOOL, CODED, Cell, PLAIN, Source, TRUTH_SCALAR, TYPES, Window, any_rows,
-    text,
+    ABSENT, ATTRIBUTES, BOOL, BYTES16, CODED, Cell, PLAIN, Source, TRUTH_SCALAR, TYPES, Window,
+    any_rows, text,
 };
+use crate::bytes16::Bytes16;
 use crate::test_support::cases;
 use crate::vector::Evaluation;
 use crate::vector::members::Members;
 use crate::vector::number::{Number, NumberType, Scalar};
-use crate::vector::predicate::{Predicate, TextPredicate};
+use crate::vector::predicate::{Bytes16Predicate, Predicate, TextPredicate};
 use crate::vector::text::OneOf;
 
 /// A predicate, from which both the engine's and the twin's answer come.
@@ -26,6 +28,9 @@ pub(crate) enum TruthTree {
     Member(NumberTree, Vec<usize>),
     NotMember(NumberTree, Vec<usize>),
     Text(usize, Vec<Vec<u8>>),
+    Bytes16(usize, Comparison, [u8; 16]),
+    /// Whether it is one of some values, a NULL perhaps among them.
+    OneOf(usize, Vec<[u8; 16]>, bool),
     ColumnIsNull(usize),
     IsNull(NumberTree),
     IsTrue(Box<TruthTree>),
@@ -59,6 +64,13 @@ impl Tree {
                     Box::new(OneOf::new(payloads)),
                 ))
             }
+            Tree::Bytes16(attribute, operator, value) => Predicate::Bytes16(
+                Bytes16Predicate::compare(*attribute, *operator, Bytes16::of(*value)),
+            ),
+            Tree::OneOf(attribute, values, has_null) => {
+                let values = values.iter().copied().map(Bytes16::of).collect();
+                Predicate::Bytes16(Bytes16Predicate::one_of(*attribute, values, *has_null))
+            }
             Tree::ColumnIsNull(attribute) => Predicate::ColumnIsNull(*attribute),
             Tree::IsNull(value) => Predicate::IsNull(value.build()),
             Tree::IsTrue(inner) => Predicate::IsTrue(boxed(inner)),
@@ -90,6 +102,15 @@ impl Tree {
             Tree::NotMember(value, list) => member(value, list, window, row)?.map(|found| !found),
             Tree::Text(attribute, payloads) => match window.cell(*attribute, row) {
                 Cell::Text(payload) => Some(payloads.contains(payload)),
+                _ => None,
+            },
+            Tree::Bytes16(attribute, operator, value) => match window.cell(*attribute, row) {
+                Cell::Bytes16(bytes) => Some(holds(*operator, bytes.cmp(value))),
+                _ => None,
+            },
+            Tree::OneOf(attribute, values, has_null) => match window.cell(*attribute, row) {
+                Cell::Bytes16(bytes) if values.contains(bytes) => Some(true),
+                Cell::Bytes16(_) if !has_null => Some(false),
                 _ => None,
             },
             Tree::ColumnIsNull(attribute) => Some(*window.cell(*attribute, row) == Cell::Null),
@@ -176,7 +197,9 @@ fn holds(operator: Comparison, order: Ordering) -> bool {
 fn any_leaf() -> impl Strategy<Value = Tree> {
     let number = || (0..5_usize, 0..2_u32).prop_flat_map(|(t, depth)| any_number(TYPES[t], depth));
     let pair = (0..5_usize).prop_flat_map(|t| (any_number(TYPES[t], 1), any_number(TYPES[t], 1)));
-    let operator = (0..6_usize).prop_map(|k| Comparison::ALL[k]);
+    let operator = || (0..6_usize).prop_map(|k| Comparison::ALL[k]);
+    let any_bytes16 = || (0..24_u64).prop_map(bytes16);
+    let bytes16_columns = || prop_oneof![Just(BYTES16), Just(BYTES16 + 1), Just(ABSENT)];
     let list = || {
         // Long enough to be compared, or to be looked up.
         let lengths = prop_oneof![0..4_usize, 9..12_usize];
@@ -191,10 +214,13 @@ fn any_leaf() -> impl Strategy<Value = Tree> {
     prop_oneof![
         2 => prop_oneof![Just(BOOL), Just(BOOL + 1), Just(ABSENT)].prop_map(Tree::Bool),
         1 => (0..3_usize).prop_map(|k| Tree::Scalar(TRUTH_SCALAR + k)),
-        6 => (operator, pair).prop_map(|(operator, (a, b))| Tree::Compare(operator, a, b)),
+        6 => (operator(), pair).prop_map(|(operator, (a, b))| Tree::Compare(operator, a, b)),
         2 => list().prop_map(|(value, list)| Tree::Member(value, list)),
         2 => list().prop_map(|(value, list)| Tree::NotMember(value, list)),
         4 => (texts, payloads).prop_map(|(attribute, payloads)| Tree::Text(attribute, payloads)),
+        3 => (bytes16_columns(), operator(), any_bytes16()).prop_map(|(a, o, v)| Tree::Bytes16(a, o, v)),
+        3 => (bytes16_columns(), prop::collection::vec(any_bytes16(), 0..5), any::<bool>())
+            .prop_map(|(attribute, values, has_null)| Tree::OneOf(attribute, values, has_null)),
         1 => (0..ATTRIBUTES).prop_map(Tree::ColumnIsNull),
         1 => number().prop_map(Tree::IsNull),
     ]
@@ -234,6 +260,11 @@ proptest! {
             match window.with_frame(|frame| predicate.evaluate(frame, &selection)) {
                 Err(error) => prop_assert!(errors.contains(&error), "{error} not in {errors:?}"),
                 Ok(truth) => {
+                    let zone = |attribute| Some(window.zone(attribute));
+                    if rows > 0 && predicate.is_contradicted(&zone) {
+                        prop_assert!(predicate.may_be_contradicted());
+                        prop_assert!(truth.yes.is_empty(), "a zone rules out rows that pass");
+                    }
                     prop_assert!(errors.is_empty(), "missed {:?}", errors[0]);
                     let outside = truth.yes.or(&truth.no).and_not(&selection);
                     prop_assert!(outside.is_empty(), "rows that nobody selected: {outside:?}");
@@ -252,4 +283,40 @@ proptest! {
             }
         }
     }
+}
+
+/// Vectors of a table that is sorted by a column of 16 bytes.
+#[test]
+fn zones_rule_out_vectors_that_have_none_of_the_values() {
+    let mut source = Source(5);
+    let values: Vec<_> = (100..140).map(|n| Some(bytes16(n))).collect();
+    let mut sorted = values.clone();
+    sorted.sort();
+    let window = Window::of(vec![super::window::Column::bytes16(&sorted, &mut source)]);
+    let zone = |attribute| Some(window.zone(attribute));
+    let (least, greatest) = (sorted[0].unwrap(), sorted[39].unwrap());
+    let is_out = |tree: Tree| tree.build().is_contradicted(&zone);
+    let beyond = [[0_u8; 16], [0xff; 16]];
+    for value in beyond {
+        assert!(value < least || value > greatest);
+        let (low, high) = (value < least, value > greatest);
+        assert!(is_out(Tree::Bytes16(0, Comparison::Equal, value)));
+        assert_eq!(is_out(Tree::Bytes16(0, Comparison::Less, value)), low);
+        assert_eq!(
+            is_out(Tree::Bytes16(0, Comparison::GreaterOrEqual, value)),
+            high
+        );
+        assert!(!is_out(Tree::Bytes16(0, Comparison::NotEqual, value)));
+        let other = Tree::Bool(0);
+        let equal = || Tree::Bytes16(0, Comparison::Equal, value);
+        assert!(is_out(Tree::And(vec![other.clone(), equal()])));
+        assert!(
+            !is_out(Tree::Or(vec![other, equal()])) && is_out(Tree::Or(vec![equal(), equal()]))
+        );
+        assert!(!is_out(Tree::Not(Box::new(equal()))));
+    }
+    assert!(is_out(Tree::OneOf(0, beyond.to_vec(), true)));
+    assert!(is_out(Tree::OneOf(0, Vec::new(), false)));
+    assert!(!is_out(Tree::OneOf(0, vec![beyond[0], least], false)));
+    assert!(!is_out(Tree::OneOf(0, vec![greatest, beyond[1]], false)));
 }

@@ -2,6 +2,7 @@
 
 use std::ptr::null;
 
+use super::bytes16_column::bytes16;
 use crate::kind::{self, LaneKind};
 use crate::lane::{DictionaryView, Lane, LaneData};
 use crate::limits::VECTOR_ROWS;
@@ -25,7 +26,9 @@ pub(crate) const BOOL: usize = 10;
 pub(crate) const CODED: usize = 12;
 pub(crate) const PLAIN: usize = 13;
 pub(crate) const ABSENT: usize = 14;
-pub(crate) const ATTRIBUTES: usize = 15;
+/// Two of 16 bytes, without and with NULLs.
+pub(crate) const BYTES16: usize = 15;
+pub(crate) const ATTRIBUTES: usize = 17;
 
 /// For each type it has three scalars and NULL; then these, of which the third is NULL.
 pub(crate) const TRUTH_SCALAR: usize = 20;
@@ -156,6 +159,7 @@ pub(crate) enum Cell {
     Truth(bool),
     /// The payload.
     Text(Vec<u8>),
+    Bytes16([u8; 16]),
 }
 
 /// Items and what is known of their origin.
@@ -169,17 +173,17 @@ pub(crate) struct Dictionary {
 pub(crate) struct Column {
     data: LaneData,
     /// Values of fixed width, bools, or offsets.
-    words: Vec<u64>,
+    pub(super) words: Vec<u64>,
     codes: Vec<u32>,
     heap: Vec<u8>,
     validity: Option<Vec<u64>>,
     view: DictionaryView,
-    kind: LaneKind,
+    pub(super) kind: LaneKind,
     pub(crate) cells: Vec<Cell>,
 }
 
 impl Column {
-    fn new(data: LaneData, cells: Vec<Cell>, source: &mut Source) -> Column {
+    pub(super) fn new(data: LaneData, cells: Vec<Cell>, source: &mut Source) -> Column {
         let nulls = cells.contains(&Cell::Null) || source.one_in(4);
         let validity = nulls.then(|| {
             // Bits past the last row may be anything.
@@ -418,6 +422,14 @@ impl Window {
         let texts: Vec<_> = codes.iter().rev().map(|code| code.map(text)).collect();
         columns.push(Column::plain(&texts, &mut source));
         columns.push(Column::absent(all, &mut source));
+        for with_nulls in [false, true] {
+            let value = |source: &mut Source| bytes16(source.below(20));
+            let values: Vec<_> = (0..all)
+                .map(|_| (!(with_nulls && source.one_in(3))).then(|| value(&mut source)))
+                .collect();
+            let values = source.in_runs(values, &starts);
+            columns.push(Column::bytes16(&values, &mut source));
+        }
         let mut scalars = Vec::new();
         for number in TYPES {
             scalars.extend((0..3).map(|_| Some(source.number(number, rarity))));

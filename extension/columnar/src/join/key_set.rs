@@ -1,0 +1,65 @@
+//! The keys of a small side in order, so that zone maps can tell that a vector has none of them.
+
+use crate::bytes16::Bytes16;
+use crate::zone_map::{Bound, Zone};
+
+/// Different keys in ascending order: integers, floats, or the prefixes of 16 bytes, each as an integer in the same order.
+#[derive(Clone, Debug, Default)]
+pub struct KeySet {
+    places: Vec<i64>,
+}
+
+impl KeySet {
+    /// Of integers.
+    pub fn of_integers(integers: impl Iterator<Item = i64>) -> KeySet {
+        let mut places: Vec<i64> = integers.collect();
+        places.sort_unstable();
+        places.dedup();
+        KeySet { places }
+    }
+
+    /// Of floats.
+    pub fn of_floats(floats: impl Iterator<Item = f64>) -> KeySet {
+        KeySet::of_integers(floats.map(place_of_float))
+    }
+
+    /// Of 16 bytes.
+    pub fn of_bytes16(values: impl Iterator<Item = Bytes16>) -> KeySet {
+        KeySet::of_integers(values.map(Bytes16::prefix))
+    }
+
+    /// Whether a zone shows that no row in it has any of these keys.
+    pub fn is_ruled_out(&self, zone: &Zone) -> bool {
+        if zone.non_null == 0 {
+            return true;
+        }
+        match (place(zone.minimum), place(zone.maximum)) {
+            (Some(minimum), Some(maximum)) => {
+                let next = self.places.partition_point(|place| *place < minimum);
+                self.places.get(next).is_none_or(|place| *place > maximum)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn place(bound: Bound) -> Option<i64> {
+    match bound {
+        Bound::Unknown => None,
+        Bound::Signed(integer) => Some(integer),
+        Bound::Float(float) => Some(place_of_float(float)),
+    }
+}
+
+/// An integer in PostgreSQL's order of floats: -0 equals 0, NaN equals itself and is the greatest.
+fn place_of_float(value: f64) -> i64 {
+    if value.is_nan() {
+        return i64::MAX;
+    }
+    let bits = if value == 0.0 {
+        0
+    } else {
+        value.to_bits() as i64
+    };
+    bits ^ ((bits >> 63) as u64 >> 1) as i64
+}
