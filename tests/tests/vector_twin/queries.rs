@@ -177,7 +177,7 @@ pub(super) fn key(w: &mut Writer<'_>) -> String {
         "second", "minute", "hour", "day", "week", "month", "quarter", "year",
     ]);
     let width = w.one(&["7 min", "1 hour", "1 day", "90 s", "8 days"]);
-    let any = if w.plain { 20 } else { 23 };
+    let any = if w.plain { 21 } else { 24 };
     match w.random.random_range(0..any) {
         0..=2 => "t.s".into(),
         4 => w.one(&["t.tdom", "t.v"]).into(),
@@ -195,9 +195,10 @@ pub(super) fn key(w: &mut Writer<'_>) -> String {
         17 => format!("lanes.time_bucket('{width}', t.tz, 'Europe/Berlin')"),
         18 => w.condition(0),
         19 => "t.s COLLATE \"C\"".into(),
-        20 => "t.s::bpchar COLLATE \"C\"".into(),
+        20 => "t.uu".into(),
+        21 => "t.s::bpchar COLLATE \"C\"".into(),
         3 => "lanes.time_bucket(17, t.i4)".into(),
-        21 => "floor(extract(epoch FROM t.tz) / 3600) * 3600".into(),
+        22 => "floor(extract(epoch FROM t.tz) / 3600) * 3600".into(),
         _ => "length(t.w)".into(),
     }
 }
@@ -254,7 +255,7 @@ fn ordered(w: &mut Writer<'_>) -> String {
 
 /// One or two equalities of `t` and `u`, mostly of columns that a hash join takes.
 pub(super) fn equalities(w: &mut Writer<'_>) -> String {
-    let one = |w: &mut Writer<'_>| match w.random.random_range(0..14) {
+    let one = |w: &mut Writer<'_>| match w.random.random_range(0..16) {
         0 => "t.id = u.id + 1".into(),
         1 => "t.i4 % 20 = u.i2".into(),
         2 => "u.i8 = t.i4".into(),
@@ -263,6 +264,8 @@ pub(super) fn equalities(w: &mut Writer<'_>) -> String {
         5 => "t.tdom = u.s || ''".into(),
         6 => "t.f8 = u.f8".into(),
         7 => "t.tz = u.ts".into(),
+        8 => w.one(&["t.f4 = u.f8", "t.f8 = u.f4", "t.f4 = u.f4"]).into(),
+        9 | 10 => "t.uu = u.uu".into(),
         _ => {
             let column = w.one(&["id", "i2", "i4", "i8", "s", "v", "d", "tz", "ts", "b", "n"]);
             format!("t.{column} = u.{column}")
@@ -286,6 +289,7 @@ fn joined_by_key(w: &mut Writer<'_>) -> String {
         "u.d",
         "u.tz",
         "u.f8 + 0",
+        "u.uu",
         "upper(u.s) || 'x'",
     ]);
     let membership = match w.one(&["IN", "NOT", "EXISTS"]) {

@@ -13,6 +13,7 @@ pub enum Kind {
     Text,
     Bool,
     Time,
+    Uuid,
 }
 
 /// A column: the same in every table, only its values differ.
@@ -217,6 +218,27 @@ pub const COLUMNS: &[Column] = &[
             "infinity",
             "-infinity",
             "2026-03-28T21:00:00.5Z",
+        ],
+    },
+    Column {
+        name: "uu",
+        ty: "uuid",
+        kind: Kind::Uuid,
+        styles: &[
+            "('12345678-1234-1234-0000-00000000000' || h % 10)::uuid",
+            "(lpad(to_hex(h % 40 * 6), 8, '0') || '-0000-0000-0000-000000000000')::uuid",
+            "md5((h % 1000)::text)::uuid",
+            "(lpad(to_hex(g / 700), 8, '0') || '-0000-0000-0000-000000000007')::uuid",
+        ],
+        literals: &[
+            "12345678-1234-1234-0000-000000000000",
+            "12345678-1234-1234-0000-000000000007",
+            "12345678-1234-1233-ffff-ffffffffffff",
+            "00000006-0000-0000-0000-000000000000",
+            "0000000c-0000-0000-0000-000000000007",
+            "000000c0-0000-0000-0000-000000000000",
+            "ffffffff-ffff-ffff-ffff-ffffffffffff",
+            "00000000-0000-0000-0000-000000000000",
         ],
     },
     Column {
