@@ -9,7 +9,7 @@ CREATE TABLE r (ts timestamptz, k int, a int, b int, c int, d int, e int, f int,
 INSERT INTO r SELECT '2026-01-01'::timestamptz + (CASE WHEN i < 1000 THEN i * interval '2 s' ELSE interval '2060 s' + i * interval '90 us' END), i % 3,
   i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, i + 8, i + 9 FROM generate_series(1, 11000) i;
 -- Texts longer than the planner believes, and many keys.
-CREATE TABLE t (ts timestamptz, name text, note text);
+CREATE TEMPORARY TABLE t (ts timestamptz, name text, note text); -- Autovacuum would tell the planner.
 INSERT INTO t SELECT '2026-01-01'::timestamptz + i * interval '1 s', md5(i::text), repeat(i::text, 100) FROM generate_series(1, 5000) i;
 CREATE TABLE n (ts timestamptz, name text, v int);
 INSERT INTO n SELECT '2026-01-01'::timestamptz + i * interval '1 s', md5(i::text) || md5(i::text) || repeat('x', 100), i FROM generate_series(1, 5000) i;
@@ -38,7 +38,7 @@ BEGIN
         END IF;
     END LOOP;
     EXECUTE hashed INTO ours;
-    SET LOCAL search_path = heap; SET LOCAL work_mem = '64MB';
+    SET LOCAL search_path = heap, pg_temp; SET LOCAL work_mem = '64MB';
     EXECUTE hashed INTO theirs;
     RETURN concat_ws(': ', nodes[1], CASE WHEN ours = theirs THEN 'rows ' || split_part(ours, ' ', 1) ELSE format('%s, not %s', ours, theirs) END);
 END $$;
