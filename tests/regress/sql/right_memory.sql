@@ -45,8 +45,8 @@ END $$;
 
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 -- Texts in memory.
-SELECT pg_temp.joined('SELECT l.id, q.note FROM l LEFT JOIN t q ON lanes.asof(q.ts < l.ts) WHERE l.id % 20 = 0');
-SELECT pg_temp.joined('SELECT l.id, q.note FROM l JOIN t q ON lanes.asof(q.ts >= l.ts) WHERE l.id % 20 = 0');
+SELECT pg_temp.joined('SELECT l.id, q.note FROM l LEFT JOIN t q ON lanes.asof(q.ts < l.ts) WHERE l.id > 1500');
+SELECT pg_temp.joined('SELECT l.id, q.note FROM l JOIN t q ON lanes.asof(q.ts >= l.ts) WHERE l.id > 1500');
 -- A right side that is read into memory before the first row.
 SELECT pg_temp.joined('SELECT l.id, q.a, q.b, q.c, q.d, q.e, q.f, q.g, q.h, q.i, q.j FROM l LEFT JOIN r q ON q.k = l.k AND lanes.asof(q.ts > l.ts) WHERE l.id % 20 = 0');
 -- One that is read when the left row comes late: the rows before it have been returned.
@@ -62,7 +62,7 @@ SELECT pg_temp.joined('SELECT count(*), sum(q.a), sum(q.b), sum(q.c), sum(q.d), 
 SELECT pg_temp.joined('SELECT l.k, count(q.v), sum(q.v) FROM l LEFT JOIN n q ON q.name = l.name AND lanes.asof(q.ts <= l.ts + interval ''1 h'') GROUP BY l.k');
 -- They begin again with other parameters, and with the same.
 SELECT pg_temp.joined('SELECT o, (SELECT sum(v) FROM (SELECT q.a + q.b + q.c + q.d + q.e + q.f + q.g + q.h + q.i + q.j AS v FROM l LEFT JOIN r q ON q.k = l.k AND lanes.asof(q.ts <= l.ts) WHERE l.id > o * 2060 OFFSET 0) q) FROM generate_series(0, 1) o');
-SELECT pg_temp.joined('SELECT o, (SELECT sum(length(v)) FROM (SELECT q.note AS v FROM l LEFT JOIN t q ON lanes.asof(q.ts <= l.ts) WHERE l.id BETWEEN o * 500 AND o * 500 + 20 OFFSET 0) q) FROM generate_series(0, 1) o');
+SELECT pg_temp.joined('SELECT o, (SELECT sum(length(v)) FROM (SELECT q.note AS v FROM l LEFT JOIN t q ON lanes.asof(q.ts <= l.ts) WHERE l.id > o * 100 + 1500 OFFSET 0) q) FROM generate_series(0, 1) o');
 SELECT pg_temp.joined('SELECT o, q.c FROM generate_series(1, 2) o LEFT JOIN LATERAL (SELECT count(a + b + c + d + e + f + g + h + i + j) AS c FROM (SELECT q.* FROM l LEFT JOIN r q ON q.k = l.k AND lanes.asof(q.ts <= l.ts) OFFSET 0) q) q ON q.c > o');
 -- A cursor, before and after.
 CREATE VIEW near AS SELECT l.id, q.a, q.b, q.c, q.d, q.e, q.f, q.g, q.h, q.i, q.j FROM l LEFT JOIN r q ON q.k = l.k AND lanes.asof(q.ts <= l.ts);
@@ -79,7 +79,7 @@ EXECUTE past(10); EXECUTE past(2098); EXECUTE past(10);
 RESET plan_cache_mode;
 -- With more memory nothing is handed over.
 SET work_mem = '4MB';
-SELECT pg_temp.joined('SELECT l.id, q.note FROM l LEFT JOIN t q ON lanes.asof(q.ts < l.ts) WHERE l.id % 20 = 0');
+SELECT pg_temp.joined('SELECT l.id, q.note FROM l LEFT JOIN t q ON lanes.asof(q.ts < l.ts) WHERE l.id > 1500');
 SELECT pg_temp.joined('SELECT l.id, q.a, q.b, q.c, q.d, q.e, q.f, q.g, q.h, q.i, q.j FROM l LEFT JOIN r q ON q.k = l.k AND lanes.asof(q.ts <= l.ts)');
 SET client_min_messages = warning;
 DROP SCHEMA right_memory, heap CASCADE;
