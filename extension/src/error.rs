@@ -80,6 +80,7 @@ pub fn evaluation(failure: EvaluationError) -> ! {
         }
         EvaluationError::Weight(weight, fault) => ema::refuse(weight, fault),
         EvaluationError::Disordered => unplanned("rows came out of order"),
+        EvaluationError::TooMuchMemory => unplanned("the right side of a join does not fit"),
     };
     ErrorReport::new(code, message, "").report(PgLogLevel::ERROR);
     unreachable!("an ERROR does not return")

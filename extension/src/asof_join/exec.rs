@@ -1,8 +1,11 @@
 //! Executes an accelerated join: reads the right side once into a [`History`], then looks up each row of the left side.
 //!
 //! Where it cannot stand in for the nested loop below it (rechecks of concurrently updated rows, or a plan without a
-//! [`Node`]), it runs the loop. What it holds in Rust memory is dropped when the query's memory context goes, however the
+//! [`Node`]), it runs the loop. It hands over to the loop, too, if the history would take more memory than it may: that is
+//! known before the first row of the left side is read. What it holds in Rust memory is dropped when the query's memory context goes, however the
 //! query ends.
+
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -10,6 +13,7 @@ use pgrx::prelude::*;
 use super::executor;
 use super::history::{Column, History, TieImage};
 use super::node::Node;
+use crate::custom_scan::stand_in;
 use crate::pg::{ports, tree};
 
 /// The node's state as Postgres sees it.
@@ -24,6 +28,8 @@ struct Run {
     below: *mut pg_sys::PlanState,
     /// `None`: the nested loop runs itself.
     join: Option<Join>,
+    /// Whether the loop runs because memory was not enough.
+    handed_over: bool,
     lines: *mut pg_sys::List,
 }
 
@@ -39,8 +45,6 @@ struct Join {
     /// A row as the loop's right side would have given it.
     matched: *mut pg_sys::TupleTableSlot,
     history: Option<History>,
-    /// Holds kept values that are not words.
-    values: pg_sys::MemoryContext,
     searches: u64,
     /// The key being looked up.
     key: Vec<u8>,
@@ -109,7 +113,12 @@ unsafe extern "C-unwind" fn begin(
             below
         };
         (*base).custom_ps = tree::list(&[shown]);
-        let run = Box::into_raw(Box::new(Run { below, join, lines }));
+        let run = Box::into_raw(Box::new(Run {
+            below,
+            join,
+            handed_over: false,
+            lines,
+        }));
         (*base.cast::<State>()).run = run;
         let callback: *mut pg_sys::MemoryContextCallback =
             pg_sys::palloc0(size_of::<pg_sys::MemoryContextCallback>()).cast();
@@ -156,17 +165,18 @@ impl Join {
                 candidate: virtual_slot(kept),
                 matched: virtual_slot(pg_sys::ExecGetResultType((*below).righttree)),
                 history: None,
-                values: pg_sys::AllocSetContextCreateInternal(
-                    (*estate).es_query_cxt,
-                    c"LanesAsofJoin".as_ptr(),
-                    pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
-                    pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
-                    pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
-                ),
                 searches: 0,
                 key: Vec::new(),
                 node,
             }
+        }
+    }
+
+    unsafe fn drop_slots(&self) {
+        // SAFETY: the caller has a join that is not used any more.
+        unsafe {
+            pg_sys::ExecDropSingleTupleTableSlot(self.candidate);
+            pg_sys::ExecDropSingleTupleTableSlot(self.matched);
         }
     }
 
@@ -244,15 +254,14 @@ impl Join {
         }
     }
 
-    /// Reads the right side.
-    unsafe fn build(&mut self, estate: *mut pg_sys::EState) {
+    /// Reads the right side; false if it takes too much memory.
+    unsafe fn build(&mut self, estate: *mut pg_sys::EState) -> bool {
         // SAFETY: the table is locked as the plan's; the slot and the scan end before it is closed, or with the transaction.
         unsafe {
             let node = &self.node;
-            self.history = Some(History::new(node.kept.len(), node.ties.len()));
-            let Some(history) = self.history.as_mut() else {
-                return;
-            };
+            let limit = stand_in::memory_limit();
+            let history = History::new(node.kept.len(), node.ties.len(), limit);
+            let history = self.history.insert(history);
             let table = pg_sys::relation_open(node.table, pg_sys::AccessShareLock as i32);
             let shape = (*table).rd_att;
             let quals = pg_sys::ExecInitQual(node.table_quals, std::ptr::null_mut());
@@ -276,8 +285,9 @@ impl Join {
                 .max()
                 .unwrap_or(0);
             let mut ties: Vec<TieImage> = Vec::with_capacity(node.ties.len());
+            let mut fits = true;
             let Some(scan) = executor::begin_scan(table, (*estate).es_snapshot) else {
-                return;
+                return fits;
             };
             while executor::next(scan, slot) {
                 ports::CHECK_FOR_INTERRUPTS();
@@ -321,22 +331,23 @@ impl Join {
                 } else {
                     arrival
                 };
-                if !history.add(&self.key, node.time_kind.ordered(time), &ties, arrival) {
-                    crate::error::too_large(
-                        "the right side of an ASOF join has more rows than its accelerated form can hold",
-                        "Set lanes.enable_asof to off for this query.",
-                    );
+                let elsewhere = |&(column, by_value, length): &(i16, bool, i32)| {
+                    let value = executor::attribute(slot, last, column).filter(|_| !by_value);
+                    value.map(|value| executor::bytes(value, length))
+                };
+                let lengths = kept.iter().filter_map(elsewhere).map(<[u8]>::len);
+                // Each begins at a word of its own.
+                let length = lengths.map(|length| length.next_multiple_of(8)).sum();
+                fits = history.make_room(self.key.len(), length);
+                if !fits {
+                    break;
                 }
-                for (place, &(column, by_value, length)) in kept.iter().enumerate() {
-                    let value = executor::attribute(slot, last, column);
-                    let word = match value {
-                        Some(value) if by_value => value.value(),
-                        Some(value) => {
-                            let (copy, bytes) = executor::copy(self.values, value, length);
-                            history.bytes_elsewhere += bytes;
-                            copy.value()
-                        }
-                        None => 0,
+                history.add(&self.key, node.time_kind.ordered(time), &ties, arrival);
+                for (place, of) in kept.iter().enumerate() {
+                    let value = executor::attribute(slot, last, of.0);
+                    let word = match elsewhere(of) {
+                        Some(bytes) => history.values.copy(bytes),
+                        None => value.map_or(0, |value| value.value()),
                     };
                     history.columns[place].values.push(word);
                     history.columns[place].nulls.push(value.is_none());
@@ -345,24 +356,31 @@ impl Join {
             executor::end_scan(scan);
             pg_sys::ExecDropSingleTupleTableSlot(slot);
             pg_sys::relation_close(table, pg_sys::NoLock as i32);
-            history.seal();
+            if fits {
+                history.seal();
+            }
+            fits
         }
     }
 
-    /// The join's next row; null at the end. As core's nested loop does it, with at most one row on the right.
-    unsafe fn next(&mut self, below: *mut pg_sys::PlanState) -> *mut pg_sys::TupleTableSlot {
+    /// The join's next row; null at the end. As core's nested loop does it, with at most one row on the right. `None`: the right
+    /// side takes too much memory, and no row was returned.
+    unsafe fn next(
+        &mut self,
+        below: *mut pg_sys::PlanState,
+    ) -> Option<*mut pg_sys::TupleTableSlot> {
         // SAFETY: `below` is a nested loop; its expressions run in its own context.
         unsafe {
             let nested: *mut pg_sys::NestLoopState = below.cast();
             let context = (*below).ps_ExprContext;
-            if self.history.is_none() {
-                self.build((*below).state);
+            if self.history.is_none() && !self.build((*below).state) {
+                return None;
             }
             loop {
                 ports::CHECK_FOR_INTERRUPTS();
                 let outer = executor::next_row((*below).lefttree);
                 if executor::is_empty(outer) {
-                    return std::ptr::null_mut();
+                    return Some(std::ptr::null_mut());
                 }
                 executor::reset(context);
                 (*context).ecxt_outertuple = outer;
@@ -385,9 +403,26 @@ impl Join {
                     (*context).ecxt_innertuple = (*nested).nl_NullInnerTupleSlot;
                 }
                 if executor::passes((*below).qual, context) {
-                    return executor::project((*below).ps_ProjInfo);
+                    return Some(executor::project((*below).ps_ProjInfo));
                 }
             }
+        }
+    }
+}
+
+impl Run {
+    /// Leaves the rest to the nested loop, of which nothing was executed yet, if it has not been left to it before.
+    unsafe fn hand_over(&mut self, base: *mut pg_sys::CustomScanState) {
+        let Some(join) = self.join.take() else {
+            return;
+        };
+        self.handed_over = true;
+        // SAFETY: a state of ours that has begun; the slots are the join's alone. EXPLAIN shows what runs.
+        unsafe {
+            join.drop_slots();
+            *(*(*base).custom_ps).elements = pg_sys::ListCell {
+                ptr_value: self.below.cast(),
+            };
         }
     }
 }
@@ -421,7 +456,14 @@ unsafe extern "C-unwind" fn execute(
         let run = &mut *(*base.cast::<State>()).run;
         let row = match &mut run.join {
             Some(join) => join.next(run.below),
-            None => executor::next_row(run.below),
+            None => None,
+        };
+        let row = match row {
+            Some(row) => row,
+            None => {
+                run.hand_over(base);
+                executor::next_row(run.below)
+            }
         };
         if executor::is_empty(row) {
             return std::ptr::null_mut();
@@ -446,8 +488,7 @@ unsafe extern "C-unwind" fn end(base: *mut pg_sys::CustomScanState) {
             return;
         }
         if let Some(join) = &(*run).join {
-            pg_sys::ExecDropSingleTupleTableSlot(join.candidate);
-            pg_sys::ExecDropSingleTupleTableSlot(join.matched);
+            join.drop_slots();
         }
         pg_sys::ExecEndNode((*run).below);
     }
@@ -476,7 +517,14 @@ unsafe extern "C-unwind" fn explain(
     unsafe {
         let run = &*(*base.cast::<State>()).run;
         let Some(join) = &run.join else {
-            pg_sys::ExplainPropertyText(c"Algorithm".as_ptr(), c"nested loop".as_ptr(), state);
+            let line = |label: &CStr, text: &str| {
+                let text = CString::new(text).unwrap_or_default();
+                pg_sys::ExplainPropertyText(label.as_ptr(), text.as_ptr(), state);
+            };
+            line(c"Algorithm", "nested loop");
+            if run.handed_over && (*state).analyze {
+                line(c"Handed Over", stand_in::RIGHT_SIDE_TOO_LARGE);
+            }
             return;
         };
         let lines = tree::elements::<pg_sys::String>(run.lines);
@@ -486,7 +534,7 @@ unsafe extern "C-unwind" fn explain(
         let Some(history) = join.history.as_ref().filter(|_| (*state).analyze) else {
             return;
         };
-        let number = |label: &std::ffi::CStr, unit, number: usize| {
+        let number = |label: &CStr, unit, number: usize| {
             pg_sys::ExplainPropertyInteger(label.as_ptr(), unit, number as i64, state);
         };
         number(c"Right Rows", std::ptr::null(), history.rows());

@@ -6,8 +6,6 @@ use pgrx::pg_sys;
 use crate::pg::ports;
 
 unsafe extern "C-unwind" {
-    #[link_name = "datumCopy"]
-    fn datum_copy(value: pg_sys::Datum, by_value: bool, length: i32) -> pg_sys::Datum;
     #[link_name = "slot_getsomeattrs_int"]
     fn get_attributes(slot: *mut pg_sys::TupleTableSlot, last: i32);
     #[link_name = "MemoryContextReset"]
@@ -205,22 +203,14 @@ pub unsafe fn place(slot: *const pg_sys::TupleTableSlot) -> u64 {
     }
 }
 
-/// A copy of a value by reference, and its bytes.
+/// The bytes of a value by reference.
 ///
 /// # Safety
-/// A live value of a type of that length.
-pub unsafe fn copy(
-    context: pg_sys::MemoryContext,
-    value: pg_sys::Datum,
-    length: i32,
-) -> (pg_sys::Datum, usize) {
+/// A live value of a type of that length, out of a table: it is not one that was expanded to be worked on.
+pub unsafe fn bytes<'a>(value: pg_sys::Datum, length: i32) -> &'a [u8] {
     // SAFETY: the caller's promise.
     unsafe {
-        in_context(context, || {
-            (
-                datum_copy(value, false, length),
-                datum_size(value, false, length) + 16,
-            )
-        })
+        let bytes = value.cast_mut_ptr::<u8>();
+        std::slice::from_raw_parts(bytes, datum_size(value, false, length))
     }
 }

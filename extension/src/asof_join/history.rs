@@ -8,7 +8,9 @@
 //! ```
 //! Times are images in the times' order ([`crate::pg::kind`]), keys are images that are equal when keys are. A group's rows come
 //! sorted from a table that was fed in order, and then nothing is sorted. No Postgres here, but for the columns' values, which
-//! are kept as given.
+//! are kept as given; those that are no words are copied into [`Values`].
+//!
+//! *Memory* is counted, all of it, and has a bound: [`History::make_room`] comes before each row.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -56,6 +58,54 @@ pub struct Column {
     pub nulls: Vec<bool>,
 }
 
+/// Bytes of values, at addresses that are good for any type and stay.
+#[derive(Default)]
+pub struct Values {
+    /// None of them grows.
+    blocks: Vec<Vec<u64>>,
+    words: usize,
+}
+
+/// Words of a block, but for a value that needs more.
+const BLOCK_WORDS: usize = 8_192;
+
+impl Values {
+    /// Bytes that another value would take from the system: none if the last block has room for it.
+    fn more_bytes(&self, length: usize) -> usize {
+        let words = length.div_ceil(8);
+        let is_room = |block: &Vec<u64>| block.capacity() - block.len() >= words;
+        match self.blocks.last().is_some_and(is_room) {
+            true => 0,
+            false => words.max(BLOCK_WORDS) * 8,
+        }
+    }
+
+    /// Copies bytes; gives their address.
+    pub fn copy(&mut self, bytes: &[u8]) -> usize {
+        let more = self.more_bytes(bytes.len()) / 8;
+        if more > 0 || self.blocks.is_empty() {
+            self.blocks.push(Vec::with_capacity(more));
+            self.words += more;
+        }
+        let Some(block) = self.blocks.last_mut() else {
+            return 0;
+        };
+        let at = block.len();
+        let (whole, rest) = bytes.as_chunks::<8>();
+        block.extend(whole.iter().map(|word| u64::from_ne_bytes(*word)));
+        if !rest.is_empty() {
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            block.push(u64::from_ne_bytes(word));
+        }
+        block[at..].as_ptr() as usize
+    }
+
+    fn bytes(&self) -> usize {
+        self.words * 8 + self.blocks.capacity() * size_of::<Vec<u64>>()
+    }
+}
+
 struct Group {
     first: u32,
     end: u32,
@@ -77,16 +127,20 @@ pub struct History {
     ranges: Vec<Group>,
     /// As scanned.
     pub columns: Vec<Column>,
-    /// Bytes that columns refer to elsewhere.
-    pub bytes_elsewhere: usize,
+    /// What columns refer to.
+    pub values: Values,
     key_bytes: usize,
+    /// Rows for which there is room.
+    room: usize,
+    /// Bytes that all of it may take.
+    limit: usize,
     /// Groups whose rows had to be sorted.
     pub groups_sorted: usize,
 }
 
 impl History {
-    /// An empty one.
-    pub fn new(columns: usize, ties_per_row: usize) -> History {
+    /// An empty one, which may take so many bytes.
+    pub fn new(columns: usize, ties_per_row: usize, limit: usize) -> History {
         History {
             groups: HashMap::default(),
             group_of: Vec::new(),
@@ -97,23 +151,68 @@ impl History {
             order: Vec::new(),
             ranges: Vec::new(),
             columns: (0..columns).map(|_| Column::default()).collect(),
-            bytes_elsewhere: 0,
+            values: Values::default(),
             key_bytes: 0,
+            room: 0,
+            limit,
             groups_sorted: 0,
         }
     }
 
-    /// Adds a row; the caller adds its values to the columns. `false`: there are as many rows as can be.
-    pub fn add(&mut self, key: &[u8], time: i64, ties: &[TieImage], arrival: u64) -> bool {
-        if self.times.len() >= u32::MAX as usize {
+    /// Makes room for another row, whose key has so many bytes, and whose values so many. `false`: it would take too much memory,
+    /// of which none is taken then, or there are as many rows as can be.
+    pub fn make_room(&mut self, key: usize, values: usize) -> bool {
+        let rows = self.times.len();
+        let is_growing = rows == self.room;
+        let mut beside = self.values.bytes() + self.values.more_bytes(values);
+        beside += self.key_bytes + key_bytes(key) + groups_bytes(self.groups.capacity());
+        if self.groups.len() == self.groups.capacity() {
+            // The table of groups grows beside the old one.
+            beside += groups_bytes((2 * self.groups.capacity()).max(4));
+        }
+        // So does each of the lists, one after the other.
+        beside += if is_growing {
+            self.room * LIST_BYTES.max(size_of::<TieImage>() * self.ties_per_row)
+        } else {
+            0
+        };
+        let most = self.limit.saturating_sub(beside) / self.row_bytes();
+        let most = most.min(u32::MAX as usize);
+        if rows >= most {
             return false;
         }
+        if is_growing {
+            self.room = (2 * self.room).max(ROWS_AT_FIRST).min(most);
+            let more = self.room - rows;
+            self.times.reserve_exact(more);
+            self.group_of.reserve_exact(more);
+            self.ties.reserve_exact(more * self.ties_per_row);
+            self.arrival.reserve_exact(more);
+            for column in &mut self.columns {
+                column.values.reserve_exact(more);
+                column.nulls.reserve_exact(more);
+            }
+        }
+        true
+    }
+
+    /// Bytes that a row takes, and what it takes to seal it.
+    fn row_bytes(&self) -> usize {
+        8 + 4
+            + size_of::<TieImage>() * self.ties_per_row
+            + 8
+            + 9 * self.columns.len()
+            + SEALING_BYTES
+    }
+
+    /// Adds a row, for which there is room; the caller adds its values to the columns.
+    pub fn add(&mut self, key: &[u8], time: i64, ties: &[TieImage], arrival: u64) {
         let group = match self.groups.get(key) {
             Some(&group) => group,
             None => {
                 let group = self.groups.len() as u32;
                 self.groups.insert(key.into(), group);
-                self.key_bytes += key.len() + 40;
+                self.key_bytes += key_bytes(key.len());
                 group
             }
         };
@@ -121,7 +220,6 @@ impl History {
         self.times.push(time);
         self.ties.extend_from_slice(ties);
         self.arrival.push(arrival);
-        true
     }
 
     /// Puts the rows of each group together, in order.
@@ -234,19 +332,38 @@ impl History {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.times.len() * 8
-            + self.order.len() * 4
-            + self.group_of.len() * 4
-            + self.ties.len() * 16
-            + self.arrival.len() * 8
-            + self
-                .columns
-                .iter()
-                .map(|column| column.values.len() * 9)
-                .sum::<usize>()
-            + self.ranges.len() * 12
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| column.values.capacity() * 8 + column.nulls.capacity());
+        self.times.capacity() * 8
+            + self.order.capacity() * 4
+            + self.group_of.capacity() * 4
+            + self.ties.capacity() * size_of::<TieImage>()
+            + self.arrival.capacity() * 8
+            + columns.sum::<usize>()
+            + self.ranges.capacity() * size_of::<Group>()
+            + groups_bytes(self.groups.capacity())
             + self.key_bytes
-            + self.bytes_elsewhere
+            + self.values.bytes()
+    }
+}
+
+/// Rows for which there is room at first, if so many may be.
+const ROWS_AT_FIRST: usize = 1_024;
+/// Bytes that the longest list takes for a row, beside ties.
+const LIST_BYTES: usize = 8;
+/// Bytes that it takes to seal a row: its place in the order, and its time once more.
+const SEALING_BYTES: usize = 4 + 8;
+
+/// Bytes that a key takes: an allocation of its own, and when sealed its group's range and three numbers.
+fn key_bytes(length: usize) -> usize {
+    (length + 8).next_multiple_of(16).max(32) + size_of::<Group>() + 3 * 4
+}
+
+/// Bytes of a table that has room for so many groups: an eighth of its places stays free, and each has a byte more.
+fn groups_bytes(groups: usize) -> usize {
+    match groups {
+        0 => 0,
+        _ => (groups * 8 / 7 + 1).next_power_of_two() * (size_of::<(Box<[u8]>, u32)>() + 1),
     }
 }
 
@@ -298,9 +415,10 @@ mod tests {
     }
 
     fn history(rows: &[(&[u8], i64, TieImage, u64)]) -> History {
-        let mut history = History::new(0, 1);
+        let mut history = History::new(0, 1, usize::MAX);
         for &(key, time, tie, arrival) in rows {
-            assert!(history.add(key, time, &[tie], arrival));
+            assert!(history.make_room(key.len(), 0));
+            history.add(key, time, &[tie], arrival);
         }
         history.seal();
         history
@@ -327,6 +445,52 @@ mod tests {
             Some(0)
         );
         assert_eq!(history.find(b"a", 5, 9, true, |_, row| row == 3), None);
+    }
+
+    /// Fills a history with rows until no more fit: every so many of them have a key of their own. Gives its rows.
+    fn filled(limit: usize, per_key: usize, text: &[u8]) -> usize {
+        let mut history = History::new(1, 1, limit);
+        let mut texts = Vec::new();
+        loop {
+            let key = (texts.len() / per_key).to_le_bytes();
+            if !history.make_room(key.len(), text.len()) {
+                break;
+            }
+            history.add(&key, 1, &[(0, 0)], 1);
+            let copy = history.values.copy(text);
+            history.columns[0].values.push(copy);
+            history.columns[0].nulls.push(false);
+            texts.push(copy);
+            let sealing = texts.len() * SEALING_BYTES;
+            assert!(history.bytes() + sealing <= limit, "{limit} {per_key}");
+        }
+        history.seal();
+        assert!(history.bytes() <= limit, "{limit} {per_key}");
+        for copy in &texts {
+            // SAFETY: the history keeps so many bytes at the address.
+            let copy = unsafe { std::slice::from_raw_parts(*copy as *const u8, text.len()) };
+            assert_eq!(copy, text);
+        }
+        texts.len()
+    }
+
+    #[test]
+    fn no_more_memory_is_taken_than_may_be() {
+        for limit in [0, 1_000, 200_000, 3_000_000] {
+            for per_key in [1, 3, 1_000_000] {
+                for length in [0, 5, 64, 100_000] {
+                    let rows = filled(limit, per_key, &vec![7; length]);
+                    // A row takes 57 bytes, its text, and its key what it is: half of that at least can be used.
+                    let each = 57 + length.next_multiple_of(8) + 140 / per_key;
+                    let blocks = BLOCK_WORDS * 8 + 2 * length + ROWS_AT_FIRST;
+                    let least = limit.saturating_sub(blocks) / each / 2;
+                    assert!(
+                        rows >= least,
+                        "{rows} of {least}: {limit} {per_key} {length}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

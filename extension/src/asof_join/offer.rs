@@ -140,6 +140,25 @@ pub unsafe fn nested_loop(
         if outer_path.is_null() || !(*outer_path).param_info.is_null() {
             return None;
         }
+        nested_loop_over(root, joined, outer_path, inner, kind, extra)
+    }
+}
+
+/// The same over a path of the outer side, which needs no parameters.
+///
+/// # Safety
+/// As for a `set_join_pathlist_hook`.
+pub unsafe fn nested_loop_over(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer_path: *mut pg_sys::Path,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+) -> Option<*mut pg_sys::NestPath> {
+    // SAFETY: the caller's promise; the cast follows the tag.
+    unsafe {
+        let outer = (*outer_path).parent;
         let inner_path = tree::elements::<pg_sys::Path>((*inner).pathlist)
             .into_iter()
             .find(|&path| {

@@ -58,7 +58,7 @@ enum Read {
     All(Box<Results>),
     /// Rows came out of order.
     Disordered,
-    /// The groups, or the small side of a join, took more memory than they may.
+    /// The groups, or a side of a join, took more memory than they may.
     TooLarge,
 }
 
@@ -287,7 +287,7 @@ impl Program {
         plan: &EnginePlan,
         node: *mut pg_sys::CustomScanState,
         arrival: Arrival,
-    ) -> Translation<Program> {
+    ) -> Translation<Option<Program>> {
         // SAFETY: the caller has a node under execution.
         let plan_state = unsafe { &raw mut (*node).ss.ps };
         let scalars = Scalars::Evaluated(plan_state);
@@ -335,7 +335,10 @@ impl Program {
             }
             let quals_above = predicates(&mut translator, plan.quals_above.iter().copied())?;
             if let Some(plan) = &plan.join {
-                join = Some(JoinStage::begin(plan, plan_state, &mut translator)?);
+                join = JoinStage::begin(plan, plan_state, &mut translator)?;
+                if join.is_none() {
+                    return Ok(None);
+                }
             }
             let mut hash_join = None;
             if let Some(join) = &plan.hash_join {
@@ -346,7 +349,7 @@ impl Program {
             let looked_at = asked.attributes();
             undecoded.retain(|&(_, attribute)| asked.has_once(attribute));
             let all_count = join.is_none() && hash_join.is_none() && quals_above.is_empty();
-            Ok(Program {
+            Ok(Some(Program {
                 comparisons: filter.comparisons().filter(|_| all_count),
                 looked_at,
                 translator,
@@ -359,7 +362,7 @@ impl Program {
                 shapes,
                 zones_wanted,
                 sparing: Sparing::of(undecoded.into_iter()),
-            })
+            }))
         }
     }
 }
@@ -515,7 +518,9 @@ impl AggregateState {
             let plan = EnginePlan::of(scan);
             let table = pg_sys::ExecGetRangeTableRelation(estate, plan.index);
             scalar::reads(&raw mut (*node).ss.ps, table);
-            let mut program = Program::of(&plan, node, arrival)?;
+            let Some(mut program) = Program::of(&plan, node, arrival)? else {
+                return Ok(Read::TooLarge);
+            };
             let mut zones_wanted = std::mem::take(&mut program.zones_wanted);
             zones_wanted.extend_from_slice(&program.filter.zones_wanted);
             zones_wanted.sort_unstable();
@@ -544,6 +549,12 @@ impl AggregateState {
                         Err(EvaluationError::Disordered) => {
                             program.stop(source);
                             return Ok(Read::Disordered);
+                        }
+                        Err(EvaluationError::TooMuchMemory) => {
+                            self.bytes = program.join.as_ref().map_or(0, JoinStage::bytes);
+                            self.counters = source.counters();
+                            program.stop(source);
+                            return Ok(Read::TooLarge);
                         }
                         Err(failure) => error::evaluation(failure),
                     }

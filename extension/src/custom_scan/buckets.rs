@@ -184,7 +184,7 @@ impl FunctionBuckets {
         let arguments = &self.arguments;
         // SAFETY: `new`'s promise.
         let result = unsafe {
-            self.memory.call(size_of::<i64>(), || match arguments[..] {
+            self.memory.call(|| match arguments[..] {
                 [a, b] => pg_sys::FunctionCall2Coll(function, collation, a, b),
                 [a, b, c] => pg_sys::FunctionCall3Coll(function, collation, a, b, c),
                 _ => pgrx::error!(

@@ -6,6 +6,9 @@
 //! found key by key, on the same terms. From the first vector of the left side that is not in order, the right side is read into a series,
 //! which is searched: each left row finds the same, however it is found. Everything else is looked up in a series from the
 //! beginning.
+//!
+//! *Memory* is counted while the join runs, and has a bound. Where it would be passed, the node hands over to PostgreSQL's own
+//! plan ([`super::stand_in`]), for the left rows that are not done.
 
 use lanes_columnar::join::asof::Asof;
 use lanes_columnar::join::by_key::{ByKey, Step};
@@ -17,16 +20,17 @@ use lanes_columnar::join::series::Series;
 use lanes_columnar::join::side_by_side::{LeftTimes, SideBySide};
 use lanes_columnar::join::sliding::{self, Sliding};
 use lanes_columnar::join::window::{Window, WindowCall};
-use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
+use lanes_columnar::vector::{Evaluation, EvaluationError};
 use pgrx::pg_sys;
 
 use super::aggregate_call;
 use super::join_plan::{JoinPlan, TimeBound, Wanted};
 use super::right_side::{RightSide, RightVector, goes_on};
+use super::stand_in;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::Counters;
 use crate::error;
@@ -43,6 +47,8 @@ pub struct JoinStage {
     given: Vec<Given>,
     operands: Vec<Operand>,
     bytes: usize,
+    /// Bytes that it may take.
+    limit: usize,
 }
 
 /// How left rows find right rows.
@@ -74,7 +80,8 @@ struct Latest {
 }
 
 impl JoinStage {
-    /// A join about to begin. `translator` has translated what else the query wants of the left side and of the join.
+    /// A join about to begin. `translator` has translated what else the query wants of the left side and of the join. `None`: the
+    /// right side takes too much memory.
     ///
     /// # Safety
     /// A plan's live expressions, and a plan node under execution.
@@ -82,7 +89,8 @@ impl JoinStage {
         plan: &JoinPlan,
         node: *mut pg_sys::PlanState,
         translator: &mut Translator,
-    ) -> Translation<JoinStage> {
+    ) -> Translation<Option<JoinStage>> {
+        let limit = stand_in::memory_limit();
         // SAFETY: the caller's promise.
         unsafe {
             let outputs = translator.given().to_vec();
@@ -163,10 +171,13 @@ impl JoinStage {
                         calls,
                     }
                 }
-                _ => in_series(&mut right, snapshot, &mut keys, calls, backward)
-                    .unwrap_or_else(|failure| error::evaluation(failure)),
+                _ => match in_series(&mut right, snapshot, &mut keys, calls, backward, limit) {
+                    Ok(find) => find,
+                    Err(EvaluationError::TooMuchMemory) => return Ok(None),
+                    Err(failure) => error::evaluation(failure),
+                },
             };
-            Ok(JoinStage {
+            Ok(Some(JoinStage {
                 inner: plan.inner,
                 snapshot,
                 keys,
@@ -177,7 +188,8 @@ impl JoinStage {
                 operands: given.iter().map(Given::operand).collect(),
                 given,
                 bytes: 0,
-            })
+                limit,
+            }))
         }
     }
 
@@ -210,7 +222,7 @@ impl JoinStage {
     /// Finds what the selected rows of a vector of the left side are given, and leaves out rows that have no part in the join.
     ///
     /// # Errors
-    /// Those of keys, bounds and aggregates.
+    /// Those of keys, bounds and aggregates, and too much memory.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
         if self.find_nothing(selection)? {
             return Ok(());
@@ -245,6 +257,7 @@ impl JoinStage {
                     &mut self.keys,
                     calls,
                     backward,
+                    self.limit,
                 )?
             };
         }
@@ -385,6 +398,7 @@ impl JoinStage {
                 }
                 reading.enter_right(values.cast(), ids, &vector.selection, *rows, place);
                 reading.make_room(self.keys.len());
+                fits(self.limit, self.keys.bytes() + reading.bytes())?;
             }
         }
     }
@@ -428,6 +442,7 @@ impl JoinStage {
                 if !reading.enter_right(values.cast(), ids, &vector.selection, rows, window) {
                     return Ok(false);
                 }
+                fits(self.limit, self.keys.bytes() + reading.bytes())?;
             }
         }
     }
@@ -435,6 +450,14 @@ impl JoinStage {
     /// What the rows of the vector were given.
     pub fn operands(&self) -> &[Operand] {
         &self.operands
+    }
+}
+
+/// Says that so many bytes are too many, if they are.
+fn fits(limit: usize, bytes: usize) -> Evaluation<()> {
+    match bytes > limit {
+        true => Err(EvaluationError::TooMuchMemory),
+        false => Ok(()),
     }
 }
 
@@ -448,9 +471,10 @@ unsafe fn in_series(
     keys: &mut JoinKeys,
     calls: Option<Vec<WindowCall>>,
     backward: bool,
+    limit: usize,
 ) -> Evaluation<Find> {
     // SAFETY: the caller's promise.
-    let series = unsafe { right.series(snapshot, keys)? };
+    let series = unsafe { right.series(snapshot, keys, limit)? };
     Ok(match calls {
         None => Find::Nearest {
             asof: Asof::new(&series, backward),

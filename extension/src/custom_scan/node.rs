@@ -351,6 +351,10 @@ unsafe extern "C-unwind" fn execute<N: Node>(
             }
             let slot = next::<N>(node);
             if slot.is_null() {
+                if N::stand_in(start::<N>(node)).is_some() {
+                    // It has handed over just now.
+                    continue;
+                }
                 clear_result(node);
                 return slot;
             }

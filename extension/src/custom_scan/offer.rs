@@ -352,7 +352,27 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
             return;
         }
         let mut translator = Translator::new(Scalars::Unknown);
-        let Quals { pushed, kept } = split_quals(root, relation, &mut translator);
+        let quals = split_quals(root, relation, &mut translator);
+        let (path, pages) = scan_path(root, relation, &quals);
+        let Quals { pushed, kept } = quals;
+        top_n_plan::offer(root, relation, &mut translator, path, pushed, kept);
+        offer_parallel_scan(relation, path, pages);
+        pg_sys::add_path(relation, path.cast());
+    }
+}
+
+/// A path that scans a table by one process, and the pages that it is expected to read.
+///
+/// # Safety
+/// The planner's live structures: a lanes table, and its quals.
+pub unsafe fn scan_path(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+    quals: &Quals,
+) -> (*mut pg_sys::CustomPath, f64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Quals { pushed, kept } = *quals;
         let path = node::path::<ScanState>(relation, (*relation).reltarget);
         let base = &mut (*path).path;
         base.param_info =
@@ -376,9 +396,7 @@ unsafe fn offer_scan(root: *mut pg_sys::PlannerInfo, relation: *mut pg_sys::RelO
                     + f64::from(ports::list_length(kept)) * pg_sys::cpu_operator_cost
                     + target.per_tuple);
         (*path).custom_private = pushed;
-        top_n_plan::offer(root, relation, &mut translator, path, pushed, kept);
-        offer_parallel_scan(relation, path, pages);
-        pg_sys::add_path(relation, path.cast());
+        (path, pages)
     }
 }
 

@@ -338,22 +338,36 @@ impl RightSide {
             .collect()
     }
 
-    /// Reads all of it, from the beginning.
+    /// Reads all of it, from the beginning. It and the keys may take so many bytes.
     ///
     /// # Safety
     /// As for [`RightSide::open`].
     ///
     /// # Errors
-    /// Those of quals and keys; those of columns are the series' to tell.
+    /// Those of quals and keys, and too much memory; those of columns are the series' to tell.
     pub unsafe fn series(
         &mut self,
         snapshot: pg_sys::Snapshot,
         keys: &mut JoinKeys,
+        limit: usize,
     ) -> Evaluation<Series> {
         // SAFETY: the caller's promise.
         unsafe { self.open(snapshot) };
-        let mut builder = SeriesBuilder::new(&self.column_types());
-        while let Some(vector) = self.next(keys, || ())? {
+        let series = self.gather(keys, limit);
+        self.close();
+        series
+    }
+
+    /// Gathers what has been opened.
+    fn gather(&mut self, keys: &mut JoinKeys, limit: usize) -> Evaluation<Series> {
+        let mut builder = SeriesBuilder::new(&self.column_types(), limit);
+        loop {
+            let (known_keys, key_bytes) = (keys.len(), keys.bytes());
+            let Some(vector) = self.next(keys, || ())? else {
+                break;
+            };
+            let rows = vector.selection.count();
+            builder.make_room(rows, known_keys + rows, key_bytes)?;
             let Some(scan) = &self.scan else {
                 break;
             };
@@ -380,7 +394,6 @@ impl RightSide {
                 builder.fail(column, &failures, &vector.selection);
             }
         }
-        self.close();
         Ok(builder.finish(keys.len()))
     }
 }

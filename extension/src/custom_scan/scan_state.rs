@@ -17,7 +17,7 @@ use super::shared_scan::SharedScan;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{plan, remembered};
-use crate::pg::nodes;
+use crate::pg::{nodes, tree};
 use crate::table_am::insert_buffer;
 
 static ROUTINES: Routines = {
@@ -39,6 +39,8 @@ pub struct ScanState {
     recheck: *mut pg_sys::ExprState,
     counters: Counters,
     passed: u64,
+    /// Rows of vectors before this row are left out.
+    first_row: u64,
     /// Of a parallel scan: what the participants share, and what was heard from workers.
     shared: Option<NonNull<SharedScan>>,
     of_workers: Counters,
@@ -102,7 +104,7 @@ impl Node for ScanState {
         node: *mut pg_sys::CustomScanState,
         slot: *mut pg_sys::TupleTableSlot,
     ) -> Evaluation<bool> {
-        let Some(row) = running.next_row(&mut self.passed)? else {
+        let Some(row) = running.next_row(&mut self.passed, self.first_row)? else {
             return Ok(false);
         };
         // SAFETY: slot and lanes are alive, and the slot has room for all attributes.
@@ -145,8 +147,8 @@ impl Node for ScanState {
 }
 
 impl Running {
-    /// The next row that passes; its place is relative to the source's vector.
-    fn next_row(&mut self, passed: &mut u64) -> Evaluation<Option<usize>> {
+    /// The next row that passes, of the vectors that begin at `first_row` or after it; its place is relative to the source's vector.
+    fn next_row(&mut self, passed: &mut u64, first_row: u64) -> Evaluation<Option<usize>> {
         loop {
             if let Some(row) = self.selection.next(self.next) {
                 self.next = row + 1;
@@ -156,9 +158,29 @@ impl Running {
             let Some(selection) = self.source.next(&mut self.filter, scalars)? else {
                 return Ok(None);
             };
+            if self.source.row_number(self.source.place(0)) < first_row {
+                continue;
+            }
             *passed += selection.count() as u64;
             (self.selection, self.next) = (selection, 0);
         }
+    }
+}
+
+/// Lets a `LanesScan` that has not returned a row since it began, or began anew, leave out the vectors before a row.
+///
+/// # Safety
+/// A live node.
+pub unsafe fn begin_at(scan: *mut pg_sys::PlanState, first_row: u64) {
+    // SAFETY: the caller's promise; the casts follow tag and methods.
+    unsafe {
+        let node = scan.cast::<pg_sys::CustomScanState>();
+        let ours = tree::is_a(scan, pg_sys::NodeTag::T_CustomScanState)
+            && std::ptr::eq((*node).methods, &raw const ROUTINES.execution);
+        if !ours {
+            crate::error::unplanned("the left side of a join is not scanned by vectors");
+        }
+        node::state::<ScanState>(node).first_row = first_row;
     }
 }
 

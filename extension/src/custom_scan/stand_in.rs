@@ -4,6 +4,9 @@
 //! wrong either way. So the plan has a second child, the best plan without the node. It is initialised only when the node
 //! has passed its bound: then what was read is forgotten, and the rows come from that plan, which can spill.
 //!
+//! So has a join by time, whose right side is counted while it is read. Its aggregation begins anew; where its rows are
+//! returned, the other plan goes on where it stood.
+//!
 //! A hash join that cannot be divided into batches has such a child too. Its small side is read before any row is
 //! returned, so it can hand over when that side turns out to be too large.
 //!
@@ -19,15 +22,19 @@ use crate::pg::{nodes, ports, tree};
 pub const GROUPS_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as groups or a join took too much memory";
 
+/// What EXPLAIN says of a join by time that has handed over.
+pub const RIGHT_SIDE_TOO_LARGE: &str =
+    "to PostgreSQL's own plan, as the right side took too much memory";
+
 /// What EXPLAIN says of a hash join that has handed over.
 pub const SMALL_SIDE_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as the small side took too much memory";
 
-/// Groups may take this many times `work_mem` × `hash_mem_multiplier` before PostgreSQL's own plan takes over: to read the
+/// Groups, or the right side of a join by time, may take this many times `work_mem` × `hash_mem_multiplier` before PostgreSQL's own plan takes over: to read the
 /// table once more costs far more than memory.
 const MEMORY_FACTOR: usize = 16;
 
-/// Bytes that groups may take.
+/// Bytes that groups, or the right side of a join by time, may take.
 pub fn memory_limit() -> usize {
     // SAFETY: settings of this session.
     unsafe { pg_sys::get_hash_memory_limit() }.saturating_mul(MEMORY_FACTOR)
@@ -82,6 +89,12 @@ unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
             pg_sys::NodeTag::T_UpperUniquePath => (*path.cast::<pg_sys::UpperUniquePath>()).subpath,
             pg_sys::NodeTag::T_SortPath => (*path.cast::<pg_sys::SortPath>()).subpath,
             pg_sys::NodeTag::T_ProjectionPath => (*path.cast::<pg_sys::ProjectionPath>()).subpath,
+            pg_sys::NodeTag::T_SubqueryScanPath => {
+                (*path.cast::<pg_sys::SubqueryScanPath>()).subpath
+            }
+            pg_sys::NodeTag::T_LimitPath => (*path.cast::<pg_sys::LimitPath>()).subpath,
+            pg_sys::NodeTag::T_MaterialPath => (*path.cast::<pg_sys::MaterialPath>()).subpath,
+            pg_sys::NodeTag::T_MemoizePath => (*path.cast::<pg_sys::MemoizePath>()).subpath,
             pg_sys::NodeTag::T_IncrementalSortPath => {
                 (*path.cast::<pg_sys::IncrementalSortPath>()).spath.subpath
             }

@@ -61,20 +61,45 @@ impl TextTest for FunctionTest {
     }
 
     unsafe fn holds(&mut self, item: *const u8) -> bool {
-        let item = pg_sys::Datum::from(item.cast_mut());
-        let (a, b) = if self.flipped {
-            (self.other, item)
-        } else {
-            (item, self.other)
+        let mut found = [false];
+        // SAFETY: the caller's promise.
+        unsafe { self.hold(&[item], &mut found) };
+        found[0]
+    }
+
+    unsafe fn hold(&mut self, items: &[*const u8], found: &mut [bool]) {
+        let (constant, place) = (self.other, usize::from(self.flipped));
+        let mut call = TwoTexts {
+            info: pg_sys::FunctionCallInfoBaseData::default(),
+            arguments: [pg_sys::NullableDatum::default(); 2],
         };
-        let (function, collation) = (&raw mut self.function, self.collation);
-        // SAFETY: `new`'s promise; an item is a text.
-        let result = unsafe {
-            let bytes = pgrx::varlena::varsize_any(item.cast_mut_ptr());
-            self.memory.call(bytes, || {
-                pg_sys::FunctionCall2Coll(function, collation, a, b)
-            })
+        call.info.flinfo = &raw mut self.function;
+        call.info.fncollation = self.collation;
+        call.info.nargs = 2;
+        call.arguments[1 - place].value = constant;
+        let (Some(function), count) = (self.function.fn_addr, items.len().min(found.len())) else {
+            return;
         };
-        result.value() & 0xff != 0
+        let call = &raw mut call;
+        // SAFETY: `new`'s promise; an item is a text. The arguments lie where the function looks for them.
+        unsafe {
+            self.memory.each(count, |index| {
+                (*call).arguments[place].value = pg_sys::Datum::from(items[index].cast_mut());
+                (*call).info.isnull = false;
+                found[index] = function(call.cast()).value() & 0xff != 0;
+            });
+        }
     }
 }
+
+/// A call of a function of two arguments, which PostgreSQL lays out one after the other.
+#[repr(C)]
+struct TwoTexts {
+    info: pg_sys::FunctionCallInfoBaseData,
+    arguments: [pg_sys::NullableDatum; 2],
+}
+
+const _: () = assert!(
+    std::mem::offset_of!(TwoTexts, arguments)
+        == std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
+);

@@ -4,7 +4,7 @@ use pgrx::pg_sys;
 
 use super::join_plan::number_types;
 use super::node;
-use super::offer::{VECTOR_SHARE, is_lanes_scan, quals};
+use super::offer::{Quals, VECTOR_SHARE, is_lanes_scan, quals, scan_path};
 use super::plan::{Joined, engine_private};
 use super::require::{self, About};
 use super::settings::{self, Vectorize};
@@ -74,7 +74,15 @@ unsafe fn offer_sides(
             return Err("a lateral reference".into());
         };
         sides.path = nested.cast();
-        let join = TimeJoin::of_sides(root, sides, (*extra).restrictlist)?;
+        let mut join = TimeJoin::of_sides(root, sides, (*extra).restrictlist)?;
+        // What takes over when memory is not enough: it reads the left side in the order of its rows.
+        let quals = Quals {
+            pushed: tree::list(&quals(root, outer)),
+            kept: std::ptr::null_mut(),
+        };
+        let (left, _) = scan_path(root, outer, &quals);
+        let own = offer::nested_loop_over(root, joined, left.cast(), inner, kind, extra);
+        join.path = own.map_or(join.path, |path| path.cast());
         offer_rows(root, joined, nested, &join)
     }
 }

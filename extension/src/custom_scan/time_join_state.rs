@@ -1,4 +1,8 @@
 //! `LanesTimeJoin`: the rows of a lanes table with what a join by time gives them, a slot a row.
+//!
+//! Where the right side takes too much memory, PostgreSQL's own plan takes over ([`stand_in`]): for all rows, or where rows
+//! have been returned, for those of the vector under way and after it. That plan reads the left side by a `LanesScan`, which is
+//! told to begin there, so no row is returned twice.
 
 use std::ffi::CStr;
 
@@ -7,7 +11,7 @@ use lanes_columnar::vector::number::{Number, NumberType};
 use lanes_columnar::vector::predicate::Predicate;
 use lanes_columnar::vector::selection::Selection;
 use lanes_columnar::vector::value::{Operand, Value};
-use lanes_columnar::vector::{Evaluation, narrow};
+use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
@@ -15,11 +19,11 @@ use super::explain::Explain;
 use super::join_stage::JoinStage;
 use super::node::{Node, Planned, Routines};
 use super::plan::{self, EnginePlan};
-use super::privilege;
 use super::prune::{Filter, predicates};
-use super::scalar;
+use super::scan_state;
 use super::translate::{Scalars, Translation, Translator, to_datum};
 use super::vector_source::{Counters, VectorSource};
+use super::{privilege, scalar, stand_in};
 
 static ROUTINES: Routines = Routines::of::<JoinState>();
 
@@ -30,6 +34,8 @@ pub struct JoinState {
     joined: Option<(Counters, &'static str)>,
     passed: u64,
     bytes: usize,
+    /// Whether PostgreSQL's own plan has taken over.
+    handed_over: bool,
 }
 
 /// A column of the result.
@@ -47,7 +53,10 @@ pub struct Running {
     source: VectorSource,
     translator: Translator,
     filter: Filter,
-    join: JoinStage,
+    /// `None`: it takes too much memory.
+    join: Option<JoinStage>,
+    /// What gives the rows instead.
+    stand_in: Option<*mut pg_sys::PlanState>,
     quals_above: Vec<Predicate>,
     outputs: Vec<Output>,
     selection: Selection,
@@ -61,6 +70,10 @@ impl Node for JoinState {
     const NAME: &'static CStr = c"LanesTimeJoin";
     const ROUTINES: &'static Routines = &ROUTINES;
     type Running = Running;
+
+    fn stand_in(running: &Running) -> Option<*mut pg_sys::PlanState> {
+        running.stand_in
+    }
 
     unsafe fn plan(planned: &Planned) {
         // SAFETY: the planner's live structures. The clauses are among the path's own.
@@ -105,11 +118,14 @@ impl Node for JoinState {
             let zones_wanted = filter.zones_wanted.clone();
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);
             source.want_only(translator.attributes());
+            self.handed_over = join.is_none();
+            let stand_in = self.handed_over.then(|| hand_over(node, 0));
             Ok(Running {
                 source,
                 translator,
                 filter,
                 join,
+                stand_in,
                 quals_above,
                 outputs,
                 selection: Selection::NONE,
@@ -123,10 +139,21 @@ impl Node for JoinState {
     unsafe fn next(
         &mut self,
         running: &mut Running,
-        _node: *mut pg_sys::CustomScanState,
+        node: *mut pg_sys::CustomScanState,
         slot: *mut pg_sys::TupleTableSlot,
     ) -> Evaluation<bool> {
-        let next = running.next_row(&mut self.passed)?;
+        let next = match running.next_row(&mut self.passed) {
+            Err(EvaluationError::TooMuchMemory) => {
+                self.note(running);
+                running.join = None;
+                self.handed_over = true;
+                let row = running.source.row_number(running.source.place(0));
+                // SAFETY: the node is in execution.
+                running.stand_in = Some(unsafe { hand_over(node, row) });
+                None
+            }
+            next => next?,
+        };
         if let Some(row) = next {
             // SAFETY: the node's slot, and a row of the vector under way.
             unsafe { running.fill(row, slot) }
@@ -136,8 +163,10 @@ impl Node for JoinState {
 
     fn note(&mut self, running: &mut Running) {
         self.counters = running.source.counters();
-        self.bytes = running.join.bytes();
-        self.joined = Some((running.join.end(), running.join.algorithm()));
+        if let Some(join) = &mut running.join {
+            self.bytes = join.bytes();
+            self.joined = Some((join.end(), join.algorithm()));
+        }
     }
 
     unsafe fn end(running: Running) {
@@ -156,7 +185,27 @@ impl Node for JoinState {
             explain.joined(&self.joined);
             explain.integer(c"Vector Rows Passed", self.passed);
             explain.kilobytes(c"Memory", self.bytes);
+            if self.handed_over {
+                explain.text(c"Handed Over", stand_in::RIGHT_SIDE_TOO_LARGE);
+            }
         }
+    }
+}
+
+/// PostgreSQL's own plan, which gives what rows of the left side from this one on find.
+///
+/// # Safety
+/// A node in execution.
+unsafe fn hand_over(node: *mut pg_sys::CustomScanState, row: u64) -> *mut pg_sys::PlanState {
+    // SAFETY: the caller's promise; the child is a join, perhaps with a projection above it, of a scan of the left side.
+    unsafe {
+        let join = stand_in::begin(node, 0);
+        let mut left = join;
+        while !(*left).lefttree.is_null() {
+            left = (*left).lefttree;
+        }
+        scan_state::begin_at(left, row);
+        join
     }
 }
 
@@ -168,13 +217,16 @@ impl Running {
                 self.next = row + 1;
                 return Ok(Some(row));
             }
+            let Some(join) = &mut self.join else {
+                return Ok(None);
+            };
             let scalars = &self.translator.scalars;
             let Some(mut selection) = self.source.next(&mut self.filter, scalars)? else {
                 return Ok(None);
             };
             let frame = self.source.frame(scalars);
-            self.join.find(&frame, &mut selection)?;
-            let given = self.join.operands();
+            join.find(&frame, &mut selection)?;
+            let given = join.operands();
             let frame = Frame { given, ..frame };
             // The sub-select computes its columns before anybody asks about them.
             for output in &mut self.outputs {
@@ -197,6 +249,7 @@ impl Running {
         unsafe {
             let count = (*(*slot).tts_tupleDescriptor).natts as usize;
             let (outlet, place) = (self.source.outlet(), self.source.place(row));
+            let given = self.join.as_ref().map_or(&[][..], JoinStage::operands);
             let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
             std::slice::from_raw_parts_mut(nulls, count).fill(true);
             for (index, output) in self.outputs.iter().enumerate() {
@@ -208,7 +261,7 @@ impl Running {
                         *nulls.add(index) = self.nulls[*attribute];
                         continue;
                     }
-                    Output::Given(number, given) => (*number, self.join.operands()[*given]),
+                    Output::Given(number, place) => (*number, given[*place]),
                     Output::Computed(value, operand) => (value.number(), *operand),
                 };
                 if operand.is_valid(row) {

@@ -32,7 +32,18 @@ pub struct SeriesBuilder {
     ids: Vec<u32>,
     times: Vec<i64>,
     columns: Vec<SeriesColumn>,
+    /// Bytes that rows and keys may take.
+    limit: usize,
 }
+
+/// Bytes that the longest list takes for a row, beside errors: while a list grows, the shorter one lives on.
+const LIST_BYTES: usize = 8;
+/// Bytes that it takes to put a row in order: another list of times, and of one column at a time.
+const ORDERING_BYTES: usize = 16;
+/// Bytes that a key takes: where its rows begin, twice, whether they are sorted, and two cursors of whoever looks for them.
+const KEY_BYTES: usize = 4 + 4 + 1 + 2 * 12;
+/// Rows for which there is room at first, if so many may be.
+const ROWS_AT_FIRST: usize = 4_096;
 
 /// Rows by key, then by time, then by arrival.
 pub struct Series {
@@ -45,9 +56,10 @@ pub struct Series {
 }
 
 impl SeriesBuilder {
-    /// No row yet, of columns of these types.
-    pub fn new(columns: &[NumberType]) -> SeriesBuilder {
+    /// No row yet, of columns of these types; all of it may take so many bytes.
+    pub fn new(columns: &[NumberType], limit: usize) -> SeriesBuilder {
         SeriesBuilder {
+            limit,
             ids: Vec::new(),
             times: Vec::new(),
             columns: columns
@@ -62,7 +74,47 @@ impl SeriesBuilder {
         }
     }
 
-    /// Takes in the selected rows of a vector of `rows` rows; none of them has NULL as its time.
+    /// Bytes that a row takes until rows are in order.
+    fn row_bytes(&self) -> usize {
+        let column = |column: &SeriesColumn| {
+            let failed = column.failed.as_ref();
+            8 + 1 + failed.map_or(0, |_| size_of::<Option<EvaluationError>>())
+        };
+        4 + 8 + self.columns.iter().map(column).sum::<usize>() + ORDERING_BYTES
+    }
+
+    /// Makes room for another `rows` rows of `keys` keys, which take `key_bytes` elsewhere.
+    ///
+    /// # Errors
+    /// They would take too much memory, of which none is taken then.
+    pub fn make_room(&mut self, rows: usize, keys: usize, key_bytes: usize) -> Evaluation<()> {
+        let (needed, room) = (self.ids.len() + rows, self.ids.capacity());
+        let beside = key_bytes + keys * KEY_BYTES;
+        let is_growing = needed > room;
+        let old = if is_growing { room * LIST_BYTES } else { 0 };
+        let most = self.limit.saturating_sub(beside + old) / self.row_bytes();
+        if needed > most {
+            return Err(EvaluationError::TooMuchMemory);
+        }
+        if is_growing {
+            let room = (2 * room).max(ROWS_AT_FIRST).clamp(needed, most);
+            let more = room - self.ids.len();
+            self.ids.reserve_exact(more);
+            self.times.reserve_exact(more);
+            for column in &mut self.columns {
+                column.values.reserve_exact(more);
+                if let Some(valid) = &mut column.valid {
+                    valid.reserve_exact(more);
+                }
+                if let Some(failed) = &mut column.failed {
+                    failed.reserve_exact(more);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the selected rows of a vector of `rows` rows, for which there is room; none of them has NULL as its time.
     ///
     /// # Errors
     /// There are too many rows.
@@ -98,7 +150,9 @@ impl SeriesBuilder {
             });
             let valid = operand.valid(selection);
             if valid != *selection && column.valid.is_none() {
-                column.valid = Some(vec![true; before]);
+                let mut all = Vec::with_capacity(column.values.capacity());
+                all.resize(before, true);
+                column.valid = Some(all);
             }
             if let Some(all) = &mut column.valid {
                 selection.for_each(|row| all.push(valid.contains(row)));
@@ -247,5 +301,46 @@ fn reorder<T: Copy>(values: &mut [T], order: &[u32]) {
     let before = values.to_vec();
     for (value, from) in values.iter_mut().zip(order) {
         *value = before[*from as usize];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vector::number::Scalar;
+
+    /// Fills a builder with rows of one key until no more fit; gives the bytes that it took, and what became of the rows.
+    fn filled(limit: usize, key_bytes: usize) -> (usize, Series) {
+        let mut builder = SeriesBuilder::new(&[NumberType::F64, NumberType::I64], limit);
+        let (selection, ids) = (Selection::first(100), [0; 100]);
+        let columns = [Operand::Same(Scalar(7)), Operand::Null];
+        let times = (NumberType::I64, Operand::Same(Scalar(1)));
+        while builder.make_room(100, 1, key_bytes).is_ok() {
+            let added = builder.add(&ids, times, &columns, &selection, 100);
+            added.expect("these are few rows");
+        }
+        let columns = builder.columns.iter().map(SeriesColumn::bytes);
+        let lists = builder.ids.capacity() * 4 + builder.times.capacity() * 8;
+        (lists + columns.sum::<usize>(), builder.finish(1))
+    }
+
+    #[test]
+    fn no_more_memory_is_taken_than_may_be() {
+        for limit in [0, 3_000, 100_000, 1 << 20, 5_000_000] {
+            let (bytes, series) = filled(limit, 0);
+            // Times, and one column at a time, are there twice while rows are put in order.
+            let ordering = series.len() * ORDERING_BYTES;
+            assert!(bytes + ordering <= limit.max(1), "{bytes} of {limit}");
+            assert!(series.bytes() <= limit.max(64), "{limit}");
+            let row_bytes = 4 + 2 * (8 + 1) + 8 + ORDERING_BYTES;
+            let most = limit / row_bytes;
+            assert!(
+                series.len() <= most && series.len() * 2 + 200 >= most,
+                "{limit}"
+            );
+        }
+        let (_, beside_keys) = filled(1 << 20, 1 << 19);
+        let (_, alone) = filled(1 << 19, 0);
+        assert_eq!(beside_keys.len(), alone.len());
     }
 }

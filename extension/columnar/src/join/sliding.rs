@@ -115,6 +115,8 @@ pub struct Sliding {
     right: Side,
     right_times: *const i64,
     base: usize,
+    /// Words that all queues have room for.
+    words: usize,
 }
 
 /// The rows in a queue.
@@ -170,6 +172,7 @@ impl Sliding {
             right: Side::new(),
             right_times: std::ptr::null(),
             base: 0,
+            words: 0,
             numbers,
         }
     }
@@ -196,7 +199,11 @@ impl Sliding {
         } else {
             queue.leave(lower, self.lower_inclusive, stride);
         }
-        queue.words.reserve(stride);
+        if queue.words.capacity() - queue.words.len() < stride {
+            let before = queue.words.capacity();
+            queue.words.reserve(stride);
+            self.words += queue.words.capacity() - before;
+        }
         let (at, place) = (queue.words.len(), self.base + row);
         let mut valid_columns = 0;
         // SAFETY: there is room for a row; the columns cover the window, as the caller promised.
@@ -345,8 +352,7 @@ impl SideBySide for Sliding {
     }
 
     fn bytes(&self) -> usize {
-        let queues = self.queues.iter().map(|queue| queue.words.capacity() * 8);
         let keys = self.queues.capacity() * size_of::<Queue>() + self.latest.capacity() * 8;
-        keys + queues.sum::<usize>()
+        keys + self.words * 8
     }
 }

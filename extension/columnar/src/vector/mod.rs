@@ -67,6 +67,9 @@ pub enum EvaluationError {
     /// Rows did not come in the order in which they were expected. Not SQL's: see [`crate::aggregate::ema`].
     #[error("rows came out of order")]
     Disordered,
+    /// What has to be kept would take more memory than it may. Not SQL's: see [`crate::join`].
+    #[error("too much memory")]
+    TooMuchMemory,
 }
 
 /// How the weight of a moving average is given.

@@ -120,6 +120,11 @@ impl<T: Copy> CodeMemo<T> {
         (self.unknown == 0).then_some(&self.known[..])
     }
 
+    /// What is known of a code.
+    pub fn known(&self, code: u32) -> Option<T> {
+        self.known.get(code as usize).copied().flatten()
+    }
+
     /// What is known of a code, found out now if it is not.
     #[inline]
     pub fn get(&mut self, code: u32, find_out: impl FnOnce() -> T) -> T {
@@ -149,6 +154,70 @@ pub trait TextTest {
     /// # Safety
     /// `item` points to an item of a lane.
     unsafe fn holds(&mut self, item: *const u8) -> bool;
+
+    /// Asks of many items at once.
+    ///
+    /// # Safety
+    /// As for [`TextTest::holds`].
+    unsafe fn hold(&mut self, items: &[*const u8], found: &mut [bool]) {
+        for (item, found) in items.iter().zip(found) {
+            // SAFETY: the caller's promise.
+            *found = unsafe { self.holds(*item) };
+        }
+    }
+}
+
+/// Items of a test that are asked at once, and what they belong to.
+pub(super) struct Asked<T> {
+    items: [*const u8; ASKED_MAX],
+    owners: [T; ASKED_MAX],
+    count: usize,
+}
+
+/// So many items are asked at once.
+const ASKED_MAX: usize = 128;
+
+impl<T: Copy + Default> Asked<T> {
+    pub(super) fn new() -> Asked<T> {
+        Asked {
+            items: [std::ptr::null(); ASKED_MAX],
+            owners: [T::default(); ASKED_MAX],
+            count: 0,
+        }
+    }
+
+    /// Adds an item; asks, and tells what was found, when there are many.
+    ///
+    /// # Safety
+    /// As for [`TextTest::holds`], until [`Asked::finish`].
+    pub(super) unsafe fn add(
+        &mut self,
+        item: *const u8,
+        owner: T,
+        test: &mut dyn TextTest,
+        tell: impl FnMut(T, bool),
+    ) {
+        (self.items[self.count], self.owners[self.count]) = (item, owner);
+        self.count += 1;
+        if self.count == ASKED_MAX {
+            // SAFETY: the caller's promise.
+            unsafe { self.finish(test, tell) };
+        }
+    }
+
+    /// Asks of the items that were added since.
+    ///
+    /// # Safety
+    /// As for [`Asked::add`].
+    pub(super) unsafe fn finish(&mut self, test: &mut dyn TextTest, mut tell: impl FnMut(T, bool)) {
+        let mut found = [false; ASKED_MAX];
+        let count = std::mem::take(&mut self.count);
+        // SAFETY: the caller's promise.
+        unsafe { test.hold(&self.items[..count], &mut found[..count]) };
+        for (owner, found) in self.owners[..count].iter().zip(found) {
+            tell(*owner, found);
+        }
+    }
 }
 
 /// Equality with one of some payloads, byte by byte.

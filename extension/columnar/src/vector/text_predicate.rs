@@ -4,7 +4,7 @@
 use super::frame::Frame;
 use super::predicate::Truth;
 use super::selection::Selection;
-use super::text::{CodeMemo, TextTest};
+use super::text::{Asked, CodeMemo, TextTest};
 use crate::lane::{DictionaryView, LaneData};
 
 /// A test on a column of text, and what it gave for the codes met so far.
@@ -74,12 +74,20 @@ impl TextPredicate {
                     yes = yes.and(known);
                 }
             }
-            LaneData::Offsets { .. } => known.for_each(|row| {
-                // SAFETY: a row of the vector that is not NULL.
-                if unsafe { self.test.holds(lane.pointer(frame.place + row)) } {
-                    yes.words[row / 64] |= 1 << (row % 64);
+            LaneData::Offsets { .. } => {
+                let (test, mut asked) = (&mut *self.test, Asked::new());
+                let mut tell = |row: usize, found| {
+                    yes.words[row / 64] |= u64::from(found) << (row % 64);
+                };
+                // SAFETY: rows of the vector that are not NULL.
+                unsafe {
+                    known.for_each(|row| {
+                        let item = lane.pointer(frame.place + row);
+                        asked.add(item, row, test, &mut tell);
+                    });
+                    asked.finish(test, &mut tell);
                 }
-            }),
+            }
             _ => {}
         }
         Truth {
@@ -119,15 +127,22 @@ impl TextPredicate {
         self.set.clear();
         self.set
             .resize((dictionary.items as usize).div_ceil(64).max(1), 0);
-        for code in 0..dictionary.items {
-            let test = &mut self.test;
-            let found = self.codes.get(code, || {
-                // SAFETY: a dictionary has a slot for each of its items.
-                unsafe { test.holds(heap.add(*slots.add(code as usize) as usize)) }
-            });
-            if found {
-                self.set[code as usize / 64] |= 1 << (code % 64);
+        let (test, codes, mut asked) = (&mut *self.test, &mut self.codes, Asked::new());
+        let unknown = (0..dictionary.items).filter(|code| codes.known(*code).is_none());
+        let unknown: Vec<u32> = unknown.collect();
+        let mut tell = |code: u32, found| {
+            codes.get(code, || found);
+        };
+        // SAFETY: a dictionary has a slot for each of its items.
+        unsafe {
+            for code in unknown {
+                let item = heap.add(*slots.add(code as usize) as usize);
+                asked.add(item, code, test, &mut tell);
             }
+            asked.finish(test, &mut tell);
+        }
+        for code in (0..dictionary.items).filter(|code| codes.known(*code) == Some(true)) {
+            self.set[code as usize / 64] |= 1 << (code % 64);
         }
         let count = self.set.iter().map(|word| word.count_ones() as usize);
         let is_few = count.sum::<usize>() <= FEW_CODES_MAX;

@@ -73,7 +73,7 @@ proptest! {
     ) {
         times.sort_unstable();
         // Keys before and after must not be touched.
-        let mut builder = SeriesBuilder::new(&[]);
+        let mut builder = SeriesBuilder::new(&[], usize::MAX);
         for (id, times) in [(0, &[i64::MIN, i64::MAX][..]), (1, &times), (2, &[i64::MIN, i64::MAX])] {
             for time in times {
                 let operand = (NumberType::I64, Operand::Same(Scalar(*time as u64)));

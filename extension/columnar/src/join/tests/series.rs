@@ -28,7 +28,7 @@ impl Random {
             .map(|_| TYPES[source.below(5) as usize])
             .collect();
         types.push(NumberType::I64);
-        let mut builder = SeriesBuilder::new(&types);
+        let mut builder = SeriesBuilder::new(&types, usize::MAX);
         let mut all = Vec::new();
         for rows in vectors {
             let ids: Vec<_> = (0..*rows)
@@ -127,7 +127,7 @@ proptest! {
 #[test]
 fn failures_stay_with_their_rows() {
     let mut source = Source(1);
-    let mut builder = SeriesBuilder::new(&[NumberType::I32, NumberType::I32]);
+    let mut builder = SeriesBuilder::new(&[NumberType::I32, NumberType::I32], usize::MAX);
     let mut add = |times: &[i64], selection: &Selection, failures: &[_]| {
         let values: Vec<_> = times.iter().map(|t| Some(Scalar(*t as u64))).collect();
         let column = Column::numbers(NumberType::I64, &values, &mut source);

@@ -173,7 +173,7 @@ fn an_argument_fails_only_within_a_window() {
         &[time(10), time(20), time(30)],
         &mut source,
     );
-    let mut builder = SeriesBuilder::new(&[NumberType::I64]);
+    let mut builder = SeriesBuilder::new(&[NumberType::I64], usize::MAX);
     let (times, all) = ((NumberType::I64, operand(&values)), Selection::first(3));
     builder
         .add(&[0; 3], times, &[operand(&values)], &all, 3)
