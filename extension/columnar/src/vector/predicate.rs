@@ -9,6 +9,7 @@
 use lanes_simd::Comparison;
 
 use super::Evaluation;
+use super::asked_predicate::AskedPredicate;
 use super::conversion::narrow_twin;
 use super::frame::Frame;
 use super::number::{Number, NumberType, Scalar};
@@ -33,6 +34,8 @@ pub enum Predicate {
     NotMember(Value, Vec<usize>),
     /// A test on a column of text.
     Text(Box<TextPredicate>),
+    /// A test on a column that somebody else carries out.
+    Asked(Box<AskedPredicate>),
     /// A column of any type is NULL.
     ColumnIsNull(usize),
     /// A number is NULL.
@@ -77,6 +80,7 @@ impl Predicate {
             | Predicate::Compare(..)
             | Predicate::Member(..)
             | Predicate::NotMember(..)
+            | Predicate::Asked(_)
             | Predicate::ColumnIsNull(_)
             | Predicate::IsNull(_) => {}
         }
@@ -216,6 +220,7 @@ impl Predicate {
                 let known = frame.present(text.attribute(), selection);
                 text.evaluate(frame, &known)
             }
+            Predicate::Asked(asked) => asked.evaluate(frame, selection),
             Predicate::ColumnIsNull(attribute) => {
                 let known = frame.present(*attribute, selection);
                 Truth {

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use lanes_simd::Comparison;
 use proptest::prelude::*;
 
+use super::asked_values;
 use super::number_tree::{NumberTree, any_number, any_rarity};
 use super::window::{
     ABSENT, ATTRIBUTES, BOOL, CODED, Cell, PLAIN, Source, TRUTH_SCALAR, TYPES, Window, any_rows,
@@ -25,6 +26,7 @@ pub(crate) enum TruthTree {
     Member(NumberTree, Vec<usize>),
     NotMember(NumberTree, Vec<usize>),
     Text(usize, Vec<Vec<u8>>),
+    Asked(usize, u64),
     ColumnIsNull(usize),
     IsNull(NumberTree),
     IsTrue(Box<TruthTree>),
@@ -54,6 +56,7 @@ impl Tree {
                     Box::new(OneOf::new(payloads)),
                 ))
             }
+            Tree::Asked(attribute, salt) => asked_values::of_window(*attribute, *salt),
             Tree::ColumnIsNull(attribute) => Predicate::ColumnIsNull(*attribute),
             Tree::IsNull(value) => Predicate::IsNull(value.build()),
             Tree::IsTrue(inner) => Predicate::IsTrue(boxed(inner)),
@@ -87,6 +90,9 @@ impl Tree {
                 Cell::Text(payload) => Some(payloads.contains(payload)),
                 _ => None,
             },
+            Tree::Asked(attribute, salt) => {
+                asked_values::row(window.cell(*attribute, row), *attribute, *salt)
+            }
             Tree::ColumnIsNull(attribute) => Some(*window.cell(*attribute, row) == Cell::Null),
             Tree::IsNull(value) => Some(value.row(window, row)?.is_none()),
             Tree::IsTrue(inner) => Some(inner.row(window, row)? == Some(true)),
@@ -187,6 +193,7 @@ fn any_leaf() -> impl Strategy<Value = Tree> {
         2 => list().prop_map(|(value, list)| Tree::Member(value, list)),
         2 => list().prop_map(|(value, list)| Tree::NotMember(value, list)),
         4 => (texts, payloads).prop_map(|(attribute, payloads)| Tree::Text(attribute, payloads)),
+        2 => (0..ATTRIBUTES, any::<u64>()).prop_map(|(attribute, salt)| Tree::Asked(attribute, salt)),
         1 => (0..ATTRIBUTES).prop_map(Tree::ColumnIsNull),
         1 => number().prop_map(Tree::IsNull),
     ]
