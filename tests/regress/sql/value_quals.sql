@@ -143,6 +143,11 @@ SELECT g, c, s FROM generate_series(1, 4) g,
   LATERAL (SELECT count(*) c, sum(id) s FROM l WHERE odd(tag / g) AND tag NOT IN (SELECT id FROM small WHERE id % 5 = g)) x ORDER BY g;
 SELECT g, c, s FROM generate_series(1, 4) g,
   LATERAL (SELECT count(*) c, sum(id) s FROM h WHERE odd(tag / g) AND tag NOT IN (SELECT id FROM small WHERE id % 5 = g)) x ORDER BY g;
+-- The parameter is the subquery's alone, and another node stands above the one that has to forget.
+SELECT g, t FROM generate_series(1, 3) g, LATERAL (SELECT sum(s) t FROM
+  (SELECT sum(id) s FROM l WHERE tag NOT IN (SELECT id FROM small WHERE id % 5 = g) OFFSET 0) y) x ORDER BY g;
+SELECT g, t FROM generate_series(1, 3) g, LATERAL (SELECT sum(s) t FROM
+  (SELECT sum(id) s FROM h WHERE tag NOT IN (SELECT id FROM small WHERE id % 5 = g) OFFSET 0) y) x ORDER BY g;
 SELECT g, array_agg(id) FROM generate_series(1, 3) g, LATERAL (SELECT id FROM l WHERE odd(tag / g) ORDER BY id LIMIT 3) x GROUP BY g ORDER BY g;
 SELECT g, (SELECT count(*) FROM l WHERE odd(tag) AND tag > g) FROM generate_series(46, 49) g ORDER BY g;
 RESET enable_hashjoin;
