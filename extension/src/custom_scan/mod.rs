@@ -17,6 +17,7 @@
 //!   [`plan`]: their plans.
 //! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`uuid_quals`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
 //!   [`own_aggregate`]: PostgreSQL's expressions as the engine's.
+//! - [`value_quals`], [`value_test`]: conditions on one column that are not the engine's: PostgreSQL evaluates them, once a value.
 //! - [`scalar`]: expressions without columns, evaluated once a scan. [`call_memory`]: memory of functions called value by value.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.
@@ -84,6 +85,8 @@ pub mod top_n_plan;
 pub mod top_n_state;
 pub mod translate;
 pub mod uuid_quals;
+pub mod value_quals;
+pub mod value_test;
 pub mod vector_source;
 pub mod window_input;
 pub mod window_plan;

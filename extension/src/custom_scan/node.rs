@@ -21,8 +21,8 @@ use pgrx::prelude::*;
 
 use super::explain::Explain;
 use super::scalar::{self, Base};
-use super::stand_in;
 use super::translate::Translation;
+use super::{stand_in, value_test};
 use crate::error;
 use crate::pg::{nodes, ports, tree};
 
@@ -296,7 +296,8 @@ unsafe extern "C-unwind" fn begin<N: Node>(
             let child = pg_sys::ExecInitNode(plan, estate, flags);
             (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
         }
-        own::<N>(node).state.begin(node)
+        own::<N>(node).state.begin(node);
+        value_test::begin_subplans(node);
     }
 }
 
@@ -471,5 +472,9 @@ unsafe extern "C-unwind" fn explain<N: Node>(
     output: *mut pg_sys::ExplainState,
 ) {
     // SAFETY: a node of ours, and EXPLAIN's live structures.
-    unsafe { state::<N>(node).explain(&Explain::of(node, ancestors, output)) }
+    unsafe {
+        let explain = Explain::of(node, ancestors, output);
+        state::<N>(node).explain(&explain);
+        value_test::explain(node, &explain);
+    }
 }

@@ -249,13 +249,15 @@ pub unsafe fn is_lanes_table(table: pg_sys::Oid) -> bool {
 }
 
 /// Quals in the order in which they are to be evaluated, which is that of the planner's `order_qual_clauses`: by
-/// security level, then by cost, then as written.
+/// security level, then by cost, then as written; but of one level the engine's own go first, as they cost far less
+/// than those that PostgreSQL evaluates, by rows or [by values](super::value_quals).
 pub unsafe fn quals(
     root: *mut pg_sys::PlannerInfo,
     relation: *mut pg_sys::RelOptInfo,
 ) -> Vec<*mut pg_sys::RestrictInfo> {
     // SAFETY: the planner's live structures.
     unsafe {
+        let mut translator = Translator::new(Scalars::Unknown);
         let mut quals: Vec<_> = nodes::list::<pg_sys::RestrictInfo>((*relation).baserestrictinfo)
             .map(|qual| {
                 let mut cost = pg_sys::QualCost::default();
@@ -264,7 +266,10 @@ pub unsafe fn quals(
                 let promoted =
                     (*qual).leakproof && cost.per_tuple < 10.0 * pg_sys::cpu_operator_cost;
                 let level = if promoted { 0 } else { (*qual).security_level };
-                (level, cost.per_tuple, qual)
+                let before = translator.by_value;
+                let is_translated = translator.predicate((*qual).clause.cast()).is_ok();
+                let is_slow = !is_translated || translator.by_value > before;
+                ((level, is_slow), cost.per_tuple, qual)
             })
             .collect();
         quals.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -292,14 +297,22 @@ pub unsafe fn split_quals(
     // SAFETY: the caller's promise.
     unsafe {
         let index = (*relation).relid;
-        let (mut pushed, mut kept) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let mut pushed: *mut pg_sys::List = std::ptr::null_mut();
+        let mut kept: *mut pg_sys::List = std::ptr::null_mut();
         let mut kept_level = u32::MAX;
         for qual in quals(root, relation) {
             if (*qual).pseudoconstant {
                 continue;
             }
             let level = (*qual).security_level;
+            let asked = translator.by_value;
             match translator.predicate((*qual).clause.cast()) {
+                // What PostgreSQL evaluates fails for no row that it would not be evaluated for.
+                Ok(_) if translator.by_value > asked && !kept.is_null() && !(*qual).leakproof => {
+                    let reason = "qual: evaluated by values, after one that is not vectorised";
+                    require::note(root, index, About::Reading, reason.into());
+                    kept_level = kept_level.min(level);
+                }
                 // A row that a kept qual of a lower level would hide must not be seen by a leaky one.
                 Ok(_) if level <= kept_level || (*qual).leakproof => {
                     pushed = pg_sys::lappend(pushed, qual.cast());

@@ -82,8 +82,8 @@ impl Planned {
         }
     }
 
-    /// The quals of a scan of a table, in the order in which PostgreSQL would evaluate them: those of these that are
-    /// vectorised, and the others.
+    /// The quals of a scan of a table: those of these that are vectorised, in their order, and the others, in the order
+    /// in which PostgreSQL would evaluate them.
     ///
     /// # Safety
     /// A live list of the planner's quals, or null.
@@ -94,10 +94,13 @@ impl Planned {
         // SAFETY: the planner's live structures.
         unsafe {
             let (mut kept, mut vectorised) = (std::ptr::null_mut(), std::ptr::null_mut());
-            for clause in nodes::list::<pg_sys::RestrictInfo>(self.clauses) {
-                if pg_sys::list_member_ptr(pushed, clause.cast()) {
+            for clause in nodes::list::<pg_sys::RestrictInfo>(pushed) {
+                if pg_sys::list_member_ptr(self.clauses, clause.cast()) {
                     vectorised = pg_sys::lappend(vectorised, (*clause).clause.cast());
-                } else {
+                }
+            }
+            for clause in nodes::list::<pg_sys::RestrictInfo>(self.clauses) {
+                if !pg_sys::list_member_ptr(pushed, clause.cast()) {
                     kept = pg_sys::lappend(kept, clause.cast());
                 }
             }

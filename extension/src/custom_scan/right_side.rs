@@ -106,7 +106,7 @@ impl RightSide {
         scalars: Scalars,
         outputs: &[usize],
     ) -> Translation<RightSide> {
-        let mut translator = Translator::new(scalars);
+        let mut translator = Translator::of_other_table(scalars);
         // SAFETY: the plan's live expressions, and catalogue look-ups about its table, which is locked.
         unsafe {
             let column = |column: i16| {

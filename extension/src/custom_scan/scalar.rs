@@ -10,6 +10,7 @@
 
 use pgrx::pg_sys;
 
+use super::value_test::Room;
 use super::vector_source::VectorSource;
 use crate::pg::{nodes, tree};
 
@@ -24,6 +25,8 @@ pub struct Scalars {
     table: pg_sys::Relation,
     /// Whether the query's snapshot is known to see a row of that table.
     has_row: bool,
+    /// Where conditions on one column are evaluated.
+    room: Room,
 }
 
 /// How every node of ours begins.
@@ -112,6 +115,43 @@ pub unsafe fn reads(plan: *mut pg_sys::PlanState, table: pg_sys::Relation) {
     unsafe { Scalars::of(plan).table = table }
 }
 
+/// The table that a node reads.
+///
+/// # Safety
+/// A node of ours.
+pub unsafe fn table(plan: *mut pg_sys::PlanState) -> pg_sys::Relation {
+    // SAFETY: the caller's promise: a custom scan's state begins with that of a scan.
+    unsafe {
+        let opened = (*plan.cast::<pg_sys::ScanState>()).ss_currentRelation;
+        if opened.is_null() {
+            Scalars::of(plan).table
+        } else {
+            opened
+        }
+    }
+}
+
+/// Where a node evaluates conditions on one column.
+///
+/// # Safety
+/// A node of ours.
+pub unsafe fn room(plan: *mut pg_sys::PlanState) -> *mut Room {
+    // SAFETY: the caller's promise.
+    unsafe { &raw mut Scalars::of(plan).room }
+}
+
+/// The state of an expression of a node's, which is the same whenever the node starts.
+///
+/// # Safety
+/// A node of ours, and a live expression.
+pub unsafe fn initialised(
+    expression: *mut pg_sys::Expr,
+    plan: *mut pg_sys::PlanState,
+) -> *mut pg_sys::ExprState {
+    // SAFETY: the caller's promise.
+    unsafe { Scalars::of(plan).state(expression, plan) }
+}
+
 /// The value of an expression without columns; `None` is NULL. A value by reference lives until the node starts again.
 ///
 /// # Safety
@@ -124,7 +164,7 @@ pub unsafe fn evaluate(
     unsafe {
         let scalars = Scalars::of(plan);
         if !scalars.has_row && is_noticed(expression.cast(), (*plan).state) {
-            scalars.has_row = has_row(scalars.table, plan);
+            scalars.has_row = has_row(plan);
             if !scalars.has_row {
                 return None;
             }
@@ -140,11 +180,10 @@ pub unsafe fn evaluate(
 }
 
 /// Whether the table that a node reads has a row for its snapshot.
-unsafe fn has_row(table: pg_sys::Relation, plan: *mut pg_sys::PlanState) -> bool {
+unsafe fn has_row(plan: *mut pg_sys::PlanState) -> bool {
     // SAFETY: the caller's node, in execution.
     unsafe {
-        let opened = (*plan.cast::<pg_sys::ScanState>()).ss_currentRelation;
-        let table = if opened.is_null() { table } else { opened };
+        let table = table(plan);
         table.is_null() || VectorSource::has_row(table, (*(*plan).state).es_snapshot)
     }
 }

@@ -50,7 +50,10 @@ pub struct Translator {
     pub scalars: Vec<Option<Scalar>>,
     joined: Option<Joined>,
     /// The table's attributes that were asked for.
-    asked: RefCell<Asked>,
+    pub(super) asked: RefCell<Asked>,
+    /// Whether PostgreSQL may be asked about [conditions on one column](super::value_quals), and how many those are.
+    pub(super) asks_by_value: bool,
+    pub(super) by_value: usize,
 }
 
 /// Attributes that were asked for, and how often.
@@ -96,6 +99,8 @@ impl Translator {
             scalars: Vec::new(),
             joined: None,
             asked: RefCell::default(),
+            asks_by_value: true,
+            by_value: 0,
         }
     }
 
@@ -379,11 +384,14 @@ impl Translator {
         }
     }
 
-    /// A truth a row.
+    /// A truth a row that is the engine's, but for what is in it.
     ///
     /// # Safety
     /// `node` is a live expression of type bool over one table.
-    pub unsafe fn predicate(&mut self, node: *mut pg_sys::Node) -> Translation<Predicate> {
+    pub(super) unsafe fn vector_predicate(
+        &mut self,
+        node: *mut pg_sys::Node,
+    ) -> Translation<Predicate> {
         // SAFETY: the caller's promise; each node is read as what its tag says.
         unsafe {
             let node = strip(node);

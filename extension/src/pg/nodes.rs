@@ -73,22 +73,39 @@ pub unsafe fn contains_subplan(node: *mut pg_sys::Node) -> bool {
     }
 }
 
-/// The parameters of an expression, appended to a list.
+/// The parameters of an expression, appended to a list. Those that a subquery's condition is evaluated with are its own;
+/// for what the subquery itself depends on stands a node of it without a condition, of which nothing can be evaluated.
 ///
 /// # Safety
 /// `node` is null or a live expression; `found` is null or a live list.
 pub unsafe fn parameters(node: *mut pg_sys::Node, found: &mut *mut pg_sys::List) {
     // SAFETY: the caller's promise; the visitor gets live nodes.
     unsafe {
-        let mut met = Vec::new();
+        let (mut met, mut subplans): (Vec<*mut pg_sys::Param>, Vec<*mut pg_sys::SubPlan>) =
+            Default::default();
         tree::walk_expression(node, &mut |node, _| {
-            if (*node).type_ == pg_sys::NodeTag::T_Param {
-                met.push(node);
+            match (*node).type_ {
+                pg_sys::NodeTag::T_Param => met.push(node.cast()),
+                pg_sys::NodeTag::T_SubPlan => subplans.push(node.cast()),
+                _ => {}
             }
             false
         });
         for parameter in met {
-            *found = pg_sys::lappend(*found, parameter.cast());
+            let is_own = (*parameter).paramkind == pg_sys::ParamKind::PARAM_EXEC
+                && subplans.iter().any(|subplan| {
+                    pg_sys::list_member_int((**subplan).paramIds, (*parameter).paramid)
+                });
+            if !is_own {
+                *found = pg_sys::lappend(*found, parameter.cast());
+            }
+        }
+        for subplan in subplans {
+            let bare = tree::make::<pg_sys::SubPlan>(pg_sys::NodeTag::T_SubPlan);
+            *bare = *subplan;
+            (*bare).testexpr = std::ptr::null_mut();
+            (*bare).useHashTable = false;
+            *found = pg_sys::lappend(*found, bare.cast());
         }
     }
 }

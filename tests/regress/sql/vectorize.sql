@@ -10,7 +10,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM trade WHERE sym = 'S1' AND ts > '2026-01-01 02
 EXPLAIN (COSTS OFF) SELECT count(*), sum(size), min(price) FROM trade WHERE size BETWEEN 3 AND 5;
 EXPLAIN (COSTS OFF) SELECT sym, avg(size), count(*) FILTER (WHERE ok) FROM trade GROUP BY sym HAVING count(*) > 10 ORDER BY sym;
 EXPLAIN (COSTS OFF) SELECT date_trunc('hour', ts), max(price) FROM trade GROUP BY 1;
-EXPLAIN (COSTS OFF) SELECT sym, sum(note) FROM trade WHERE note > 3 GROUP BY sym;
+EXPLAIN (COSTS OFF) SELECT sym, sum(note) FROM trade WHERE note > size GROUP BY sym;
 EXPLAIN (COSTS OFF) SELECT count(DISTINCT sym) FROM trade;
 SET lanes.vectorize = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM trade WHERE size = 1;
@@ -31,7 +31,7 @@ SELECT ok, count(*) FROM trade GROUP BY ok ORDER BY ok;
 SELECT sym, size FROM trade WHERE sym LIKE 'S%' AND NOT ok AND size = 12 ORDER BY ts LIMIT 2;
 SELECT sum(note) FROM trade;
 SELECT count(DISTINCT sym) FROM trade;
-SELECT size FROM trade WHERE abs(size) = 3;
+SELECT size FROM trade WHERE abs(size + price::int) = 3;
 SELECT sym, sum(size) FROM trade GROUP BY ROLLUP (sym);
 SELECT count(*) FROM trade WHERE random() < 2;
 RESET lanes.vectorize;

@@ -127,7 +127,7 @@ impl Writer<'_> {
             column = Column::any(self.random);
         }
         let name = self.name(column);
-        let any = if self.plain { 14 } else { 23 };
+        let any = if self.plain { 15 } else { 24 };
         match self.random.random_range(0..any) {
             0..=2 => format!("{name} {operator} {}", self.literal(column)),
             4 => format!("{} {operator} {name}", self.literal(column)),
@@ -154,24 +154,58 @@ impl Writer<'_> {
                 format!("{left} {operator} {}", self.literal(column))
             }
             13 => self.times(operator),
-            14 => format!(
+            14 => self.by_value(column, &name),
+            15 => format!(
                 "{name} IS {}DISTINCT FROM {}",
                 self.one(&["", "NOT "]),
                 self.constant(column)
             ),
-            15 => format!("{0}.b{operator}(NOT {0}.b)", self.alias),
-            16 => self
+            16 => format!("{0}.b{operator}(NOT {0}.b)", self.alias),
+            17 => self
                 .one(&["true", "NULL::bool", "random() >= 0", "1 = 1"])
                 .to_owned(),
-            17 => format!(
+            18 => format!(
                 "CASE WHEN {} THEN {} ELSE {name} IS NULL END",
                 self.condition(0),
                 self.condition(0)
             ),
-            18 => self.subquery(),
-            19 => format!("({name} {operator} {}) IS NULL", self.constant(column)),
-            20 => format!("coalesce({}, false)", self.condition(0)),
+            19 => self.subquery(),
+            20 => format!("({name} {operator} {}) IS NULL", self.constant(column)),
+            21 => format!("coalesce({}, false)", self.condition(0)),
             _ => format!("{0}.s {operator} {0}.v", self.alias),
+        }
+    }
+
+    /// What PostgreSQL evaluates once for each value of a column.
+    fn by_value(&mut self, column: Column, name: &str) -> String {
+        let operator = self.one(&["=", "<>", "<", ">="]);
+        let of_u = format!("SELECT x.{} FROM u x", column.name);
+        match self.random.random_range(0..9) {
+            0 => format!("hashtext({name}::text) % 3 = 1"),
+            1 => format!("coalesce(length({name}::text), 4) {operator} 4"),
+            2 => format!(
+                "CASE WHEN {name} {operator} {} THEN NULL ELSE {name} IS NOT NULL END",
+                self.constant(column)
+            ),
+            3 => format!(
+                "greatest({name}, {}) {operator} {name}",
+                self.literal(column)
+            ),
+            4 => format!("({name} IN ({of_u})) IS {}TRUE", self.one(&["", "NOT "])),
+            5 => format!("{name} NOT IN ({of_u})"),
+            6 => format!(
+                "{name} NOT IN ({of_u} WHERE x.id % 2 = 0 AND x.{} IS NOT NULL)",
+                column.name
+            ),
+            7 => format!(
+                "({name} {operator} {} OR {name} IN ({of_u}))",
+                self.literal(column)
+            ),
+            _ => format!(
+                "nullif({name}, {}) IS DISTINCT FROM {}",
+                self.constant(column),
+                self.constant(column)
+            ),
         }
     }
 

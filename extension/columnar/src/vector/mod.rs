@@ -13,6 +13,7 @@
 //! - `conversion`: numbers of one type as numbers of another.
 //! - [`predicate`]: expressions that give a truth a row, in three-valued logic.
 //! - `text_predicate`: those that test a text. `bytes16_predicate`: those that test a uuid.
+//! - [`asked_predicate`]: those that somebody else tells, asked once a value; `truth_memo`: the answers.
 //! - [`text`]: dictionary codes: items, what is remembered of them from segment to segment, tests on them.
 //!
 //! Invariants: bits of a [`selection::Selection`] past the vector's rows are zero; operands are valid for the rows of
@@ -21,6 +22,7 @@
 //! Failures are those of SQL ([`EvaluationError`]): out of range, division by zero. They are raised only for rows that
 //! are selected and whose operands are not NULL.
 
+pub mod asked_predicate;
 mod bytes16_predicate;
 mod conversion;
 pub mod frame;
@@ -30,6 +32,7 @@ pub mod predicate;
 pub mod selection;
 pub mod text;
 mod text_predicate;
+mod truth_memo;
 pub mod value;
 
 #[cfg(test)]

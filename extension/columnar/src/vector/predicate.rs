@@ -9,6 +9,7 @@
 use lanes_simd::Comparison;
 
 use super::Evaluation;
+use super::asked_predicate::AskedPredicate;
 use super::conversion::narrow_twin;
 use super::frame::Frame;
 use super::members::Members;
@@ -38,6 +39,8 @@ pub enum Predicate {
     Text(Box<TextPredicate>),
     /// A test on a column of 16 bytes.
     Bytes16(Box<Bytes16Predicate>),
+    /// A test on a column that somebody else carries out.
+    Asked(Box<AskedPredicate>),
     /// A column of any type is NULL.
     ColumnIsNull(usize),
     /// A number is NULL.
@@ -83,6 +86,7 @@ impl Predicate {
             | Predicate::Compare(..)
             | Predicate::Member(..)
             | Predicate::NotMember(..)
+            | Predicate::Asked(_)
             | Predicate::ColumnIsNull(_)
             | Predicate::IsNull(_) => {}
         }
@@ -247,6 +251,7 @@ impl Predicate {
                 let known = frame.present(test.attribute(), selection);
                 test.evaluate(frame, &known)
             }
+            Predicate::Asked(asked) => asked.evaluate(frame, selection),
             Predicate::ColumnIsNull(attribute) => {
                 let known = frame.present(*attribute, selection);
                 Truth {

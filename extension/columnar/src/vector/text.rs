@@ -140,6 +140,11 @@ impl<T: Copy> CodeMemo<T> {
             }
         }
     }
+
+    /// Replaces what is known of a code of which something is.
+    pub fn set(&mut self, code: u32, known: T) {
+        self.known[code as usize] = Some(known);
+    }
 }
 
 /// A test on a text.

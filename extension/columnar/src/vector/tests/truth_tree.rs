@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use lanes_simd::Comparison;
 use proptest::prelude::*;
 
+use super::asked_values;
 use super::bytes16_column::bytes16;
 use super::number_tree::{NumberTree, any_number, any_rarity};
 use super::window::{
@@ -31,6 +32,7 @@ pub(crate) enum TruthTree {
     Bytes16(usize, Comparison, [u8; 16]),
     /// Whether it is one of some values, a NULL perhaps among them.
     OneOf(usize, Vec<[u8; 16]>, bool),
+    Asked(usize, u64),
     ColumnIsNull(usize),
     IsNull(NumberTree),
     IsTrue(Box<TruthTree>),
@@ -71,6 +73,7 @@ impl Tree {
                 let values = values.iter().copied().map(Bytes16::of).collect();
                 Predicate::Bytes16(Bytes16Predicate::one_of(*attribute, values, *has_null))
             }
+            Tree::Asked(attribute, salt) => asked_values::of_window(*attribute, *salt),
             Tree::ColumnIsNull(attribute) => Predicate::ColumnIsNull(*attribute),
             Tree::IsNull(value) => Predicate::IsNull(value.build()),
             Tree::IsTrue(inner) => Predicate::IsTrue(boxed(inner)),
@@ -113,6 +116,9 @@ impl Tree {
                 Cell::Bytes16(_) if !has_null => Some(false),
                 _ => None,
             },
+            Tree::Asked(attribute, salt) => {
+                asked_values::row(window.cell(*attribute, row), *attribute, *salt)
+            }
             Tree::ColumnIsNull(attribute) => Some(*window.cell(*attribute, row) == Cell::Null),
             Tree::IsNull(value) => Some(value.row(window, row)?.is_none()),
             Tree::IsTrue(inner) => Some(inner.row(window, row)? == Some(true)),
@@ -221,6 +227,7 @@ fn any_leaf() -> impl Strategy<Value = Tree> {
         3 => (bytes16_columns(), operator(), any_bytes16()).prop_map(|(a, o, v)| Tree::Bytes16(a, o, v)),
         3 => (bytes16_columns(), prop::collection::vec(any_bytes16(), 0..5), any::<bool>())
             .prop_map(|(attribute, values, has_null)| Tree::OneOf(attribute, values, has_null)),
+        2 => (0..ATTRIBUTES, any::<u64>()).prop_map(|(attribute, salt)| Tree::Asked(attribute, salt)),
         1 => (0..ATTRIBUTES).prop_map(Tree::ColumnIsNull),
         1 => number().prop_map(Tree::IsNull),
     ]

@@ -1,0 +1,220 @@
+//! Tests that somebody else carries out: what is asked, how often, and what the answers amount to.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+
+use super::dictionaries::{Walk, any_steps};
+use super::number_tree::any_rarity;
+use super::window::{
+    ABSENT, ATTRIBUTES, BOOL, CODED, Cell, Column, PLAIN, Source, TYPES, Window, any_rows,
+};
+use crate::limits::VECTOR_ROWS;
+use crate::test_support::cases;
+use crate::vector::asked_predicate::{
+    Answer, AskedPredicate, NEW_VALUES_MIN, VALUES_MAX, ValueTest,
+};
+use crate::vector::number::{NumberType, Scalar};
+use crate::vector::predicate::Predicate;
+use crate::vector::selection::Selection;
+use crate::vector::text::item_payload;
+
+/// What NULL is asked about as.
+const OF_NULL: u64 = 0x5555_aaaa_0000_1111;
+
+/// The number that a text is asked about as.
+fn of_text(payload: &[u8]) -> u64 {
+    payload.iter().fold(payload.len() as u64, |sum, byte| {
+        (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+fn answer(question: u64, salt: u64) -> Answer {
+    match Source(question ^ salt).below(3) {
+        0 => Answer::Null,
+        1 => Answer::True,
+        _ => Answer::False,
+    }
+}
+
+/// What the twin says of a cell of an attribute of a random window.
+pub(crate) fn row(cell: &Cell, attribute: usize, salt: u64) -> Option<bool> {
+    match answer(question(cell, TYPES.get(attribute / 2).copied()), salt) {
+        Answer::True => Some(true),
+        Answer::False => Some(false),
+        Answer::Null => None,
+    }
+}
+
+/// As what a cell is asked about.
+fn question(cell: &Cell, number: Option<NumberType>) -> u64 {
+    match cell {
+        Cell::Null => OF_NULL,
+        Cell::Number(scalar) => {
+            let width = number.map_or(8, NumberType::width);
+            scalar.0 & u64::MAX >> (64 - 8 * width)
+        }
+        Cell::Truth(truth) => u64::from(*truth),
+        Cell::Text(payload) => of_text(payload),
+    }
+}
+
+/// Who answers, and takes down the questions.
+struct Witness {
+    salt: u64,
+    /// Whether values are addresses of items.
+    items: bool,
+    questions: Rc<RefCell<Vec<u64>>>,
+}
+
+impl ValueTest for Witness {
+    unsafe fn ask(&mut self, values: &[u64], answers: &mut [Answer]) {
+        for (value, found) in values.iter().zip(answers) {
+            let question = match self.items {
+                // SAFETY: the address of an item.
+                true => of_text(unsafe { item_payload(*value as *const u8) }),
+                false => *value,
+            };
+            self.questions.borrow_mut().push(question);
+            *found = answer(question, self.salt);
+        }
+    }
+
+    fn ask_null(&mut self) -> Answer {
+        self.questions.borrow_mut().push(OF_NULL);
+        answer(OF_NULL, self.salt)
+    }
+}
+
+/// A test on an attribute, with what it is asked.
+fn witness(attribute: usize, items: bool, salt: u64) -> (Predicate, Rc<RefCell<Vec<u64>>>) {
+    let questions = Rc::new(RefCell::new(Vec::new()));
+    let test = Witness {
+        salt,
+        items,
+        questions: questions.clone(),
+    };
+    let asked = AskedPredicate::new(attribute, !items, Box::new(test));
+    (Predicate::Asked(asked), questions)
+}
+
+/// The same of an attribute of a random window.
+pub(crate) fn of_window(attribute: usize, salt: u64) -> Predicate {
+    witness(attribute, matches!(attribute, CODED | PLAIN), salt).0
+}
+
+fn any_attribute() -> impl Strategy<Value = usize> {
+    prop_oneof![
+        4 => 0..BOOL, 2 => BOOL..CODED, 2 => Just(CODED), 1 => Just(PLAIN), 1 => Just(ABSENT)
+    ]
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    /// Of selected rows' values each is asked about, once; of no others any is.
+    #[test]
+    fn each_value_of_selected_rows_is_asked_about_once(
+        attribute in any_attribute(), seed in any::<u64>(), rows in any_rows(), rarity in any_rarity(),
+    ) {
+        prop_assert!(attribute < ATTRIBUTES);
+        let window = Window::random(seed, rows, rarity);
+        let mut source = Source(!seed);
+        let (mut predicate, questions) = witness(attribute, matches!(attribute, CODED | PLAIN), seed);
+        let mut expected = BTreeSet::new();
+        let number = TYPES.get(attribute / 2).copied();
+        for _ in 0..3 {
+            let selection = source.selection(rows);
+            let truth = window.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
+            for place in 0..rows {
+                let found = (truth.yes.contains(place), truth.no.contains(place));
+                if !selection.contains(place) {
+                    prop_assert_eq!(found, (false, false), "row {} is not selected", place);
+                    continue;
+                }
+                let cell = window.cell(attribute, place);
+                expected.insert(question(cell, number));
+                let told = row(cell, attribute, seed);
+                prop_assert_eq!(found, (told == Some(true), told == Some(false)), "row {}", place);
+            }
+        }
+        let mut asked = questions.borrow().clone();
+        asked.sort_unstable();
+        if attribute == PLAIN {
+            // Of texts without a dictionary nothing is remembered.
+            asked.dedup();
+        }
+        prop_assert_eq!(asked, expected.into_iter().collect::<Vec<_>>());
+    }
+
+    /// What is remembered of a dictionary's codes holds in the segments that have it, and no longer.
+    #[test]
+    fn texts_are_asked_about_in_every_segment(steps in any_steps(), seed in any::<u64>(), rows in 1..300_usize) {
+        let mut source = Source(seed);
+        let (mut predicate, _) = witness(0, true, seed);
+        let mut walk = Walk::new();
+        for step in steps {
+            let window = Window::of(vec![walk.column(step, rows, &mut source)]);
+            let selection = source.selection(rows);
+            let truth = window.with_frame(|frame| predicate.evaluate(frame, &selection)).unwrap();
+            for place in 0..rows {
+                let told = selection.contains(place).then(|| answer(question(window.cell(0, place), None), seed));
+                prop_assert_eq!(truth.yes.contains(place), told == Some(Answer::True), "row {} after {:?}", place, step);
+                prop_assert_eq!(truth.no.contains(place), told == Some(Answer::False), "row {} after {:?}", place, step);
+            }
+        }
+    }
+}
+
+/// Evaluates a test on vectors of 64-bit numbers, checks it, and gives how many questions there were.
+fn asked_of(values: impl Iterator<Item = u64>) -> usize {
+    let (mut predicate, questions) = witness(0, false, 7);
+    let values: Vec<u64> = values.collect();
+    for vector in values.chunks(VECTOR_ROWS) {
+        let scalars: Vec<_> = vector.iter().map(|value| Some(Scalar(*value))).collect();
+        let column = Column::numbers(NumberType::I64, &scalars, &mut Source(1));
+        let window = Window::of(vec![column]);
+        let selection = Selection::first(vector.len());
+        let truth = window
+            .with_frame(|frame| predicate.evaluate(frame, &selection))
+            .unwrap();
+        for (place, value) in vector.iter().enumerate() {
+            let told = answer(*value, 7);
+            assert_eq!(truth.yes.contains(place), told == Answer::True);
+            assert_eq!(truth.no.contains(place), told == Answer::False);
+        }
+    }
+    let count = questions.borrow().len();
+    count
+}
+
+/// Values that lie far apart and near each other.
+fn spread(value: u64) -> u64 {
+    if value % 2 == 0 { value } else { value << 40 }
+}
+
+#[test]
+fn values_that_hardly_repeat_are_asked_about_row_by_row() {
+    let distinct = NEW_VALUES_MIN + 3 * VECTOR_ROWS as u64;
+    let rows = (0..distinct).chain(0..distinct).map(spread);
+    assert_eq!(asked_of(rows), 2 * distinct as usize);
+}
+
+#[test]
+fn many_values_that_repeat_are_asked_about_once() {
+    let distinct = NEW_VALUES_MIN - VECTOR_ROWS as u64;
+    let rows = (0..distinct).chain(0..distinct).chain(0..distinct);
+    assert_eq!(asked_of(rows.map(spread)), distinct as usize);
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let distinct = VALUES_MAX as u64 + 10 * VECTOR_ROWS as u64;
+    let rows = (0..distinct).flat_map(|value| [value; 3]);
+    let late = distinct - 1;
+    let asked = asked_of(rows.chain([0, late]).map(spread));
+    // The first values were forgotten, the last ones are known.
+    assert_eq!(asked, distinct as usize + 1);
+}
