@@ -50,11 +50,12 @@ pub unsafe fn offer(
         if is_star && paths.any(|path| sides_of_path(path).is_some()) {
             return;
         }
-        // `require` accepts PostgreSQL's joins above vectorised scans, so there is nothing to hold against them.
-        let is_required = settings::vectorize() == Vectorize::Require;
+        // `require` accepts PostgreSQL's joins above vectorised scans, so there is nothing to hold against them. Where joins are
+        // no star, another order of them may be vectorised all the same.
+        let is_noted = settings::vectorize() != Vectorize::Require && !is_star;
         let index = (*sides.lanes).relid;
         if let Err(reason) = offer_rows(root, sides)
-            && !is_required
+            && is_noted
         {
             require::note(root, index, About::Use, format!("hash join: {reason}"));
         }

@@ -108,4 +108,5 @@ COMMIT;
 SET plan_cache_mode = force_generic_plan;
 PREPARE counted(int) AS SELECT d.id, count(r.value) FROM dim d LEFT JOIN reading r ON r.series = d.id AND r.value > $1 WHERE d.id BETWEEN 118 AND 122 GROUP BY 1 ORDER BY 1;
 EXECUTE counted(50); EXECUTE counted(NULL); EXECUTE counted(1000);
+SET client_min_messages = warning;
 DROP SCHEMA outer_join CASCADE;

@@ -98,4 +98,5 @@ BEGIN
     RETURN substring(plan FROM '"Handed Over": "[^"]*"');
 END $$;
 SELECT pg_temp.handed_over('SELECT r.ts, d.region, c.payload FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind');
+SET client_min_messages = warning;
 DROP SCHEMA star_join CASCADE;
