@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::dictionaries::{Walk, any_steps};
 use super::number_tree::any_rarity;
 use super::window::{
-    ABSENT, ATTRIBUTES, BOOL, CODED, Cell, Column, PLAIN, Source, TYPES, Window, any_rows,
+    ABSENT, ATTRIBUTES, BOOL, BYTES16, CODED, Cell, Column, PLAIN, Source, TYPES, Window, any_rows,
 };
 use crate::limits::VECTOR_ROWS;
 use crate::test_support::cases;
@@ -58,24 +58,48 @@ fn question(cell: &Cell, number: Option<NumberType>) -> u64 {
         }
         Cell::Truth(truth) => u64::from(*truth),
         Cell::Text(payload) => of_text(payload),
+        Cell::Bytes16(bytes) => of_text(bytes),
+    }
+}
+
+/// What the values are that are asked about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Value,
+    /// Addresses of items.
+    Item,
+    /// Addresses of 16 bytes.
+    Bytes16,
+}
+
+impl Form {
+    /// Of an attribute of a random window.
+    fn of(attribute: usize) -> Form {
+        match attribute {
+            CODED | PLAIN => Form::Item,
+            BYTES16.. => Form::Bytes16,
+            _ => Form::Value,
+        }
     }
 }
 
 /// Who answers, and takes down the questions.
 struct Witness {
     salt: u64,
-    /// Whether values are addresses of items.
-    items: bool,
+    form: Form,
     questions: Rc<RefCell<Vec<u64>>>,
 }
 
 impl ValueTest for Witness {
     unsafe fn ask(&mut self, values: &[u64], answers: &mut [Answer]) {
         for (value, found) in values.iter().zip(answers) {
-            let question = match self.items {
+            let address = *value as *const u8;
+            let question = match self.form {
+                Form::Value => *value,
                 // SAFETY: the address of an item.
-                true => of_text(unsafe { item_payload(*value as *const u8) }),
-                false => *value,
+                Form::Item => of_text(unsafe { item_payload(address) }),
+                // SAFETY: the address of so many bytes.
+                Form::Bytes16 => of_text(unsafe { std::slice::from_raw_parts(address, 16) }),
             };
             self.questions.borrow_mut().push(question);
             *found = answer(question, self.salt);
@@ -89,20 +113,20 @@ impl ValueTest for Witness {
 }
 
 /// A test on an attribute, with what it is asked.
-fn witness(attribute: usize, items: bool, salt: u64) -> (Predicate, Rc<RefCell<Vec<u64>>>) {
+fn witness(attribute: usize, form: Form, salt: u64) -> (Predicate, Rc<RefCell<Vec<u64>>>) {
     let questions = Rc::new(RefCell::new(Vec::new()));
     let test = Witness {
         salt,
-        items,
+        form,
         questions: questions.clone(),
     };
-    let asked = AskedPredicate::new(attribute, !items, Box::new(test));
+    let asked = AskedPredicate::new(attribute, form == Form::Value, Box::new(test));
     (Predicate::Asked(asked), questions)
 }
 
 /// The same of an attribute of a random window.
 pub(crate) fn of_window(attribute: usize, salt: u64) -> Predicate {
-    witness(attribute, matches!(attribute, CODED | PLAIN), salt).0
+    witness(attribute, Form::of(attribute), salt).0
 }
 
 fn any_attribute() -> impl Strategy<Value = usize> {
@@ -122,7 +146,7 @@ proptest! {
         prop_assert!(attribute < ATTRIBUTES);
         let window = Window::random(seed, rows, rarity);
         let mut source = Source(!seed);
-        let (mut predicate, questions) = witness(attribute, matches!(attribute, CODED | PLAIN), seed);
+        let (mut predicate, questions) = witness(attribute, Form::of(attribute), seed);
         let mut expected = BTreeSet::new();
         let number = TYPES.get(attribute / 2).copied();
         for _ in 0..3 {
@@ -153,7 +177,7 @@ proptest! {
     #[test]
     fn texts_are_asked_about_in_every_segment(steps in any_steps(), seed in any::<u64>(), rows in 1..300_usize) {
         let mut source = Source(seed);
-        let (mut predicate, _) = witness(0, true, seed);
+        let (mut predicate, _) = witness(0, Form::Item, seed);
         let mut walk = Walk::new();
         for step in steps {
             let window = Window::of(vec![walk.column(step, rows, &mut source)]);
@@ -170,7 +194,7 @@ proptest! {
 
 /// Evaluates a test on vectors of 64-bit numbers, checks it, and gives how many questions there were.
 fn asked_of(values: impl Iterator<Item = u64>) -> usize {
-    let (mut predicate, questions) = witness(0, false, 7);
+    let (mut predicate, questions) = witness(0, Form::Value, 7);
     let values: Vec<u64> = values.collect();
     for vector in values.chunks(VECTOR_ROWS) {
         let scalars: Vec<_> = vector.iter().map(|value| Some(Scalar(*value))).collect();
