@@ -82,7 +82,7 @@ impl Draw {
             }
         };
         let id = |host: usize| (host + 1).to_string();
-        // Those that begin as another come first.
+        // Host names that begin as another one does come first.
         let values = [
             ("$hosts", list(&|host| quoted(&hostname(host)))),
             ("$host", quoted(&hostname(self.hosts[0]))),

@@ -22,7 +22,8 @@
 //! # Invariants
 //! - A store whose answer differs from the others' has no figure, and neither has ours while nobody else answers.
 //! - lanes and heap are asked the same text; where they are not, the name of the query says so.
-//! - Every execution on PostgreSQL parses and plans its text anew, as it does on DuckDB, unless the query has `prepare`.
+//! - Every execution on PostgreSQL parses and plans its text anew, as it does on DuckDB, unless the query has
+//!   `prepare`.
 
 pub mod draw;
 pub mod fleet_data;

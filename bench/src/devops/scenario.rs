@@ -71,7 +71,7 @@ fn order_of(table: &str) -> Option<&'static str> {
     }
 }
 
-/// The same rows with other keys of their hosts, for PostgreSQL: by text and by uuid.
+/// The rows of the fleet with hosts told by text and by uuid, for PostgreSQL.
 fn other_keys(dialect: Dialect) -> Vec<String> {
     let storage = match dialect {
         Dialect::Lanes => lanes_storage("host, time"),

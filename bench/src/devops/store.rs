@@ -1,4 +1,4 @@
-//! What is asked of any store.
+//! The operations that a store of the scenario offers.
 
 use super::query::{Dialect, Query};
 use crate::sql::answer::Answer;

@@ -1,7 +1,7 @@
 //! Random numbers from a seed: the same on every machine and with every version of every library.
 
-/// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): eight lines that will
-/// not change under us, which a library's default generator may.
+/// The generator of Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): eight lines that
+/// will not change under us, which a library's default generator may.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(pub u64);
 

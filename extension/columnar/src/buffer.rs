@@ -26,8 +26,8 @@ struct AlignMark;
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE_FROM_BYTES: usize = 4 << 20;
 
-/// Zeros from this many bytes on are pages that the system gives out as zeros when they are first touched: whoever touches few of
-/// them does not pay for the others.
+/// Zeros from this many bytes on are pages that the system gives out as zeros when they are first touched: whoever
+/// touches few of them does not pay for the others.
 #[cfg(all(target_os = "linux", not(miri)))]
 const MAPPED_FROM_BYTES: usize = 128 << 10;
 

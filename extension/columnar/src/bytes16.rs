@@ -1,8 +1,8 @@
 //! Values of 16 bytes in the order of `memcmp`: uuids.
 //!
-//! Zones know the first 8 bytes of such values only, as a [prefix](Bytes16::prefix). A prefix keeps the order but not the
-//! difference: values that are equal have equal prefixes, and a value that is less has a prefix that is no greater. So a
-//! zone can tell that a value is not there, never that it is.
+//! Zones know the first 8 bytes of such values only, as a [prefix](Bytes16::prefix). A prefix keeps the order but not
+//! the difference: values that are equal have equal prefixes, and a value that is less has a prefix that is no
+//! greater. So a zone can tell that a value is not there, never that it is.
 
 use std::hash::{Hash, Hasher};
 

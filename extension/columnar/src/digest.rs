@@ -14,7 +14,7 @@ pub const DIGEST_BYTES: usize = 32;
 pub struct Digest(pub [u8; DIGEST_BYTES]);
 
 impl Digest {
-    /// Of these bytes.
+    /// The digest of these bytes.
     pub fn of(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }

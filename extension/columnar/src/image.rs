@@ -244,8 +244,8 @@ impl<'a> Image<'a> {
         lane.decode(rows, into)
     }
 
-    /// Verifies all that decoding a sealed image relies on, for bytes whose checksum anybody may have made: the image's and lanes' forms, and
-    /// what `is_item` says of each item of a column that is not NULL.
+    /// Verifies all that decoding a sealed image relies on, for bytes whose checksum anybody may have made: the
+    /// image's and lanes' forms, and what `is_item` says of each item of a column that is not NULL.
     ///
     /// # Errors
     /// If a column is not sealed, is malformed, or has an item of which `is_item` says no.

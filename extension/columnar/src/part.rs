@@ -24,8 +24,8 @@
 //! | 4 | bytes of its lane |
 //! | 1 | [`MainEncoding`] |
 //!
-//! A segment in object storage has the digest of the image that was taken there, so that what comes back can be compared. Those that
-//! were taken there before there were digests have none, and those that are here need none.
+//! A segment in object storage has the digest of the image that was taken there, so that what comes back can be
+//! compared. Those that were taken there before there were digests have none, and those that are here need none.
 
 use crate::digest::{DIGEST_BYTES, Digest};
 use crate::encoding::MainEncoding;

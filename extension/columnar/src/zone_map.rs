@@ -270,8 +270,8 @@ unsafe fn compute_vector(lane: &Lane, kind: LaneKind, first: usize, rows: usize)
             }
         }
         (LaneData::Fixed { values, .. }, LaneKind::Fixed { width, number, .. }) => {
-            // SAFETY: numbers lie without padding, at a multiple of their width (of 16 bytes that is not asked for), and
-            // those of the caller's rows are there.
+            // SAFETY: numbers lie without padding, at a multiple of their width (of 16 bytes that is not asked for),
+            // and those of the caller's rows are there.
             unsafe {
                 let values = values.add(first * usize::from(width));
                 match (number, width) {

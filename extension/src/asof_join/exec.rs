@@ -1,9 +1,9 @@
 //! Executes an accelerated join: reads the right side once into a [`History`], then looks up each row of the left side.
 //!
 //! Where it cannot stand in for the nested loop below it (rechecks of concurrently updated rows, or a plan without a
-//! [`Node`]), it runs the loop. It hands over to the loop, too, if the history would take more memory than it may: that is
-//! known before the first row of the left side is read. What it holds in Rust memory is dropped when the query's memory context goes, however the
-//! query ends.
+//! [`Node`]), it runs the loop. It hands over to the loop, too, if the history would take more memory than it may:
+//! that is known before the first row of the left side is read. What it holds in Rust memory is dropped when the
+//! query's memory context goes, however the query ends.
 
 use std::ffi::{CStr, CString};
 
@@ -363,8 +363,8 @@ impl Join {
         }
     }
 
-    /// The join's next row; null at the end. As core's nested loop does it, with at most one row on the right. `None`: the right
-    /// side takes too much memory, and no row was returned.
+    /// The join's next row; null at the end. As core's nested loop does it, with at most one row on the right. `None`:
+    /// the right side takes too much memory, and no row was returned.
     unsafe fn next(
         &mut self,
         below: *mut pg_sys::PlanState,

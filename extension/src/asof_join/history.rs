@@ -159,8 +159,8 @@ impl History {
         }
     }
 
-    /// Makes room for another row, whose key has so many bytes, and whose values so many. `false`: it would take too much memory,
-    /// of which none is taken then, or there are as many rows as can be.
+    /// Makes room for another row, whose key has so many bytes, and whose values so many. `false`: it would take too
+    /// much memory, of which none is taken then, or there are as many rows as can be.
     pub fn make_room(&mut self, key: usize, values: usize) -> bool {
         let rows = self.times.len();
         let is_growing = rows == self.room;

@@ -455,7 +455,8 @@ impl Program {
         Ok(passed)
     }
 
-    /// Takes in the small rows of the batch that no row of the table has found, where the join returns these; gives how many.
+    /// Takes in the small rows of the batch that no row of the table has found, where the join returns these; gives
+    /// how many.
     fn add_unmatched(&mut self, scalars: &[Option<Scalar>]) -> Evaluation<usize> {
         let Some(stage) = &mut self.hash_join else {
             return Ok(0);

@@ -1,8 +1,8 @@
 //! Memory of PostgreSQL's functions that the engine calls value by value.
 //!
-//! A function leaves behind what it allocates: its caller is to free it, as PostgreSQL's executor does after each row. The
-//! engine passes millions of values between two rows that it returns, so it does so itself, after each call: what the next
-//! one allocates is then still in the processor's nearest cache.
+//! A function leaves behind what it allocates: its caller is to free it, as PostgreSQL's executor does after each row.
+//! The engine passes millions of values between two rows that it returns, so it does so itself, after each call: what
+//! the next one allocates is then still in the processor's nearest cache.
 
 use pgrx::pg_sys;
 
@@ -44,16 +44,16 @@ impl CallMemory {
         CallMemory { context }
     }
 
-    /// Calls a function once for each number up to `count`. What a call allocates may be gone at the next. All calls are
-    /// within one boundary for errors, which costs as much as a short function.
+    /// Calls a function once for each number up to `count`. What a call allocates may be gone at the next. All calls
+    /// are within one boundary for errors, which costs as much as a short function.
     ///
     /// # Safety
     /// The node is in execution, and has not started again. `call` calls PostgreSQL's function itself, not through a
     /// boundary of its own: an ERROR jumps out of it, so it owns nothing that is to be dropped, and it does not panic.
     pub unsafe fn each(&mut self, count: usize, mut call: impl FnMut(usize)) {
         let context = self.context;
-        // SAFETY: the caller's promise. The context lives until the node starts again; an ERROR resets the current one. Nothing in
-        // here is to be dropped.
+        // SAFETY: the caller's promise. The context lives until the node starts again; an ERROR resets the current
+        // one. Nothing in here is to be dropped.
         unsafe {
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 let before = pg_sys::MemoryContextSwitchTo(context);

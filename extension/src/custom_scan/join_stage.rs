@@ -7,8 +7,8 @@
 //! which is searched: each left row finds the same, however it is found. Everything else is looked up in a series from the
 //! beginning.
 //!
-//! *Memory* is counted while the join runs, and has a bound. Where it would be passed, the node hands over to PostgreSQL's own
-//! plan ([`super::stand_in`]), for the left rows that are not done.
+//! *Memory* is counted while the join runs, and has a bound. Where it would be passed, the node hands over to
+//! PostgreSQL's own plan ([`super::stand_in`]), for the left rows that are not done.
 
 use lanes_columnar::join::asof::Asof;
 use lanes_columnar::join::by_key::{ByKey, Step};
@@ -80,8 +80,8 @@ struct Latest {
 }
 
 impl JoinStage {
-    /// A join about to begin. `translator` has translated what else the query wants of the left side and of the join. `None`: the
-    /// right side takes too much memory.
+    /// A join about to begin. `translator` has translated what else the query wants of the left side and of the join.
+    /// `None`: the right side takes too much memory.
     ///
     /// # Safety
     /// A plan's live expressions, and a plan node under execution.

@@ -15,9 +15,10 @@
 //! - [`node`]: what every node is: PostgreSQL's callbacks, once, and the methods behind them. [`remembered`]: what plans keep.
 //! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations; [`read_share`]: of how many rows.
 //!   [`plan`]: their plans.
-//! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`uuid_quals`], [`buckets`], [`epoch_bucket`], [`aggregate_call`],
-//!   [`own_aggregate`]: PostgreSQL's expressions as the engine's.
-//! - [`value_quals`], [`value_test`]: conditions on one column that are not the engine's: PostgreSQL evaluates them, once a value.
+//! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`uuid_quals`], [`buckets`],
+//!   [`epoch_bucket`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the engine's.
+//! - [`value_quals`], [`value_test`]: conditions on one column that are not the engine's: PostgreSQL evaluates them,
+//!   once a value.
 //! - [`scalar`]: expressions without columns, evaluated once a scan. [`call_memory`]: memory of functions called value by value.
 //! - [`sort_key`]: what rows are ordered by. [`top_n_plan`]: the path that gives rows in order; [`latest_plan`]: the one
 //!   that gives the first row of each group; [`row_plan`]: what their plans remember.

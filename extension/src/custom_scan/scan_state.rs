@@ -147,7 +147,8 @@ impl Node for ScanState {
 }
 
 impl Running {
-    /// The next row that passes, of the vectors that begin at `first_row` or after it; its place is relative to the source's vector.
+    /// The next row that passes, of the vectors that begin at `first_row` or after it; its place is relative to the
+    /// source's vector.
     fn next_row(&mut self, passed: &mut u64, first_row: u64) -> Evaluation<Option<usize>> {
         loop {
             if let Some(row) = self.selection.next(self.next) {

@@ -30,8 +30,8 @@ pub const RIGHT_SIDE_TOO_LARGE: &str =
 pub const SMALL_SIDE_TOO_LARGE: &str =
     "to PostgreSQL's own plan, as the small side took too much memory";
 
-/// Groups, or the right side of a join by time, may take this many times `work_mem` × `hash_mem_multiplier` before PostgreSQL's own plan takes over: to read the
-/// table once more costs far more than memory.
+/// Groups, or the right side of a join by time, may take this many times `work_mem` × `hash_mem_multiplier` before
+/// PostgreSQL's own plan takes over: to read the table once more costs far more than memory.
 const MEMORY_FACTOR: usize = 16;
 
 /// Bytes that groups, or the right side of a join by time, may take.

@@ -1,8 +1,8 @@
 //! `LanesTimeJoin`: the rows of a lanes table with what a join by time gives them, a slot a row.
 //!
-//! Where the right side takes too much memory, PostgreSQL's own plan takes over ([`stand_in`]): for all rows, or where rows
-//! have been returned, for those of the vector under way and after it. That plan reads the left side by a `LanesScan`, which is
-//! told to begin there, so no row is returned twice.
+//! Where the right side takes too much memory, PostgreSQL's own plan takes over ([`stand_in`]): for all rows, or where
+//! rows have been returned, for those of the vector under way and after it. That plan reads the left side by a
+//! `LanesScan`, which is told to begin there, so no row is returned twice.
 
 use std::ffi::CStr;
 
@@ -197,7 +197,8 @@ impl Node for JoinState {
 /// # Safety
 /// A node in execution.
 unsafe fn hand_over(node: *mut pg_sys::CustomScanState, row: u64) -> *mut pg_sys::PlanState {
-    // SAFETY: the caller's promise; the child is a join, perhaps with a projection above it, of a scan of the left side.
+    // SAFETY: the caller's promise; the child is a join, perhaps with a projection above it, of a scan of the left
+    // side.
     unsafe {
         let join = stand_in::begin(node, 0);
         let mut left = join;

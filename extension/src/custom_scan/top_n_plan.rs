@@ -105,7 +105,8 @@ pub unsafe fn offer(
 }
 
 /// How many rows the first pass keeps, where PostgreSQL knows that so many are wanted (0 or less: it does not). A node
-/// above that drops rows, as a join may, or sorts by further keys asks for more than are wanted: the limit is not `exact`.
+/// above that drops rows, as a join may, or sorts by further keys asks for more than are wanted: the limit is not
+/// `exact`.
 fn rows_of_first_pass(limit: f64, exact: bool) -> i32 {
     let rows = match (limit > 0.0, exact) {
         (true, true) => limit,

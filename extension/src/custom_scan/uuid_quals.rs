@@ -1,5 +1,5 @@
-//! Conditions on columns of uuid. The values that they are compared with are part of the predicate: no scalar of the scan
-//! has 16 bytes.
+//! Conditions on columns of uuid. The values that they are compared with are part of the predicate: no scalar of the
+//! scan has 16 bytes.
 
 use lanes_columnar::vector::number::Scalar;
 use lanes_columnar::vector::predicate::{Bytes16Predicate, Predicate, flip};

@@ -1,8 +1,8 @@
 //! Conditions that are not the engine's, but look at one column: PostgreSQL evaluates them, once a value.
 //!
-//! Such a condition is a function of the column as long as the node does not start again: none of its functions is volatile,
-//! and a subquery in it is one whose rows are hashed once. The smallest part of a condition that the engine does not know is taken,
-//! so AND, OR and NOT around it stay the engine's.
+//! Such a condition is a function of the column as long as the node does not start again: none of its functions is
+//! volatile, and a subquery in it is one whose rows are hashed once. The smallest part of a condition that the engine
+//! does not know is taken, so AND, OR and NOT around it stay the engine's.
 
 use lanes_columnar::vector::asked_predicate::AskedPredicate;
 use lanes_columnar::vector::predicate::Predicate;

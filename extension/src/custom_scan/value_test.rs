@@ -4,8 +4,8 @@
 //! values of a vector that are new ──► a slot with this column alone ──► the condition's state ──► true, false, NULL
 //! ```
 //! Slot, context and the condition's state belong to the node and live as long as the query; what was answered belongs
-//! to the engine's predicate, and is gone when the node starts again. So a condition is initialised once, and a subquery in it
-//! that has no parameters is run once.
+//! to the engine's predicate, and is gone when the node starts again. So a condition is initialised once, and a
+//! subquery in it that has no parameters is run once.
 //!
 //! Many values are evaluated behind one error boundary, because a boundary costs as much as a simple condition.
 

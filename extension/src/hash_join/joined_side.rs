@@ -67,8 +67,8 @@ impl JoinedSide {
         }
     }
 
-    /// Goes on to the next batch, which is the only one of a side that is not divisible. There is none without rows where
-    /// left rows need a match.
+    /// Goes on to the next batch, which is the only one of a side that is not divisible. There is none without rows
+    /// where left rows need a match.
     ///
     /// # Safety
     /// The node is in execution.
@@ -135,8 +135,8 @@ impl JoinedSide {
         }
     }
 
-    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found; gives how many
-    /// they are, 0 at the end.
+    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found; gives
+    /// how many they are, 0 at the end.
     pub fn next_unmatched(&mut self) -> usize {
         let rows = self.unmatched.next(VECTOR_ROWS);
         self.join.give(rows.iter().copied());

@@ -1,4 +1,5 @@
-//! Keys of a join that are no integers, times or texts: uuids, and floats, of which both sides may have different widths.
+//! Keys of a join that are no integers, times or texts: uuids, and floats, of which both sides may have different
+//! widths.
 
 use lanes_columnar::aggregate::Key;
 use lanes_columnar::vector::number::NumberType;
@@ -47,8 +48,8 @@ pub unsafe fn check_float(
     }
 }
 
-/// A key of the lanes table that is compared with numbers of a type: as wide as these, as PostgreSQL compares `real` with
-/// `double precision`.
+/// A key of the lanes table that is compared with numbers of a type: as wide as these, as PostgreSQL compares `real`
+/// with `double precision`.
 pub fn widened(key: Key, small: Option<NumberType>) -> Key {
     match (key, small) {
         (Key::Number(value), Some(NumberType::F64)) if value.number() == NumberType::F32 => {

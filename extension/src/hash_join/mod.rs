@@ -28,16 +28,17 @@
 //! zone maps before anything of them is decoded, so a join that needs few series reads few vectors.
 //!
 //! Invariants:
-//! - A lanes table may be joined with several small sides, each by keys of its own: a *star*. One node does all of it. Each small
-//!   side is then read as a whole, or PostgreSQL's own plan takes over.
-//! - The lanes table is the left side, whatever the query calls it: INNER, SEMI, LEFT, ANTI, RIGHT and FULL joins. The keys
-//!   rule out rows in INNER, SEMI and RIGHT joins.
-//! - RIGHT and FULL joins return small rows without a match at the end of each batch, as vectors all of whose lanes are NULL.
+//! - A lanes table may be joined with several small sides, each by keys of its own: a *star*. One node does all of it.
+//!   Each small side is then read as a whole, or PostgreSQL's own plan takes over.
+//! - The lanes table is the left side, whatever the query calls it: INNER, SEMI, LEFT, ANTI, RIGHT and FULL joins. The
+//!   keys rule out rows in INNER, SEMI and RIGHT joins.
+//! - RIGHT and FULL joins return small rows without a match at the end of each batch, as vectors all of whose lanes
+//!   are NULL.
 //! - The small side's rows are kept up to a limit (`work_mem` × `hash_mem_multiplier`). When they are more, the lanes
 //!   table is read once for each batch of them. Each left row meets each small row in exactly one batch. That holds for
-//!   INNER and RIGHT joins. The others have one batch, as a left row without a match is known only after all rows: SEMI and ANTI
-//!   joins keep different keys instead of rows, LEFT and FULL joins are offered only where all rows are expected to fit, and
-//!   PostgreSQL's own plan [takes over](crate::custom_scan::stand_in) where they do not.
+//!   INNER and RIGHT joins. The others have one batch, as a left row without a match is known only after all rows:
+//!   SEMI and ANTI joins keep different keys instead of rows, LEFT and FULL joins are offered only where all rows are
+//!   expected to fit, and PostgreSQL's own plan [takes over](crate::custom_scan::stand_in) where they do not.
 //! - An expression over the small side that is grouped by is evaluated when a row of it first finds a left row. So it fails
 //!   only where PostgreSQL would evaluate it too.
 //! - Conditions on the lanes table are evaluated before its rows are joined, in PostgreSQL's order.

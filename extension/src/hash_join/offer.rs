@@ -44,14 +44,15 @@ pub unsafe fn offer(
         let Some(sides) = Sides::of(root, joined, outer, inner, kind, (*extra).restrictlist) else {
             return;
         };
-        // The same star is found in each order of its joins. Offered once, it has driven out the plans that could stand in for it.
+        // The same star is found in each order of its joins. Offered once, it has driven out the plans that could
+        // stand in for it.
         let is_star = sides.dimensions.len() > 1;
         let mut paths = nodes::list::<pg_sys::Path>((*joined).pathlist);
         if is_star && paths.any(|path| sides_of_path(path).is_some()) {
             return;
         }
-        // `require` accepts PostgreSQL's joins above vectorised scans, so there is nothing to hold against them. Where joins are
-        // no star, another order of them may be vectorised all the same.
+        // `require` accepts PostgreSQL's joins above vectorised scans, so there is nothing to hold against them. Where
+        // joins are no star, another order of them may be vectorised all the same.
         let is_noted = settings::vectorize() != Vectorize::Require && !is_star;
         let index = (*sides.lanes).relid;
         if let Err(reason) = offer_rows(root, sides)
@@ -238,8 +239,8 @@ pub unsafe fn total_cost(paths: *mut pg_sys::List) -> f64 {
 }
 
 impl Sides {
-    /// The sides as the last element of what a `LanesHashJoin` path remembers: the lanes table, then the relation, the conditions
-    /// and the kind of each dimension.
+    /// The sides as the last element of what a `LanesHashJoin` path remembers: the lanes table, then the relation, the
+    /// conditions and the kind of each dimension.
     unsafe fn remember(&self) -> *mut pg_sys::List {
         // SAFETY: the planner's live structures, which outlive its paths.
         unsafe {

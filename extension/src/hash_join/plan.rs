@@ -65,8 +65,8 @@ impl JoinKind {
         matches!(self, JoinKind::Left | JoinKind::Full)
     }
 
-    /// Whether the small side may be divided into batches, for each of which the lanes table is read once: no left row has
-    /// to be known to have no match in any of them.
+    /// Whether the small side may be divided into batches, for each of which the lanes table is read once: no left row
+    /// has to be known to have no match in any of them.
     pub fn is_divisible(self) -> bool {
         matches!(self, JoinKind::Inner | JoinKind::Right)
     }
@@ -113,8 +113,8 @@ pub struct SmallColumn {
 pub struct HashJoinPlan {
     /// The range-table index of the lanes table.
     pub table: u32,
-    /// What the lanes table is joined with, in the order in which that is done. The plan of each returns its keys, then its
-    /// columns among the outputs, in their order.
+    /// What the lanes table is joined with, in the order in which that is done. The plan of each returns its keys,
+    /// then its columns among the outputs, in their order.
     pub dimensions: Vec<Dimension>,
     /// The columns of small sides that are wanted.
     pub outputs: Vec<SmallColumn>,
@@ -152,8 +152,8 @@ impl HashJoinPlan {
         kinds.join(", ")
     }
 
-    /// What is to be remembered beside the keys and the outputs: how many dimensions there are, the kind and the number of keys of
-    /// each, and the dimension of each output.
+    /// What is to be remembered beside the keys and the outputs: how many dimensions there are, the kind and the
+    /// number of keys of each, and the dimension of each output.
     pub fn numbers(&self) -> Vec<i32> {
         let mut numbers = vec![self.dimensions.len() as i32];
         for dimension in &self.dimensions {

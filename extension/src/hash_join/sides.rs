@@ -66,9 +66,9 @@ impl HashJoin {
 }
 
 impl Sides {
-    /// The sides of a join of two relations, if the first is one lanes table, all of whose own quals are the engine's, or such a
-    /// table that is joined already, and the second does not depend on it. (What keeps a qual from the engine is noted where
-    /// its scan is offered.)
+    /// The sides of a join of two relations, if the first is one lanes table, all of whose own quals are the engine's,
+    /// or such a table that is joined already, and the second does not depend on it. (What keeps a qual from the
+    /// engine is noted where its scan is offered.)
     ///
     /// # Safety
     /// The planner's live structures.
@@ -300,7 +300,8 @@ impl Side {
     }
 }
 
-/// Checks that an equality compares numbers, or times of one type, or a column of text with a text, or one of uuid with a uuid.
+/// Checks that an equality compares numbers, or times of one type, or a column of text with a text, or one of uuid
+/// with a uuid.
 unsafe fn key(
     translator: &mut Translator,
     clause: *mut pg_sys::OpExpr,

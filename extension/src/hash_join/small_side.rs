@@ -98,9 +98,9 @@ impl SmallSide {
         }
     }
 
-    /// Reads the next batch into `join`, which is empty. A [divisible](super::plan::HashJoinPlan::is_divisible) join is done in
-    /// several batches where one would take too much memory. Any other needs all rows at once: false says that they take too
-    /// much.
+    /// Reads the next batch into `join`, which is empty. A [divisible](super::plan::HashJoinPlan::is_divisible) join
+    /// is done in several batches where one would take too much memory. Any other needs all rows at once: false says
+    /// that they take too much.
     ///
     /// # Safety
     /// The node is in execution.

@@ -4,8 +4,8 @@
 //! find        each side in turn: the first small row of each left row that the sides before it left over
 //! find_next   the last side that has another small row for some left rows goes on for these; the sides after it begin anew
 //! ```
-//! So each left row meets each combination of its small rows once. Left rows for which some side has nothing to give leave all
-//! sides at once, so a side that begins anew always finds what it found before.
+//! So each left row meets each combination of its small rows once. Left rows for which some side has nothing to give
+//! leave all sides at once, so a side that begins anew always finds what it found before.
 
 use lanes_columnar::join::given::Given;
 use lanes_columnar::join::key_set::KeySet;
@@ -126,8 +126,8 @@ impl HashStage {
         }
     }
 
-    /// Goes on to the next batch of the small sides. The lanes table is to be read from its beginning for it, with these key
-    /// sets as a filter.
+    /// Goes on to the next batch of the small sides. The lanes table is to be read from its beginning for it, with
+    /// these key sets as a filter.
     ///
     /// # Safety
     /// The node is in execution.
@@ -220,8 +220,8 @@ impl HashStage {
         Ok(())
     }
 
-    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found. They are the first
-    /// rows of a vector, whose lanes are all NULL; gives how many they are, 0 at the end.
+    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found. They are
+    /// the first rows of a vector, whose lanes are all NULL; gives how many they are, 0 at the end.
     pub fn next_unmatched(&mut self) -> usize {
         match &mut self.sides[..] {
             [side] => side.next_unmatched(),

@@ -73,8 +73,9 @@ pub unsafe fn contains_subplan(node: *mut pg_sys::Node) -> bool {
     }
 }
 
-/// The parameters of an expression, appended to a list. Those that a subquery's condition is evaluated with are its own;
-/// for what the subquery itself depends on stands a node of it without a condition, of which nothing can be evaluated.
+/// The parameters of an expression, appended to a list. Those that a subquery's condition is evaluated with are its
+/// own; for what the subquery itself depends on stands a node of it without a condition, of which nothing can be
+/// evaluated.
 ///
 /// # Safety
 /// `node` is null or a live expression; `found` is null or a live list.

@@ -8,8 +8,8 @@
 //! Base backups leave out files with this beginning, and a restart of the server removes them. Nothing is said about a
 //! file elsewhere: whoever reads one checks its length and its checksum, and one that is not right is as good as none.
 //! Its digest is compared before it is written, and not each time it is read: who can write in this folder can write
-//! the table's pages too, and for 400 kB a digest takes about five times as long as reading them and their checksum. All
-//! processes write and remove files without a lock; a file that is removed while it is read stays readable.
+//! the table's pages too, and for 400 kB a digest takes about five times as long as reading them and their checksum.
+//! All processes write and remove files without a lock; a file that is removed while it is read stays readable.
 
 use std::fs;
 use std::io::{self, Write};

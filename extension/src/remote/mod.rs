@@ -19,9 +19,9 @@
 //! that says what to do; local rows are not touched. A gateway that dies with requests taken: they are offered to the
 //! next. A backend that dies while it waits: its request runs out. A damaged image: refused when it is supplied,
 //! by its length and its checksum, and again when it is read. An image that was changed on its way or in the store:
-//! refused when it is supplied, by the digest that its part keeps ([`expected`]), and whoever waits for it is told. A crash
-//! after an object was put and before its part was marked: the part is listed again, and put again under the same key.
-//! After it was marked: the local part's blocks are freed by the next VACUUM.
+//! refused when it is supplied, by the digest that its part keeps ([`expected`]), and whoever waits for it is told. A
+//! crash after an object was put and before its part was marked: the part is listed again, and put again under the
+//! same key. After it was marked: the local part's blocks are freed by the next VACUUM.
 
 pub mod away;
 pub mod cold_cache;

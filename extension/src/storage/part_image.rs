@@ -217,7 +217,8 @@ pub unsafe fn read_image_of_run(
     }
 }
 
-/// The digest of the image of a run that is a segment of a remote part; none if the part went away before there were digests.
+/// The digest of the image of a run that is a segment of a remote part; none if the part went away before there were
+/// digests.
 ///
 /// # Safety
 /// `relation` is the open lanes table that the run belongs to.

@@ -7,7 +7,8 @@
 //!
 //! The cast, in the order in which data flow:
 //! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, uuids, time buckets.
-//! - `bytes16_key`: those of 16 bytes. `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met before.
+//! - `bytes16_key`: those of 16 bytes. `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met
+//!   before.
 //! - [`runs`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],

@@ -7,8 +7,8 @@
 //! The small side is taken in first. A left key that it does not have gets no id, so the memory follows the small side
 //! alone. A NULL equals nothing.
 //!
-//! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). A [`KeySet`] tells what
-//! zone maps rule out.
+//! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). A [`KeySet`] tells
+//! what zone maps rule out.
 
 use super::key_set::KeySet;
 use crate::aggregate::group::Pairs;
@@ -75,7 +75,8 @@ pub struct EqualJoin {
 }
 
 impl EqualJoin {
-    /// A small side without rows. `keys` are those of the left side: numbers, columns of text and of 16 bytes, one at least.
+    /// A small side without rows. `keys` are those of the left side: numbers, columns of text and of 16 bytes, one at
+    /// least.
     pub fn new(keys: Vec<Key>) -> EqualJoin {
         let pairs = keys.len().saturating_sub(1);
         EqualJoin {
@@ -314,7 +315,8 @@ impl EqualJoin {
         rows.for_each(|row| self.found[row] = after_last);
     }
 
-    /// Gives the first rows of the vector these small rows, which no left row has found: there is a row of NULLs for each.
+    /// Gives the first rows of the vector these small rows, which no left row has found: there is a row of NULLs for
+    /// each.
     ///
     /// # Panics
     /// If they are more than a vector has rows.

@@ -3,7 +3,8 @@
 use crate::bytes16::Bytes16;
 use crate::zone_map::{Bound, Zone};
 
-/// Different keys in ascending order: integers, floats, or the prefixes of 16 bytes, each as an integer in the same order.
+/// Different keys in ascending order: integers, floats, or the prefixes of 16 bytes, each as an integer in the same
+/// order.
 #[derive(Clone, Debug, Default)]
 pub struct KeySet {
     places: Vec<i64>,

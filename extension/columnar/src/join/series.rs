@@ -40,7 +40,8 @@ pub struct SeriesBuilder {
 const LIST_BYTES: usize = 8;
 /// Bytes that it takes to put a row in order: another list of times, and of one column at a time.
 const ORDERING_BYTES: usize = 16;
-/// Bytes that a key takes: where its rows begin, twice, whether they are sorted, and two cursors of whoever looks for them.
+/// Bytes that a key takes: where its rows begin, twice, whether they are sorted, and two cursors of whoever looks for
+/// them.
 const KEY_BYTES: usize = 4 + 4 + 1 + 2 * 12;
 /// Rows for which there is room at first, if so many may be.
 const ROWS_AT_FIRST: usize = 4_096;
@@ -114,7 +115,8 @@ impl SeriesBuilder {
         Ok(())
     }
 
-    /// Takes in the selected rows of a vector of `rows` rows, for which there is room; none of them has NULL as its time.
+    /// Takes in the selected rows of a vector of `rows` rows, for which there is room; none of them has NULL as its
+    /// time.
     ///
     /// # Errors
     /// There are too many rows.
@@ -309,7 +311,8 @@ mod tests {
     use super::*;
     use crate::vector::number::Scalar;
 
-    /// Fills a builder with rows of one key until no more fit; gives the bytes that it took, and what became of the rows.
+    /// Fills a builder with rows of one key until no more fit; gives the bytes that it took, and what became of the
+    /// rows.
     fn filled(limit: usize, key_bytes: usize) -> (usize, Series) {
         let mut builder = SeriesBuilder::new(&[NumberType::F64, NumberType::I64], limit);
         let (selection, ids) = (Selection::first(100), [0; 100]);

@@ -1,7 +1,7 @@
 //! The list of `x = ANY (list)`: which rows have a number that is in it.
 //!
-//! A short list is compared with the whole vector, element by element. A longer list of integers that lie close together
-//! becomes a bitmap, in which each row is looked up; one of integers that lie far apart is searched in order.
+//! A short list is compared with the whole vector, element by element. A longer list of integers that lie close
+//! together becomes a bitmap, in which each row is looked up; one of integers that lie far apart is searched in order.
 
 use lanes_simd::Comparison;
 

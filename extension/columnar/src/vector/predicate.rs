@@ -103,8 +103,8 @@ impl Predicate {
         }
     }
 
-    /// Whether zones of some rows show that it holds for none of them, as far as it takes no scalars to tell: tests on 16 bytes
-    /// have their values themselves.
+    /// Whether zones of some rows show that it holds for none of them, as far as it takes no scalars to tell: tests on
+    /// 16 bytes have their values themselves.
     pub fn is_contradicted(&self, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
         match self {
             Predicate::Bytes16(test) => {

@@ -1,7 +1,8 @@
-//! Memory of a scan that is kept for the next one: whoever reads a few rows would spend a good part of the time on making some.
+//! Memory of a scan that is kept for the next one: whoever reads a few rows would spend a good part of the time on
+//! making some.
 //!
-//! While a query runs, any amount is kept, as a node that is started again for each row of another needs it again at once.
-//! When the outermost query ends, what is kept beyond [`IDLE_BYTES_MAX`] goes back to the system.
+//! While a query runs, any amount is kept, as a node that is started again for each row of another needs it again at
+//! once. When the outermost query ends, what is kept beyond [`IDLE_BYTES_MAX`] goes back to the system.
 
 use std::cell::Cell;
 
