@@ -11,7 +11,7 @@ const UNIT: &str = "ms";
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryBar {
-    /// The median time of the better peer.
+    /// How many times the better peer's median a query may take.
     pub times: f64,
     /// A median of so many milliseconds is enough, whatever the peers take.
     pub most_ms: Option<f64>,

@@ -15,6 +15,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use lanes_columnar::join::room::Taken;
+
 /// Multiplies and rotates: keys are short, and nobody gains by making them collide in his own query.
 #[derive(Default)]
 struct ShortHasher(u64);
@@ -163,27 +165,28 @@ impl History {
     /// much memory, of which none is taken then, or there are as many rows as can be.
     pub fn make_room(&mut self, key: usize, values: usize) -> bool {
         let rows = self.times.len();
-        let is_growing = rows == self.room;
         let mut beside = self.values.bytes() + self.values.more_bytes(values);
         beside += self.key_bytes + key_bytes(key) + groups_bytes(self.groups.capacity());
         if self.groups.len() == self.groups.capacity() {
             // The table of groups grows beside the old one.
             beside += groups_bytes((2 * self.groups.capacity()).max(4));
         }
-        // So does each of the lists, one after the other.
-        beside += if is_growing {
-            self.room * LIST_BYTES.max(size_of::<TieImage>() * self.ties_per_row)
-        } else {
-            0
+        let taken = Taken {
+            rows,
+            room: self.room,
+            row_bytes: self.row_bytes(),
+            list_bytes: LIST_BYTES.max(size_of::<TieImage>() * self.ties_per_row),
+            beside,
         };
-        let most = self.limit.saturating_sub(beside) / self.row_bytes();
-        let most = most.min(u32::MAX as usize);
-        if rows >= most {
+        let Some(room) = taken.room_for(rows + 1, self.limit) else {
+            return false;
+        };
+        if rows >= u32::MAX as usize {
             return false;
         }
-        if is_growing {
-            self.room = (2 * self.room).max(ROWS_AT_FIRST).min(most);
-            let more = self.room - rows;
+        if room > self.room {
+            self.room = room;
+            let more = room - rows;
             self.times.reserve_exact(more);
             self.group_of.reserve_exact(more);
             self.ties.reserve_exact(more * self.ties_per_row);
@@ -347,8 +350,6 @@ impl History {
     }
 }
 
-/// Rows for which there is room at first, if so many may be.
-const ROWS_AT_FIRST: usize = 1_024;
 /// Bytes that the longest list takes for a row, beside ties.
 const LIST_BYTES: usize = 8;
 /// Bytes that it takes to seal a row: its place in the order, and its time once more.
@@ -482,7 +483,7 @@ mod tests {
                     let rows = filled(limit, per_key, &vec![7; length]);
                     // A row takes 57 bytes, its text, and its key what it is: half of that at least can be used.
                     let each = 57 + length.next_multiple_of(8) + 140 / per_key;
-                    let blocks = BLOCK_WORDS * 8 + 2 * length + ROWS_AT_FIRST;
+                    let blocks = BLOCK_WORDS * 8 + 2 * length + 60_000;
                     let least = limit.saturating_sub(blocks) / each / 2;
                     assert!(
                         rows >= least,

@@ -12,7 +12,7 @@
 //!
 //! The cast, in the order in which data flow:
 //! - [`keys`]: equal keys of both sides get one id.
-//! - [`series`]: the right side in memory.
+//! - [`series`]: the right side in memory; [`room`]: how much of that it takes at a time.
 //! - [`cursor`]: how many rows of a key are not later than a time; cheap if times of a key come in order.
 //! - [`asof`], [`window`]: what is found for each left row.
 //! - [`side_by_side`]: without a series, while both sides are in the order of their times: [`merge`] for the nearest rows,
@@ -36,6 +36,7 @@ pub mod given;
 pub mod key_set;
 pub mod keys;
 pub mod merge;
+pub mod room;
 pub mod series;
 pub mod side_by_side;
 pub mod sliding;

@@ -1,5 +1,6 @@
 //! The right side in memory: rows by key, then by time, then by arrival.
 
+use super::room::Taken;
 use crate::vector::number::{Number, NumberType};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -43,8 +44,6 @@ const ORDERING_BYTES: usize = 16;
 /// Bytes that a key takes: where its rows begin, twice, whether they are sorted, and two cursors of whoever looks for
 /// them.
 const KEY_BYTES: usize = 4 + 4 + 1 + 2 * 12;
-/// Rows for which there is room at first, if so many may be.
-const ROWS_AT_FIRST: usize = 4_096;
 
 /// Rows by key, then by time, then by arrival.
 pub struct Series {
@@ -89,17 +88,17 @@ impl SeriesBuilder {
     /// # Errors
     /// They would take too much memory, of which none is taken then.
     pub fn make_room(&mut self, rows: usize, keys: usize, key_bytes: usize) -> Evaluation<()> {
-        let (needed, room) = (self.ids.len() + rows, self.ids.capacity());
-        let beside = key_bytes + keys * KEY_BYTES;
-        let is_growing = needed > room;
-        let old = if is_growing { room * LIST_BYTES } else { 0 };
-        let most = self.limit.saturating_sub(beside + old) / self.row_bytes();
-        if needed > most {
-            return Err(EvaluationError::TooMuchMemory);
-        }
-        if is_growing {
-            let room = (2 * room).max(ROWS_AT_FIRST).clamp(needed, most);
-            let more = room - self.ids.len();
+        let taken = Taken {
+            rows: self.ids.len(),
+            room: self.ids.capacity(),
+            row_bytes: self.row_bytes(),
+            list_bytes: LIST_BYTES,
+            beside: key_bytes + keys * KEY_BYTES,
+        };
+        let room = taken.room_for(taken.rows + rows, self.limit);
+        let room = room.ok_or(EvaluationError::TooMuchMemory)?;
+        if room > taken.room {
+            let more = room - taken.rows;
             self.ids.reserve_exact(more);
             self.times.reserve_exact(more);
             for column in &mut self.columns {
@@ -313,12 +312,16 @@ mod tests {
 
     /// Fills a builder with rows of one key until no more fit; gives the bytes that it took, and what became of the
     /// rows.
-    fn filled(limit: usize, key_bytes: usize) -> (usize, Series) {
+    fn filled(limit: usize, key_bytes: impl Fn(usize) -> usize) -> (usize, Series) {
         let mut builder = SeriesBuilder::new(&[NumberType::F64, NumberType::I64], limit);
         let (selection, ids) = (Selection::first(100), [0; 100]);
         let columns = [Operand::Same(Scalar(7)), Operand::Null];
         let times = (NumberType::I64, Operand::Same(Scalar(1)));
-        while builder.make_room(100, 1, key_bytes).is_ok() {
+        let room = |builder: &mut SeriesBuilder| {
+            let key_bytes = key_bytes(builder.ids.len() + 100);
+            builder.make_room(100, 1, key_bytes)
+        };
+        while room(&mut builder).is_ok() {
             let added = builder.add(&ids, times, &columns, &selection, 100);
             added.expect("these are few rows");
         }
@@ -329,21 +332,17 @@ mod tests {
 
     #[test]
     fn no_more_memory_is_taken_than_may_be() {
+        let row_bytes = 4 + 2 * (8 + 1) + 8 + ORDERING_BYTES;
         for limit in [0, 3_000, 100_000, 1 << 20, 5_000_000] {
-            let (bytes, series) = filled(limit, 0);
-            // Times, and one column at a time, are there twice while rows are put in order.
-            let ordering = series.len() * ORDERING_BYTES;
-            assert!(bytes + ordering <= limit.max(1), "{bytes} of {limit}");
-            assert!(series.bytes() <= limit.max(64), "{limit}");
-            let row_bytes = 4 + 2 * (8 + 1) + 8 + ORDERING_BYTES;
-            let most = limit / row_bytes;
-            assert!(
-                series.len() <= most && series.len() * 2 + 200 >= most,
-                "{limit}"
-            );
+            for key_bytes in [0, 30, 200] {
+                let (bytes, series) = filled(limit, |rows| rows * key_bytes);
+                // Times, and one column at a time, are there twice while rows are put in order.
+                let beside = series.len() * (ORDERING_BYTES + key_bytes);
+                assert!(bytes + beside <= limit.max(1), "{bytes} of {limit}");
+                assert!(series.bytes() <= limit.max(64), "{limit}");
+                let most = limit / (row_bytes + key_bytes);
+                assert!(series.len() * 2 + 200 >= most, "{limit}");
+            }
         }
-        let (_, beside_keys) = filled(1 << 20, 1 << 19);
-        let (_, alone) = filled(1 << 19, 0);
-        assert_eq!(beside_keys.len(), alone.len());
     }
 }
