@@ -193,7 +193,7 @@ fn offloaded_rows_come_back() {
 }
 
 /// Changes an image's last byte and makes its own checksum right again. Twice is not at all.
-fn forge(image: &mut Vec<u8>) {
+fn forge(image: &mut [u8]) {
     if let Some(last) = image.last_mut() {
         *last ^= 1;
     }
