@@ -226,7 +226,7 @@ fn an_image_that_was_changed_in_the_store_is_refused() {
     drop(client);
     cluster.stop(Stop::Immediate).unwrap();
     cluster.start().unwrap();
-    objects.change(forge);
+    objects.change(|image| forge(image));
     let gateway = Supplier::start(&cluster, "postgres", &objects);
     let mut client = cluster.connect("postgres").unwrap();
     client
@@ -244,7 +244,7 @@ fn an_image_that_was_changed_in_the_store_is_refused() {
     assert!(recalled_files(&cluster).is_empty());
     drop(gateway);
     // The right ones are put back.
-    objects.change(forge);
+    objects.change(|image| forge(image));
     let _gateway = Supplier::start(&cluster, "postgres", &objects);
     assert_eq!(answers(&cluster), expected);
 }

@@ -210,13 +210,12 @@ fn asked_of(values: impl Iterator<Item = u64>) -> usize {
             assert_eq!(truth.no.contains(place), told == Answer::False);
         }
     }
-    let count = questions.borrow().len();
-    count
+    questions.borrow().len()
 }
 
 /// Values that lie far apart and near each other.
 fn spread(value: u64) -> u64 {
-    if value % 2 == 0 { value } else { value << 40 }
+    if value.is_multiple_of(2) { value } else { value << 40 }
 }
 
 #[test]
