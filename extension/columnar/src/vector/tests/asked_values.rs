@@ -215,7 +215,11 @@ fn asked_of(values: impl Iterator<Item = u64>) -> usize {
 
 /// Values that lie far apart and near each other.
 fn spread(value: u64) -> u64 {
-    if value.is_multiple_of(2) { value } else { value << 40 }
+    if value.is_multiple_of(2) {
+        value
+    } else {
+        value << 40
+    }
 }
 
 #[test]
