@@ -103,7 +103,7 @@ impl PartIndex {
         self.segments.iter().map(|s| u64::from(s.rows)).sum()
     }
 
-    /// The same segments, with their images, of which these are the digests, in object storage.
+    /// The index of a part whose images went to object storage: its segments, each with the digest of its image.
     ///
     /// # Panics
     /// If there are more or fewer digests than segments.

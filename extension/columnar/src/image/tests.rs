@@ -499,7 +499,7 @@ fn codes_outside_the_dictionary_are_found_before_an_image_is_trusted() {
         vouch_for(&mut damaged);
         let image = Image::parse(&damaged).unwrap();
         let decoded = image.decode(0, TEXT, None, &mut Column::new(TEXT));
-        // What is verified can be read.
+        // An image that was verified can be decoded.
         match image.verify_sealed(|_, _| true) {
             Ok(()) => assert!(
                 matches!(decoded, Ok(()) | Err(Error::KindDiffers { .. })),

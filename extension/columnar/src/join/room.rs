@@ -35,7 +35,7 @@ impl Taken {
         if !is_growing {
             return Some(self.room);
         }
-        // What is beside the lists mostly grows with them.
+        // Keys and texts, which lie beside the lists, mostly grow with them.
         let each = self.row_bytes + self.beside.checked_div(self.rows).unwrap_or(0);
         let fair = limit.saturating_sub(old) / each;
         let doubled = (2 * self.room).max(ROWS_AT_FIRST).min(fair);

@@ -22,7 +22,7 @@ pub(super) const NEW_VALUES_MIN: u64 = 32 << 10;
 /// So many values are remembered at most; then all are forgotten.
 pub(super) const VALUES_MAX: usize = 256 << 10;
 
-/// What is true of a value.
+/// The answer of a test for one value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// It holds.
@@ -59,7 +59,7 @@ pub struct AskedPredicate {
     new: u64,
     /// Whether values hardly repeat.
     is_distinct: bool,
-    /// What is asked about, and the answers.
+    /// The values of the question under way, and the answers to it.
     values: Vec<u64>,
     answers: Vec<Answer>,
     /// The codes of what is asked about.
