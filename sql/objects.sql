@@ -101,6 +101,7 @@ COMMENT ON FUNCTION lanes.append_logged(regclass, bytea, bytea[], bytea[], int4[
 --   create    before its rows; no defaults, constraints or indexes
 --   guard     once all tables are there: row-level security, without which it is not to come back
 --   finish    after the rows
+--   added     {place, type, value}: what rows have in a column that was added after them, as far as the catalogue still tells
 --   grants    {role, statement}: for roles that are there; role is NULL for all
 CREATE FUNCTION lanes.table_definition(target oid) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT SET search_path = pg_catalog, pg_temp
@@ -117,6 +118,7 @@ DECLARE
     drops     text[] := '{}';
     guarding  text[] := '{}';
     finishing text[] := '{}';
+    added     jsonb := '[]';
     later     boolean := false;
     attribute record;
     clause    text;
@@ -162,6 +164,8 @@ BEGIN
                 IF attribute.atthasmissing THEN
                     old_value := quote_literal((attribute.missing::text[])[1]);
                     clause := clause || ' DEFAULT ' || coalesce(old_value || '::' || attribute.type, 'NULL');
+                    added := added || jsonb_build_object('place', attribute.attnum, 'type', attribute.type,
+                                                         'value', (attribute.missing::text[])[1]);
                     finishing := finishing || format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', spelt, attribute.attname);
                 END IF;
                 IF attribute.expression IS NOT NULL THEN
@@ -246,7 +250,7 @@ BEGIN
         'owner', CASE WHEN NOT is_member THEN pg_get_userbyid(class.relowner) END,
         'is_partition', class.relispartition,
         'create', to_jsonb(creating), 'guard', to_jsonb(guarding), 'finish', to_jsonb(finishing),
-        'columns', coalesce(to_jsonb(lanes.column_names(target)), '[]'),
+        'columns', coalesce(to_jsonb(lanes.column_names(target)), '[]'), 'added', added,
         'grants', coalesce((
             SELECT jsonb_agg(jsonb_build_object('role', r.rolname, 'statement',
                                                 format('GRANT %s%s ON %s TO %s%s', p.privilege_type, p.of_column, p.object,

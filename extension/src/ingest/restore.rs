@@ -1,6 +1,7 @@
 //! A segment's image, as it lay in object storage, becomes rows of a table again: one run of the current transaction.
 //!
-//! The table has the columns that the image's table had, at the same places, dropped ones too. What the rows had to
+//! The table has the columns that the image's table had, at the same places, dropped ones too. Columns that it has more
+//! get the value that rows from before them have, or else their defaults, where these are values of no function. What the rows had to
 //! satisfy they satisfied when they were first inserted, so no constraint is checked again.
 //!
 //! The database that wrote the image is gone, and its digests with it, so nothing vouches for the bytes. All that
@@ -65,9 +66,14 @@ fn restore_segment(target: pg_sys::Oid, image: &[u8]) -> i64 {
         }
         let mut columns = shape.columns();
         for (index, column) in columns.iter_mut().enumerate() {
-            let (kind, missing) = (shape.kinds[index], shape.missing[index].as_deref());
+            let kind = shape.kinds[index];
+            let mut missing = shape.missing[index].clone();
+            if missing.is_none() && index >= parsed.columns() {
+                missing = target.value_of_all(index, kind);
+            }
             let rows = 0..parsed.rows();
-            if let Err(failure) = parsed.decode_range(index, kind, missing, rows, column) {
+            let decoded = parsed.decode_range(index, kind, missing.as_deref(), rows, column);
+            if let Err(failure) = decoded {
                 refuse(&format!("column {}: {failure}", index + 1));
             }
             if has_names((*relation).rd_att, index) && !do_names_end(column) {

@@ -324,6 +324,16 @@ impl Target {
         }
     }
 
+    /// What rows that lack a column have in it: its default, if that is one value for all of them.
+    pub fn value_of_all(&self, index: usize, kind: LaneKind) -> Option<Vec<u8>> {
+        // SAFETY: the index is one of the descriptor's.
+        let attribute = unsafe { ports::TupleDescAttr(self.descriptor(), index) };
+        if attribute.attisdropped || attribute.attgenerated != 0 {
+            return None;
+        }
+        self.default_value(index, attribute, kind).ok().flatten()
+    }
+
     /// The default of an attribute that the batch lacks, evaluated once for all rows. A default whose value differs from row to
     /// row is left to COPY.
     fn default_value(

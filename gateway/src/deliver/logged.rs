@@ -201,8 +201,8 @@ impl Connection {
             let Some(definition) = definition else {
                 return Err(failed("the table is gone", false));
             };
-            let name = record::table_name(scope, placed.target);
-            put.changes.push(Change::put(name, definition));
+            let definition = record::definition_changes(scope, placed.target, definition);
+            put.changes.extend(definition);
             put.table = Some((scope.to_owned(), placed.target, get(&row, 1)?));
         }
         let place = self

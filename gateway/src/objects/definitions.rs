@@ -4,7 +4,7 @@
 //! again, as nothing may ever need them: a table whose owner has just enabled row-level security takes no more rows from a gateway.
 
 use super::log::ObjectLog;
-use super::record::{self, Change};
+use super::record;
 use super::source::{Source, SourceError};
 use super::store::{RoundError, Store};
 
@@ -73,9 +73,8 @@ async fn read_and_put<S: Source, T: Store>(
     let Some(definition) = source.definition(target).await? else {
         return Ok(());
     };
-    let name = record::table_name(scope, target);
-    let change = Change::put(name, definition.json);
-    store.write(vec![change]).await?;
+    let changes = record::definition_changes(scope, target, definition.json);
+    store.write(changes).await?;
     log.learn_table(scope, target, definition.version);
     Ok(())
 }

@@ -183,6 +183,27 @@ async fn what_a_new_timeline_lacks_is_kept_though_its_numbers_are_given_out_agai
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_kept_of_a_table_goes_with_it() {
+    let world = Arc::new(World::default());
+    let gateway = Gateway::start(&world).await;
+    world.state().claim = Some(1);
+    let json = r#"{"added": [{"place": 2, "type": "text", "value": "a"}]}"#;
+    let changes = record::definition_changes(SCOPE, 7, json.to_owned());
+    gateway.store.write(changes).await.unwrap();
+    gateway.store.durable().await.unwrap();
+    let source = FakeSource::new(&world, 1);
+    let forget = async || {
+        release::forget_tables(&source, gateway.store.as_ref(), gateway.writer.log()).await
+    };
+    world.state().local_rows = local(&[(0, 0)]);
+    assert_eq!(forget().await, Ok(0), "it is there");
+    world.state().local_rows = Vec::new();
+    assert_eq!(forget().await, Ok(2));
+    gateway.store.durable().await.unwrap();
+    assert!(world.state().records.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn definitions_of_two_tables_do_not_wait_for_each_other() {
     let writer = LogWriter::new(Arc::new(Metrics::new()));
     let log = writer.log();

@@ -11,6 +11,7 @@
 //! | `log/<scope>/<storage>/<first row>/<timeline>` | the entry: [`super::log::entry`] |
 //! | `part/<scope>/<storage>/<origin>` | [`PartRecord`], as JSON: a part all segments of which were put before it |
 //! | `table/<scope>/<oid>` | what `lanes.table_definition` answers, as JSON |
+//! | `added/<scope>/<oid>/<place>` | [`AddedColumn`], as JSON: a column that was added to a table with rows; places have 5 digits |
 //! | `series/<scope>/<epoch>/<first id>` | [`SeriesRecord`], as JSON: a row of `lanes.series_runs`; ids have 10 digits |
 //! | `deleted` | a number, as JSON: keys that were deleted since the store was last rewritten without them |
 //! | `owner` | [`super::owner::Owner`], as JSON: the database that may write to the store |
@@ -104,6 +105,19 @@ pub struct PartRecord {
     pub types: Vec<Option<String>>,
 }
 
+/// What rows have in a column that their table got after them.
+///
+/// A place is given to one column only, so this stays true of images and entries that lack the column, whatever becomes
+/// of the table: the catalogue forgets it as soon as ALTER TABLE or VACUUM FULL writes the table anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedColumn {
+    /// The column's type when the value was read.
+    #[serde(rename = "type")]
+    pub sql_type: String,
+    /// The value, as PostgreSQL writes it.
+    pub value: String,
+}
+
 /// A row of `lanes.series_runs`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesRecord {
@@ -158,6 +172,44 @@ pub fn table_of(name: &str) -> Option<(String, u32)> {
     Some((scope.to_owned(), target.parse().ok()?))
 }
 
+/// The name of what rows from before a column was added have in it.
+pub fn added_name(scope: &str, target: u32, place: u16) -> String {
+    format!("added/{scope}/{target}/{place:05}")
+}
+
+/// The table and the place that such a name is about.
+pub fn added_of(name: &str) -> Option<(u32, u16)> {
+    let (table, place) = name.strip_prefix("added/")?.rsplit_once('/')?;
+    let (_, target) = table.rsplit_once('/')?;
+    Some((target.parse().ok()?, place.parse().ok()?))
+}
+
+/// What is put of a table's definition: the definition itself, and by columns what a later definition may no longer
+/// tell.
+pub fn definition_changes(scope: &str, target: u32, json: String) -> Vec<Change> {
+    #[derive(Deserialize)]
+    struct Placed {
+        place: u16,
+        #[serde(flatten)]
+        column: AddedColumn,
+    }
+    #[derive(Deserialize)]
+    struct Definition {
+        /// An extension before this field did not tell it.
+        #[serde(default)]
+        added: Vec<Placed>,
+    }
+    let definition = serde_json::from_str::<Definition>(&json);
+    // A restore names a definition that cannot be read.
+    let added = definition.map_or_else(|_| Vec::new(), |definition| definition.added);
+    let columns = added.into_iter().map(|Placed { place, column }| {
+        Change::document(added_name(scope, target, place), &column)
+    });
+    let mut changes: Vec<Change> = columns.collect();
+    changes.push(Change::put(table_name(scope, target), json));
+    changes
+}
+
 /// The name of a row of series.
 pub fn series_name(scope: &str, epoch: &str, first_id: i32) -> String {
     format!("series/{scope}/{epoch}/{first_id:010}")
@@ -190,6 +242,8 @@ mod tests {
         );
         assert_eq!(table_of(&table_name(scope, 9)), Some(("7/5".to_owned(), 9)));
         assert_eq!(table_of("table/9"), None);
+        assert_eq!(added_of(&added_name(scope, 9, 12)), Some((9, 12)));
+        assert_eq!(added_of("added/9"), None);
         assert_eq!(
             part_name_of("7/5/00000000000000ff/3/65536").as_deref(),
             Some("part/7/5/00000000000000ff/3")
@@ -259,6 +313,27 @@ mod tests {
             read("registry", br#"{"epoch":"e","last_id":4}"#),
             Ok(registry)
         );
+    }
+
+    #[test]
+    fn what_a_later_definition_may_not_tell_is_put_beside_it() {
+        let names = |json: &str| -> Vec<String> {
+            let changes = definition_changes("7/5", 9, json.to_owned()).into_iter();
+            changes.map(|change| change.name).collect()
+        };
+        let json = r#"{"added": [{"place": 3, "type": "text", "value": "a"}], "columns": []}"#;
+        assert_eq!(names(json), ["added/7/5/9/00003", "table/7/5/9"]);
+        assert_eq!(names("{}"), ["table/7/5/9"], "an older extension");
+        let added = definition_changes("7/5", 9, json.to_owned());
+        let column = AddedColumn {
+            sql_type: "text".to_owned(),
+            value: "a".to_owned(),
+        };
+        assert_eq!(
+            added[0].value.as_deref(),
+            Some(&br#"{"type":"text","value":"a"}"#[..])
+        );
+        assert_eq!(read("added", added[0].value.as_ref().unwrap()), Ok(column));
     }
 
     #[test]

@@ -145,6 +145,14 @@ fn show_definitions(plan: &Plan) {
         for statement in table.definition.statements() {
             println!("{};", shown(statement));
         }
+        for (name, column) in table.added() {
+            println!(
+                "-- {}: rows from before {} was added have {} in it",
+                table.definition.table,
+                shown(name),
+                shown(&column.literal())
+            );
+        }
         if let Some(owner) = &table.definition.owner {
             println!(
                 "-- {} belongs to {}, if there is such a role",
@@ -203,9 +211,11 @@ async fn read(store: &StoreReader, wanted: Option<&str>) -> Result<Plan, String>
     let registry = registries.iter().find(|(name, _)| *name == registry_name);
     let parts = store.records(&format!("part/{scope}/")).await?;
     let heads = store.records(&format!("head/{scope}/")).await?;
+    let added = store.records(&format!("added/{scope}/")).await?;
     plan::plan(
         &scope,
         &tables,
+        &added,
         &parts,
         &heads,
         registry.map(|(_, value)| value),

@@ -12,6 +12,7 @@
 //! | from what | [`crate::objects::reader`] | the store, opened without taking it from a gateway that may still run |
 //! | what to do | [`plan`] | which parts, which rows of which entries: decided by row numbers alone, before anything is done |
 //! | done | [`run`] | schema, series, rows, then what only hinders while rows come |
+//! | | `added` | what older rows have in a column that was added after them |
 //! | | `entry_rows` | rows of the log, whatever became of their columns |
 //! | | `failure` | what went wrong, and whether the server is to blame |
 //! | | `retyped` | segments from before a column got another type |
@@ -54,6 +55,7 @@ pub mod plan;
 
 pub mod run;
 
+mod added;
 mod entry_rows;
 mod failure;
 mod retyped;

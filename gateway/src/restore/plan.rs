@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde::Deserialize;
 
+use super::added::Added;
 use super::statement::is_type;
-
-use crate::objects::record::{self, Head, PartRecord, RegistryRecord};
+use crate::objects::record::{self, AddedColumn, Head, PartRecord, RegistryRecord};
 
 /// A table as statements; see `lanes.table_definition`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -77,6 +77,8 @@ pub struct TablePlan {
     pub entries: Vec<EntryRows>,
     /// Files of the table that rows come from, by their storage ids: more than one if it was rewritten or truncated lately.
     pub files: BTreeSet<u64>,
+    /// Columns that it got while it had rows.
+    pub added: Added,
 }
 
 impl TablePlan {
@@ -124,6 +126,7 @@ pub fn scopes(names: impl IntoIterator<Item = impl AsRef<str>>) -> BTreeSet<Stri
 pub fn plan(
     scope: &str,
     tables: &[(String, Bytes)],
+    added: &[(String, Bytes)],
     parts: &[(String, Bytes)],
     heads: &[(String, Bytes)],
     registry: Option<&Bytes>,
@@ -139,8 +142,24 @@ pub fn plan(
             parts: Vec::new(),
             entries: Vec::new(),
             files: BTreeSet::new(),
+            added: Added::new(),
         };
         planned.insert(oid, table);
+    }
+    for (name, value) in added {
+        let Some((target, place)) = record::added_of(name) else {
+            return Err(format!("{name} in the object store names no column"));
+        };
+        let column: AddedColumn = record::read(name, value)?;
+        if !is_type(&column.sql_type) {
+            return Err(format!(
+                "{name} in the object store is of what is no type: {}",
+                column.sql_type.escape_debug()
+            ));
+        }
+        if let Some(table) = planned.get_mut(&target) {
+            table.added.insert(place, column);
+        }
     }
     let mut dropped = 0;
     let mut files: BTreeMap<u64, Rows> = BTreeMap::new();
@@ -324,7 +343,7 @@ mod tests {
             head(1, &[(210, 3)]),
             head(2, &[(0, 50)]),
         ];
-        let plan = plan("7/5", &[table(9)], &parts, &heads, None).unwrap();
+        let plan = plan("7/5", &[table(9)], &[], &parts, &heads, None).unwrap();
         assert_eq!(plan.tables[0].part_rows(), 200);
         assert_eq!(
             entries(&plan),
@@ -340,7 +359,7 @@ mod tests {
             part(7, 50, 250),
             part(6, 300, 400),
         ];
-        let plan = plan("7/5", &[table(9)], &parts, &[], None).unwrap();
+        let plan = plan("7/5", &[table(9)], &[], &parts, &[], None).unwrap();
         let origins: Vec<u64> = plan.tables[0]
             .parts
             .iter()
@@ -352,7 +371,7 @@ mod tests {
     #[test]
     fn rows_of_a_request_that_was_logged_again_are_cut_out() {
         let heads = [head(1, &[(0, 10)]), head(1, &[(2, 3)]), head(1, &[(8, 4)])];
-        let plan = plan("7/5", &[table(9)], &[], &heads, None).unwrap();
+        let plan = plan("7/5", &[table(9)], &[], &[], &heads, None).unwrap();
         assert_eq!(entries(&plan), [(10, None), (2, Some(vec![(2, 2)]))]);
     }
 
@@ -363,17 +382,25 @@ mod tests {
             head_on(1, 1, &[(10, 10)]),
             head_on(2, 1, &[(5, 10)]),
         ];
-        let plan = plan("7/5", &[table(9)], &[], &heads, None).unwrap();
+        let plan = plan("7/5", &[table(9)], &[], &[], &heads, None).unwrap();
         let taken = [(10, None), (5, Some(vec![(0, 5)])), (5, Some(vec![(5, 5)]))];
         assert_eq!(entries(&plan), taken);
     }
 
     #[test]
     fn what_is_of_a_dropped_table_is_counted_and_what_is_damaged_is_named() {
-        let gone = plan("7/5", &[], &[part(3, 0, 9)], &[head(1, &[(0, 1)])], None).unwrap();
+        let gone = plan(
+            "7/5",
+            &[],
+            &[],
+            &[part(3, 0, 9)],
+            &[head(1, &[(0, 1)])],
+            None,
+        )
+        .unwrap();
         assert_eq!((gone.tables.len(), gone.dropped), (0, 2));
         let damaged = (record::table_name("7/5", 9), Bytes::from_static(b"{"));
-        let error = plan("7/5", &[damaged], &[], &[], None).unwrap_err();
+        let error = plan("7/5", &[damaged], &[], &[], &[], None).unwrap_err();
         assert!(error.contains("table/7/5/9"), "{error}");
     }
 
@@ -397,7 +424,7 @@ mod tests {
                 record::table_name("7/5", 9),
                 Bytes::from_static(json.as_bytes()),
             );
-            let error = plan("7/5", &[forged], &[], &[], None).unwrap_err();
+            let error = plan("7/5", &[forged], &[], &[], &[], None).unwrap_err();
             assert!(error.contains(told), "{error}");
         }
     }
@@ -408,8 +435,21 @@ mod tests {
         let mut forged: PartRecord = serde_json::from_slice(&value).unwrap();
         forged.types = vec![Some("int); DROP TABLE t".to_owned())];
         let forged = serde_json::to_vec(&forged).unwrap().into();
-        let error = plan("7/5", &[table(9)], &[(name, forged)], &[], None).unwrap_err();
+        let error = plan("7/5", &[table(9)], &[], &[(name, forged)], &[], None).unwrap_err();
         assert!(error.contains("DROP TABLE t"), "{error}");
+    }
+
+    #[test]
+    fn an_added_column_whose_type_goes_on_ends_it() {
+        let planned = |sql_type: &str| {
+            let json = format!(r#"{{"type": "{sql_type}", "value": "1"}}"#);
+            let added = (record::added_name("7/5", 9, 2), json.into());
+            plan("7/5", &[table(9)], &[added], &[], &[], None)
+        };
+        let error = planned("int); DROP TABLE t").unwrap_err();
+        assert!(error.contains("DROP TABLE t"), "{error}");
+        let added = &planned("int").unwrap().tables[0].added;
+        assert_eq!(added.keys().copied().collect::<Vec<_>>(), [2]);
     }
 
     #[test]

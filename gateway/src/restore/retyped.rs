@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::entry_rows::Type;
 use super::failure::Failure;
-use super::plan::Definition;
+use super::plan::TablePlan;
 use super::run::{Restore, SEGMENT};
 use crate::deliver::describe::identifier;
 use crate::objects::record::PartRecord;
@@ -40,9 +40,10 @@ impl Retyped {
     /// `None`: the part's columns have the types of now.
     pub(super) fn of(
         part: &PartRecord,
-        definition: &Definition,
+        table: &TablePlan,
         types: &HashMap<String, Type>,
     ) -> Option<Self> {
+        let definition = &table.definition;
         let column_now = |place: usize| {
             let name = definition.columns.get(place)?.as_ref()?;
             Some((name, &types.get(name)?.sql))
@@ -55,15 +56,23 @@ impl Retyped {
             return None;
         }
         let called = |place: usize| identifier(&(place + 1).to_string());
+        // The image of a part may be older than some of the columns.
+        let column_then = |place: usize, then: Option<&str>| match then {
+            None => format!("{} boolean", called(place)),
+            Some(then) => {
+                let added = u16::try_from(place + 1).ok();
+                let added = added.and_then(|place| table.added.get(&place));
+                let default = added.map_or_else(String::new, |added| added.default_of(then));
+                format!("{} {then}{default}", called(place))
+            }
+        };
         let list = |items: Vec<String>| items.join(", ");
         let places = part.types.iter().enumerate();
         Some(Self {
             columns: list(
                 places
                     .clone()
-                    .map(|(place, then)| {
-                        format!("{} {}", called(place), then.as_deref().unwrap_or("boolean"))
-                    })
+                    .map(|(place, then)| column_then(place, then.as_deref()))
                     .collect(),
             ),
             dropped: places
@@ -98,10 +107,10 @@ impl Restore<'_> {
     pub(super) async fn retyping(
         &self,
         part: &PartRecord,
-        definition: &Definition,
+        table: &TablePlan,
         types: &HashMap<String, Type>,
     ) -> Result<Option<Retyped>, String> {
-        let Some(retyped) = Retyped::of(part, definition, types) else {
+        let Some(retyped) = Retyped::of(part, table, types) else {
             return Ok(None);
         };
         let (then, now) = &retyped.types;

@@ -201,8 +201,9 @@ impl Restore<'_> {
             }
         };
         let types = self.types(name).await?;
+        self.give_added(table, &types).await?;
         for part in &table.parts {
-            let retyping = self.retyping(part, &table.definition, &types).await?;
+            let retyping = self.retyping(part, table, &types).await?;
             for (key, expected) in &part.segments {
                 let image = self.store.image(key).await?;
                 let inserted = match &retyping {
@@ -220,6 +221,7 @@ impl Restore<'_> {
             rows += self.entry(&table.definition, &types, entry).await?;
             tell(rows);
         }
+        self.take_added(table).await?;
         Ok(rows)
     }
 
@@ -291,7 +293,7 @@ impl Restore<'_> {
     }
 
     /// Executes a statement, or leaves it out and says so.
-    async fn try_to(&self, table: &str, statement: &str) -> Result<(), String> {
+    pub(super) async fn try_to(&self, table: &str, statement: &str) -> Result<(), String> {
         self.execute("SAVEPOINT one_statement").await?;
         if let Err(failure) = self.execute_one(statement).await {
             let reason = failure.of_statement()?;

@@ -123,7 +123,7 @@ fn tell_lost(lost: usize, timeline: u32, metrics: &Metrics) {
     metrics.objects.log_lost_entries.set(lost);
 }
 
-/// Deletes definitions and parts of tables that were dropped; returns how many records.
+/// Deletes definitions, parts and added columns of tables that were dropped; returns how many records.
 ///
 /// # Errors
 /// The database or the store fails.
@@ -146,7 +146,13 @@ pub async fn forget_tables<S: Source, T: Store>(
             parts.extend(part.map(|part| (name.to_owned(), part.target)));
         })
         .await?;
-    if tables.is_empty() && parts.is_empty() {
+    let mut added: Vec<(String, u32)> = Vec::new();
+    store
+        .records(&format!("added/{scope}/"), &mut |name, _| {
+            added.extend(record::added_of(name).map(|(target, _)| (name.to_owned(), target)));
+        })
+        .await?;
+    if tables.is_empty() && parts.is_empty() && added.is_empty() {
         return Ok(0);
     }
     // What the database lacks is of tables that it may lack too.
@@ -161,6 +167,7 @@ pub async fn forget_tables<S: Source, T: Store>(
     let gone: Vec<(String, u32)> = tables
         .into_iter()
         .chain(parts)
+        .chain(added)
         .filter(|(_, target)| !local.files.contains_key(target) && !kept.contains(target))
         .collect();
     for records in gone.chunks(ENTRIES_AT_ONCE) {
