@@ -22,6 +22,7 @@ mod ingest;
 mod inspect;
 mod labels;
 mod maintenance;
+mod nested_aggregate;
 mod pg;
 mod remote;
 mod sealer;

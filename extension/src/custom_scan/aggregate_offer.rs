@@ -42,8 +42,7 @@ pub unsafe fn offer(
         }
         let index = (*input).relid;
         let target = (*root).upper_targets[stage as usize];
-        let mut leaves = pg_sys::pull_var_clause((*target).exprs.cast(), LEAVES);
-        leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause((*query).havingQual, LEAVES));
+        let leaves = leaves((*target).exprs, (*query).havingQual);
         let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
             (*query).distinctClause
         } else {
@@ -67,7 +66,7 @@ pub unsafe fn offer(
                         codes += 1;
                     }
                 }
-                for leaf in nodes::list::<pg_sys::Node>(leaves) {
+                for &leaf in &leaves {
                     join.want(leaf)?;
                 }
                 Some(&*join)
@@ -107,7 +106,7 @@ pub unsafe fn offer(
             keys = pg_sys::lappend(keys, expression.cast());
         }
         let mut calls = std::ptr::null_mut();
-        for leaf in nodes::list::<pg_sys::Node>(leaves) {
+        for &leaf in &leaves {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
                 aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
@@ -176,13 +175,38 @@ pub unsafe fn offer(
     }
 }
 
+/// The columns and aggregates of a target list and of HAVING.
+///
+/// # Safety
+/// The planner's live expressions, or null.
+pub unsafe fn leaves(
+    target: *mut pg_sys::List,
+    having: *mut pg_sys::Node,
+) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let leaves = pg_sys::pull_var_clause(target.cast(), LEAVES);
+        let leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause(having, LEAVES));
+        nodes::list(leaves).collect()
+    }
+}
+
 /// Aggregates are leaves, not looked into.
 const LEAVES: i32 = (pg_sys::PVC_INCLUDE_AGGREGATES
     | pg_sys::PVC_RECURSE_WINDOWFUNCS
     | pg_sys::PVC_INCLUDE_PLACEHOLDERS) as i32;
 
 /// Refuses columns outside aggregates that are no grouping expression: they depend on one functionally.
-unsafe fn ungrouped_columns(node: *mut pg_sys::Node, keys: *mut pg_sys::List) -> Translation<()> {
+///
+/// # Safety
+/// The planner's live expressions, or null.
+///
+/// # Errors
+/// If there is such a column.
+pub unsafe fn ungrouped_columns(
+    node: *mut pg_sys::Node,
+    keys: *mut pg_sys::List,
+) -> Translation<()> {
     // A comparison may raise an ERROR, which a visitor must not. So what may be a key is found first, and compared then.
     let (mut grouped, mut is_found) = (Vec::new(), false);
     // SAFETY: the planner's live expressions; the copy is forgotten.

@@ -130,13 +130,7 @@ impl Node for AggregateState {
         slot: *mut pg_sys::TupleTableSlot,
     ) -> Evaluation<bool> {
         // SAFETY: the node's slot and context.
-        unsafe {
-            let memory = (*(*node).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
-            let before = pg_sys::MemoryContextSwitchTo(memory);
-            let is_group = results.write_next(slot);
-            pg_sys::MemoryContextSwitchTo(before);
-            Ok(is_group)
-        }
+        Ok(unsafe { results.write_group(node, slot) })
     }
 
     fn rewind(results: &mut Results) -> bool {

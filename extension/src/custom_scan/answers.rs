@@ -55,6 +55,18 @@ pub fn datum(answer: Answer, shape: Shape) -> Option<pg_sys::Datum> {
     }
 }
 
+/// A result that is a number or a truth; `None` is NULL.
+#[inline]
+pub fn scalar(answer: Answer, shape: Shape) -> Option<Scalar> {
+    match (answer, shape) {
+        (Answer::Number(scalar), _) => Some(scalar),
+        (Answer::Count(count), _) => Some(Scalar(count)),
+        (Answer::Truth(truth), _) => Some(Scalar(truth.into())),
+        // What is left is an integer of 64 bits or a double.
+        (answer, shape) => datum(answer, shape).map(|datum| Scalar(datum.value() as u64)),
+    }
+}
+
 /// The variance of integers, or its root, as PostgreSQL's own final functions give it: digits and all.
 fn exact_variance(count: u64, sum: i128, squares: i128, sample: bool, root: bool) -> pg_sys::Datum {
     use pg_sys::{numeric_cmp, numeric_div, numeric_mul, numeric_round, numeric_sqrt, numeric_sub};

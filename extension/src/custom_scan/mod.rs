@@ -96,7 +96,7 @@ pub mod window_run;
 pub mod window_state;
 pub mod window_values;
 
-use crate::hash_join;
+use crate::{hash_join, nested_aggregate};
 
 /// Registers nodes and hooks. Called from `_PG_init`.
 pub fn register() {
@@ -105,6 +105,7 @@ pub fn register() {
     node::register::<top_n_state::TopNState>();
     node::register::<latest_state::LatestState>();
     node::register::<aggregate_state::AggregateState>();
+    node::register::<nested_aggregate::state::NestedState>();
     node::register::<time_join_state::JoinState>();
     node::register::<hash_join::state::HashJoinState>();
     node::register::<hash_join::latest_state::LatestJoinState>();

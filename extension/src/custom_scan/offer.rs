@@ -14,6 +14,7 @@ use super::translate::{Scalars, Translator};
 use super::{aggregate_offer, latest_plan, node, read_share, require, top_n_plan, window_plan};
 use crate::hash_join::{self, sides::Sides};
 use crate::labels::narrow;
+use crate::nested_aggregate;
 use crate::pg::{nodes, ports, tree};
 use crate::table_am::routine;
 
@@ -84,6 +85,10 @@ unsafe extern "C-unwind" fn upper_hook(
         if let Some(index) = only_relation(input) {
             let entry = *(*root).simple_rte_array.add(index as usize);
             if !is_lanes_scan(input, entry) {
+                // The sub-select is vectorised all the same; its rows are handed over.
+                if let Err(reason) = nested_aggregate::offer::offer(root, input, output) {
+                    pgrx::debug1!("nested aggregation: {reason}");
+                }
                 return;
             }
             if let Err(reason) = aggregate_offer::offer(root, input, None, None, output, stage) {

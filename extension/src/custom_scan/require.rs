@@ -23,6 +23,7 @@ use crate::error;
 use crate::hash_join::latest_plan::LatestJoinPlan;
 use crate::hash_join::latest_state::LatestJoinState;
 use crate::hash_join::state::HashJoinState;
+use crate::nested_aggregate::state::NestedState;
 use crate::pg::{names, nodes, ports};
 
 static mut PREVIOUS: pg_sys::planner_hook_type = None;
@@ -274,6 +275,9 @@ unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
                     children = 1;
                     let table = LatestJoinPlan::of(scan).join.table;
                     (table, remembered::reasons(scan))
+                } else if name == NestedState::NAME {
+                    children = 1;
+                    (0, std::ptr::null_mut())
                 } else if is_scan {
                     ((*scan).scan.scanrelid, remembered::reasons(scan))
                 } else {

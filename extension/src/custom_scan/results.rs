@@ -1,6 +1,7 @@
 //! The groups of an aggregation as rows: a slot after the other.
 
 use lanes_columnar::aggregate::{Aggregation, KeyValue};
+use lanes_columnar::vector::number::Scalar;
 use pgrx::pg_sys;
 
 use super::aggregate_call::{KeyShape, Shape};
@@ -73,13 +74,32 @@ impl Results {
         self.stand_in.is_none()
     }
 
+    /// Writes the next group to a node's slot, in memory that lives as long as the row. False if there is no group left.
+    ///
+    /// # Safety
+    /// A node in execution, and its slot.
+    pub unsafe fn write_group(
+        &mut self,
+        node: *mut pg_sys::CustomScanState,
+        slot: *mut pg_sys::TupleTableSlot,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let memory = (*(*node).ss.ps.ps_ExprContext).ecxt_per_tuple_memory;
+            let before = pg_sys::MemoryContextSwitchTo(memory);
+            let is_group = self.write_next(slot);
+            pg_sys::MemoryContextSwitchTo(before);
+            is_group
+        }
+    }
+
     /// Writes the keys and answers of the next group; what the node never returns is NULL. False if there is no group
     /// left.
     ///
     /// # Safety
     /// The slot has an attribute for each entry of the plan's list. Memory of the current context lives as long as the
     /// row.
-    pub unsafe fn write_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
+    unsafe fn write_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
         let group = self.next;
         if group == self.aggregation.groups() {
             return false;
@@ -107,8 +127,17 @@ impl Results {
     /// # Safety
     /// As for [`write_next`](Self::write_next).
     unsafe fn key(&mut self, group: usize, key: usize) -> Option<pg_sys::Datum> {
-        let shape = self.keys[key];
         let number = self.aggregation.key_number(group, key);
+        // SAFETY: the caller's promise.
+        unsafe { self.key_datum(number, key) }
+    }
+
+    /// The value of a key that has this number.
+    ///
+    /// # Safety
+    /// Memory of the current context lives as long as the datum.
+    unsafe fn key_datum(&mut self, number: u32, key: usize) -> Option<pg_sys::Datum> {
+        let shape = self.keys[key];
         let value = self.aggregation.key_value(number, key);
         if let (KeyValue::Number(code), KeyShape::Joined(joined)) = (value, shape) {
             return self.joined[joined][code.0 as usize];
@@ -126,5 +155,39 @@ impl Results {
             }
         }
         *made
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        self.aggregation.groups()
+    }
+
+    /// The number of a group's value of a key.
+    pub fn key_number(&self, group: usize, key: usize) -> u32 {
+        self.aggregation.key_number(group, key)
+    }
+
+    /// All values of a key, by their numbers. They live until the node starts again.
+    ///
+    /// # Safety
+    /// Runs inside of a query.
+    pub unsafe fn key_datums(&mut self, key: usize) -> Vec<Option<pg_sys::Datum>> {
+        // SAFETY: the node's own memory; it is switched back also when an ERROR passes.
+        unsafe {
+            let before = pg_sys::MemoryContextSwitchTo(self.memory);
+            let values = 0..self.aggregation.key_values(key) as u32;
+            let datums = values.map(|number| self.key_datum(number, key)).collect();
+            pg_sys::MemoryContextSwitchTo(before);
+            datums
+        }
+    }
+
+    /// The answer of an aggregate for a group, where that is a number or a truth.
+    pub fn answer(&self, group: usize, aggregate: usize) -> Option<Scalar> {
+        let (answer, shape) = (
+            self.aggregation.answer(group, aggregate),
+            self.shapes[aggregate],
+        );
+        answers::scalar(answer, shape)
     }
 }

@@ -64,13 +64,6 @@ impl BucketMemo {
         known.has(time).then_some((known.bucket, known.id))
     }
 
-    /// The group of a time's bucket, if that is remembered.
-    #[inline]
-    pub(super) fn id(&self, time: i64) -> Option<u32> {
-        let known = &self.known[self.place(time)];
-        known.has(time).then_some(known.id)
-    }
-
     /// Remembers the bucket of a time.
     pub(super) fn put(&mut self, time: i64, bucket: Bucket, id: u32) {
         if self.known.len() == 1 {
@@ -153,11 +146,10 @@ mod tests {
             let kept = bucket(number, 60_000_000);
             for time in [kept.first, kept.first + 1, kept.last] {
                 assert_eq!(memo.get(time), Some((kept, number as u32)));
-                assert_eq!(memo.id(time), Some(number as u32));
             }
         }
-        assert_eq!(memo.id(-1), None);
-        assert_eq!(memo.id(1440 * 60_000_000), None);
+        assert_eq!(memo.get(-1), None);
+        assert_eq!(memo.get(1440 * 60_000_000), None);
     }
 
     #[test]

@@ -5,12 +5,16 @@
 //! ids of key 2 ─┴─ pair ─┐
 //! ids of key 3 ──────────┴─ pair ── … ── group ids
 //! ```
-//! Where all keys have runs of rows, pairs do too, and each run is looked up once. A pair of ids is looked up in a table of its own for each step, which is small: it has an entry for each
-//! combination that occurs.
+//! Where all keys have runs of rows, pairs do too, and each run is looked up once. Pairs of ids are looked up in a
+//! table of their own for each step ([`Pairs`]).
+//!
+//! Buckets come last, whatever the query's order is: the other keys of a row mostly go together (a series and its
+//! labels), so their combinations are few, and the minutes of each lie side by side in the last table.
 
 use super::accumulator::Grouping;
 use super::key::{Ids, Key, KeyReader, spread};
-use super::key_values::{KeyValue, KeyValues, MixMap, UNKNOWN};
+use super::key_values::{KeyValue, KeyValues};
+use super::pairs::Pairs;
 use super::runs::{RunList, Runs};
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -19,7 +23,10 @@ use crate::vector::selection::Selection;
 
 /// The groups of a query.
 pub(super) struct Groups {
+    /// In the order in which they are paired.
     keys: Vec<GroupKey>,
+    /// The place there of each key of the query.
+    places: Vec<usize>,
     /// Of each step after the first: the id of each pair, and the pair of each id.
     pairs: Vec<Pairs>,
     ids: Box<[u32; VECTOR_ROWS]>,
@@ -40,59 +47,26 @@ impl GroupKey {
     }
 }
 
-/// The ids of pairs of ids, dense from 0 in order of appearance.
-#[derive(Default)]
-pub(crate) struct Pairs {
-    ids: MixMap<u64>,
-    pairs: Vec<(u32, u32)>,
-}
-
 /// The groups of a vector's rows, and how many groups there are now.
 pub(super) struct Assigned<'a> {
     pub(super) grouping: Grouping<'a>,
     pub(super) groups: usize,
 }
 
-impl Pairs {
-    #[inline]
-    pub(crate) fn id(&mut self, left: u32, right: u32) -> u32 {
-        let key = u64::from(left) << 32 | u64::from(right);
-        let pairs = &mut self.pairs;
-        *self.ids.entry(key).or_insert_with(|| {
-            pairs.push((left, right));
-            pairs.len() as u32 - 1
-        })
-    }
-
-    /// The id of a pair of ids, or [`UNKNOWN`] for a pair that [`Self::id`] was never asked for.
-    pub(crate) fn known(&self, left: u32, right: u32) -> u32 {
-        let key = u64::from(left) << 32 | u64::from(right);
-        self.ids.get(&key).copied().unwrap_or(UNKNOWN)
-    }
-
-    /// The pair of an id.
-    pub(crate) fn pair(&self, id: u32) -> (u32, u32) {
-        self.pairs[id as usize]
-    }
-
-    /// How many pairs were met.
-    pub(crate) fn len(&self) -> usize {
-        self.pairs.len()
-    }
-
-    /// Bytes of memory.
-    pub(crate) fn bytes(&self) -> usize {
-        self.ids.capacity() * 16 + self.pairs.capacity() * 8
-    }
-}
-
 impl Groups {
     pub(super) fn new(keys: Vec<Key>) -> Groups {
         let steps = keys.len().saturating_sub(1);
+        let mut keys: Vec<_> = keys.into_iter().enumerate().collect();
+        keys.sort_by_key(|(_, key)| matches!(key, Key::Bucket(..)));
+        let mut places = vec![0; keys.len()];
+        for (place, (key, _)) in keys.iter().enumerate() {
+            places[*key] = place;
+        }
         Groups {
+            places,
             keys: keys
                 .into_iter()
-                .map(|key| GroupKey {
+                .map(|(_, key)| GroupKey {
                     reader: KeyReader::new(key).cutting(),
                     values: KeyValues::default(),
                 })
@@ -122,11 +96,11 @@ impl Groups {
 
     /// The number of a group's value of a key.
     pub(super) fn key_number(&self, group: usize, key: usize) -> u32 {
-        let mut id = group as u32;
-        // From the last step backwards: the right side of step s is key s + 1.
+        let (mut id, place) = (group as u32, self.places[key]);
+        // From the last step backwards: the right side of step s is the key in place s + 1.
         for step in (0..self.pairs.len()).rev() {
-            let (left, right) = self.pairs[step].pairs[id as usize];
-            if key == step + 1 {
+            let (left, right) = self.pairs[step].pair(id);
+            if place == step + 1 {
                 return right;
             }
             id = left;
@@ -136,22 +110,22 @@ impl Groups {
 
     /// The value of a key that has this number.
     pub(super) fn key_value(&self, number: u32, key: usize) -> KeyValue<'_> {
-        self.keys[key].values.value(number)
+        self.keys[self.places[key]].values.value(number)
     }
 
     /// How many different values a key has.
     pub(super) fn key_values(&self, key: usize) -> usize {
-        self.keys[key].values.len()
+        self.keys[self.places[key]].values.len()
     }
 
     /// Whether the ids of a key's rows are told by what is known of the vector: what the key is made of is not read then.
     pub(super) fn is_told(&self, key: usize, frame: &Frame<'_>) -> bool {
-        self.keys[key].reader.told(frame).is_some()
+        self.keys[self.places[key]].reader.told(frame).is_some()
     }
 
     /// Whether a key takes runs of equal values for values.
     pub(super) fn takes_runs(&self, key: usize) -> bool {
-        self.keys[key].reader.takes_runs()
+        self.keys[self.places[key]].reader.takes_runs()
     }
 
     /// The groups of the selected rows.

@@ -484,16 +484,17 @@ impl KeyReader {
             let id = values.null();
             selection.and_not(&valid).for_each(|row| self.ids[row] = id);
         }
+        // Mostly some rows after one another are of one bucket.
+        let (mut first, mut last, mut id) = (1, 0, 0);
         valid.for_each_of(frame.rows, |row| {
             // SAFETY: the operand has a `T` for each row of the vector.
             let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
-            self.ids[row] = match self.buckets.id(time) {
-                Some(id) => id,
-                None => {
-                    let bucket = self.bucket_of(time);
-                    self.bucket_id(values, bucket)
-                }
-            };
+            if time < first || last < time {
+                let bucket = self.bucket_of(time);
+                id = self.bucket_id(values, bucket);
+                (first, last) = (bucket.first, bucket.last);
+            }
+            self.ids[row] = id;
         });
         Ids::Each(&*self.ids)
     }

@@ -10,7 +10,7 @@
 //! - `bytes16_key`: those of 16 bytes. `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met
 //!   before.
 //! - [`runs`]: rows in a row that are of one group.
-//! - [`group`]: from the keys of a row to the id of its group; ids are dense and count from 0 in order of appearance.
+//! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
 //! - [`zone_answer`]: whole vectors, and whole sealed runs, taken in by their zones, without a look at a row.
@@ -39,6 +39,7 @@ pub mod key;
 pub(crate) mod key_values;
 pub mod logic;
 pub mod moments;
+pub(crate) mod pairs;
 pub mod runs;
 pub mod sum;
 pub mod weighted;

@@ -11,9 +11,9 @@
 //! what zone maps rule out.
 
 use super::key_set::KeySet;
-use crate::aggregate::group::Pairs;
 use crate::aggregate::key::{Ids, Key, KeyReader, canonical};
 use crate::aggregate::key_values::{KeyValues, UNKNOWN};
+use crate::aggregate::pairs::Pairs;
 use crate::bytes16::Bytes16;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;

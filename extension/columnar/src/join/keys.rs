@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::aggregate::group::Pairs;
 use crate::aggregate::key::{Ids, Key, KeyReader, spread};
 use crate::aggregate::key_values::KeyValues;
+use crate::aggregate::pairs::Pairs;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;

@@ -14,6 +14,7 @@
 //! - [`predicate`]: expressions that give a truth a row, in three-valued logic.
 //! - `text_predicate`: those that test a text. `bytes16_predicate`: those that test a uuid.
 //! - [`asked_predicate`]: those that somebody else tells, asked once a value; `truth_memo`: the answers.
+//! - [`item_list`]: a list of items that is the dictionary of lanes made by hand.
 //! - [`text`]: dictionary codes: items, what is remembered of them from segment to segment, tests on them.
 //!
 //! Invariants: bits of a [`selection::Selection`] past the vector's rows are zero; operands are valid for the rows of
@@ -26,6 +27,7 @@ pub mod asked_predicate;
 mod bytes16_predicate;
 mod conversion;
 pub mod frame;
+pub mod item_list;
 pub mod members;
 pub mod number;
 pub mod predicate;
