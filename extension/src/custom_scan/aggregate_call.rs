@@ -14,6 +14,7 @@ use super::buckets::{self, Clock, FunctionBuckets, Reach};
 use super::call_memory::CallMemory;
 use super::epoch_bucket;
 use super::own_aggregate::{self, Arrival, Ordered, is_ours};
+use super::percentile;
 use super::translate::{Scalars, Translation, Translator, is_text_column, number_type, strip};
 use super::uuid_quals::is_uuid_column;
 use crate::functions::bucket::{Bucket, Parts as Width};
@@ -62,7 +63,9 @@ pub unsafe fn aggregate(
         if !call.aggdistinct.is_null() {
             return Err(format!("DISTINCT in {}", name()));
         }
-        if call.aggkind as u8 != b'n' || call.aggvariadic || call.agglevelsup != 0 {
+        let is_percentile = percentile::choice(call).is_some();
+        let is_known = call.aggkind as u8 == b'n' || is_percentile;
+        if !is_known || call.aggvariadic || call.agglevelsup != 0 {
             return Err(format!("aggregate {}", name()));
         }
         let filter = match call.aggfilter.is_null() {
@@ -73,10 +76,13 @@ pub unsafe fn aggregate(
             .map(|entry| (*entry).expr.cast())
             .collect();
         let ordered = Ordered::of(call, arrival);
-        if !ordered.is_heeded(call) {
+        if !is_percentile && !ordered.is_heeded(call) {
             return Err(format!("ORDER BY in {}", name()));
         }
-        let (argument, accumulator, shape) = builtin(translator, call, &arguments, &ordered)?;
+        let (argument, accumulator, shape) = match is_percentile {
+            true => percentile::parts(translator, call, &arguments)?,
+            false => builtin(translator, call, &arguments, &ordered)?,
+        };
         let aggregate = Aggregate {
             filter,
             argument,

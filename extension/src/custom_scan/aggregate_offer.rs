@@ -9,7 +9,7 @@ use super::plan::Joined;
 use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
-use super::{aggregate_call, node, plan, read_share, stand_in};
+use super::{aggregate_call, node, percentile, plan, read_share, stand_in};
 use crate::hash_join::{self, sides::HashJoin};
 use crate::pg::{nodes, ports, tree};
 
@@ -106,8 +106,10 @@ pub unsafe fn offer(
             keys = pg_sys::lappend(keys, expression.cast());
         }
         let mut calls = std::ptr::null_mut();
+        let mut keeps_numbers = false;
         for &leaf in &leaves {
             if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
+                keeps_numbers |= percentile::choice(&*leaf.cast()).is_some();
                 aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
                 calls = pg_sys::list_append_unique(calls, leaf.cast());
             }
@@ -154,14 +156,14 @@ pub unsafe fn offer(
         if let Some(join) = join {
             (*path).custom_paths = tree::list(&[join.path]);
         }
-        // Without keys there is one group. Neither a join by time nor a hash join that is not divisible can be divided
+        // Without keys there is one group, which is small unless an aggregate keeps its numbers. Neither a join by time nor a hash join that is not divisible can be divided
         // when it is too large.
         let is_divisible = join.is_none() && hash_join.is_none_or(|join| join.plan.is_divisible());
-        let stand_in = match keys.is_null() && is_divisible {
+        let stand_in = match keys.is_null() && is_divisible && !keeps_numbers {
             true => None,
             false => stand_in::path(output),
         };
-        if stand_in.is_none() && !is_divisible {
+        if stand_in.is_none() && (!is_divisible || keeps_numbers) {
             return Err("no other plan without workers".into());
         }
         if let Some(stand_in) = stand_in {

@@ -16,7 +16,7 @@
 //! - [`offer`]: the planner's hooks: which paths are offered; [`aggregate_offer`]: aggregations; [`read_share`]: of how many rows.
 //!   [`plan`]: their plans.
 //! - [`translate`], [`number_functions`], [`text_quals`], [`text_test`], [`uuid_quals`], [`buckets`],
-//!   [`epoch_bucket`], [`aggregate_call`], [`own_aggregate`]: PostgreSQL's expressions as the engine's.
+//!   [`epoch_bucket`], [`aggregate_call`], [`own_aggregate`], [`percentile`]: PostgreSQL's expressions as the engine's.
 //! - [`value_quals`], [`value_test`]: conditions on one column that are not the engine's: PostgreSQL evaluates them,
 //!   once a value.
 //! - [`scalar`]: expressions without columns, evaluated once a scan. [`call_memory`]: memory of functions called value by value.
@@ -61,6 +61,7 @@ pub mod node;
 pub mod number_functions;
 pub mod offer;
 pub mod own_aggregate;
+pub mod percentile;
 pub mod plan;
 pub mod privilege;
 pub mod prune;

@@ -8,6 +8,7 @@
 //! | [`tables`] | random tables: batches, rolled-back ones, updates, deletes, columns that came later |
 //! | [`conditions`] | random conditions and numbers |
 //! | [`queries`] | random queries |
+//! | [`nested`] | random aggregations of aggregations |
 //! | [`outer_joins`] | random joins with `t` on the null side, and stars |
 //! | [`sessions`] | a session a side; what they answer, and how answers are compared |
 //!
@@ -17,6 +18,7 @@
 //! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many tables to make.
 
 mod conditions;
+mod nested;
 mod outer_joins;
 mod queries;
 mod sessions;

@@ -2,6 +2,7 @@
 //! says that they come in an order.
 
 use super::conditions::Writer;
+use super::nested;
 use super::outer_joins;
 use super::values::{Column, Kind};
 use lanes_tests::seed::Random;
@@ -41,7 +42,7 @@ pub fn query(random: &mut Random) -> Query {
     if prepared {
         return prepare(&mut writer);
     }
-    match writer.random.random_range(0..36) {
+    match writer.random.random_range(0..40) {
         0..=6 => Query::one(scan(&mut writer)),
         7..=12 => Query::one(aggregate(&mut writer)),
         13..=18 => Query::one(grouped(&mut writer)),
@@ -51,12 +52,13 @@ pub fn query(random: &mut Random) -> Query {
         },
         20 => Query::one(joined(&mut writer)),
         21 | 22 => Query::one(joined_by_key(&mut writer)),
-        23 => Query::one(nested(&mut writer)),
+        23 => Query::one(sub_select(&mut writer)),
         24 | 25 => cursor(&mut writer),
         26 => change(&mut writer),
         27 | 28 => risky(&mut writer),
         29 | 30 => Query::one(outer_joins::null_side(&mut writer)),
         31 | 32 => Query::one(outer_joins::star(&mut writer)),
+        33..=36 => Query::one(nested::nested(&mut writer)),
         _ => Query::one(sets(&mut writer)),
     }
 }
@@ -361,7 +363,7 @@ fn joined(w: &mut Writer<'_>) -> String {
     }
 }
 
-fn nested(w: &mut Writer<'_>) -> String {
+fn sub_select(w: &mut Writer<'_>) -> String {
     let (key, condition) = (key(w), w.condition(1));
     match w.random.random_range(0..4) {
         0 => format!(

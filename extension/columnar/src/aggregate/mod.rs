@@ -12,7 +12,7 @@
 //! - [`runs`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
-//!   [`edge`], [`weighted`], [`ema`], [`logic`] are those states: one element a group, side by side.
+//!   [`edge`], [`weighted`], [`ema`], [`logic`], [`percentile`] are those states: one element a group, side by side.
 //! - [`zone_answer`]: whole vectors, and whole sealed runs, taken in by their zones, without a look at a row.
 //! - [`Aggregation`]: all of it, as a scan drives it.
 //!
@@ -40,6 +40,7 @@ pub(crate) mod key_values;
 pub mod logic;
 pub mod moments;
 pub(crate) mod pairs;
+pub mod percentile;
 pub mod runs;
 pub mod sum;
 pub mod weighted;

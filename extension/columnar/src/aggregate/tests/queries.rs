@@ -191,6 +191,11 @@ proptest! {
         for rows in vectors {
             let mut window = Window::random(source.next(), rows, rarity);
             window.zones = zones(&window, &mut source);
+            if let Some((first, _)) = before.first() {
+                // Scalars hold for the whole scan: lists of them are prepared once.
+                let first: &Window = first;
+                window.scalars.clone_from(&first.scalars);
+            }
             let selection = source.selection(rows);
             let mut errors = Vec::new();
             selection.for_each(|row| twin.add(&window, row, &mut errors));

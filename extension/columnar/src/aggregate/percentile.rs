@@ -1,0 +1,194 @@
+//! `percentile_cont` and `percentile_disc` of numbers.
+//!
+//! All numbers of a group are kept until there are no more rows. Then the wanted one is selected, which takes time in
+//! proportion to how many there are; nothing is sorted.
+
+use std::cmp::Ordering;
+
+use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use crate::vector::Evaluation;
+use crate::vector::number::{Number, Scalar};
+use crate::vector::selection::Selection;
+use crate::vector::value::Operand;
+
+/// How the number at a fraction of an ordered list is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// Between its neighbours, as a double: `percentile_cont`.
+    Continuous,
+    /// The first number that at least this fraction of all is not after: `percentile_disc`.
+    Discrete,
+}
+
+/// The number at a fraction of a group's numbers in their order.
+pub struct Percentile<T> {
+    choice: Choice,
+    /// From 0 to 1; NULL makes all answers NULL.
+    fraction: Option<f64>,
+    descends: bool,
+    /// Those of each group that are not NULL.
+    numbers: Vec<Vec<T>>,
+    kept: usize,
+    answers: Vec<Answer>,
+}
+
+impl<T: Number> Percentile<T> {
+    /// No group yet.
+    pub fn new(choice: Choice, fraction: Option<f64>, descends: bool) -> Self {
+        Percentile {
+            choice,
+            fraction,
+            descends,
+            numbers: Vec::new(),
+            kept: 0,
+            answers: Vec::new(),
+        }
+    }
+
+    fn order(&self, a: T, b: T) -> Ordering {
+        match self.descends {
+            true => b.order(a),
+            false => a.order(b),
+        }
+    }
+
+    /// The answer for some numbers, whose order is lost.
+    fn choose(&self, numbers: &mut [T]) -> Answer {
+        let (Some(fraction), Some(last)) = (self.fraction, numbers.len().checked_sub(1)) else {
+            return Answer::Null;
+        };
+        let count = numbers.len() as f64;
+        let compare = |a: &T, b: &T| self.order(*a, *b);
+        match self.choice {
+            Choice::Discrete => {
+                let place = (fraction * count).ceil() as usize;
+                let place = place.saturating_sub(1).min(last);
+                let (_, chosen, _) = numbers.select_nth_unstable_by(place, compare);
+                Answer::Number(chosen.to_scalar())
+            }
+            Choice::Continuous => {
+                let exact = fraction * (count - 1.0);
+                let (lower, upper) = (exact.floor() as usize, exact.ceil() as usize);
+                let (_, low, after) = numbers.select_nth_unstable_by(lower.min(last), compare);
+                let low = low.to_f64();
+                let high = match after.iter().copied().min_by(compare) {
+                    Some(next) if upper > lower => next.to_f64(),
+                    _ => return Answer::Number(Scalar(low.to_bits())),
+                };
+                let between = low + (exact - lower as f64) * (high - low);
+                Answer::Number(Scalar(between.to_bits()))
+            }
+        }
+    }
+}
+
+impl<T: Number> Accumulator for Percentile<T> {
+    fn resize(&mut self, groups: usize) {
+        self.numbers.resize_with(groups, Vec::new);
+    }
+
+    fn add(
+        &mut self,
+        grouping: &Grouping<'_>,
+        input: &Input,
+        selection: &Selection,
+        rows: usize,
+    ) -> Evaluation<()> {
+        let Input::Number(operand) = *input else {
+            return Ok(());
+        };
+        self.kept += selection.count();
+        if let (Grouping::One(group), Operand::Each { values, .. }) = (grouping, operand)
+            && selection.is_full(rows)
+        {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            let values = unsafe { std::slice::from_raw_parts(values.cast::<T>(), rows) };
+            self.numbers[*group as usize].extend_from_slice(values);
+            return Ok(());
+        }
+        each_row(grouping, selection, |row, group| {
+            // SAFETY: as above.
+            self.numbers[group].push(unsafe { operand.get::<T>(row) });
+            Ok(())
+        })
+    }
+
+    fn finish(&mut self) {
+        let mut numbers = std::mem::take(&mut self.numbers);
+        self.answers = numbers.iter_mut().map(|one| self.choose(one)).collect();
+    }
+
+    fn answer(&self, group: usize) -> Answer {
+        self.answers[group]
+    }
+
+    fn bytes(&self) -> usize {
+        // A list that grows has room for up to as many numbers again.
+        let states = size_of::<Vec<T>>() + size_of::<Answer>();
+        self.kept * 2 * size_of::<T>() + self.numbers.len().max(self.answers.len()) * states
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, over a sorted list.
+    fn expected(choice: Choice, fraction: f64, sorted: &[f64]) -> f64 {
+        let count = sorted.len();
+        if choice == Choice::Discrete {
+            let reached = |place: usize| (place + 1) as f64 >= fraction * count as f64;
+            return sorted[(0..count).find(|place| reached(*place)).unwrap()];
+        }
+        let exact = fraction * (count - 1) as f64;
+        let (low, high) = (
+            sorted[exact.floor() as usize],
+            sorted[exact.ceil() as usize],
+        );
+        if exact.floor() == exact.ceil() {
+            return low;
+        }
+        low + (exact - exact.floor()) * (high - low)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_chosen_is_what_stands_there_in_order(
+            numbers in prop::collection::vec(-50i32..50, 1..40),
+            fraction in prop_oneof![Just(0.0), Just(1.0), Just(0.5), 0.0..1.0f64],
+            descends: bool,
+        ) {
+            let mut numbers: Vec<f64> = numbers.into_iter().map(f64::from).collect();
+            for choice in [Choice::Continuous, Choice::Discrete] {
+                let percentile = Percentile::<f64>::new(choice, Some(fraction), descends);
+                let answer = percentile.choose(&mut numbers.clone());
+                numbers.sort_by(|a, b| percentile.order(*a, *b));
+                let wanted = expected(choice, fraction, &numbers);
+                prop_assert_eq!(answer, Answer::Number(wanted.to_scalar()));
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_and_no_fraction_are_null() {
+        let percentile = Percentile::<f64>::new(Choice::Continuous, Some(0.5), false);
+        assert_eq!(percentile.choose(&mut []), Answer::Null);
+        let percentile = Percentile::<i32>::new(Choice::Discrete, None, false);
+        assert_eq!(percentile.choose(&mut [1, 2]), Answer::Null);
+    }
+
+    #[test]
+    fn nan_is_the_greatest() {
+        let numbers = [f64::NAN, 1.0, f64::INFINITY];
+        let percentile = Percentile::<f64>::new(Choice::Discrete, Some(1.0), false);
+        let Answer::Number(last) = percentile.choose(&mut numbers.clone()) else {
+            panic!("a number");
+        };
+        assert!(f64::from_bits(last.0).is_nan());
+        let percentile = Percentile::<f64>::new(Choice::Discrete, Some(1.0), true);
+        let least = percentile.choose(&mut numbers.clone());
+        assert_eq!(least, Answer::Number(1.0f64.to_scalar()));
+    }
+}
