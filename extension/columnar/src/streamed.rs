@@ -3,7 +3,8 @@
 //! ```text
 //! images of runs ──► Streamed::open ──► lane(column)     one lane over all places, good as long as the value lives
 //!                         │        ├──► zone(column, places)   what is known of them without decoding
-//!                         │        └──► fill(places, columns)  decodes the vectors that have them: now they may be read
+//!                         │        ├──► fill(places, columns)  decodes the vectors that have them: now they may be read
+//!                         │        └──► point(column, place)    one value that was not filled
 //!                         └── into_memory() ──► the next Streamed::open
 //! ```
 //!
@@ -28,7 +29,7 @@ use std::ops::Range;
 use crate::bits;
 use crate::column::Column;
 use crate::dictionary::next_instance;
-use crate::encoding::{DecodedVector, EncodedLane, ItemList};
+use crate::encoding::{Constant, DecodedVector, EncodedLane, ItemList};
 use crate::error::{Error, Result};
 use crate::kind::LaneKind;
 use crate::lane::{DictionaryView, Lane, LaneData};
@@ -256,6 +257,35 @@ impl Streamed {
                 (0..self.columns.len()).try_for_each(|column| self.fill_column(&places, column))
             }
         }
+    }
+
+    /// Reads a column at a place that was not filled. `None`: it was, or has to be.
+    ///
+    /// # Errors
+    /// If the row's vector is damaged, or a code names no item.
+    pub fn point(&self, column: usize, place: usize) -> Result<Option<Constant<'_>>> {
+        let (kind, items) = match self.columns.get(column) {
+            Some(Kept::Values { kind }) => (*kind, 0),
+            Some(Kept::Codes { kind, dictionary }) => (*kind, dictionary.items.len()),
+            Some(Kept::Absent | Kept::Whole(_)) | None => return Ok(None),
+        };
+        for open in &self.runs {
+            let row = open.rows_at(&(place..place + 1)).next();
+            let (Some(row), Some(lane_at)) = (row, &open.lanes[column]) else {
+                continue;
+            };
+            if bits::get(&open.filled[column], row / VECTOR_ROWS) {
+                return Ok(None);
+            }
+            let point = lane(&open.run.image, lane_at, kind)?.point(row)?;
+            if let Some(Constant::Code(code)) = point
+                && code as usize >= items
+            {
+                return Err(Error::Malformed("a code names no item"));
+            }
+            return Ok(point);
+        }
+        Ok(None)
     }
 
     fn fill_column(&mut self, places: &Range<usize>, column: usize) -> Result<()> {

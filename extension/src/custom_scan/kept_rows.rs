@@ -3,7 +3,7 @@
 //! They are fetched by number when a pass over the table is over, segment by segment, and handed out in the order in
 //! which they are wanted.
 
-use lanes_columnar::limits::segment_of;
+use lanes_columnar::limits::{VECTOR_ROWS, segment_of};
 use pgrx::pg_sys;
 
 use super::vector_source::VectorSource;
@@ -13,6 +13,9 @@ use crate::table_am::tid;
 
 /// Rows that are fetched at a time where all of them are not wanted at once.
 pub const ROWS_FETCHED: usize = 4_096;
+
+/// So many rows of a vector are read one by one; for more, the vector is decoded.
+const SINGLE_ROWS_MAX: usize = 8;
 
 /// An attribute that is kept.
 #[derive(Clone, Copy)]
@@ -112,22 +115,42 @@ impl KeptRows {
             let end = attributes.max().unwrap_or(0);
             values.resize(end, pg_sys::Datum::null());
             nulls.resize(end, true);
-            for &index in of_segment {
-                let place = (rows[index] - first_row) as usize;
-                source.fill_row(place);
-                for (at, attribute) in self.attributes.iter().enumerate() {
-                    // SAFETY: the window holds the row and is open; the arrays reach to the last attribute.
-                    let (value, is_null) = unsafe {
-                        let (from, to) = (attribute.index, attribute.index + 1);
-                        (*outlet).read(place, from, to, values.as_mut_ptr(), nulls.as_mut_ptr());
-                        (values[from], nulls[from])
-                    };
-                    if !is_null {
-                        // SAFETY: a value of the attribute's type.
-                        let copy = unsafe {
-                            call_ports::datumCopy(value, attribute.by_value, attribute.length)
+            let place = |index: usize| (rows[index] - first_row) as usize;
+            let vector = |index: usize| place(index) / VECTOR_ROWS;
+            for of_vector in of_segment.chunk_by(|a, b| vector(*a) == vector(*b)) {
+                let is_single = of_vector.len() <= SINGLE_ROWS_MAX;
+                if let Some(&index) = of_vector.first().filter(|_| !is_single) {
+                    source.fill_around(place(index), None);
+                }
+                for &index in of_vector {
+                    let place = place(index);
+                    for (at, attribute) in self.attributes.iter().enumerate() {
+                        if is_single {
+                            if let Some(value) = source.point(attribute.index, place) {
+                                self.values[index * width + at] = value;
+                                continue;
+                            }
+                            source.fill_around(place, Some(&[attribute.index]));
+                        }
+                        // SAFETY: the window holds the row and is open; the arrays reach to the last attribute.
+                        let (value, is_null) = unsafe {
+                            let (from, to) = (attribute.index, attribute.index + 1);
+                            (*outlet).read(
+                                place,
+                                from,
+                                to,
+                                values.as_mut_ptr(),
+                                nulls.as_mut_ptr(),
+                            );
+                            (values[from], nulls[from])
                         };
-                        self.values[index * width + at] = (copy, false);
+                        if !is_null {
+                            // SAFETY: a value of the attribute's type.
+                            let copy = unsafe {
+                                call_ports::datumCopy(value, attribute.by_value, attribute.length)
+                            };
+                            self.values[index * width + at] = (copy, false);
+                        }
                     }
                 }
             }

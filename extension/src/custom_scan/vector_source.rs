@@ -293,9 +293,15 @@ impl VectorSource {
         self.scan.fill(places, attributes);
     }
 
-    /// Fills all that is wanted of the row at a place of the window that is open.
-    pub fn fill_row(&mut self, place: usize) {
-        self.scan.fill(place..place + 1, None);
+    /// Fills these attributes of the vector around a place of the window that is open. `None`: all that are wanted.
+    pub fn fill_around(&mut self, place: usize, attributes: Option<&[usize]>) {
+        self.scan.fill(place..place + 1, attributes);
+    }
+
+    /// Reads an attribute at a place of the window that is open, NULL or not, without its vector being filled. `None`: it
+    /// has to be, or was.
+    pub fn point(&self, attribute: usize, place: usize) -> Option<(pg_sys::Datum, bool)> {
+        self.scan.window()?.point(attribute, place)
     }
 
     /// What was done so far. What was read for a look ahead counts too, but not its rows.
@@ -531,8 +537,8 @@ impl VectorSource {
     }
 
     /// Opens a window on rows `from..to`, all of one segment, of which the first and the last are visible: its lanes,
-    /// and the number of the row at their place 0. Rows have to be [filled](Self::fill_row) before they are read, and the scan
-    /// rewound before it goes on.
+    /// and the number of the row at their place 0. Rows have to be [filled](Self::fill_around) before they are read from
+    /// these, and the scan rewound before it goes on.
     pub fn open_rows(&mut self, from: u64, to: u64) -> Option<(*const RowOutlet, u64)> {
         self.open = false;
         if !self.scan.open_rows(from, to) {

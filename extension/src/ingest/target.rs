@@ -324,7 +324,7 @@ impl Target {
         }
     }
 
-    /// What rows that lack a column have in it: its default, if that is one value for all of them.
+    /// The value of a column in rows that lack it: its default, if that is one value for all of them.
     pub fn value_of_all(&self, index: usize, kind: LaneKind) -> Option<Vec<u8>> {
         // SAFETY: the index is one of the descriptor's.
         let attribute = unsafe { ports::TupleDescAttr(self.descriptor(), index) };

@@ -20,6 +20,7 @@
 
 use lanes_columnar::bytes16::Bytes16;
 use lanes_columnar::column::Column;
+use lanes_columnar::encoding::Constant;
 use lanes_columnar::kind::{LaneKind, Number};
 use lanes_columnar::lane::Lane;
 use pgrx::pg_sys;
@@ -385,6 +386,25 @@ impl RowOutlet {
                 };
             }
         }
+    }
+
+    /// The datum of a value that is not in the lanes, NULL or not, where the attribute's type is passed by value; `None`
+    /// where it is not.
+    pub fn datum_of(&self, attribute: usize, value: Constant<'_>) -> Option<(pg_sys::Datum, bool)> {
+        let (_, outlet) = self.lanes.get(attribute)?;
+        let datum = match (outlet, value) {
+            (Outlet::Bool | Outlet::Value(_), Constant::Null) => {
+                return Some((pg_sys::Datum::null(), true));
+            }
+            (Outlet::Bool, Constant::Bits(bits)) => pg_sys::Datum::from(bits != 0),
+            (Outlet::Value(width), Constant::Bits(bits)) => {
+                let bytes = bits.to_le_bytes();
+                // SAFETY: an integer has eight readable bytes, and no such type is wider.
+                unsafe { by_value(bytes.as_ptr(), *width) }
+            }
+            _ => return None,
+        };
+        Some((datum, false))
     }
 }
 

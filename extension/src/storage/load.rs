@@ -603,7 +603,17 @@ pub unsafe fn decode_rows(
     DecodedRows { first_row, columns }
 }
 
-/// Makes the rows of a segment up to `to` (a row of the table) resident in the arena. False: there is no room.
+/// The end of what is decoded with the rows up to `to`, at most `end`: a sealed run is decoded as a whole, as whoever
+/// reads it next wants more than a part, and finds no image any more.
+fn whole_to(runs: &Runs, to: u64, end: u64) -> u64 {
+    let last = to.checked_sub(1).and_then(|row| runs.find(row));
+    let sealed = last.map(|index| runs.get(index));
+    let sealed = sealed.filter(|run| run.flags & FLAG_SEALED != 0);
+    sealed.map_or(to, |run| to.max(run.end_row())).min(end)
+}
+
+/// Makes the rows of a segment up to `to` (a row of the table) resident in the arena, and what is sealed with them. False:
+/// there is no room.
 ///
 /// # Safety
 /// `relation` is the open lanes table that the runs belong to.
@@ -618,7 +628,7 @@ pub unsafe fn make_resident(
         return false;
     };
     let start = segment_first_row(segment);
-    let end = to.min(start + segment_rows_max(segment) as u64);
+    let end = whole_to(runs, to, start + segment_rows_max(segment) as u64);
     if (end - start) * shape.bytes_a_row() > gucs::arena_bytes() as u64 {
         // Not to be found out by decoding all of them, for each row that is asked for.
         return false;

@@ -522,6 +522,8 @@ impl Parts {
     }
 }
 
+mod back;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -562,7 +564,7 @@ mod tests {
     }
 
     /// A part with sealed segments at these rows.
-    fn part_of(first_row: u64, end_row: u64, segments: &[(u64, u32)]) -> LivePart {
+    pub(super) fn part_of(first_row: u64, end_row: u64, segments: &[(u64, u32)]) -> LivePart {
         let index = PartIndex {
             segments: segments
                 .iter()

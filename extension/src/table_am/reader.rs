@@ -126,6 +126,11 @@ enum Source {
     Streamed(Box<Stream>),
 }
 
+/// Raises the ERROR that sealed rows cannot be decoded.
+fn damaged(first_row: u64, failure: &lanes_columnar::error::Error) -> ! {
+    error::corrupt(&format!("the sealed rows from {first_row} on: {failure}"))
+}
+
 /// What [`Window::open`] decoded last in this backend.
 struct LastDecoded {
     key: RelationKey,
@@ -353,13 +358,22 @@ impl Window {
     /// `None`: of all attributes that the window was opened for.
     pub fn fill(&mut self, places: Range<usize>, attributes: Option<&[usize]>) {
         if let Source::Streamed(stream) = &mut self.source {
-            if let Err(failure) = stream.rows.fill(places, attributes) {
-                error::corrupt(&format!(
-                    "the sealed rows from {} on: {failure}",
-                    self.first_row
-                ));
+            match stream.rows.fill(places, attributes) {
+                Ok(()) => stream.note_look(),
+                Err(failure) => damaged(self.first_row, &failure),
             }
-            stream.note_look();
+        }
+    }
+
+    /// Reads an attribute that is passed by value at a place, NULL or not, without its vector being decoded. `None`: it has
+    /// to be [filled](Self::fill), or was.
+    pub fn point(&self, attribute: usize, place: usize) -> Option<(pg_sys::Datum, bool)> {
+        let Source::Streamed(stream) = &self.source else {
+            return None;
+        };
+        match stream.rows.point(attribute, place) {
+            Ok(point) => self.outlet.datum_of(attribute, point?),
+            Err(failure) => damaged(self.first_row, &failure),
         }
     }
 

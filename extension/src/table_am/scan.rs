@@ -28,6 +28,7 @@ mod ruled_out;
 mod shared;
 pub mod spare_memory;
 
+use open_window::Wanted;
 pub use ranges::Range;
 use ranges::visible_ranges;
 pub use remote_rows::holds_remote;
@@ -294,7 +295,7 @@ impl Scan {
     /// them has to be [filled](Scan::fill) first.
     pub fn open_rows(&mut self, from: u64, to: u64) -> bool {
         let bounds = std::mem::replace(&mut self.bounds, (from, to));
-        let open = self.open_segment(segment_of(from), None);
+        let open = self.open_segment(segment_of(from), None, Wanted::Few);
         self.bounds = bounds;
         let found = open.is_some();
         self.place = open.map_or(Place::BeforeFirst, |open| Place::In(Box::new(open)));
@@ -412,7 +413,14 @@ impl Scan {
                 candidate = i64::from(next) - 1;
                 continue;
             }
-            if let Some(mut open) = self.open_segment(candidate as u32, by_zone) {
+            if !forward
+                && let Some(by_zone) = by_zone
+                && let Some(before) = self.pass_ruled_out_back(candidate as u32, by_zone.rules_out)
+            {
+                candidate = before + 1;
+                continue;
+            }
+            if let Some(mut open) = self.open_segment(candidate as u32, by_zone, Wanted::Many) {
                 if by_zone.is_none() {
                     // Read row by row.
                     open.fill_visible();
@@ -440,7 +448,12 @@ impl Scan {
         if forward { from + 1 } else { from - 1 }
     }
 
-    fn open_segment(&mut self, segment: u32, by_zone: Option<ByZone<'_>>) -> Option<OpenSegment> {
+    fn open_segment(
+        &mut self,
+        segment: u32,
+        by_zone: Option<ByZone<'_>>,
+        wanted: Wanted,
+    ) -> Option<OpenSegment> {
         let start = segment_first_row(segment)
             .max(self.bounds.0)
             .max(self.taken_until);
@@ -487,7 +500,7 @@ impl Scan {
             if holds_remote(content, segment_first_row(segment), to) {
                 self.open_partly_remote(content, segment, &mut ranges, by_zone, &mut memory)
             } else {
-                Some(self.open_within_share(content, from, to, &mut memory))
+                Some(self.open_within_share(content, (from, to), wanted, &mut memory))
             }
         };
         self.stream_memory = memory;

@@ -105,7 +105,7 @@ pub struct PartRecord {
     pub types: Vec<Option<String>>,
 }
 
-/// What rows have in a column that their table got after them.
+/// The value that rows have in a column that their table got after them.
 ///
 /// A place is given to one column only, so this stays true of images and entries that lack the column, whatever becomes
 /// of the table: the catalogue forgets it as soon as ALTER TABLE or VACUUM FULL writes the table anew.
@@ -184,8 +184,7 @@ pub fn added_of(name: &str) -> Option<(u32, u16)> {
     Some((target.parse().ok()?, place.parse().ok()?))
 }
 
-/// What is put of a table's definition: the definition itself, and by columns what a later definition may no longer
-/// tell.
+/// Puts a table's definition, and beside it, by columns, the values that a later definition may no longer tell.
 pub fn definition_changes(scope: &str, target: u32, json: String) -> Vec<Change> {
     #[derive(Deserialize)]
     struct Placed {

@@ -1,4 +1,4 @@
-//! What rows have in a column that their table got after them, given to those that come back without it.
+//! Values of columns that were added to tables with rows, given to those rows that come back without them.
 //!
 //! An image or an entry from before a column was added lacks it, and the table's definition tells the value only until
 //! the table is written anew. So while the rows come, such a column has that value as its default, which is what

@@ -31,7 +31,7 @@ SELECT decoded('SELECT * FROM seen ORDER BY k DESC LIMIT 3');
 SELECT k, v, note FROM seen ORDER BY k DESC, ts LIMIT 3;
 -- Nobody reads floats whose bounds say that they are not among the first.
 SELECT decoded('SELECT ts, v FROM late ORDER BY w DESC LIMIT 2');
--- The last of each group: keys and times, then all columns of the vectors that have them.
+-- The last of each group: keys and times, then the rest of its row alone, but for text.
 SELECT decoded('SELECT DISTINCT ON (k) k, ts, v, note FROM seen ORDER BY k, ts DESC');
 -- A window: times first, then what it takes.
 SELECT decoded('SELECT ts, lanes.delta(v) OVER (ORDER BY ts) FROM late');

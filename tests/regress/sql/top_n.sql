@@ -137,6 +137,27 @@ FROM unnest('{"", WHERE n = 1, WHERE f > 5, WHERE length(s) + 0 * id > 1}'::text
 -- Nothing there.
 CREATE TABLE e (ts timestamptz) USING lanes;
 SELECT * FROM e ORDER BY ts LIMIT 3;
+-- Sealed rows, one of a vector by itself or many, after segments that zones rule out.
+DROP TABLE l, h;
+CREATE TABLE h (k int, ts timestamptz, b bool, n2 int2, n4 int4, n8 int8, r real, f float8, d date, s text, u uuid, m numeric) USING heap;
+INSERT INTO h
+SELECT i % 40, '2026-01-01'::timestamptz + i / 40 * interval '10 s', CASE WHEN i % 5 > 0 THEN i % 3 = 0 END, -(i % 300),
+       CASE WHEN i % 7 > 0 THEN i::int8 * i % 1000 END, i::int8 * -1000000007, i % 13 / 4.0,
+       CASE WHEN i % 31 = 0 THEN 'NaN' WHEN i % 37 > 0 THEN i * 7919::int8 % 101 / 10.0 END, '2026-01-01'::date - i % 90,
+       CASE WHEN i % 3 > 0 THEN 's' || i % 9 END, md5(i::text)::uuid, CASE WHEN i % 4 > 0 THEN i / 7.0 END
+FROM generate_series(1, 100000) i;
+CREATE TABLE l (LIKE h) USING lanes WITH (order_by = 'k, ts');
+INSERT INTO l SELECT * FROM h;
+SELECT lanes.seal('l') > 0 AS sealed;
+ANALYZE l, h;
+EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF) SELECT f, n8 FROM l WHERE k = 3 ORDER BY ts DESC LIMIT 1;
+SELECT DISTINCT same(format('SELECT x, q.* FROM generate_series(-1, 41, 7) x, LATERAL (SELECT * FROM l WHERE k = x ORDER BY ts %s LIMIT %s) q', o, c))
+FROM unnest('{ASC, DESC}'::text[]) o, unnest('{1, 3, 20}'::int[]) c;
+SELECT same('SELECT * FROM l ORDER BY ts DESC, k LIMIT 50');
+DELETE FROM l WHERE ts > '2026-01-01 06:55' AND k % 2 = 0;
+DELETE FROM h WHERE ts > '2026-01-01 06:55' AND k % 2 = 0;
+SELECT DISTINCT same(format('SELECT x, q.* FROM generate_series(-1, 41, 7) x, LATERAL (SELECT * FROM l WHERE k = x ORDER BY ts %s LIMIT %s) q', o, c))
+FROM unnest('{ASC, DESC}'::text[]) o, unnest('{1, 3, 20}'::int[]) c;
 DROP TABLE l, h, p, e, a, b;
 DROP FUNCTION same(text);
 DROP FUNCTION tell(int);

@@ -349,7 +349,7 @@ impl<'a> Block<'a> {
     }
 
     /// The value of a number.
-    fn value(&self, number: u64, float_width: usize) -> u64 {
+    pub(super) fn value(&self, number: u64, float_width: usize) -> u64 {
         if !self.is_decimal(float_width) {
             return number;
         }

@@ -8,7 +8,7 @@
 //! | delta of delta | as above, with the differences bounded in the same way |
 //! | either, rising | the first and the last |
 //! | few | of its distinct numbers |
-//! | pattern | of the whole pattern |
+//! | pattern | its first and its last row, if the pattern goes one way only; else those of the whole pattern |
 //!
 //! Numbers count modulo 2^64: bounds that leave that range hold of nothing, and are not given.
 //!
@@ -168,9 +168,17 @@ impl EncodedLane<'_> {
     }
 
     fn bounds(&self, block: &Block<'_>) -> Option<Bounds> {
-        if let Form::Pattern { index, .. } = block.form {
+        if let Form::Pattern { index, first } = block.form {
             let pattern = self.pattern(index).ok()?;
-            return own_bounds(&pattern);
+            let whole = own_bounds(&pattern)?;
+            let last = first + block.rows - 1;
+            let numbers = i128::from(i64::MIN)..=i128::from(i64::MAX);
+            let is_within = numbers.contains(&whole.0) && numbers.contains(&whole.1);
+            if !pattern.is_monotonic() || !is_within || last >= pattern.rows {
+                return Some(whole);
+            }
+            let ends = [first, last].map(|row| i128::from(pattern.number_of(row) as i64));
+            return Some((ends[0].min(ends[1]), ends[0].max(ends[1])));
         }
         own_bounds(block)
     }

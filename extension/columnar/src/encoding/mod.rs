@@ -16,6 +16,7 @@
 //! | [`EncodedLane::decode_vector`] | one vector into memory that is used again; [`DecodedVector::lane`] is what scans read |
 //! | [`EncodedLane::constant`], [`EncodedLane::runs`], [`EncodedLane::zone`] | what a vector holds as far as that takes no decoding |
 //! | [`EncodedLane::dictionary`] | the items; predicates on text are answered for them once and then for [codes](DecodedVector::codes) |
+//! | [`EncodedLane::point`] | one row: what its bits and those that lead to them take |
 //! | [`EncodedLane::decode`] | any range of rows, appended to a column |
 //! | [`pack_items`], [`unpack_items`] | a few items as one value, outside of any lane |
 //!
@@ -27,6 +28,7 @@
 //! - `format`: the byte form. `bytes`: numbers and bitmaps in it.
 //! - `lane`: a lane opened and decoded. `verify`: what is checked before. `runs`, `bounds`: what is known without decoding.
 //!   `main_encoding`: a name for what most of it is.
+//! - `point`: one row without the others of its vector.
 //! - `blocks`: the blocks of a vector. `block`: one block to values. `packed`: its residuals to numbers. `kernel`: the inner loops of that.
 //! - `item_bytes`: items and their lengths in bytes. `items`: a lane's dictionary. `item_list`: items without a lane. `vector`: what a vector is decoded into.
 //!
@@ -54,6 +56,7 @@ mod lane;
 mod main_encoding;
 mod packed;
 mod pattern;
+mod point;
 mod runs;
 mod sample;
 mod starts;

@@ -154,6 +154,80 @@ impl<'a> Packed<'a> {
         (whole + last.count_ones()) as usize
     }
 
+    /// Whether all numbers are the base.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.width == 0 && self.patches == 0 && self.outliers == 0
+    }
+
+    /// One of the numbers.
+    pub(super) fn number(&self, place: usize) -> u64 {
+        let residual = kernel::unpack_one(self.bits, self.width, 0, place);
+        let mut number = residual.wrapping_mul(self.factor).wrapping_add(self.base);
+        self.each_patched(|patched, more| {
+            if patched == place {
+                number = number.wrapping_add(more);
+            }
+        });
+        number
+    }
+
+    /// The sum of the first numbers.
+    pub(super) fn sum(&self, count: usize) -> u64 {
+        let mut residuals = 0_u64;
+        self.each_unpacked(count, |_, numbers| {
+            residuals = numbers
+                .iter()
+                .fold(residuals, |sum, n| sum.wrapping_add(*n));
+        });
+        let mut sum = residuals
+            .wrapping_mul(self.factor)
+            .wrapping_add(self.base.wrapping_mul(count as u64));
+        self.each_patched(|place, more| {
+            if place < count {
+                sum = sum.wrapping_add(more);
+            }
+        });
+        sum
+    }
+
+    /// The sum of the sums of the first number, the first two and so on, up to that of so many.
+    pub(super) fn sum_of_sums(&self, count: usize) -> u64 {
+        let times = |place: usize| (count - place) as u64;
+        let mut residuals = 0_u64;
+        self.each_unpacked(count, |first, numbers| {
+            let weighed = numbers.iter().zip(first..);
+            residuals = weighed.fold(residuals, |sum, (n, place)| {
+                sum.wrapping_add(n.wrapping_mul(times(place)))
+            });
+        });
+        let all = (count * (count + 1) / 2) as u64;
+        let mut sum = residuals
+            .wrapping_mul(self.factor)
+            .wrapping_add(self.base.wrapping_mul(all));
+        self.each_patched(|place, more| {
+            if place < count {
+                sum = sum.wrapping_add(more.wrapping_mul(times(place)));
+            }
+        });
+        sum
+    }
+
+    /// Calls `visit` with the first residuals as they are packed, some at a time, and the place of the first of those.
+    fn each_unpacked(&self, count: usize, mut visit: impl FnMut(usize, &[u64])) {
+        /// Residuals that begin at a whole byte, whatever their width.
+        const AT_ONCE: usize = 256;
+        if self.width == 0 {
+            return;
+        }
+        let mut numbers = [0; AT_ONCE];
+        for first in (0..count).step_by(AT_ONCE) {
+            let numbers = &mut numbers[..(count - first).min(AT_ONCE)];
+            let bits = &self.bits[first / 8 * self.width as usize..];
+            kernel::unpack(bits, self.width, 0, numbers);
+            visit(first, numbers);
+        }
+    }
+
     /// Writes the numbers: `out` has one for each residual.
     pub(super) fn unpack(&self, out: &mut [u64]) {
         if self.factor == 1 {

@@ -61,6 +61,13 @@ pub(super) fn assert_reads(bytes: &[u8], kind: LaneKind, values: &[Value]) {
         }
         assert!(first == 0 || first == values.len());
     }
+    for (row, value) in values.iter().enumerate() {
+        match lane.point(row).unwrap() {
+            Some(point) => assert_constant(point, items.as_ref(), std::slice::from_ref(value)),
+            None => assert!(matches!(kind, LaneKind::Varlena { .. }) && items.is_none()),
+        }
+    }
+    assert!(lane.point(values.len()).is_err());
     lane.decode_vector(lane.vectors(), &mut vector);
     assert_eq!(vector.rows(), 0);
     let part = values.len() / 3..values.len() - values.len() / 5;

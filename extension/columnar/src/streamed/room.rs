@@ -34,13 +34,10 @@ impl Room {
             LaneKind::Absent => 0,
         };
         let words = bytes.div_ceil(LANE_ALIGN) * (LANE_ALIGN / size_of::<u64>());
-        self.values
-            .extend_zeros(words.saturating_sub(self.values.len()));
+        make_room(&mut self.values, words);
         self.has_nulls = has_nulls;
         if has_nulls {
-            let words = bits::words(places);
-            self.validity
-                .extend_zeros(words.saturating_sub(self.validity.len()));
+            make_room(&mut self.validity, bits::words(places));
         }
     }
 
@@ -89,6 +86,15 @@ impl Room {
             true => self.validity.pointer(),
             false => std::ptr::null(),
         }
+    }
+}
+
+/// Makes a buffer of so many words at least. What lay there is given up rather than copied: zeros in pages of their own
+/// cost nothing until they are touched.
+fn make_room(buffer: &mut Buffer<u64>, words: usize) {
+    if buffer.len() < words {
+        *buffer = Buffer::new();
+        buffer.extend_zeros(words);
     }
 }
 

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{ImageBytes, NotStreamed, SealedRun, StreamMemory, Streamed};
+use super::{ImageBytes, Kept, NotStreamed, SealedRun, StreamMemory, Streamed};
 use crate::column::Column;
+use crate::encoding::Constant;
 use crate::error::Error;
 use crate::image::{self, encode_sealed};
 use crate::kind::{LaneKind, Number};
@@ -140,6 +141,9 @@ proptest! {
                     assert_bounds(&zone, kind, column, &models, range.clone());
                 }
             }
+            for column in 0..kinds.len() {
+                assert_point(&streamed, column, &models, start);
+            }
             streamed.fill(range.clone(), None).unwrap();
             let filled: Vec<usize> = range.collect();
             for (column, &kind) in kinds.iter().enumerate() {
@@ -207,11 +211,47 @@ proptest! {
                 prop_assert!(runs.iter().all(|(code, _)| code.is_none_or(|code| code < items)));
             }
         }
+        for place in (0..places).step_by(31) {
+            for column in 0..kinds.len() {
+                let point = streamed.point(column, place);
+                if let (Ok(Some(Constant::Code(code))), Some(items)) = (point, streamed.dictionary(column)) {
+                    prop_assert!(code < items.items);
+                }
+            }
+        }
         let _ = streamed.fill(0..places, None);
         for column in 0..kinds.len() {
             streamed.zone(column, 0..places);
             assert_codes(&streamed, column, places);
         }
+    }
+}
+
+/// A value that is told without being filled is the model's; one of fixed width always is, until its vector is filled.
+fn assert_point(streamed: &Streamed, column: usize, models: &[Model], place: usize) {
+    let mut first = 0;
+    for model in models {
+        first += model.gap;
+        let values = &model.columns[column][model.before..];
+        if let Some(value) = place.checked_sub(first).and_then(|row| values.get(row)) {
+            let point = streamed.point(column, place).unwrap();
+            match (point, value) {
+                (None, _) => {}
+                (Some(Constant::Null), value) => assert_eq!(value, &None),
+                (_, None) => panic!("a NULL has a value"),
+                (Some(Constant::Bits(bits)), Some(value)) => {
+                    assert_eq!(&bits.to_le_bytes()[..value.len()], value);
+                }
+                (Some(Constant::Bytes(bytes)), Some(value)) => assert_eq!(bytes, value),
+                (Some(Constant::Code(code)), Some(value)) => {
+                    let Some(Kept::Codes { dictionary, .. }) = streamed.columns.get(column) else {
+                        panic!("a code of a column without")
+                    };
+                    assert_eq!(dictionary.items.item(code as usize), value);
+                }
+            }
+        }
+        first += values.len();
     }
 }
 
@@ -308,6 +348,25 @@ fn series(count: u32, rows: u32) -> (Vec<LaneKind>, Model) {
         columns,
     };
     (vec![LONG, LONG, TEXT], model)
+}
+
+/// A series of several vectors repeats the times of the one before from the middle of a pattern on.
+// Thousands of rows are too many for Miri.
+#[cfg(not(miri))]
+#[test]
+fn zones_of_a_part_of_a_pattern_are_its_own() {
+    let rows = 5_000;
+    let (kinds, model) = series(3, rows);
+    let streamed = open(StreamMemory::default(), &kinds, &[model]);
+    for vector in 0..3 * rows as usize / VECTOR_ROWS {
+        let places = vector * VECTOR_ROWS..(vector + 1) * VECTOR_ROWS;
+        let time = |place: usize| 1_000_000 + (place as i64 % i64::from(rows)) * 10;
+        let zone = streamed.zone(1, places.clone()).expect("of equal steps");
+        let least = places.clone().map(time).min();
+        let greatest = places.map(time).max();
+        assert_eq!(zone.minimum.signed(), least, "{vector}");
+        assert_eq!(zone.maximum.signed(), greatest, "{vector}");
+    }
 }
 
 #[test]

@@ -10,13 +10,22 @@ use crate::pg::shmem;
 use crate::storage::stream::SealedRows;
 use crate::table_am::reader::{Content, Window};
 
+/// How many rows somebody wants of a segment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Whoever scans it: all that pass.
+    Many,
+    /// Whoever knows their numbers: so few that it is not decoded for them.
+    Few,
+}
+
 impl Scan {
     /// Opens the window on rows of one segment.
     ///
     /// | the rows are | they are read |
     /// |---|---|
     /// | in the arena, decoded | there |
-    /// | all sealed | from their images, which the arena keeps if it can; decoded to the arena once most of them were looked at `lanes.decode_after` times |
+    /// | all sealed | from their images, which the arena keeps if it can; decoded to the arena once most of them were looked at `lanes.decode_after` times and many are wanted |
     /// | others | from the arena, to which they are decoded |
     ///
     /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
@@ -27,8 +36,8 @@ impl Scan {
     pub(super) unsafe fn open_within_share(
         &self,
         content: &Content,
-        from: u64,
-        to: u64,
+        (from, to): (u64, u64),
+        wanted: Wanted,
         memory: &mut StreamMemory,
     ) -> Window {
         let segment = segment_of(from);
@@ -41,7 +50,9 @@ impl Scan {
         // Whether it is streamed, and whether its images are to be kept then.
         let (streams, keep) = match &sealed {
             Some(sealed) if gucs::decode_after() > 0 => match sealed.looks() {
-                Some(looks) if looks < gucs::decode_after() => (true, false),
+                Some(looks) if looks < gucs::decode_after() || wanted == Wanted::Few => {
+                    (true, false)
+                }
                 Some(_) => (!self.may_load(content, decoded_bytes()), false),
                 None => (true, self.may_load(content, sealed.bytes)),
             },

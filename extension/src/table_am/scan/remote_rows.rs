@@ -8,7 +8,7 @@ use lanes_columnar::limits::{segment_first_row, segment_of};
 use lanes_columnar::streamed::StreamMemory;
 use pgrx::pg_sys;
 
-use super::{ByZone, Range, Scan};
+use super::{ByZone, Range, Scan, Wanted};
 use crate::gucs;
 use crate::remote::recall;
 use crate::storage::directory::FLAG_REMOTE;
@@ -53,7 +53,7 @@ impl Scan {
                 return Some(Window::open_local(&self.reader, content, from, to));
             }
             self.ask_ahead(content, segment, by_zone);
-            Some(self.open_within_share(content, from, to, memory))
+            Some(self.open_within_share(content, (from, to), Wanted::Many, memory))
         }
     }
 

@@ -1,7 +1,7 @@
 //! What zones rule out is not read, nor what they tell all of that is wanted.
 
 use lanes_columnar::arena::RunEntry;
-use lanes_columnar::limits::{segment_first_row, segment_of};
+use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::part::SealedSegment;
 use lanes_columnar::zone_map::Zone;
 
@@ -61,6 +61,37 @@ impl Scan {
         };
         self.segments_skipped += passed;
         (next > segment).then_some(next)
+    }
+
+    /// Passes segments from one back to the first, as [`Scan::pass_ruled_out`] does forwards: the segment before them,
+    /// which is none where no row lies before.
+    pub(super) fn pass_ruled_out_back(
+        &mut self,
+        segment: u32,
+        rules_out: RulesOut<'_>,
+    ) -> Option<i64> {
+        if self.serializable || !self.shared.is_null() {
+            return None;
+        }
+        let content = self.reader.content.as_ref()?;
+        let from = content.runs.first_row().max(self.bounds.0);
+        let end = segment_first_row(segment) + u64::from(segment_rows_max(segment));
+        let end = end.min(self.bounds.1).min(self.reader.end_row());
+        if end <= from {
+            return None;
+        }
+        let is_passed = |sealed: &SealedSegment| rules_out(&|at| sealed.zones.get(at).copied());
+        // SAFETY: the relation is open (`begin`'s promise), and the parts are its own.
+        let (row, passed) = unsafe {
+            let relation = self.reader.relation;
+            content.parts.pass_back(relation, from, end, is_passed)
+        };
+        self.segments_skipped += passed;
+        let before = match row == from {
+            true => i64::from(segment_of(from)) - 1,
+            false => i64::from(segment_of(row - 1)),
+        };
+        (before < i64::from(segment)).then_some(before)
     }
 
     /// Takes out of the visible ranges of a segment, of which there are some, the sealed runs that are taken as a whole. Whether nothing

@@ -24,6 +24,11 @@ fn read(bytes: &[u8], kind: LaneKind) {
         assert_eq!(vector.rows(), lane.vector_rows(index));
         lane.constant(index);
         lane.runs(index).into_iter().flatten().for_each(drop);
+        lane.zone(index);
+    }
+    for row in (0..lane.rows().min(2 * VECTOR_ROWS)).step_by(61) {
+        let point = lane.point(row);
+        assert!(point.is_ok() || opened.is_err());
     }
     lane.encodings();
     let mut column = Column::new(kind);
