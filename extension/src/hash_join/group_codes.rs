@@ -10,19 +10,18 @@ use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
 use super::plan::HashJoinPlan;
+use super::small_expression::SmallExpression;
 use super::small_side::SmallSide;
 use crate::asof_join::executor;
 use crate::custom_scan::scalar;
 use crate::pg::call_ports::datumCopy;
-use crate::pg::tree;
 
 /// Stands for a row whose code is not known yet.
 const UNKNOWN: u64 = u64::MAX;
 
 /// The codes of one expression.
 pub struct GroupCodes {
-    state: *mut pg_sys::ExprState,
-    context: *mut pg_sys::ExprContext,
+    expression: SmallExpression,
     kind: *mut pg_sys::TypeCacheEntry,
     collation: pg_sys::Oid,
     /// Where values are copied to: they live until the node starts again.
@@ -52,29 +51,11 @@ impl GroupCodes {
                 pg_sys::exprType(expression),
                 (pg_sys::TYPECACHE_EQ_OPR_FINFO | pg_sys::TYPECACHE_HASH_PROC_FINFO) as i32,
             );
-            let of_slot = tree::copy(expression);
-            tree::walk_expression(of_slot, &mut |node, _| {
-                if (*node).type_ == pg_sys::NodeTag::T_Var {
-                    let column = node.cast::<pg_sys::Var>();
-                    let place = plan.place_of(column).unwrap_or_default();
-                    (*column).varno = pg_sys::OUTER_VAR;
-                    (*column).varattno = (keys + plan.place_in_dimension(place)) as i16 + 1;
-                }
-                false
-            });
-            pg_sys::fix_opfuncids(of_slot);
-            let memory = scalar::memory(node);
-            // Compiling takes milliseconds and saves microseconds.
-            let jit = (*(*node).state).es_jit_flags;
-            (*(*node).state).es_jit_flags = jit & !(pg_sys::PGJIT_EXPR as i32);
-            let state = executor::in_context(memory, || pg_sys::ExecInitExpr(of_slot.cast(), node));
-            (*(*node).state).es_jit_flags = jit;
             GroupCodes {
-                state,
-                context: (*node).ps_ExprContext,
+                expression: SmallExpression::of(expression, plan, keys, node),
                 kind,
                 collation: pg_sys::exprCollation(expression),
-                memory,
+                memory: scalar::memory(node),
                 codes: SeriesColumn {
                     number: NumberType::I64,
                     values: Vec::new(),
@@ -102,15 +83,11 @@ impl GroupCodes {
         if self.codes.values[row as usize] != UNKNOWN {
             return;
         }
-        // SAFETY: the caller's promise; an ERROR becomes a panic, as callers own memory.
-        let value = unsafe {
-            (*self.context).ecxt_outertuple = small.slot(row);
-            pg_sys::ffi::pg_guard_ffi_boundary(|| executor::evaluate(self.state, self.context))
-        };
-        // SAFETY: a value of the expression's type.
+        // SAFETY: the caller's promise; the value is of the expression's type.
         unsafe {
+            let value = self.expression.value(row, small);
             self.codes.values[row as usize] = u64::from(self.code(value));
-            executor::reset(self.context);
+            self.expression.reset();
         }
     }
 

@@ -1,15 +1,19 @@
 //! One small side of a hash join under execution.
 
+use lanes_columnar::aggregate::Key;
 use lanes_columnar::join::equal::EqualJoin;
 use lanes_columnar::join::key_set::KeySet;
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::number::NumberType;
 use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::{Operand, Value};
 use pgrx::pg_sys;
 
+use super::given_key::GivenKey;
 use super::key_types;
-use super::plan::{Dimension, JoinKind};
+use super::plan::{HashJoinPlan, JoinKind};
 use super::small_side::SmallSide;
 use super::stage::Batch;
 use super::unmatched::UnmatchedRows;
@@ -27,34 +31,54 @@ pub struct JoinedSide {
     unmatched: UnmatchedRows,
     /// The lanes table's attributes that are keys, where one is a column itself.
     key_attributes: Vec<Option<usize>>,
+    /// The keys over sides joined before, and what the rows of the vector are given for them.
+    given_keys: Vec<GivenKey>,
+    operands: Vec<Operand>,
 }
 
 impl JoinedSide {
-    /// A side about to be read, whose plan is this child of the node.
+    /// The side after those `before`, about to be read. Its plan is the child at its place.
     ///
     /// # Errors
     /// What cannot be done by vectors.
     ///
     /// # Safety
-    /// A node in execution, with a plan of its own and the small sides as its children.
+    /// A node in execution for as long as there is this side, with a plan of its own and the small sides as its
+    /// children.
     pub unsafe fn begin(
-        dimension: &Dimension,
+        plan: &HashJoinPlan,
         node: *mut pg_sys::CustomScanState,
-        child: usize,
+        before: &[JoinedSide],
         translator: &mut Translator,
     ) -> Translation<JoinedSide> {
+        let child = before.len();
+        let dimension = &plan.dimensions[child];
         let (mut keys, mut key_attributes) = (Vec::new(), Vec::new());
+        let (mut given_keys, mut is_given) = (Vec::new(), Vec::new());
         // SAFETY: the caller's promise.
         unsafe {
-            for left in &dimension.left_keys {
+            for (index, left) in dimension.left_keys.iter().enumerate() {
+                let is_small = plan.is_small(*left);
+                is_given.push(is_small);
+                if is_small {
+                    let place = given_keys.len();
+                    let state = &raw mut (*node).ss.ps;
+                    given_keys.push(GivenKey::of(*left, index, plan, before, state)?);
+                    key_attributes.push(None);
+                    keys.push(Key::Number(Value::Given(NumberType::I64, place)));
+                    continue;
+                }
                 let (key, _) = aggregate_call::key(translator, *left)?;
                 key_attributes.push(key.column());
                 keys.push(key);
             }
-            let small = SmallSide::of(node, child, keys.len());
-            let keys = keys.into_iter().enumerate();
+            let small = SmallSide::of(node, child, &is_given);
+            let keys = keys.into_iter().zip(is_given).enumerate();
             let keys: Vec<_> = keys
-                .map(|(index, key)| key_types::widened(key, small.key_number(index)))
+                .map(|(index, (key, is_given))| match is_given {
+                    true => key,
+                    false => key_types::widened(key, small.key_number(index)),
+                })
                 .collect();
             Ok(JoinedSide {
                 small,
@@ -63,7 +87,21 @@ impl JoinedSide {
                 matched: Selection::NONE,
                 unmatched: UnmatchedRows::default(),
                 key_attributes,
+                operands: given_keys.iter().map(GivenKey::operand).collect(),
+                given_keys,
             })
+        }
+    }
+
+    /// Whether it has a key over a side joined before.
+    pub fn has_given_keys(&self) -> bool {
+        !self.given_keys.is_empty()
+    }
+
+    /// All sides have begun a batch, those `before` too.
+    pub fn begin_keys(&mut self, before: &[JoinedSide]) {
+        for key in &mut self.given_keys {
+            key.begin(before);
         }
     }
 
@@ -99,13 +137,26 @@ impl JoinedSide {
         sets.collect()
     }
 
-    /// Finds the first small row of each selected row; rows that the join does not give leave the selection.
+    /// Finds the first small row of each selected row; rows that the join does not give leave the selection. The sides
+    /// `before` have found theirs.
     ///
     /// # Errors
     /// The first error that evaluating a key of a selected row raises.
-    pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+    pub fn find(
+        &mut self,
+        before: &[JoinedSide],
+        frame: &Frame<'_>,
+        selection: &mut Selection,
+    ) -> Evaluation<()> {
         self.matched = *selection;
-        self.join.find(frame, &mut self.matched)?;
+        for key in &mut self.given_keys {
+            key.gather(before, &mut self.small, selection);
+        }
+        let frame = Frame {
+            given: &self.operands,
+            ..*frame
+        };
+        self.join.find(&frame, &mut self.matched)?;
         self.note_matches();
         match self.kind {
             JoinKind::Inner | JoinKind::Semi | JoinKind::Right => *selection = self.matched,
@@ -145,6 +196,7 @@ impl JoinedSide {
 
     /// Bytes that the batch takes.
     pub fn bytes(&self) -> usize {
-        self.join.bytes() + self.small.bytes()
+        let given_keys = self.given_keys.iter().map(GivenKey::bytes);
+        self.join.bytes() + self.small.bytes() + given_keys.sum::<usize>()
     }
 }

@@ -11,12 +11,16 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`sides`] | recognising such a join |
-//! | [`key_types`] | keys that are uuids or floats |
+//! | [`side_order`] | in which order several small sides are joined |
+//! | [`key_types`] | keys that are uuids or floats, and keys over sides joined before |
 //! | [`plan`] | what the plan remembers of it |
 //! | [`offer`] | offering it to the planner, with its costs |
 //! | [`small_side`] | executing the small side's plan, and keeping its rows |
 //! | [`stage`] | the join under execution, a vector at a time |
 //! | [`joined_side`] | one small side under execution, and what a vector's rows have found there |
+//! | [`given_key`] | a key over the columns of a side joined before |
+//! | [`small_column`] | values of a small side, as they are kept and compared |
+//! | [`small_expression`] | an expression over the rows of a small side |
 //! | [`unmatched`] | small rows that no left row has found |
 //! | [`output`] | where a column of joined rows comes from |
 //! | [`group_codes`] | grouping by expressions over the small side: each small row has a code |
@@ -30,6 +34,8 @@
 //! Invariants:
 //! - A lanes table may be joined with several small sides, each by keys of its own: a *star*. One node does all of it.
 //!   Each small side is then read as a whole, or PostgreSQL's own plan takes over.
+//! - A key may look at the columns of one small side joined before instead of the lanes table: a *snowflake*. Each row
+//!   of that side is asked for the key's value once, and the engine joins by codes of the values.
 //! - The lanes table is the left side, whatever the query calls it: INNER, SEMI, LEFT, ANTI, RIGHT and FULL joins. The
 //!   keys rule out rows in INNER, SEMI and RIGHT joins.
 //! - RIGHT and FULL joins return small rows without a match at the end of each batch, as vectors all of whose lanes
@@ -45,6 +51,7 @@
 //!
 //! Failures: an ERROR of the small side's plan passes through; what the stage owns is dropped with the node.
 
+mod given_key;
 pub mod group_codes;
 mod joined_side;
 pub mod key_types;
@@ -53,7 +60,10 @@ pub mod latest_state;
 pub mod offer;
 pub mod output;
 pub mod plan;
+mod side_order;
 pub mod sides;
+mod small_column;
+mod small_expression;
 pub mod small_side;
 pub mod stage;
 pub mod state;

@@ -94,7 +94,7 @@ impl JoinKind {
 pub struct Dimension {
     /// Which rows the join with it gives.
     pub kind: JoinKind,
-    /// The keys' sides over the lanes table.
+    /// The keys' sides over the lanes table, or over the columns of one dimension before this one.
     pub left_keys: Vec<*mut pg_sys::Node>,
 }
 
@@ -121,7 +121,7 @@ pub struct HashJoinPlan {
 }
 
 impl HashJoinPlan {
-    /// The keys' sides over the lanes table, of all dimensions.
+    /// The keys' sides that are not the small side's, of all dimensions.
     pub fn left_keys(&self) -> Vec<*mut pg_sys::Node> {
         let dimensions = self.dimensions.iter();
         dimensions

@@ -1,7 +1,6 @@
 //! Recognising a join of a lanes table with something smaller by equality.
 
 use lanes_columnar::aggregate::Key;
-use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
 use super::key_types;
@@ -9,7 +8,7 @@ use super::plan::{Dimension, HashJoinPlan, JoinKind};
 use super::small_side::ROW_BYTES;
 use crate::custom_scan::aggregate_call;
 use crate::custom_scan::offer::{is_lanes_scan, quals};
-use crate::custom_scan::translate::{Scalars, Translation, Translator, number_type, strip};
+use crate::custom_scan::translate::{Scalars, Translation, Translator};
 use crate::pg::{nodes, ports, tree};
 
 /// One relation that a lanes table is joined with.
@@ -115,7 +114,7 @@ impl Sides {
                         && sides.dimensions.len() < DIMENSIONS_MAX;
                     sides.dimensions.push(side);
                     sides.joined = joined;
-                    is_chain.then_some(sides)
+                    is_chain.then(|| sides.ordered(root))
                 }
                 _ => None,
             }
@@ -194,8 +193,9 @@ impl Sides {
         unsafe {
             let mut translator = Translator::new(Scalars::Unknown);
             let (mut dimensions, mut small_keys) = (Vec::new(), Vec::new());
-            for side in &self.dimensions {
-                let (left, small) = side.keys(root, self.lanes, &mut translator)?;
+            for (index, side) in self.dimensions.iter().enumerate() {
+                let before = &self.dimensions[..index];
+                let (left, small) = side.keys(root, self.lanes, before, &mut translator)?;
                 dimensions.push(Dimension {
                     kind: side.kind,
                     left_keys: left,
@@ -215,11 +215,15 @@ impl Sides {
             if (keeps_left_rows || has_several) && !self.fit_memory() {
                 return Err("the small side would not fit in memory (see work_mem)".into());
             }
-            Ok(HashJoin {
+            let mut join = HashJoin {
                 sides: self,
                 plan,
                 small_keys,
-            })
+            };
+            for key in join.plan.left_keys() {
+                join.want(key)?;
+            }
+            Ok(join)
         }
     }
 }
@@ -236,11 +240,11 @@ unsafe fn has_vector_quals(root: *mut pg_sys::PlannerInfo, lanes: *mut pg_sys::R
     }
 }
 
-/// Keys of a join: their sides over the lanes table, and those over what it is joined with.
+/// Keys of a join: their sides over the lanes table or a side joined before, and those over what it is joined with.
 type Keys = (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>);
 
 impl Side {
-    /// The keys of this join.
+    /// The keys of this join, which comes after those `before`.
     ///
     /// # Errors
     /// Why it is none that can be done by vectors.
@@ -251,6 +255,7 @@ impl Side {
         &self,
         root: *mut pg_sys::PlannerInfo,
         lanes: *mut pg_sys::RelOptInfo,
+        before: &[Side],
         translator: &mut Translator,
     ) -> Translation<Keys> {
         // SAFETY: the caller's promise; casts follow tags.
@@ -277,18 +282,25 @@ impl Side {
                     ports::list_nth((*clause).args, 1),
                 ];
                 let relations = arguments.map(|argument| pg_sys::pull_varnos(root, argument));
-                let is_left = |varnos| pg_sys::bms_equal(varnos, (*lanes).relids);
-                let is_small = |varnos: *mut pg_sys::Bitmapset| {
-                    !varnos.is_null() && pg_sys::bms_is_subset(varnos, (*self.small).relids)
+                let is_of = |varnos: *mut pg_sys::Bitmapset, side: &Side| {
+                    !varnos.is_null() && pg_sys::bms_is_subset(varnos, (*side.small).relids)
                 };
-                let (left, small) = if is_left(relations[0]) && is_small(relations[1]) {
-                    (arguments[0], arguments[1])
-                } else if is_left(relations[1]) && is_small(relations[0]) {
-                    (arguments[1], arguments[0])
-                } else {
-                    return Err("a condition of the join that mixes its sides".into());
+                let is_lane =
+                    |varnos: *mut pg_sys::Bitmapset| pg_sys::bms_equal(varnos, (*lanes).relids);
+                let is_before =
+                    |varnos: *mut pg_sys::Bitmapset| before.iter().any(|side| is_of(varnos, side));
+                let is_left = |varnos: *mut pg_sys::Bitmapset| is_lane(varnos) || is_before(varnos);
+                let (left, small) = match relations.map(|varnos| is_of(varnos, self)) {
+                    [false, true] if is_left(relations[0]) => (0, 1),
+                    [true, false] if is_left(relations[1]) => (1, 0),
+                    _ => return Err("a condition of the join that mixes its sides".into()),
                 };
-                key(translator, clause, left, small)?;
+                let is_lane = is_lane(relations[left]);
+                let (left, small) = (arguments[left], arguments[small]);
+                match is_lane {
+                    true => key(translator, clause, left, small)?,
+                    false => key_types::check_given(clause, left, small)?,
+                }
                 left_keys.push(left);
                 small_keys.push(small);
             }
@@ -315,33 +327,9 @@ unsafe fn key(
         }
         let (found, _) = aggregate_call::key(translator, left)?;
         match found {
-            Key::Text(_) => {
-                let collation = (*clause).inputcollid;
-                let is_deterministic = collation == pg_sys::InvalidOid
-                    || pg_sys::get_collation_isdeterministic(collation);
-                let is_text = matches!(
-                    pg_sys::getBaseType(pg_sys::exprType(small)),
-                    pg_sys::TEXTOID | pg_sys::VARCHAROID
-                );
-                if (*clause).opfuncid.to_u32() != pg_sys::F_TEXTEQ || !is_deterministic || !is_text
-                {
-                    return Err("a key of the join that is compared by more than bytes".into());
-                }
-                Ok(())
-            }
+            Key::Text(_) => key_types::check_text(clause, small),
             Key::Number(value) if !value.number().is_float() => {
-                let equality = ports::btree_operator((*clause).opno)
-                    .filter(|(comparison, ..)| *comparison == Comparison::Equal);
-                let Some((_, family, types)) = equality else {
-                    return Err("a key of the join that is no equality of numbers".into());
-                };
-                let is_integer = family == pg_sys::INTEGER_BTREE_FAM_OID;
-                let is_number = number_type(pg_sys::exprType(strip(small)))
-                    .is_some_and(|number| !number.is_float());
-                if !is_number || !is_integer && types.0 != types.1 {
-                    return Err("a key of the join of two types".into());
-                }
-                Ok(())
+                key_types::check_integer(clause, small)
             }
             Key::Number(_) => key_types::check_float(clause, small),
             Key::Bytes16(_) => key_types::check_uuid(clause, small),

@@ -3,25 +3,18 @@
 //! All of it lies in memory that is freed when the node starts again.
 
 use lanes_columnar::join::equal::{EqualJoin, SmallKey};
+use lanes_columnar::join::key_codes::KeyCodes;
 use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
 use super::plan::JoinKind;
+use super::small_column::Column;
 use crate::asof_join::executor;
 use crate::custom_scan::scalar;
-use crate::custom_scan::translate::{number_type, to_scalar};
+use crate::custom_scan::translate::to_scalar;
 use crate::pg::call_ports::{datumCopy, datumGetSize};
-use crate::pg::{datum, ports};
-
-/// How values of a column are kept.
-#[derive(Clone, Copy)]
-struct Column {
-    number: Option<NumberType>,
-    is_uuid: bool,
-    by_value: bool,
-    length: i16,
-}
+use crate::pg::ports;
 
 /// The rows of a batch, and the plan that they come from.
 pub struct SmallSide {
@@ -29,6 +22,8 @@ pub struct SmallSide {
     /// The child's columns: the keys first, then the outputs.
     columns: Vec<Column>,
     keys: usize,
+    /// Codes of the keys that are compared with columns of sides joined before.
+    codes: Vec<Option<KeyCodes>>,
     /// Holds the values of a batch that are passed by reference.
     memory: pg_sys::MemoryContext,
     /// Bytes that a batch may take.
@@ -53,22 +48,15 @@ impl SmallSide {
     /// The small side before its first row is read.
     ///
     /// # Safety
-    /// A node in execution with the small side's plan as this child, which returns this many keys and then the outputs.
-    pub unsafe fn of(node: *mut pg_sys::CustomScanState, child: usize, keys: usize) -> SmallSide {
+    /// A node in execution with the small side's plan as this child, which returns a column for each of the keys and
+    /// then the outputs. Of each key it is said whether it is compared with columns of a side joined before.
+    pub unsafe fn of(node: *mut pg_sys::CustomScanState, child: usize, keys: &[bool]) -> SmallSide {
         // SAFETY: the caller's promise.
         unsafe {
             let child: *mut pg_sys::PlanState = ports::list_nth((*node).custom_ps, child as i32);
             let descriptor = (*child).ps_ResultTupleDesc;
             let columns: Vec<Column> = (0..(*descriptor).natts as usize)
-                .map(|index| {
-                    let attribute = ports::TupleDescAttr(descriptor, index);
-                    Column {
-                        number: number_type(pg_sys::getBaseType(attribute.atttypid)),
-                        is_uuid: pg_sys::getBaseType(attribute.atttypid) == pg_sys::UUIDOID,
-                        by_value: attribute.attbyval,
-                        length: attribute.attlen,
-                    }
-                })
+                .map(|index| Column::of(ports::TupleDescAttr(descriptor, index).atttypid))
                 .collect();
             let lasting = scalar::memory(&raw mut (*node).ss.ps);
             let memory = pg_sys::AllocSetContextCreateInternal(
@@ -81,11 +69,13 @@ impl SmallSide {
             let slot = executor::in_context(lasting, || {
                 pg_sys::MakeSingleTupleTableSlot(descriptor, &raw const pg_sys::TTSOpsVirtual)
             });
-            let outputs = columns.len().saturating_sub(keys);
+            let outputs = columns.len().saturating_sub(keys.len());
+            let codes = keys.iter().map(|given| given.then(KeyCodes::default));
             SmallSide {
                 child,
                 columns,
-                keys,
+                keys: keys.len(),
+                codes: codes.collect(),
                 memory,
                 limit: pg_sys::get_hash_memory_limit(),
                 is_done: false,
@@ -116,6 +106,8 @@ impl SmallSide {
             self.values.iter_mut().for_each(Vec::clear);
             self.bytes = 0;
             self.batches += 1;
+            let codes = self.codes.iter_mut().flatten();
+            codes.for_each(|codes| *codes = KeyCodes::default());
             let mut items = vec![Vec::new(); self.keys];
             while !self.is_done {
                 // An ERROR becomes a panic here, as this owns memory.
@@ -135,6 +127,7 @@ impl SmallSide {
                 }
             }
             join.finish();
+            self.codes.iter_mut().flatten().for_each(KeyCodes::close);
             true
         }
     }
@@ -155,26 +148,18 @@ impl SmallSide {
             let mut keys = Vec::with_capacity(self.keys);
             let mut key_bytes = 0;
             for (index, item) in items.iter_mut().enumerate() {
-                let Some(key) = value(index) else {
-                    if !kind.keeps_small_rows() {
-                        return;
-                    }
-                    keys.push(SmallKey::Null);
-                    continue;
-                };
-                keys.push(match self.columns[index].number {
-                    Some(NumberType::F32) => {
-                        SmallKey::Float(f32::from_bits(key.value() as u32).into())
-                    }
-                    Some(NumberType::F64) => SmallKey::Float(f64::from_bits(key.value() as u64)),
-                    Some(number) => SmallKey::Integer(to_scalar(number, key).0 as i64),
-                    None if self.columns[index].is_uuid => SmallKey::Bytes16(datum::bytes16(key)),
-                    None => {
-                        datum::text_item(key, item);
-                        key_bytes += item.len();
-                        SmallKey::Text(item)
-                    }
-                });
+                let mut key = self.columns[index].key(value(index), item);
+                if let SmallKey::Text(item) = key {
+                    key_bytes += item.len();
+                }
+                if let Some(codes) = &mut self.codes[index] {
+                    let code = codes.code(key);
+                    key = code.map_or(SmallKey::Null, |code| SmallKey::Integer(code.into()));
+                }
+                if matches!(key, SmallKey::Null) && !kind.keeps_small_rows() {
+                    return;
+                }
+                keys.push(key);
             }
             let before = join.rows();
             match kind.wants_keys_alone() {
@@ -201,6 +186,11 @@ impl SmallSide {
                 kept.push(copy);
             }
         }
+    }
+
+    /// The code that a value has as a key compared with columns of a side joined before; none if no row has it.
+    pub fn code(&mut self, key: usize, value: SmallKey<'_>) -> Option<u32> {
+        self.codes[key].as_mut()?.code(value)
     }
 
     /// Whether there may be another batch.
@@ -267,6 +257,7 @@ impl SmallSide {
 
     /// Bytes that the batch takes.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        let codes = self.codes.iter().flatten();
+        self.bytes + codes.map(KeyCodes::bytes).sum::<usize>()
     }
 }

@@ -5,7 +5,9 @@
 //! find_next   the last side that has another small row for some left rows goes on for these; the sides after it begin anew
 //! ```
 //! So each left row meets each combination of its small rows once. Left rows for which some side has nothing to give
-//! leave all sides at once, so a side that begins anew always finds what it found before.
+//! leave all sides at once, so a side that begins anew always finds what it found before. That does not hold where a
+//! side has a key over a side before it: what it finds depends on the small row found there. Then a side before goes on
+//! until all sides after it find something.
 
 use lanes_columnar::join::given::Given;
 use lanes_columnar::join::key_set::KeySet;
@@ -20,6 +22,7 @@ use super::group_codes::GroupCodes;
 use super::joined_side::JoinedSide;
 use super::plan::HashJoinPlan;
 use crate::custom_scan::translate::{Translation, Translator};
+use crate::pg::ports;
 
 /// What a join did, for EXPLAIN.
 #[derive(Clone, Copy, Default, Debug)]
@@ -46,6 +49,7 @@ pub enum Batch {
 /// A join under execution.
 pub struct HashStage {
     sides: Vec<JoinedSide>,
+    has_given_keys: bool,
     is_divisible: bool,
     /// The attributes that keys look at.
     looked_at: Vec<usize>,
@@ -92,9 +96,10 @@ impl HashStage {
         let wanted: Vec<Place> = translator.given().iter().map(|&of| outputs[of]).collect();
         // SAFETY: the caller's promise.
         unsafe {
-            let mut sides = Vec::new();
-            for (child, dimension) in plan.dimensions.iter().enumerate() {
-                sides.push(JoinedSide::begin(dimension, node, child, translator)?);
+            let mut sides: Vec<JoinedSide> = Vec::new();
+            for _ in &plan.dimensions {
+                let side = JoinedSide::begin(plan, node, &sides, translator)?;
+                sides.push(side);
             }
             let mut codes = Vec::new();
             for expression in grouped {
@@ -113,6 +118,7 @@ impl HashStage {
                 .collect();
             let given = given.ok_or("a joined column that is no number")?;
             Ok(HashStage {
+                has_given_keys: sides.iter().any(JoinedSide::has_given_keys),
                 sides,
                 is_divisible: plan.is_divisible(),
                 looked_at: translator.asked_since(&before).attributes(),
@@ -142,6 +148,10 @@ impl HashStage {
                 Batch::TooLarge => return Batch::TooLarge,
                 Batch::None => return Batch::None,
             }
+        }
+        for index in 0..self.sides.len() {
+            let (before, rest) = self.sides.split_at_mut(index);
+            rest[0].begin_keys(before);
         }
         for (side, codes) in &mut self.codes {
             codes.begin(self.sides[*side].join.rows() + 1);
@@ -183,6 +193,12 @@ impl HashStage {
     /// The first error that evaluating a key of a selected row raises.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
         self.find_from(0, frame, selection)?;
+        if self.has_given_keys {
+            return match selection.is_empty() {
+                true => self.find_next(frame, selection),
+                false => Ok(()),
+            };
+        }
         if self.sides.len() > 1 {
             for side in &mut self.sides {
                 side.matched.keep(selection);
@@ -197,11 +213,12 @@ impl HashStage {
         frame: &Frame<'_>,
         selection: &mut Selection,
     ) -> Evaluation<()> {
-        for side in &mut self.sides[first..] {
-            if selection.is_empty() {
-                break;
+        for index in first..self.sides.len() {
+            let (before, rest) = self.sides.split_at_mut(index);
+            match selection.is_empty() {
+                true => rest[0].matched = Selection::NONE,
+                false => rest[0].find(before, frame, selection)?,
             }
-            side.find(frame, selection)?;
         }
         Ok(())
     }
@@ -211,13 +228,24 @@ impl HashStage {
     /// # Errors
     /// As for [`Self::find`].
     pub fn find_next(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
-        for side in (0..self.sides.len()).rev() {
+        let last = self.sides.len() - 1;
+        let mut side = last;
+        loop {
             self.sides[side].find_next(selection);
             if !selection.is_empty() {
-                return self.find_from(side + 1, frame, selection);
+                self.find_from(side + 1, frame, selection)?;
+                if !selection.is_empty() {
+                    return Ok(());
+                }
+                // Some side after it has nothing for these small rows.
+                side = last;
+                ports::CHECK_FOR_INTERRUPTS();
+            } else if side == 0 {
+                return Ok(());
+            } else {
+                side -= 1;
             }
         }
-        Ok(())
     }
 
     /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found. They are

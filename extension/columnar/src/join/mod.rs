@@ -20,7 +20,7 @@
 //! - [`by_key`]: without a series, while both sides come by key and time: the nearest rows.
 //! - [`given`]: the columns of what was found.
 //! - [`equal`]: joins without a time: the rows of a small side that have the same keys. [`key_set`]: the zones that
-//!   rule all of these out.
+//!   rule all of these out. [`key_codes`]: keys that are no lanes, as numbers.
 //!
 //! Invariants: a place is an index into the series; ids of left rows may be unknown to the series, which then has no rows for
 //! them; a NULL key or bound matches nothing (but for keys of `IS NOT DISTINCT FROM`).
@@ -33,6 +33,7 @@ pub mod by_key;
 pub mod cursor;
 pub mod equal;
 pub mod given;
+pub mod key_codes;
 pub mod key_set;
 pub mod keys;
 pub mod merge;
