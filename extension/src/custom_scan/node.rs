@@ -367,6 +367,33 @@ unsafe extern "C-unwind" fn execute<N: Node>(
     }
 }
 
+/// Whether a node in execution is of this kind.
+///
+/// # Safety
+/// A live node.
+pub unsafe fn is<N: Node>(state: *mut pg_sys::PlanState) -> bool {
+    // SAFETY: the caller's promise; the cast follows the tag.
+    unsafe {
+        let node = state.cast::<pg_sys::CustomScanState>();
+        tree::is_a(state, pg_sys::NodeTag::T_CustomScanState)
+            && std::ptr::eq((*node).methods, &raw const N::ROUTINES.execution)
+    }
+}
+
+/// A node's state, and what runs, which starts now if it does not yet.
+///
+/// # Safety
+/// A node of this kind in execution, and no other borrow of what it owns is in use.
+pub unsafe fn state_and_running<'a, N: Node>(
+    node: *mut pg_sys::CustomScanState,
+) -> (&'a mut N, &'a mut N::Running) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let running = running::<N>(node);
+        (&mut own::<N>(node).state, running)
+    }
+}
+
 /// What runs, which starts now if it does not yet.
 ///
 /// # Safety

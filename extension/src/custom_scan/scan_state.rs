@@ -17,7 +17,7 @@ use super::shared_scan::SharedScan;
 use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{plan, remembered};
-use crate::pg::{nodes, tree};
+use crate::pg::nodes;
 use crate::table_am::insert_buffer;
 
 static ROUTINES: Routines = {
@@ -48,7 +48,7 @@ pub struct ScanState {
 
 /// What exists from the first row on.
 pub struct Running {
-    source: VectorSource,
+    pub source: VectorSource,
     translator: Translator,
     filter: Filter,
     selection: Selection,
@@ -146,6 +146,16 @@ impl Node for ScanState {
     }
 }
 
+impl ScanState {
+    /// The rows that pass of the next vector that has such rows; none at the end.
+    ///
+    /// # Errors
+    /// Those of the quals.
+    pub fn next_rows(&mut self, running: &mut Running) -> Evaluation<Option<Selection>> {
+        running.next_rows(&mut self.passed, self.first_row)
+    }
+}
+
 impl Running {
     /// The next row that passes, of the vectors that begin at `first_row` or after it; its place is relative to the
     /// source's vector.
@@ -155,6 +165,16 @@ impl Running {
                 self.next = row + 1;
                 return Ok(Some(row));
             }
+            let Some(selection) = self.next_rows(passed, first_row)? else {
+                return Ok(None);
+            };
+            (self.selection, self.next) = (selection, 0);
+        }
+    }
+
+    /// The rows that pass of the next vector that begins at `first_row` or after it and has such rows.
+    fn next_rows(&mut self, passed: &mut u64, first_row: u64) -> Evaluation<Option<Selection>> {
+        loop {
             let scalars = &self.translator.scalars;
             let Some(selection) = self.source.next(&mut self.filter, scalars)? else {
                 return Ok(None);
@@ -163,7 +183,7 @@ impl Running {
                 continue;
             }
             *passed += selection.count() as u64;
-            (self.selection, self.next) = (selection, 0);
+            return Ok(Some(selection));
         }
     }
 }
@@ -175,13 +195,10 @@ impl Running {
 pub unsafe fn begin_at(scan: *mut pg_sys::PlanState, first_row: u64) {
     // SAFETY: the caller's promise; the casts follow tag and methods.
     unsafe {
-        let node = scan.cast::<pg_sys::CustomScanState>();
-        let ours = tree::is_a(scan, pg_sys::NodeTag::T_CustomScanState)
-            && std::ptr::eq((*node).methods, &raw const ROUTINES.execution);
-        if !ours {
+        if !node::is::<ScanState>(scan) {
             crate::error::unplanned("the left side of a join is not scanned by vectors");
         }
-        node::state::<ScanState>(node).first_row = first_row;
+        node::state::<ScanState>(scan.cast()).first_row = first_row;
     }
 }
 

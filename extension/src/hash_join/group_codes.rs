@@ -28,6 +28,11 @@ pub struct GroupCodes {
     memory: pg_sys::MemoryContext,
     /// The code of each small row of the batch.
     codes: SeriesColumn,
+    /// The columns of the expression, and which shared rows of the batch they are of, if they are.
+    outputs: Vec<usize>,
+    shared: Option<usize>,
+    /// The code of each shared row by its place.
+    by_place: Vec<u64>,
     null: Option<u32>,
     /// Codes by the hash of their values.
     by_hash: HashMap<u32, Vec<u32>>,
@@ -62,6 +67,9 @@ impl GroupCodes {
                     valid: None,
                     failed: None,
                 },
+                outputs: plan.places_in_dimension(expression),
+                shared: None,
+                by_place: Vec::new(),
                 null: None,
                 by_hash: HashMap::new(),
                 values: Vec::new(),
@@ -69,8 +77,10 @@ impl GroupCodes {
         }
     }
 
-    /// Begins a new batch of so many rows, none of whose codes is known.
-    pub fn begin(&mut self, rows: usize) {
+    /// Begins a new batch of so many rows of the small side, none of whose codes is known.
+    pub fn begin(&mut self, rows: usize, small: &SmallSide) {
+        self.shared = small.shared_by(&self.outputs);
+        self.by_place.clear();
         self.codes.values.clear();
         self.codes.values.resize(rows, UNKNOWN);
     }
@@ -83,11 +93,26 @@ impl GroupCodes {
         if self.codes.values[row as usize] != UNKNOWN {
             return;
         }
+        let place = self.shared.and_then(|of| small.shared_place(of, row));
+        let place = place.map(|place| place as usize);
+        if let Some(code) = place.and_then(|place| self.by_place.get(place))
+            && *code != UNKNOWN
+        {
+            self.codes.values[row as usize] = *code;
+            return;
+        }
         // SAFETY: the caller's promise; the value is of the expression's type.
-        unsafe {
+        let code = unsafe {
             let value = self.expression.value(row, small);
-            self.codes.values[row as usize] = u64::from(self.code(value));
+            let code = u64::from(self.code(value));
             self.expression.reset();
+            code
+        };
+        self.codes.values[row as usize] = code;
+        if let Some(place) = place {
+            let places = self.by_place.len().max(place + 1);
+            self.by_place.resize(places, UNKNOWN);
+            self.by_place[place] = code;
         }
     }
 

@@ -16,6 +16,8 @@
 //! | [`plan`] | what the plan remembers of it |
 //! | [`offer`] | offering it to the planner, with its costs |
 //! | [`small_side`] | executing the small side's plan, and keeping its rows |
+//! | [`column_child`] | a small side that is a scan or a join of ours: its rows come by vectors |
+//! | [`shared_rows`] | rows of that join's own small sides, which many of its rows share |
 //! | [`stage`] | the join under execution, a vector at a time |
 //! | [`joined_side`] | one small side under execution, and what a vector's rows have found there |
 //! | [`given_key`] | a key over the columns of a side joined before |
@@ -51,6 +53,7 @@
 //!
 //! Failures: an ERROR of the small side's plan passes through; what the stage owns is dropped with the node.
 
+mod column_child;
 mod given_key;
 pub mod group_codes;
 mod joined_side;
@@ -60,6 +63,7 @@ pub mod latest_state;
 pub mod offer;
 pub mod output;
 pub mod plan;
+mod shared_rows;
 mod side_order;
 pub mod sides;
 mod small_column;

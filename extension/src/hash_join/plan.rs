@@ -222,6 +222,20 @@ impl HashJoinPlan {
         !columns.is_empty() && !columns.iter().any(is_left)
     }
 
+    /// The columns of an expression over one small side, by their places among the outputs of its dimension.
+    ///
+    /// # Safety
+    /// A live expression of this plan's, whose columns are outputs.
+    pub unsafe fn places_in_dimension(&self, expression: *mut pg_sys::Node) -> Vec<usize> {
+        // SAFETY: the caller's promise.
+        let columns = unsafe { columns_of(expression) };
+        let places = columns
+            .into_iter()
+            // SAFETY: live columns.
+            .filter_map(|column| unsafe { self.place_of(column) });
+        places.map(|place| self.place_in_dimension(place)).collect()
+    }
+
     /// The dimension that all columns of an expression over small sides are of.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! The small side of a hash join: its plan is executed, and its rows are kept in batches.
 //!
+//! Where the plan is one of our own scans or joins, its rows are taken [by vectors](super::column_child).
+//!
 //! All of it lies in memory that is freed when the node starts again.
 
 use lanes_columnar::join::equal::{EqualJoin, SmallKey};
@@ -8,7 +10,9 @@ use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
+use super::column_child::{ColumnChild, ColumnSource, VectorRows};
 use super::plan::JoinKind;
+use super::shared_rows::SharedRows;
 use super::small_column::Column;
 use crate::asof_join::executor;
 use crate::custom_scan::scalar;
@@ -19,24 +23,90 @@ use crate::pg::ports;
 /// The rows of a batch, and the plan that they come from.
 pub struct SmallSide {
     child: *mut pg_sys::PlanState,
+    /// The same if its rows come by vectors, which is found out when the first batch is read.
+    by_columns: Option<ColumnChild>,
+    has_begun: bool,
+    /// Those of the child's own small sides, if it has such.
+    shared: Vec<SharedRows>,
     /// The child's columns: the keys first, then the outputs.
     columns: Vec<Column>,
     keys: usize,
     /// Codes of the keys that are compared with columns of sides joined before.
     codes: Vec<Option<KeyCodes>>,
+    /// The shared row whose code each of these was asked for last, with that code.
+    last_codes: Vec<Option<(u32, Option<u32>)>>,
     /// Holds the values of a batch that are passed by reference.
     memory: pg_sys::MemoryContext,
     /// Bytes that a batch may take.
     limit: usize,
     is_done: bool,
-    /// Outputs, a column each; `None` is NULL.
-    values: Vec<Vec<Option<pg_sys::Datum>>>,
+    /// Outputs, a column each.
+    values: Vec<Kept>,
     bytes: usize,
     /// Rows of all batches so far.
     rows: u64,
     batches: u64,
     /// A row of the batch, for expressions over it.
     slot: *mut pg_sys::TupleTableSlot,
+}
+
+/// The values of an output.
+enum Kept {
+    /// One for each row; `None` is NULL.
+    Each(Vec<Option<pg_sys::Datum>>),
+    /// Those of a column of shared rows.
+    Shared { of: usize, column: usize },
+}
+
+/// A row that the child returns.
+trait Row {
+    /// The value of a column, whose type is the column's.
+    fn value(&mut self, column: usize) -> Option<pg_sys::Datum>;
+
+    /// The place of the shared row that a column is of.
+    fn place(&self, _column: usize) -> Option<u32> {
+        None
+    }
+}
+
+/// A row in a slot, whose values are all there.
+struct SlotRow(*mut pg_sys::TupleTableSlot);
+
+impl Row for SlotRow {
+    fn value(&mut self, column: usize) -> Option<pg_sys::Datum> {
+        // SAFETY: a live slot that has the column.
+        unsafe { (!*(*self.0).tts_isnull.add(column)).then(|| *(*self.0).tts_values.add(column)) }
+    }
+}
+
+/// A row of a vector.
+struct VectorRow<'a> {
+    child: &'a mut ColumnChild,
+    shared: &'a [SharedRows],
+    rows: &'a VectorRows,
+    row: usize,
+}
+
+impl Row for VectorRow<'_> {
+    fn value(&mut self, column: usize) -> Option<pg_sys::Datum> {
+        match self.child.sources[column] {
+            // SAFETY: a row of those that were given last.
+            ColumnSource::Attribute(attribute) => unsafe {
+                self.child.attribute(attribute, self.rows, self.row)
+            },
+            ColumnSource::Shared { of, column } => {
+                let shared = &self.shared[of];
+                shared.value(column, shared.place(self.row))
+            }
+        }
+    }
+
+    fn place(&self, column: usize) -> Option<u32> {
+        match self.child.sources[column] {
+            ColumnSource::Attribute(_) => None,
+            ColumnSource::Shared { of, .. } => Some(self.shared[of].place(self.row)),
+        }
+    }
 }
 
 /// Bytes that a row takes beside its values.
@@ -73,13 +143,17 @@ impl SmallSide {
             let codes = keys.iter().map(|given| given.then(KeyCodes::default));
             SmallSide {
                 child,
+                by_columns: None,
+                has_begun: false,
+                shared: Vec::new(),
                 columns,
                 keys: keys.len(),
                 codes: codes.collect(),
+                last_codes: vec![None; keys.len()],
                 memory,
                 limit: pg_sys::get_hash_memory_limit(),
                 is_done: false,
-                values: vec![Vec::new(); outputs],
+                values: (0..outputs).map(|_| Kept::Each(Vec::new())).collect(),
                 bytes: 0,
                 rows: 0,
                 batches: 0,
@@ -103,28 +177,22 @@ impl SmallSide {
         // SAFETY: the caller's promise.
         unsafe {
             pg_sys::MemoryContextReset(self.memory);
-            self.values.iter_mut().for_each(Vec::clear);
+            self.begin();
             self.bytes = 0;
             self.batches += 1;
             let codes = self.codes.iter_mut().flatten();
             codes.for_each(|codes| *codes = KeyCodes::default());
             let mut items = vec![Vec::new(); self.keys];
-            while !self.is_done {
-                // An ERROR becomes a panic here, as this owns memory.
-                let slot = pg_sys::ffi::pg_guard_ffi_boundary(|| executor::next_row(self.child));
-                if slot.is_null() || (*slot).tts_flags & pg_sys::TTS_FLAG_EMPTY as u16 != 0 {
-                    self.is_done = true;
-                    break;
+            match self.by_columns.take() {
+                Some(mut child) => {
+                    let mut shared = std::mem::take(&mut self.shared);
+                    self.read_vectors(&mut child, &mut shared, join, &mut items, kind);
+                    (self.by_columns, self.shared) = (Some(child), shared);
                 }
-                ports::slot_getallattrs(slot);
-                self.rows += 1;
-                self.take(slot, join, &mut items, kind);
-                if self.bytes > self.limit || join.rows() >= ROWS_MAX {
-                    if !is_divisible {
-                        return false;
-                    }
-                    break;
-                }
+                None => self.read_slots(join, &mut items, kind),
+            }
+            if !self.is_done && !is_divisible {
+                return false;
             }
             join.finish();
             self.codes.iter_mut().flatten().for_each(KeyCodes::close);
@@ -132,32 +200,121 @@ impl SmallSide {
         }
     }
 
-    /// Takes in a row, unless a key of it is NULL and the join returns no small rows without a match.
-    unsafe fn take(
+    /// Forgets the batch before, and finds out how the child's rows come.
+    unsafe fn begin(&mut self) {
+        // SAFETY: the caller's promise.
+        let by_columns = match std::mem::replace(&mut self.has_begun, true) {
+            true => None,
+            false => unsafe { ColumnChild::of(self.child) },
+        };
+        if let Some((child, shared)) = by_columns {
+            for (kept, source) in self.values.iter_mut().zip(&child.sources[self.keys..]) {
+                if let ColumnSource::Shared { of, column } = *source {
+                    *kept = Kept::Shared { of, column };
+                }
+            }
+            (self.by_columns, self.shared) = (Some(child), shared);
+        }
+        for kept in &mut self.values {
+            if let Kept::Each(values) = kept {
+                values.clear();
+            }
+        }
+        self.last_codes.fill(None);
+        let shared = self.shared.iter_mut();
+        shared.for_each(|shared| shared.begin(self.memory));
+    }
+
+    /// Reads slots until there are no more, or too many.
+    unsafe fn read_slots(&mut self, join: &mut EqualJoin, items: &mut [Vec<u8>], kind: JoinKind) {
+        while !self.is_full(join, &[]) {
+            // SAFETY: the node is in execution. An ERROR becomes a panic here, as this owns memory.
+            unsafe {
+                let slot = pg_sys::ffi::pg_guard_ffi_boundary(|| executor::next_row(self.child));
+                if executor::is_empty(slot) {
+                    self.is_done = true;
+                    return;
+                }
+                ports::slot_getallattrs(slot);
+                self.take(&mut SlotRow(slot), join, items, kind);
+            }
+        }
+    }
+
+    /// Reads vectors until there are no more, or too many.
+    unsafe fn read_vectors(
         &mut self,
-        slot: *mut pg_sys::TupleTableSlot,
+        child: &mut ColumnChild,
+        shared: &mut [SharedRows],
         join: &mut EqualJoin,
         items: &mut [Vec<u8>],
         kind: JoinKind,
     ) {
-        // SAFETY: the slot's values are all there, of the types of the columns.
-        unsafe {
-            let value = |index: usize| {
-                (!*(*slot).tts_isnull.add(index)).then(|| *(*slot).tts_values.add(index))
+        loop {
+            // SAFETY: the node is in execution, and the shared rows came with the child.
+            let Some(rows) = (unsafe { child.rest(shared) }) else {
+                self.is_done = true;
+                return;
             };
+            let mut next = 0;
+            while let Some(row) = rows.selection.next(next) {
+                if self.is_full(join, shared) {
+                    child.leave(rows, row);
+                    return;
+                }
+                next = row + 1;
+                let mut of_vector = VectorRow {
+                    child: &mut *child,
+                    shared: &*shared,
+                    rows: &rows,
+                    row,
+                };
+                // SAFETY: the values are of the types of the columns.
+                if unsafe { self.take(&mut of_vector, join, items, kind) } {
+                    shared.iter_mut().for_each(|shared| shared.keep(row));
+                }
+            }
+        }
+    }
+
+    /// Whether the batch takes as much memory as it may.
+    fn is_full(&self, join: &EqualJoin, shared: &[SharedRows]) -> bool {
+        let shared = shared.iter().map(SharedRows::bytes);
+        self.bytes + shared.sum::<usize>() > self.limit || join.rows() >= ROWS_MAX
+    }
+
+    /// Takes in a row, unless a key of it is NULL and the join returns no small rows without a match; gives whether its
+    /// outputs are kept.
+    unsafe fn take(
+        &mut self,
+        row: &mut impl Row,
+        join: &mut EqualJoin,
+        items: &mut [Vec<u8>],
+        kind: JoinKind,
+    ) -> bool {
+        self.rows += 1;
+        // SAFETY: the row's values are of the types of the columns.
+        unsafe {
             let mut keys = Vec::with_capacity(self.keys);
             let mut key_bytes = 0;
             for (index, item) in items.iter_mut().enumerate() {
-                let mut key = self.columns[index].key(value(index), item);
-                if let SmallKey::Text(item) = key {
-                    key_bytes += item.len();
-                }
-                if let Some(codes) = &mut self.codes[index] {
-                    let code = codes.code(key);
-                    key = code.map_or(SmallKey::Null, |code| SmallKey::Integer(code.into()));
-                }
-                if matches!(key, SmallKey::Null) && !kind.keeps_small_rows() {
-                    return;
+                let column = self.columns[index];
+                let key = match &mut self.codes[index] {
+                    Some(codes) => {
+                        let place = row.place(index);
+                        let code = match (place, self.last_codes[index]) {
+                            (Some(place), Some((last, code))) if place == last => code,
+                            _ => codes.code(column.key(row.value(index), item)),
+                        };
+                        self.last_codes[index] = place.map(|place| (place, code));
+                        code.map_or(SmallKey::Null, |code| SmallKey::Integer(code.into()))
+                    }
+                    None => column.key(row.value(index), item),
+                };
+                match key {
+                    SmallKey::Null if !kind.keeps_small_rows() => return false,
+                    SmallKey::Text(item) => key_bytes += item.len(),
+                    _ => {}
                 }
                 keys.push(key);
             }
@@ -167,15 +324,18 @@ impl SmallSide {
                 false => drop(join.push(&keys)),
             }
             if join.rows() == before {
-                return;
+                return false;
             }
             self.bytes += ROW_BYTES + key_bytes;
             if kind.wants_keys_alone() {
-                return;
+                return false;
             }
             for (place, kept) in self.values.iter_mut().enumerate() {
+                let Kept::Each(kept) = kept else {
+                    continue;
+                };
                 let column = self.columns[self.keys + place];
-                let copy = value(self.keys + place).map(|datum| {
+                let copy = row.value(self.keys + place).map(|datum| {
                     if column.by_value {
                         return datum;
                     }
@@ -185,12 +345,28 @@ impl SmallSide {
                 self.bytes += size_of::<Option<pg_sys::Datum>>();
                 kept.push(copy);
             }
+            true
         }
     }
 
     /// The code that a value has as a key compared with columns of a side joined before; none if no row has it.
     pub fn code(&mut self, key: usize, value: SmallKey<'_>) -> Option<u32> {
         self.codes[key].as_mut()?.code(value)
+    }
+
+    /// The shared rows that all of these outputs are of; none if one is not.
+    pub fn shared_by(&self, outputs: &[usize]) -> Option<usize> {
+        let mut of = outputs.iter().map(|output| match self.values[*output] {
+            Kept::Shared { of, .. } => Some(of),
+            Kept::Each(_) => None,
+        });
+        let first = of.next()??;
+        of.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// The place of the shared row that a row of the batch has; none past the last.
+    pub fn shared_place(&self, of: usize, row: u32) -> Option<u32> {
+        self.shared[of].place_of_kept(row)
     }
 
     /// Whether there may be another batch.
@@ -200,7 +376,10 @@ impl SmallSide {
 
     /// The value of an output in a row of the batch; NULL past the last.
     pub fn value(&self, output: usize, row: u32) -> Option<pg_sys::Datum> {
-        self.values[output].get(row as usize).copied().flatten()
+        match &self.values[output] {
+            Kept::Each(values) => values.get(row as usize).copied().flatten(),
+            Kept::Shared { of, column } => self.shared[*of].value_of_kept(*column, row),
+        }
     }
 
     /// The number type of a key.
@@ -216,8 +395,11 @@ impl SmallSide {
     /// An output that is a number, for the engine: after the last row comes one that is NULL.
     pub fn numbers(&self, output: usize) -> Option<SeriesColumn> {
         let number = self.number(output)?;
-        let values = &self.values[output];
-        let values = || values.iter().copied().chain([None]);
+        let rows = match &self.values[output] {
+            Kept::Each(values) => values.len(),
+            Kept::Shared { of, .. } => self.shared[*of].kept(),
+        };
+        let values = || (0..=rows as u32).map(|row| self.value(output, row));
         let scalar = |value: Option<pg_sys::Datum>| value.map_or(0, |v| to_scalar(number, v).0);
         Some(SeriesColumn {
             number,
@@ -258,6 +440,7 @@ impl SmallSide {
     /// Bytes that the batch takes.
     pub fn bytes(&self) -> usize {
         let codes = self.codes.iter().flatten();
-        self.bytes + codes.map(KeyCodes::bytes).sum::<usize>()
+        let shared = self.shared.iter().map(SharedRows::bytes);
+        self.bytes + codes.map(KeyCodes::bytes).sum::<usize>() + shared.sum::<usize>()
     }
 }

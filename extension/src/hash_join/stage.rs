@@ -21,6 +21,7 @@ use pgrx::pg_sys;
 use super::group_codes::GroupCodes;
 use super::joined_side::JoinedSide;
 use super::plan::HashJoinPlan;
+use super::small_side::SmallSide;
 use crate::custom_scan::translate::{Translation, Translator};
 use crate::pg::ports;
 
@@ -154,7 +155,8 @@ impl HashStage {
             rest[0].begin_keys(before);
         }
         for (side, codes) in &mut self.codes {
-            codes.begin(self.sides[*side].join.rows() + 1);
+            let side = &self.sides[*side];
+            codes.begin(side.join.rows() + 1, &side.small);
         }
         for (place, numbers) in &mut self.wanted {
             *numbers = self.sides[place.side].small.numbers(place.output);
@@ -294,6 +296,16 @@ impl HashStage {
     /// The number of the row of the first small side that a row of the vector has found.
     pub fn found(&self, row: usize) -> u32 {
         self.sides[0].join.found()[row]
+    }
+
+    /// The numbers of the rows of a small side that the rows of the vector have found.
+    pub fn found_of(&self, side: usize) -> &[u32] {
+        self.sides[side].join.found()
+    }
+
+    /// A small side.
+    pub fn small_of(&self, side: usize) -> &SmallSide {
+        &self.sides[side].small
     }
 
     /// The value of an output for a row of the vector.

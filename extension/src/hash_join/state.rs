@@ -32,10 +32,10 @@ pub struct HashJoinState {
 
 /// What exists from the first row on.
 pub struct Running {
-    source: VectorSource,
+    pub source: VectorSource,
     translator: Translator,
     filter: Filter,
-    stage: HashStage,
+    pub stage: HashStage,
     outputs: Vec<Output>,
     /// Whether there is a batch whose rows have not all been found.
     has_batch: bool,
@@ -45,7 +45,7 @@ pub struct Running {
     selection: Selection,
     next: usize,
     /// Whether these are small rows without a match, for which there is no row of the table.
-    has_no_left: bool,
+    pub has_no_left: bool,
     /// A row of the table, for the attributes that are asked for.
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
@@ -166,25 +166,55 @@ impl Node for HashJoinState {
     }
 }
 
+impl HashJoinState {
+    /// The next joined rows, all of one vector; none at the end.
+    ///
+    /// # Errors
+    /// Those of keys and quals.
+    ///
+    /// # Safety
+    /// What runs is that of a node in execution.
+    pub unsafe fn next_rows(&mut self, running: &mut Running) -> Evaluation<Option<Selection>> {
+        // SAFETY: the caller's promise.
+        let has_rows = unsafe { running.next_rows(&mut self.passed)? };
+        Ok(has_rows.then_some(running.selection))
+    }
+}
+
 impl Running {
     /// The next joined row: a row of the source's vector, with the small row that the stage has found for it.
     ///
     /// # Safety
     /// The node is in execution.
     unsafe fn next_row(&mut self, passed: &mut u64) -> Evaluation<Option<usize>> {
-        while self.has_batch {
+        loop {
             if let Some(row) = self.selection.next(self.next) {
                 self.next = row + 1;
                 return Ok(Some(row));
             }
             self.next = 0;
+            // SAFETY: the caller's promise.
+            if unsafe { !self.next_rows(passed)? } {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Goes on to the next joined rows, all of one vector; false at the end.
+    ///
+    /// # Safety
+    /// The node is in execution.
+    unsafe fn next_rows(&mut self, passed: &mut u64) -> Evaluation<bool> {
+        while self.has_batch {
             if self.has_no_left {
                 self.selection = Selection::NONE;
             } else if !self.selection.is_empty() {
                 let frame = self.source.frame(&self.translator.scalars);
                 self.stage.find_next(&frame, &mut self.selection)?;
                 *passed += self.selection.count() as u64;
-                continue;
+                if !self.selection.is_empty() {
+                    return Ok(true);
+                }
             }
             let scalars = &self.translator.scalars;
             if !self.has_no_left && self.source.advance(&mut self.filter, scalars) {
@@ -198,6 +228,7 @@ impl Running {
                     self.source.fill(None);
                     *passed += selection.count() as u64;
                     self.selection = selection;
+                    return Ok(true);
                 }
                 continue;
             }
@@ -205,7 +236,7 @@ impl Running {
             self.has_no_left = unmatched > 0;
             if self.has_no_left {
                 self.selection = Selection::first(unmatched);
-                continue;
+                return Ok(true);
             }
             // SAFETY: the caller's promise.
             self.has_batch = unsafe { self.stage.next_batch() } == Batch::Ready;
@@ -214,7 +245,7 @@ impl Running {
                 self.source.rewind(false);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     /// Writes a row; what the node never returns is NULL.
