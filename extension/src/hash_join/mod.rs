@@ -35,7 +35,8 @@
 //!
 //! Invariants:
 //! - A lanes table may be joined with several small sides, each by keys of its own: a *star*. One node does all of it.
-//!   Each small side is then read as a whole, or PostgreSQL's own plan takes over.
+//!   The largest small side of an INNER join may then be read in batches. Each other one is read as a whole, or
+//!   PostgreSQL's own plan takes over.
 //! - A key may look at the columns of one small side joined before instead of the lanes table: a *snowflake*. Each row
 //!   of that side is asked for the key's value once, and the engine joins by codes of the values.
 //! - The lanes table is the left side, whatever the query calls it: INNER, SEMI, LEFT, ANTI, RIGHT and FULL joins. The

@@ -118,6 +118,9 @@ pub struct HashJoinPlan {
     pub dimensions: Vec<Dimension>,
     /// The columns of small sides that are wanted.
     pub outputs: Vec<SmallColumn>,
+    /// The dimension that may be read in batches, for each of which the lanes table is read once. The others are read
+    /// as a whole.
+    pub divided: Option<usize>,
 }
 
 impl HashJoinPlan {
@@ -141,9 +144,9 @@ impl HashJoinPlan {
         self.dimensions.iter().any(|d| d.kind.keeps_small_rows())
     }
 
-    /// Whether the small side may be divided into batches. Several small sides are read as a whole each.
+    /// Whether all that is read of small sides may be divided into batches: where there is one.
     pub fn is_divisible(&self) -> bool {
-        matches!(&self.dimensions[..], [only] if only.kind.is_divisible())
+        self.dimensions.len() == 1 && self.divided.is_some()
     }
 
     /// The names of the kinds of join, as EXPLAIN shows them.
@@ -152,10 +155,11 @@ impl HashJoinPlan {
         kinds.join(", ")
     }
 
-    /// What is to be remembered beside the keys and the outputs: how many dimensions there are, the kind and the
-    /// number of keys of each, and the dimension of each output.
+    /// What is to be remembered beside the keys and the outputs: how many dimensions there are, which of them is
+    /// divided, the kind and the number of keys of each, and the dimension of each output.
     pub fn numbers(&self) -> Vec<i32> {
-        let mut numbers = vec![self.dimensions.len() as i32];
+        let divided = self.divided.map_or(-1, |divided| divided as i32);
+        let mut numbers = vec![self.dimensions.len() as i32, divided];
         for dimension in &self.dimensions {
             numbers.extend([dimension.kind.number(), dimension.left_keys.len() as i32]);
         }
@@ -171,6 +175,7 @@ impl HashJoinPlan {
         numbers: &[i32],
     ) -> Option<HashJoinPlan> {
         let (&count, numbers) = numbers.split_first().filter(|(count, _)| **count > 0)?;
+        let (&divided, numbers) = numbers.split_first()?;
         let (dimensions, numbers) = numbers.split_at_checked(2 * count as usize)?;
         let mut left_keys = left_keys.into_iter();
         let dimension = |numbers: &[i32]| {
@@ -188,6 +193,7 @@ impl HashJoinPlan {
             table,
             dimensions,
             outputs: columns.into_iter().zip(numbers).map(output).collect(),
+            divided: usize::try_from(divided).ok(),
         })
     }
 

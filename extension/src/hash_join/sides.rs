@@ -172,12 +172,38 @@ impl Sides {
         }
     }
 
-    /// Whether all rows of the small sides are expected to fit in the memory that each may take.
-    unsafe fn fit_memory(&self) -> bool {
-        // SAFETY: the planner's live structures; settings of this session.
-        self.dimensions.iter().all(|side| unsafe {
+    /// The bytes that the rows of a small side are expected to take.
+    unsafe fn bytes(side: &Side) -> f64 {
+        // SAFETY: the planner's live structures.
+        unsafe {
             let width = f64::from((*(*side.small).reltarget).width) + ROW_BYTES as f64;
-            (*side.small).rows * width <= pg_sys::get_hash_memory_limit() as f64
+            (*side.small).rows * width
+        }
+    }
+
+    /// Which small side may be read in batches: the largest whose left rows may meet some of its rows in one batch and
+    /// others in the next.
+    unsafe fn divided(&self) -> Option<usize> {
+        let sides = self.dimensions.iter().enumerate();
+        // A small row without a match is known after all batches of the other sides.
+        let is_alone = self.dimensions.len() == 1;
+        let divisible = sides.filter(|(_, side)| match is_alone {
+            true => side.kind.is_divisible(),
+            false => side.kind == JoinKind::Inner,
+        });
+        // SAFETY: the planner's live structures.
+        let bytes = |(_, side): &(usize, &Side)| unsafe { Sides::bytes(side) };
+        let largest = divisible.max_by(|a, b| bytes(a).total_cmp(&bytes(b)));
+        largest.map(|(index, _)| index)
+    }
+
+    /// Whether all rows of each small side that is read as a whole are expected to fit in the memory that it may take.
+    unsafe fn fit_memory(&self, divided: Option<usize>) -> bool {
+        let sides = self.dimensions.iter().enumerate();
+        let mut whole = sides.filter(|(index, _)| divided != Some(*index));
+        // SAFETY: the planner's live structures; settings of this session.
+        whole.all(|(_, side)| unsafe {
+            Sides::bytes(side) <= pg_sys::get_hash_memory_limit() as f64
         })
     }
 
@@ -206,13 +232,14 @@ impl Sides {
                 table: (*self.lanes).relid,
                 dimensions,
                 outputs: Vec::new(),
+                divided: self.divided(),
             };
             let keeps_left_rows = self
                 .dimensions
                 .iter()
                 .any(|side| side.kind.keeps_left_rows());
             let has_several = self.dimensions.len() > 1;
-            if (keeps_left_rows || has_several) && !self.fit_memory() {
+            if (keeps_left_rows || has_several) && !self.fit_memory(plan.divided) {
                 return Err("the small side would not fit in memory (see work_mem)".into());
             }
             let mut join = HashJoin {

@@ -51,7 +51,8 @@ pub enum Batch {
 pub struct HashStage {
     sides: Vec<JoinedSide>,
     has_given_keys: bool,
-    is_divisible: bool,
+    /// The side that may be read in batches.
+    divided: Option<usize>,
     /// The attributes that keys look at.
     looked_at: Vec<usize>,
     /// What is grouped by, each with its side.
@@ -121,7 +122,7 @@ impl HashStage {
             Ok(HashStage {
                 has_given_keys: sides.iter().any(JoinedSide::has_given_keys),
                 sides,
-                is_divisible: plan.is_divisible(),
+                divided: plan.divided,
                 looked_at: translator.asked_since(&before).attributes(),
                 codes,
                 outputs,
@@ -142,9 +143,14 @@ impl HashStage {
         if !self.has_more() {
             return Batch::None;
         }
-        for side in &mut self.sides {
+        let is_first = self.counters.batches == 0;
+        for (index, side) in self.sides.iter_mut().enumerate() {
+            let is_divided = self.divided == Some(index);
+            if !is_first && !is_divided {
+                continue;
+            }
             // SAFETY: the caller's promise.
-            match unsafe { side.next_batch(self.is_divisible) } {
+            match unsafe { side.next_batch(is_divided) } {
                 Batch::Ready => {}
                 Batch::TooLarge => return Batch::TooLarge,
                 Batch::None => return Batch::None,
@@ -174,9 +180,9 @@ impl HashStage {
         Batch::Ready
     }
 
-    /// Whether the small side has rows that are not in this batch. Several small sides have one batch.
+    /// Whether a small side has rows that are not in this batch.
     pub fn has_more(&self) -> bool {
-        self.sides.iter().all(|side| side.small.has_more())
+        self.sides.iter().any(|side| side.small.has_more())
     }
 
     /// The keys of the batch by attribute, for zone maps.

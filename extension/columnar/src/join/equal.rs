@@ -11,9 +11,9 @@
 //! what zone maps rule out.
 
 use super::key_set::KeySet;
+use super::pair_table::PairTable;
 use crate::aggregate::key::{Ids, Key, KeyReader, canonical};
 use crate::aggregate::key_values::{KeyValues, UNKNOWN};
-use crate::aggregate::pairs::Pairs;
 use crate::bytes16::Bytes16;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -45,6 +45,8 @@ pub enum SmallKey<'a> {
 struct EqualKey {
     reader: KeyReader,
     values: KeyValues,
+    /// The integer that the small row before has, and its id.
+    last: Option<(i64, u32)>,
 }
 
 /// An array from integers to the first rows that have them.
@@ -62,7 +64,7 @@ const DENSE_MIN: usize = 4_096;
 /// An equality join under execution.
 pub struct EqualJoin {
     keys: Vec<EqualKey>,
-    pairs: Vec<Pairs>,
+    pairs: Vec<PairTable>,
     /// The first and the last row of each id.
     ends: Vec<(u32, u32)>,
     /// The next row that has the same keys, by row.
@@ -85,9 +87,10 @@ impl EqualJoin {
                 .map(|key| EqualKey {
                     reader: KeyReader::new(key).cutting(),
                     values: KeyValues::default(),
+                    last: None,
                 })
                 .collect(),
-            pairs: (0..pairs).map(|_| Pairs::default()).collect(),
+            pairs: (0..pairs).map(|_| PairTable::default()).collect(),
             ends: Vec::new(),
             next: Vec::new(),
             has_several: false,
@@ -141,9 +144,15 @@ impl EqualJoin {
         let mut id = UNKNOWN;
         for (index, (key, value)) in self.keys.iter_mut().zip(row).enumerate() {
             let own = match value {
-                SmallKey::Integer(integer) => {
-                    key.values.number(*integer as u64, Scalar(*integer as u64))
-                }
+                SmallKey::Integer(integer) => match key.last {
+                    Some((last, id)) if last == *integer => id,
+                    _ => {
+                        let bits = *integer as u64;
+                        let id = key.values.number(bits, Scalar(bits));
+                        key.last = Some((*integer, id));
+                        id
+                    }
+                },
                 SmallKey::Text(item) => key.values.text(item),
                 SmallKey::Float(value) => {
                     let bits = match key.reader.number() {
@@ -172,11 +181,12 @@ impl EqualJoin {
         }
         for key in &mut self.keys {
             key.values = KeyValues::default();
+            key.last = None;
             key.reader.forget();
         }
         self.pairs
             .iter_mut()
-            .for_each(|pairs| *pairs = Pairs::default());
+            .for_each(|pairs| *pairs = PairTable::default());
         self.ends.clear();
         self.next.clear();
         self.has_several = false;
@@ -224,7 +234,7 @@ impl EqualJoin {
 
     /// The different values of a key, unless they are texts. Asked after [`Self::finish`].
     pub fn key_set(&self, key: usize) -> Option<KeySet> {
-        let EqualKey { reader, values } = &self.keys[key];
+        let EqualKey { reader, values, .. } = &self.keys[key];
         if let Some(values) = values.all_bytes16() {
             return Some(KeySet::of_bytes16(values));
         }
@@ -247,7 +257,7 @@ impl EqualJoin {
         let keys = keys.map(|key| key.reader.bytes() + key.values.bytes());
         let dense = self.dense.as_ref().map_or(0, |dense| dense.first.len() * 4);
         keys.sum::<usize>()
-            + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
+            + self.pairs.iter().map(PairTable::bytes).sum::<usize>()
             + self.ends.capacity() * 8
             + self.next.capacity() * 4
             + dense
