@@ -1,10 +1,13 @@
 //! An expression over the small side that is grouped by: equal values have one code.
 //!
-//! The expression is evaluated once for each small row, when that row first finds a left row. The engine groups by the
-//! codes; the values are looked up when the groups are returned.
+//! The expression is evaluated at most once for each small row, when that row first finds a left row. The engine groups
+//! by the codes; the values are looked up when the groups are returned. Where rows are known to have one value, the
+//! first of them is evaluated for all.
 
 use std::collections::HashMap;
 
+use lanes_columnar::join::equal::SmallKey;
+use lanes_columnar::join::key_codes::KeyCodes;
 use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
@@ -19,6 +22,45 @@ use crate::pg::call_ports::datumCopy;
 /// Stands for a row whose code is not known yet.
 const UNKNOWN: u64 = u64::MAX;
 
+/// What tells rows of the batch for which the expression has one value, although it is not evaluated.
+enum Alike {
+    No,
+    /// All columns are of these shared rows.
+    Shared(usize),
+    /// The only column is this one, whose values are passed by value. Equal ones have one number.
+    ByValue(usize, KeyCodes),
+}
+
+impl Alike {
+    /// Of an expression with these columns.
+    fn of(outputs: &[usize], small: &SmallSide) -> Alike {
+        if let Some(of) = small.shared_by(outputs) {
+            return Alike::Shared(of);
+        }
+        match outputs {
+            [output, rest @ ..] if rest.iter().all(|other| other == output) => {
+                match small.is_by_value(*output) {
+                    true => Alike::ByValue(*output, KeyCodes::default()),
+                    false => Alike::No,
+                }
+            }
+            _ => Alike::No,
+        }
+    }
+
+    /// The number that a row has in common with those that are like it.
+    fn number(&mut self, row: u32, small: &SmallSide) -> Option<u32> {
+        match self {
+            Alike::No => None,
+            Alike::Shared(of) => small.shared_place(*of, row),
+            Alike::ByValue(output, numbers) => {
+                let value = small.value(*output, row)?.value() as i64;
+                numbers.code(SmallKey::Integer(value))
+            }
+        }
+    }
+}
+
 /// The codes of one expression.
 pub struct GroupCodes {
     expression: SmallExpression,
@@ -28,11 +70,11 @@ pub struct GroupCodes {
     memory: pg_sys::MemoryContext,
     /// The code of each small row of the batch.
     codes: SeriesColumn,
-    /// The columns of the expression, and which shared rows of the batch they are of, if they are.
+    /// The columns of the expression.
     outputs: Vec<usize>,
-    shared: Option<usize>,
-    /// The code of each shared row by its place.
-    by_place: Vec<u64>,
+    alike: Alike,
+    /// The codes of rows that are alike, by the number that these have.
+    by_number: Vec<u64>,
     null: Option<u32>,
     /// Codes by the hash of their values.
     by_hash: HashMap<u32, Vec<u32>>,
@@ -68,8 +110,8 @@ impl GroupCodes {
                     failed: None,
                 },
                 outputs: plan.places_in_dimension(expression),
-                shared: None,
-                by_place: Vec::new(),
+                alike: Alike::No,
+                by_number: Vec::new(),
                 null: None,
                 by_hash: HashMap::new(),
                 values: Vec::new(),
@@ -79,8 +121,8 @@ impl GroupCodes {
 
     /// Begins a new batch of so many rows of the small side, none of whose codes is known.
     pub fn begin(&mut self, rows: usize, small: &SmallSide) {
-        self.shared = small.shared_by(&self.outputs);
-        self.by_place.clear();
+        self.alike = Alike::of(&self.outputs, small);
+        self.by_number.clear();
         self.codes.values.clear();
         self.codes.values.resize(rows, UNKNOWN);
     }
@@ -93,9 +135,9 @@ impl GroupCodes {
         if self.codes.values[row as usize] != UNKNOWN {
             return;
         }
-        let place = self.shared.and_then(|of| small.shared_place(of, row));
-        let place = place.map(|place| place as usize);
-        if let Some(code) = place.and_then(|place| self.by_place.get(place))
+        let number = self.alike.number(row, small);
+        let number = number.map(|number| number as usize);
+        if let Some(code) = number.and_then(|number| self.by_number.get(number))
             && *code != UNKNOWN
         {
             self.codes.values[row as usize] = *code;
@@ -109,10 +151,10 @@ impl GroupCodes {
             code
         };
         self.codes.values[row as usize] = code;
-        if let Some(place) = place {
-            let places = self.by_place.len().max(place + 1);
-            self.by_place.resize(places, UNKNOWN);
-            self.by_place[place] = code;
+        if let Some(number) = number {
+            let numbers = self.by_number.len().max(number + 1);
+            self.by_number.resize(numbers, UNKNOWN);
+            self.by_number[number] = code;
         }
     }
 

@@ -202,9 +202,9 @@ impl SmallSide {
 
     /// Forgets the batch before, and finds out how the child's rows come.
     unsafe fn begin(&mut self) {
-        // SAFETY: the caller's promise.
         let by_columns = match std::mem::replace(&mut self.has_begun, true) {
             true => None,
+            // SAFETY: the caller's promise: the first row is still to be read.
             false => unsafe { ColumnChild::of(self.child) },
         };
         if let Some((child, shared)) = by_columns {
@@ -352,6 +352,11 @@ impl SmallSide {
     /// The code that a value has as a key compared with columns of a side joined before; none if no row has it.
     pub fn code(&mut self, key: usize, value: SmallKey<'_>) -> Option<u32> {
         self.codes[key].as_mut()?.code(value)
+    }
+
+    /// Whether the values of an output are passed by value.
+    pub fn is_by_value(&self, output: usize) -> bool {
+        self.columns[self.keys + output].by_value
     }
 
     /// The shared rows that all of these outputs are of; none if one is not.
