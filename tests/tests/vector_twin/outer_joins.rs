@@ -42,20 +42,61 @@ pub fn null_side(w: &mut Writer<'_>) -> String {
     }
 }
 
-/// `t` joined with `u` twice or three times, each by keys of its own.
+/// Equalities of `own`, a smaller relation, with an `earlier` one, and sometimes with `t` too.
+fn over_earlier(w: &mut Writer<'_>, own: &str, earlier: &str) -> String {
+    let first = w.one(&[
+        "o.s = e.s",
+        "o.s = upper(e.v)",
+        "o.v = e.s",
+        "o.i8 = e.i4",
+        "o.i2 % 50 = e.i4 % 70",
+        "o.f8 = e.f8",
+        "o.f8 = e.f4",
+        "o.d = e.d",
+        "o.uu = e.uu",
+        "o.id = coalesce(e.i2 % 9, 3)",
+    ]);
+    let second = w.one(&[
+        "",
+        "",
+        " AND o.i2 = t.i2",
+        " AND o.s = t.s",
+        " AND o.b = e.b",
+    ]);
+    let on = format!("{first}{second}").replace("o.", &format!("{own}."));
+    on.replace("e.", &format!("{earlier}."))
+}
+
+/// A relation of few rows with the columns of `u`: each row meets each of its matches on every side.
+fn few(w: &mut Writer<'_>, place: usize) -> String {
+    let rest = 7 * place;
+    match w.random.random_range(0..5) {
+        0 => format!("(SELECT a.* FROM t a WHERE a.id % 900 = {rest})"),
+        1 => format!("(SELECT a.* FROM t a JOIN u b ON b.s = a.s WHERE a.id % 900 = {rest})"),
+        2 => format!("(SELECT b.* FROM t a JOIN u b ON b.i2 = a.i2 WHERE a.id % 900 = {rest})"),
+        _ => format!("(SELECT * FROM u WHERE id % {rest} = 0)"),
+    }
+}
+
+/// `t` joined with `u` twice or three times, each by keys of its own, or by keys over one joined before.
 pub fn star(w: &mut Writer<'_>) -> String {
     let names = ["u", "x", "y"];
     let count = w.random.random_range(2..=3);
     let mut joins = String::from("t");
     for (place, name) in names[..count].iter().enumerate() {
         let kind = w.one(&["JOIN", "JOIN", "LEFT JOIN"]);
-        let on = equalities(w).replace("u.", &format!("{name}."));
-        // Few rows on all sides but one: each row meets each of its matches on every side.
-        let few = match place {
-            0 => "u".to_owned(),
-            _ => format!("(SELECT * FROM u WHERE id % {} = 0)", 7 * place),
+        let on = match place > 0 && w.random.random_bool(0.5) {
+            true => {
+                let earlier = w.one(&names[..place]);
+                over_earlier(w, name, earlier)
+            }
+            false => equalities(w).replace("u.", &format!("{name}.")),
         };
-        joins = format!("{joins} {kind} {few} {name} ON {on}");
+        let small = match place {
+            0 => "u".to_owned(),
+            _ => few(w, place),
+        };
+        joins = format!("{joins} {kind} {small} {name} ON {on}");
     }
     // Some keys are bools: every other row of each side matches.
     let condition = w.condition(1);
