@@ -21,6 +21,7 @@
 //! | [`stage`] | the join under execution, a vector at a time |
 //! | [`joined_side`] | one small side under execution, and what a vector's rows have found there |
 //! | [`given_key`] | a key over the columns of a side joined before |
+//! | [`small_row`] | a row that a small side's plan returns, in a slot or in a vector |
 //! | [`small_column`] | values of a small side, as they are kept and compared |
 //! | [`small_expression`] | an expression over the rows of a small side |
 //! | [`unmatched`] | small rows that no left row has found |
@@ -69,6 +70,7 @@ mod side_order;
 pub mod sides;
 mod small_column;
 mod small_expression;
+mod small_row;
 pub mod small_side;
 pub mod stage;
 pub mod state;

@@ -10,10 +10,11 @@ use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
-use super::column_child::{ColumnChild, ColumnSource, VectorRows};
+use super::column_child::{ColumnChild, ColumnSource};
 use super::plan::JoinKind;
 use super::shared_rows::SharedRows;
 use super::small_column::Column;
+use super::small_row::{Row, SlotRow, VectorRow};
 use crate::asof_join::executor;
 use crate::custom_scan::scalar;
 use crate::custom_scan::translate::to_scalar;
@@ -56,57 +57,6 @@ enum Kept {
     Each(Vec<Option<pg_sys::Datum>>),
     /// Those of a column of shared rows.
     Shared { of: usize, column: usize },
-}
-
-/// A row that the child returns.
-trait Row {
-    /// The value of a column, whose type is the column's.
-    fn value(&mut self, column: usize) -> Option<pg_sys::Datum>;
-
-    /// The place of the shared row that a column is of.
-    fn place(&self, _column: usize) -> Option<u32> {
-        None
-    }
-}
-
-/// A row in a slot, whose values are all there.
-struct SlotRow(*mut pg_sys::TupleTableSlot);
-
-impl Row for SlotRow {
-    fn value(&mut self, column: usize) -> Option<pg_sys::Datum> {
-        // SAFETY: a live slot that has the column.
-        unsafe { (!*(*self.0).tts_isnull.add(column)).then(|| *(*self.0).tts_values.add(column)) }
-    }
-}
-
-/// A row of a vector.
-struct VectorRow<'a> {
-    child: &'a mut ColumnChild,
-    shared: &'a [SharedRows],
-    rows: &'a VectorRows,
-    row: usize,
-}
-
-impl Row for VectorRow<'_> {
-    fn value(&mut self, column: usize) -> Option<pg_sys::Datum> {
-        match self.child.sources[column] {
-            // SAFETY: a row of those that were given last.
-            ColumnSource::Attribute(attribute) => unsafe {
-                self.child.attribute(attribute, self.rows, self.row)
-            },
-            ColumnSource::Shared { of, column } => {
-                let shared = &self.shared[of];
-                shared.value(column, shared.place(self.row))
-            }
-        }
-    }
-
-    fn place(&self, column: usize) -> Option<u32> {
-        match self.child.sources[column] {
-            ColumnSource::Attribute(_) => None,
-            ColumnSource::Shared { of, .. } => Some(self.shared[of].place(self.row)),
-        }
-    }
 }
 
 /// Bytes that a row takes beside its values.
