@@ -2,9 +2,10 @@
 --
 --   lanes.label_runs     runs of the index: each covers the series of a range of ids, and never changes
 --   lanes.label_blocks   their blocks: values of a label, each with the ids of its series, packed
+--   lanes.series_hashes  hashes of all series up to an id: a gateway that starts reads them instead of the label sets
 --
--- Both are derived from lanes.series_runs. The sealer adds runs and merges them; TRUNCATE of both is always allowed:
--- the index is built again. They are not dumped: after a restore they are built again too.
+-- All are derived from lanes.series_runs. The sealer adds to them and merges; TRUNCATE of the first two, and of the
+-- third, is always allowed: they are built again. They are not dumped: after a restore they are built again too.
 CREATE TABLE lanes.label_runs (
     run       int8  PRIMARY KEY,
     first_id  int4  NOT NULL UNIQUE,
@@ -20,15 +21,26 @@ CREATE TABLE lanes.label_blocks (
     PRIMARY KEY (run, block)
 );
 
+-- A row has the series of whole rows of lanes.series_runs, and only the last one is written again. The seed of the
+-- hashes is for gateways alone: who knows it can send series whose hashes are equal.
+CREATE TABLE lanes.series_hashes (
+    last_id int4  PRIMARY KEY,
+    seed    int8  NOT NULL,
+    hashes  bytea NOT NULL
+);
+
 -- Compressed already, or read in part.
 ALTER TABLE lanes.label_runs   ALTER COLUMN directory SET STORAGE EXTERNAL;
 ALTER TABLE lanes.label_blocks ALTER COLUMN terms     SET STORAGE EXTERNAL;
+ALTER TABLE lanes.series_hashes ALTER COLUMN hashes   SET STORAGE EXTERNAL;
 
 -- A number is never used twice: sessions remember directories by it.
 CREATE SEQUENCE lanes.label_run_numbers;
 
 COMMENT ON TABLE lanes.label_runs   IS 'the label index: one row a run; derived from lanes.series_runs';
 COMMENT ON TABLE lanes.label_blocks IS 'the label index: blocks of lanes.label_runs';
+COMMENT ON TABLE lanes.series_hashes IS
+    'hashes of series, for gateways that start: all series up to the greatest last_id; derived from lanes.series_runs';
 
 -- Whoever inserts series between those that are indexed, changes or deletes some, empties the index. The lock waits for
 -- an indexing that runs, which may have seen the series as they were. It is a TRUNCATE, because a DELETE with an older
@@ -38,7 +50,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     LOCK TABLE lanes.label_runs IN SHARE ROW EXCLUSIVE MODE;
-    TRUNCATE lanes.label_runs, lanes.label_blocks;
+    TRUNCATE lanes.label_runs, lanes.label_blocks, lanes.series_hashes;
 END
 $$;
 

@@ -453,7 +453,7 @@ BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA lanes TO %s', role);
     EXECUTE format('GRANT INSERT ON lanes.samples TO %s', role);
     EXECUTE format('GRANT SELECT, INSERT, DELETE ON lanes.requests TO %s', role);
-    EXECUTE format('GRANT SELECT ON lanes.registry, lanes.series_runs TO %s', role);
+    EXECUTE format('GRANT SELECT ON lanes.registry, lanes.series_runs, lanes.series_hashes TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append(regclass, bytea) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.requests_applied(bytea[], bytea[], bytea[]) TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION lanes.append_once(regclass, bytea, bytea[], bytea[]) TO %s', role);

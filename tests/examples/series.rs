@@ -53,8 +53,25 @@ fn main() -> Result<()> {
             .collect::<Result<_>>()?;
         if round == "gateway restarted" {
             gateway.kill9()?;
+            // As the sealer does some seconds after a registration.
+            cluster.scalar(DATABASE, "SELECT lanes.index_labels()")?;
+            let started = Instant::now();
             gateway.start_again()?;
             gateway.wait_ready()?;
+            let ready = started.elapsed();
+            // A series that is new takes knowing all others.
+            let answer = gateway.remote_write(&request(series..series + 1, time)?, Some(level))?;
+            let registered = started.elapsed();
+            println!(
+                "gateway restarted: ready after {:.3} s, its first new series registered after {:.3} s ({})",
+                ready.as_secs_f64(),
+                registered.as_secs_f64(),
+                answer.status
+            );
+            let gone = format!(
+                "WITH gone AS (DELETE FROM lanes.samples WHERE series > {series} RETURNING 1) SELECT count(*) FROM gone"
+            );
+            cluster.scalar(DATABASE, &gone)?;
         }
         let before = cpu_seconds(&system(cluster.postmaster()))?;
         let own_before = gateway_seconds(&gateway)?;

@@ -3,6 +3,7 @@
 //! ```text
 //! text ──► Selector::parse ──► matchers ──► index::select(run, selector) ──► ids of series
 //! label sets ──► index::Builder ──► a run: a directory and blocks ──► index::merge of several runs
+//! label sets ──► SeriesHasher ──► HashBlock: what a gateway that starts reads instead of them
 //! ```
 //! | module | one thing |
 //! |---|---|
@@ -10,19 +11,25 @@
 //! | [`matcher`] | one matcher: does a value match it? |
 //! | [`label_set`] | the JSON text of a label set to names and values |
 //! | [`index`] | runs of the label index: building, merging, answering |
+//! | [`series_hash`] | the hash of a series, by which gateways know it |
+//! | [`hash_block`] | hashes of many series as bytes |
 //!
 //! This crate knows nothing of PostgreSQL. Who calls it keeps the runs and reads their blocks.
 //!
 //! All text is UTF-8. A label that a series does not have is the empty text, as in Prometheus; the metric's name is the
 //! label [`METRIC_NAME`].
 
+pub mod hash_block;
 pub mod index;
 pub mod label_set;
 pub mod matcher;
 pub mod selector;
+pub mod series_hash;
 
+pub use hash_block::HashBlock;
 pub use matcher::{Matcher, Operator};
 pub use selector::{Selector, SelectorError};
+pub use series_hash::SeriesHasher;
 
 /// Ids of series.
 pub use roaring::RoaringBitmap as IdSet;

@@ -113,17 +113,6 @@ impl Pattern {
             regex_syntax::Error::Translate(failure) => failure.kind().to_string(),
             other => other.to_string(),
         })?;
-        // `(?s-u)` and the like may begin the text, but not what stands in a group.
-        let regex = regex::RegexBuilder::new(&format!("^(?:{text})$"))
-            .dot_matches_new_line(true)
-            .size_limit(REGEX_BYTES_MAX)
-            .build()
-            .map_err(|failure| match failure {
-                regex::Error::CompiledTooBig(limit) => {
-                    format!("compiled it would take more than {limit} bytes")
-                }
-                failure => failure.to_string(),
-            })?;
         let mut prefix = String::new();
         // The literals leave out assertions of the expression, such as `^`, `$` and `\b`.
         if hir.properties().look_set().is_empty() {
@@ -149,6 +138,17 @@ impl Pattern {
                 prefix.truncate(cut);
             }
         }
+        // `(?s-u)` and the like may begin the text, but not what stands in a group.
+        let regex = regex::RegexBuilder::new(&format!("^(?:{text})$"))
+            .dot_matches_new_line(true)
+            .size_limit(REGEX_BYTES_MAX)
+            .build()
+            .map_err(|failure| match failure {
+                regex::Error::CompiledTooBig(limit) => {
+                    format!("compiled it would take more than {limit} bytes")
+                }
+                failure => failure.to_string(),
+            })?;
         Ok(Pattern::Expression {
             regex: Box::new(regex),
             prefix,

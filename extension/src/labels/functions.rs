@@ -1,9 +1,9 @@
 //! The SQL functions that read the label index.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use lanes_labels::index::{self, postings};
+use lanes_labels::index::{self, postings, top};
 use lanes_labels::{METRIC_NAME, Selector};
 use pgrx::prelude::*;
 
@@ -45,7 +45,7 @@ fn label_names(selecting: Option<&[u8]>) -> SetOfIterator<'static, ServerText> {
     let selector = selecting.map(selector);
     let mut names = BTreeSet::new();
     let mut index = Index::visible();
-    index.cover_all();
+    index.cover_all(false);
     for run in &mut index.runs {
         let selected = selector
             .as_ref()
@@ -78,7 +78,7 @@ fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static,
     let name = String::from_utf8_lossy(&name);
     let mut values = Vec::new();
     let mut index = Index::visible();
-    index.cover_all();
+    index.cover_all(false);
     for run in &mut index.runs {
         let Some(name) = run.directory.name(&name).filter(|_| !name.is_empty()) else {
             continue;
@@ -89,10 +89,7 @@ fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static,
         let read = index::each_term(name, &mut run.blocks, |term| {
             let is_selected = match &selected {
                 None => true,
-                Some(selected) => {
-                    let series = postings::read_set(term.postings)?;
-                    !series.is_disjoint(selected)
-                }
+                Some(selected) => postings::meets(term.postings, selected)?,
             };
             if is_selected {
                 values.push(term.value.to_owned());
@@ -112,7 +109,7 @@ fn label_values(name: &[u8], selecting: Option<&[u8]>) -> SetOfIterator<'static,
 #[pg_extern(sql = false)]
 fn cardinality(
     by: &[u8],
-    top: i32,
+    wanted: i32,
 ) -> TableIterator<
     'static,
     (
@@ -122,22 +119,19 @@ fn cardinality(
     ),
 > {
     let mut index = Index::visible();
-    index.cover_all();
-    let mut counts: Vec<Count> = match by {
-        b"metric" => values_by_series(&mut index, METRIC_NAME)
-            .into_iter()
-            .map(|(metric, series)| (metric, series, None))
-            .collect(),
-        b"name" => names_by_series(&mut index),
+    index.cover_all(by == b"name");
+    let wanted = usize::try_from(wanted).unwrap_or(0);
+    let counts: Vec<Count> = match by {
+        b"metric" => {
+            let metric = |_: &str, metric: &str| metric.to_owned();
+            values_by_series(&mut index, &[METRIC_NAME], wanted, metric)
+        }
+        b"name" => names_by_series(&index, wanted),
         b"value" => {
-            let mut counts = Vec::new();
-            for name in names(&index) {
-                let of_name = values_by_series(&mut index, &name);
-                let named = |(value, series)| (format!("{name}={value}"), series, None);
-                counts.extend(of_name.into_iter().map(named));
-                largest(&mut counts, top);
-            }
-            counts
+            let names = names(&index);
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let value = |name: &str, value: &str| format!("{name}={value}");
+            values_by_series(&mut index, &names, wanted, value)
         }
         _ => error::raise(
             PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
@@ -148,7 +142,6 @@ fn cardinality(
             "Count by 'metric', 'name' or 'value'.",
         ),
     };
-    largest(&mut counts, top);
     TableIterator::new(counts.into_iter().map(|(item, series, values)| {
         let values = values.map(|values| values as i64);
         (ServerText::of_utf8(item.as_bytes()), series as i64, values)
@@ -158,12 +151,6 @@ fn cardinality(
 /// A metric, a label's name or a label with its value; how many series have it; how many distinct values it has.
 type Count = (String, u64, Option<u64>);
 
-/// Keeps the `top` counts with the most series.
-fn largest(counts: &mut Vec<Count>, top: i32) {
-    counts.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
-    counts.truncate(usize::try_from(top).unwrap_or(0));
-}
-
 /// The names of all labels.
 fn names(index: &Index) -> BTreeSet<String> {
     let runs = index.runs.iter();
@@ -171,44 +158,33 @@ fn names(index: &Index) -> BTreeSet<String> {
         .collect()
 }
 
-/// The values of a label, each with how many series have it.
-fn values_by_series(index: &mut Index, name: &str) -> HashMap<String, u64> {
-    let mut counts: HashMap<String, u64> = HashMap::new();
-    for run in &mut index.runs {
-        let Some(name) = run.directory.name(name) else {
-            continue;
-        };
-        let read = index::each_term(name, &mut run.blocks, |term| {
-            match counts.get_mut(term.value) {
-                Some(count) => *count += term.series,
-                None => drop(counts.insert(term.value.to_owned(), term.series)),
-            }
-            Ok(())
-        });
-        sound(read);
-        pgrx::check_for_interrupts!();
-    }
-    counts
+/// The values of labels that most series have.
+fn values_by_series(
+    index: &mut Index,
+    names: &[&str],
+    wanted: usize,
+    item: impl Fn(&str, &str) -> String,
+) -> Vec<Count> {
+    let found = sound(top::top(&mut index.run_refs(), names, wanted, item));
+    let counts = found.into_iter().map(|(item, series)| (item, series, None));
+    counts.collect()
 }
 
-/// The names of labels, each with how many series have it and how many values it has.
-fn names_by_series(index: &mut Index) -> Vec<Count> {
+/// The names of labels that most series have, each with how many values it has.
+fn names_by_series(index: &Index, wanted: usize) -> Vec<Count> {
     let mut counts = Vec::new();
     for name in names(index) {
         let runs = index.runs.iter();
         let entries = runs.filter_map(|run| run.directory.name(&name));
-        let (mut series, mut runs, mut values) = (0, 0, 0);
+        let (mut series, mut values) = (0, 0);
         for entry in entries {
             series += entry.series;
-            values = entry.values;
-            runs += 1;
-        }
-        if runs > 1 {
-            // A value may be in several runs.
-            values = values_by_series(index, &name).len() as u64;
+            values += entry.new_values;
         }
         counts.push((name, series, Some(values)));
     }
+    counts.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+    counts.truncate(wanted);
     counts
 }
 

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lanes_labels::Malformed;
+use lanes_labels::index::top::{self, RunRef};
 use lanes_labels::index::{self, Builder, Directory};
 use lanes_labels::label_set::{self, Label};
 use pgrx::pg_sys::BuiltinOid::{BYTEAOID, INT4OID, INT8OID, TEXTARRAYOID, TEXTOID};
 use pgrx::prelude::*;
 
+use super::hashes;
 use super::source::{RunBlocks, directory_by_now, each_series, sound};
 use crate::error;
 use crate::pg::statement::Statement;
@@ -22,11 +24,18 @@ static RUNS: Statement = Statement::changing(
     c"SELECT run, first_id, last_id, series FROM lanes.label_runs ORDER BY first_id",
     &[],
 );
+/// Whether there are runs of another version of this library.
+static HAS_OTHERS: Statement = Statement::changing(
+    c"SELECT FROM lanes.label_runs WHERE pg_catalog.substr(directory, 1, 1) <> $1 LIMIT 1",
+    &[BYTEAOID],
+);
+static FORGET: Statement = Statement::changing(c"SELECT lanes.forget_label_index()", &[]);
 static NEXT_SERIES: Statement = Statement::changing(
     c"SELECT min(first_id) FROM lanes.series_runs WHERE first_id > $1",
     &[INT4OID],
 );
-static SERIES: Statement = Statement::changing(
+/// Series of a range of ids.
+pub(super) static SERIES: Statement = Statement::changing(
     c"
     SELECT first_id, metric, labels FROM lanes.series_runs
      WHERE first_id BETWEEN $1 AND $2 ORDER BY first_id",
@@ -62,7 +71,7 @@ static LOCK_TIMEOUT: Statement = Statement::changing(
 static EXTEND: Statement = Statement::changing(c"SELECT lanes.extend_metric_view($1)", &[TEXTOID]);
 
 /// Ids that a new run covers, about: it is built in memory.
-const RUN_IDS: i32 = 250_000;
+pub(super) const RUN_IDS: i32 = 250_000;
 /// A run is merged with those after it, unless it has so many times their series. The sizes of runs follow a binary
 /// counter: there are few runs, and a series is written again only when its run grows by half at least.
 const MERGE_RATIO: i64 = 2;
@@ -99,6 +108,14 @@ fn index_labels() -> i64 {
         );
     }
     LOCK.run(&[]);
+    let mut has_others = false;
+    if let Some(version) = [index::VERSION].as_slice().into_datum() {
+        HAS_OTHERS.each_row(&[version], |_| has_others = true);
+    }
+    if has_others {
+        FORGET.run(&[]);
+    }
+    hashes::add();
     let mut indexed = 0;
     while let Some(first) = next_series(runs().last().map_or(0, |run| run.last)) {
         indexed += i64::from(build(first));
@@ -123,8 +140,16 @@ fn runs() -> Vec<Run> {
     found
 }
 
+/// A run, to be read.
+fn stored(run: &Run) -> (Directory, RunBlocks) {
+    (
+        directory_by_now(run.number),
+        RunBlocks::StoredByNow(run.number),
+    )
+}
+
 /// The first id after one.
-fn next_series(after: i32) -> Option<i32> {
+pub(super) fn next_series(after: i32) -> Option<i32> {
     let mut next = None;
     NEXT_SERIES.each_row(&[pg_sys::Datum::from(after)], |row| next = row.get(1));
     next
@@ -153,7 +178,15 @@ fn build(first: i32) -> i32 {
         last: end,
         series: builder.series() as i32,
     };
-    let directory = sound(builder.finish(|block, terms| put_block(run.number, block, &terms)));
+    let mut earlier: Vec<(Directory, RunBlocks)> = runs().iter().map(stored).collect();
+    let mut earlier: Vec<RunRef<RunBlocks>> = earlier
+        .iter_mut()
+        .map(|(directory, blocks)| RunRef { directory, blocks })
+        .collect();
+    let directory = sound(builder.finish(
+        |block, terms| put_block(run.number, block, &terms),
+        |name, values| top::known_values(&mut earlier, name, values),
+    ));
     put_run(&run, &directory);
     for (metric, names) in names {
         let of_server = |text: &str| ServerText::of_utf8(text.as_bytes());
@@ -192,15 +225,7 @@ fn merge_tail() {
     let (Some(first), Some(last), true) = (merged.first(), merged.last(), merged.len() > 1) else {
         return;
     };
-    let mut inputs: Vec<(Directory, RunBlocks)> = merged
-        .iter()
-        .map(|run| {
-            (
-                directory_by_now(run.number),
-                RunBlocks::StoredByNow(run.number),
-            )
-        })
-        .collect();
+    let mut inputs: Vec<(Directory, RunBlocks)> = merged.iter().map(stored).collect();
     let run = Run {
         number: number(),
         first: first.first,

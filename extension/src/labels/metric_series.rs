@@ -1,6 +1,6 @@
 //! The series of one metric, for its view.
 //!
-//! A condition of the query on a label (`labels->>'job' = 'node'`) is given to the function by the planner
+//! A condition of the query on a label (`labels->>'job' = 'node'`, see [`conditions`]) is given to the function by the planner
 //! ([`super::narrow`]), so that only series which meet it are looked up. The query checks the condition all the same.
 
 use lanes_labels::{IdSet, METRIC_NAME, Matcher, Selector};
@@ -12,9 +12,9 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 };
 use pgrx::prelude::*;
 
+use super::conditions;
 use super::packed;
 use super::source::Index;
-use crate::error;
 use crate::pg::statement::{Row, Statement};
 use crate::pg::text;
 
@@ -80,9 +80,9 @@ fn metric_series(
     if let Some(metric) = metric {
         let wanted = conditions.map(|conditions| {
             let texts: Vec<Option<String>> = conditions.iter().map(|text| text.map(utf8)).collect();
-            let mut matchers = matchers(&texts);
+            let (mut matchers, mut conditions) = conditions::read(&texts);
             matchers.push(Matcher::one_of(METRIC_NAME.to_owned(), vec![utf8(metric)]));
-            Index::visible().select(&Selector { matchers })
+            Index::visible().select_meeting(&Selector { matchers }, &mut conditions)
         });
         each_of(metric, wanted.as_ref(), |id, labels| {
             let labels = text::server_text(labels.as_bytes()).into_owned();
@@ -94,32 +94,6 @@ fn metric_series(
 
 fn utf8(text: &[u8]) -> String {
     String::from_utf8_lossy(&text::utf8_text(text)).into_owned()
-}
-
-/// The matchers that an array of conditions stands for. A condition is the label's name, how many values follow, and
-/// the values: the label must have one of them. No label equals NULL.
-fn matchers(mut texts: &[Option<String>]) -> Vec<Matcher> {
-    let mut matchers = Vec::new();
-    while let [Some(name), Some(count), rest @ ..] = texts {
-        let Some((values, next)) = count
-            .parse()
-            .ok()
-            .and_then(|count| rest.split_at_checked(count))
-        else {
-            break;
-        };
-        let values = values.iter().flatten().cloned().collect();
-        matchers.push(Matcher::one_of(name.clone(), values));
-        texts = next;
-    }
-    if !texts.is_empty() {
-        error::raise(
-            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
-            "conditions of lanes.metric_series() are not complete",
-            "Leave them out: the planner adds them.",
-        );
-    }
-    matchers
 }
 
 /// Calls `visit` with each series of the metric that is wanted: id and label set.

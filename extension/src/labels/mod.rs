@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! lanes.series_runs ──► maintain: lanes.index_labels() ──► lanes.label_runs, lanes.label_blocks
+//!                                     └► hashes ──► lanes.series_hashes ──► gateways
 //! selector ──► source: runs that the snapshot sees, the series after them ──► functions: ids, names, values, counts
 //! ```
 //! | module | one thing |
@@ -11,6 +12,8 @@
 //! | [`functions`] | the SQL functions that read |
 //! | [`metric_series`] | the SQL function that a metric's view reads |
 //! | [`narrow`] | the planner gives it the query's conditions on labels |
+//! | [`conditions`] | these conditions, written and read, and the series that meet them |
+//! | [`hashes`] | hashes of series, for gateways that start |
 //! | [`maintain`] | building and merging runs; label columns in the views of metrics |
 //!
 //! The truth is `lanes.series_runs`. The index is derived from it and lies in ordinary tables, so snapshots, backups,
@@ -28,7 +31,9 @@
 //!
 //! Failures: a damaged run is an ERROR that names the remedy.
 
+pub mod conditions;
 pub mod functions;
+pub mod hashes;
 pub mod maintain;
 pub mod metric_series;
 pub mod narrow;

@@ -5,18 +5,21 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::rc::Rc;
 
+use lanes_labels::index::top::{self, RunRef};
 use lanes_labels::index::{self, Blocks, Builder, Directory};
 use lanes_labels::{IdSet, METRIC_NAME, Malformed, Selector, label_set};
 use pgrx::pg_sys::BuiltinOid::{INT4ARRAYOID, INT4OID, INT8OID};
 use pgrx::prelude::*;
 
+use super::conditions::Condition;
 use super::packed;
 use crate::error;
 use crate::pg::statement::Statement;
 use crate::pg::text;
 
 static RUNS: Statement = Statement::reading(
-    c"SELECT tableoid, run, last_id FROM lanes.label_runs ORDER BY first_id",
+    c"
+    SELECT tableoid, run, last_id, pg_catalog.substr(directory, 1, 1) FROM lanes.label_runs ORDER BY first_id",
     &[],
 );
 const DIRECTORY_SQL: &CStr =
@@ -143,8 +146,13 @@ impl Index {
             return index;
         }
         let mut found = Vec::new();
+        let mut is_known = true;
         RUNS.each_row(&[], |row| {
-            if let (Some(table), Some(run), Some(last)) = (row.get(1), row.get(2), row.get(3)) {
+            // What another version of this library wrote is not there, nor is what comes after it.
+            is_known = is_known && row.get::<&[u8]>(4) == Some(&[index::VERSION]);
+            if let (Some(table), Some(run), Some(last)) = (row.get(1), row.get(2), row.get(3))
+                && is_known
+            {
                 found.push(((table, run), last));
             }
         });
@@ -160,9 +168,17 @@ impl Index {
 
     /// The ids of the series that a selector selects.
     pub fn select(&mut self, selector: &Selector) -> IdSet {
+        self.select_meeting(selector, &mut [])
+    }
+
+    /// The ids of the series that a selector selects and that meet conditions; of those that no run covers, all that it
+    /// selects.
+    pub fn select_meeting(&mut self, selector: &Selector, conditions: &mut [Condition]) -> IdSet {
         let mut selected = IdSet::new();
         for run in &mut self.runs {
-            selected |= sound(index::select(&run.directory, &mut run.blocks, selector));
+            let found = sound(index::select(&run.directory, &mut run.blocks, selector));
+            let conditions = conditions.iter_mut();
+            selected |= conditions.fold(found, |found, condition| condition.narrow(run, found));
         }
         each_series(
             &SERIES_AFTER,
@@ -185,8 +201,18 @@ impl Index {
         selected
     }
 
-    /// Gives the series that no run covers a run of their own, for this query.
-    pub fn cover_all(&mut self) {
+    /// The runs, for a question to all of them.
+    pub fn run_refs(&mut self) -> Vec<RunRef<'_, RunBlocks>> {
+        let runs = self.runs.iter_mut().map(|run| RunRef {
+            directory: &run.directory,
+            blocks: &mut run.blocks,
+        });
+        runs.collect()
+    }
+
+    /// Gives the series that no run covers a run of their own, for this query. What is new in it is counted if that is
+    /// asked for.
+    pub fn cover_all(&mut self, counts_values: bool) {
         let mut builder = Builder::default();
         each_series(
             &SERIES_AFTER,
@@ -201,10 +227,16 @@ impl Index {
             return;
         }
         let mut kept = Vec::new();
-        let directory = sound(builder.finish(|_, block| -> Result<(), Malformed> {
+        let put = |_, block| -> Result<(), Malformed> {
             kept.push(block);
             Ok(())
-        }));
+        };
+        let mut runs = self.run_refs();
+        let known = |name: &str, values: &[&str]| match counts_values {
+            true => top::known_values(&mut runs, name, values),
+            false => Ok(0),
+        };
+        let directory = sound(builder.finish(put, known));
         self.runs.push(Run {
             directory: Rc::new(directory),
             blocks: RunBlocks::InMemory(kept),

@@ -10,7 +10,7 @@
 //! pins and lightweight locks to the transaction's abort (`LWLockReleaseAll`, resource owners) when the thread is
 //! panicking, and release them themselves otherwise.
 //!
-//! [`text`] converts encodings. [`statement`] executes SQL of ours.
+//! [`text`] converts encodings, [`text_test`] compares texts. [`statement`] executes SQL of ours.
 //! [`heap`] keeps freed memory for the next batch. SQL functions come in by [`call`], over [`call_ports`].
 
 pub mod call;
@@ -31,4 +31,5 @@ pub mod slot;
 pub mod snapshot;
 pub mod statement;
 pub mod text;
+pub mod text_test;
 pub mod tree;

@@ -136,6 +136,11 @@ impl SeriesCache {
         self.shards.iter().map(|shard| shard.read().bytes).sum()
     }
 
+    /// Whether half of the room is left at least.
+    pub fn has_room(&self) -> bool {
+        self.bytes() < self.shard_bytes_max * SHARDS / 2
+    }
+
     /// The index of all registered series, for who registers: one at a time, over calls to the database.
     pub fn index(&self) -> Arc<Mutex<SeriesIndex>> {
         Arc::clone(&self.index)

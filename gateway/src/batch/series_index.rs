@@ -6,12 +6,13 @@
 //! Invariants
 //! - Every series of the generation with an id up to [`SeriesIndex::indexed_to`] is in. Absence of a hash is proof, presence is a hint:
 //!   a candidate counts only when the database has confirmed its labels, so no collision can merge two series.
-//! - The hash is seeded and never leaves the process, so no sender can aim at collisions.
+//! - The hash is seeded, and only gateways know the seed, so no sender can aim at collisions. The database keeps hashes of most series:
+//!   their seed is the index's, too, where it begins with them.
 //! - Memory is bounded: the table does not grow beyond its bound. Series that find no room have ids past `indexed_to`, and must be asked
 //!   for in the database, by metric.
 
 use hashbrown::HashTable;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use lanes_labels::SeriesHasher;
 
 use super::series_cache::SeriesId;
 
@@ -58,6 +59,19 @@ impl SeriesIndex {
         }
     }
 
+    /// Makes hashes of this seed those of the index, if that is possible: they are already, or the index knows nothing.
+    pub fn takes_seed(&mut self, seed: u64) -> bool {
+        if self.known_to == 0 {
+            self.seed = seed;
+        }
+        self.seed == seed
+    }
+
+    /// The generation that its ids belong to.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// Up to which id the registry is known to go; the next registration continues there.
     pub fn known_to(&self) -> SeriesId {
         self.known_to
@@ -88,16 +102,24 @@ impl SeriesIndex {
         metric: &str,
         labels: impl ExactSizeIterator<Item = &'a str>,
     ) {
-        let Some(last_id) = SeriesId::try_from(labels.len())
+        let hasher = SeriesHasher::new(metric, self.seed);
+        self.extend_hashes(first_id, labels.map(|labels| hasher.hash(labels)));
+    }
+
+    /// Takes in the hashes of consecutive series from `first_id` on, which lies beyond all before.
+    pub fn extend_hashes(
+        &mut self,
+        first_id: SeriesId,
+        hashes: impl ExactSizeIterator<Item = u32>,
+    ) {
+        let Some(last_id) = SeriesId::try_from(hashes.len())
             .ok()
             .and_then(|series| first_id.checked_add(series - 1))
         else {
             return;
         };
-        if self.indexed_to == self.known_to && self.has_room(labels.len()) {
-            let metric_seed = self.metric_seed(metric);
-            for (id, labels) in (first_id..=last_id).zip(labels) {
-                let hash = hash(metric_seed, labels);
+        if self.indexed_to == self.known_to && self.has_room(hashes.len()) {
+            for (id, hash) in (first_id..=last_id).zip(hashes) {
                 self.table
                     .insert_unique(place(hash), Slot { hash, id }, |slot| place(slot.hash));
             }
@@ -108,7 +130,7 @@ impl SeriesIndex {
 
     /// Ids that a label set may have, of those up to `indexed_to`; nearly always none or one.
     pub fn candidates(&self, metric: &str, labels: &str) -> impl Iterator<Item = SeriesId> {
-        let hash = hash(self.metric_seed(metric), labels);
+        let hash = SeriesHasher::new(metric, self.seed).hash(labels);
         self.table
             .iter_hash(place(hash))
             .filter(move |slot| slot.hash == hash)
@@ -121,15 +143,6 @@ impl SeriesIndex {
         let slots = (wanted * 8 / 7 + 1).next_power_of_two();
         wanted <= self.table.capacity() || (slots + slots / 2) * SLOT_BYTES <= self.bytes_max
     }
-
-    /// What the labels of a metric are hashed with.
-    fn metric_seed(&self, metric: &str) -> u64 {
-        xxh3_64_with_seed(metric.as_bytes(), self.seed)
-    }
-}
-
-fn hash(metric_seed: u64, labels: &str) -> u32 {
-    xxh3_64_with_seed(labels.as_bytes(), metric_seed) as u32
 }
 
 /// The table takes its place from the low bits and its tag from the top seven, and 32 bits are to serve both.
@@ -176,6 +189,20 @@ mod tests {
         assert!(index.bytes() <= 64 * SLOT_BYTES * 3, "{}", index.bytes());
         index.advance(2000);
         assert_eq!((index.known_to(), index.indexed_to()), (2000, indexed));
+    }
+
+    #[test]
+    fn hashes_of_another_seed_are_refused_once_there_are_some() {
+        let mut index = SeriesIndex::new(1 << 20, 3);
+        assert!(index.takes_seed(4) && index.takes_seed(5));
+        let hashes = ["{}", "{\"a\":\"b\"}"].map(|labels| SeriesHasher::new("up", 5).hash(labels));
+        index.extend_hashes(3, hashes.into_iter());
+        assert!(index.takes_seed(5) && !index.takes_seed(3));
+        index.extend(5, "up", ["{\"a\":\"c\"}"].into_iter());
+        for (id, labels) in [(3, "{}"), (4, "{\"a\":\"b\"}"), (5, "{\"a\":\"c\"}")] {
+            assert_eq!(candidates(&index, "up", labels), [id]);
+        }
+        assert_eq!((index.known_to(), index.indexed_to()), (5, 5));
     }
 
     #[test]

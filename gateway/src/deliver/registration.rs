@@ -1,7 +1,7 @@
 //! Label sets to ids: the known ones found, the new ones registered.
 //!
 //! ```text
-//! catch up: read what others registered since, into the index
+//! catch up: read what others registered since, into the index: hashes where the database has them, label sets after these
 //! candidates := ids that the index gives for each label set
 //! confirm them in the database, which has the labels; look there too for what the index had no room for
 //! the rest is new, if nothing has been registered meanwhile: register it after the last id known
@@ -10,6 +10,7 @@
 //! The last step is decided by the database under its lock (`lanes.register_series`), so gateways that bring the same series at once give
 //! it one id. A call whose outcome is unknown is harmless: the next one catches up with whatever became of it.
 
+use lanes_labels::hash_block;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::call_error::CallError;
@@ -38,10 +39,33 @@ pub struct StoredRun {
     pub labels: Vec<String>,
 }
 
+/// Hashes of series as they lie in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredHashes {
+    /// The last id that they cover.
+    pub last_id: SeriesId,
+    /// What they were made with.
+    pub seed: u64,
+    /// A block of [`lanes_labels::hash_block`].
+    pub block: Vec<u8>,
+}
+
 /// What registration asks of a database.
 pub trait RegistryCalls {
     /// The last id given.
     fn last_id(&self) -> impl Future<Output = Result<SeriesId, CallError>> + Send;
+
+    /// Some hashes of series beyond `id`, in order of ids, with no series between them left out; none when there are no more.
+    fn hashes_beyond(
+        &self,
+        id: SeriesId,
+    ) -> impl Future<Output = Result<Vec<StoredHashes>, CallError>> + Send;
+
+    /// The runs that have the first ones of `ids`, which are in order, whole: a bounded number of series.
+    fn runs_of(
+        &self,
+        ids: &[SeriesId],
+    ) -> impl Future<Output = Result<Vec<StoredRun>, CallError>> + Send;
 
     /// Some runs that begin beyond `id`, in order of ids; none when there are no more.
     fn runs_beyond(
@@ -78,10 +102,13 @@ const RUN_BYTES_MAX: usize = 1 << 20;
 const CALL_METRICS_MAX: usize = 1000;
 /// Series confirmed in one call.
 const CONFIRMED_MAX: usize = 10_000;
+/// How far behind the registry an index is that hashes are read for: fewer series than these are read as quickly by their label sets,
+/// and are hardly ever hashed yet.
+const HASHED_MIN: SeriesId = 1000;
 /// How often others may be quicker before the sender is told to come again.
 const ATTEMPTS_MAX: usize = 20;
 
-/// Ids of distinct label sets, in their order. `cache` learns, when the index is first filled, what it has room for.
+/// Ids of distinct label sets, in their order. `cache` learns what label sets are read while it has room for them.
 ///
 /// # Errors
 /// Of the calls; what has been registered until then stays and is found by the next attempt.
@@ -99,7 +126,7 @@ pub async fn register(
         // Before the runs are read: what is committed by then is read with them.
         let last_id = calls.last_id().await?;
         catch_up(calls, index, cache, generation, last_id).await?;
-        find(calls, index, label_sets, &mut unknown, &mut ids).await?;
+        find(calls, index, cache, label_sets, &mut unknown, &mut ids).await?;
         if register_new(calls, index, label_sets, &mut unknown, &mut ids).await? {
             return Ok(ids);
         }
@@ -148,6 +175,10 @@ async fn catch_up(
     }
     // What other gateways register while this one runs is not what comes to this one.
     let is_first = index.known_to() == 0;
+    if is_first && last_id > 0 || last_id - index.known_to() >= HASHED_MIN {
+        take_hashes(calls, index).await?;
+    }
+    let mut by_label_sets = 0;
     while index.known_to() < last_id {
         let runs = calls.runs_beyond(index.known_to()).await?;
         if runs.is_empty() {
@@ -160,23 +191,73 @@ async fn catch_up(
                 run.labels.iter().map(String::as_str),
             );
             if is_first {
-                for (id, labels) in (run.first_id..).zip(&run.labels) {
-                    if let Some(bytes) = bytes_of_stored(&run.metric, labels) {
-                        cache.insert(generation, &bytes, id);
-                    }
-                }
+                remember(cache, generation, run);
             }
+            by_label_sets += run.labels.len();
         }
+    }
+    if is_first && last_id > 0 {
+        tracing::info!(last_id, by_label_sets, "the registered series are known");
     }
     index.advance(last_id);
     cache.note_index_bytes(index.bytes());
     Ok(())
 }
 
+/// Reads the hashes that the database has of series beyond those known. The index stays where the first unusable block begins, and
+/// goes on there with label sets.
+async fn take_hashes(calls: &impl RegistryCalls, index: &mut SeriesIndex) -> Result<(), CallError> {
+    loop {
+        let blocks = calls.hashes_beyond(index.known_to()).await?;
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        for block in blocks {
+            let spans = match hash_block::spans(&block.block, block.seed) {
+                Ok(spans) if index.takes_seed(block.seed) => spans,
+                Ok(_) => return Ok(()),
+                Err(failure) => {
+                    let last_id = block.last_id;
+                    tracing::warn!(
+                        last_id,
+                        "lanes.series_hashes cannot be used, label sets are read instead ({failure}); after TRUNCATE \
+                         lanes.series_hashes it is made anew"
+                    );
+                    return Ok(());
+                }
+            };
+            let known_to = index.known_to();
+            for span in spans {
+                let Ok(first_id) = SeriesId::try_from(span.first_id) else {
+                    return Ok(());
+                };
+                // A block may have grown since the one before was read.
+                let known = usize::try_from(known_to - first_id + 1).unwrap_or(0);
+                let hashes = span.hashes();
+                if known < hashes.len() {
+                    let first_id = first_id.max(known_to + 1);
+                    index.extend_hashes(first_id, hashes.skip(known));
+                }
+            }
+            index.advance(block.last_id);
+        }
+    }
+}
+
+/// Puts a run's series into the cache.
+fn remember(cache: &SeriesCache, generation: u64, run: &StoredRun) {
+    for (id, labels) in (run.first_id..).zip(&run.labels) {
+        if let Some(bytes) = bytes_of_stored(&run.metric, labels) {
+            cache.insert(generation, &bytes, id);
+        }
+    }
+}
+
 /// Takes those that are registered out of `unknown` and notes their ids.
 async fn find(
     calls: &impl RegistryCalls,
     index: &SeriesIndex,
+    cache: &SeriesCache,
     label_sets: &[&LabelSet],
     unknown: &mut Vec<usize>,
     ids: &mut [SeriesId],
@@ -188,18 +269,34 @@ async fn find(
         candidates.extend(found.map(|id| (id, *place)));
     }
     candidates.sort_unstable();
-    for some in candidates.chunks(CONFIRMED_MAX) {
-        let mut asked: Vec<SeriesId> = some.iter().map(|(id, _)| *id).collect();
-        asked.dedup();
-        for (id, metric, labels) in calls.series_of(&asked).await? {
-            let first = some.partition_point(|(candidate, _)| *candidate < id);
-            let of_id = some[first..].iter().take_while(|(other, _)| *other == id);
-            for (_, place) in of_id {
-                let set = label_sets[*place];
-                if set.metric == metric && set.labels_json == labels {
-                    ids[*place] = id;
-                }
+    let confirm = |id: SeriesId, metric: &str, labels: &str, ids: &mut [SeriesId]| {
+        let first = candidates.partition_point(|(candidate, _)| *candidate < id);
+        let of_id = candidates[first..].iter();
+        for (_, place) in of_id.take_while(|(other, _)| *other == id) {
+            let set = label_sets[*place];
+            if set.metric == metric && set.labels_json == labels {
+                ids[*place] = id;
             }
+        }
+    };
+    let mut asked: Vec<SeriesId> = candidates.iter().map(|(id, _)| *id).collect();
+    asked.dedup();
+    let mut asked = &asked[..];
+    if !asked.is_empty() && cache.has_room() {
+        // Series that were registered together mostly come together: after a start, the next requests bring the others.
+        let some = &asked[..asked.len().min(CONFIRMED_MAX)];
+        for run in calls.runs_of(some).await? {
+            for (id, labels) in (run.first_id..).zip(&run.labels) {
+                confirm(id, &run.metric, labels, ids);
+            }
+            remember(cache, index.generation(), &run);
+            let end = run.first_id + run.labels.len() as SeriesId;
+            asked = &asked[asked.partition_point(|id| *id < end)..];
+        }
+    }
+    for some in asked.chunks(CONFIRMED_MAX) {
+        for (id, metric, labels) in calls.series_of(some).await? {
+            confirm(id, &metric, &labels, ids);
         }
     }
     unknown.retain(|place| ids[*place] == 0);

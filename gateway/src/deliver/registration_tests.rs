@@ -1,3 +1,4 @@
+use lanes_labels::{HashBlock, SeriesHasher};
 use parking_lot::Mutex;
 
 use super::*;
@@ -8,6 +9,7 @@ use crate::receive::{LabelLimits, LabelOrder};
 #[derive(Default)]
 struct Database {
     runs: Mutex<Vec<StoredRun>>,
+    hashes: Mutex<Vec<StoredHashes>>,
     next_id: Mutex<SeriesId>,
     registered_first: Mutex<Vec<Vec<(&'static str, &'static str)>>>,
     calls: Mutex<Vec<&'static str>>,
@@ -38,9 +40,56 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Keeps the hashes of series from one id to another, which have been registered, as the sealer does.
+    fn hash(&self, ids: std::ops::RangeInclusive<SeriesId>, seed: u64) {
+        let mut block = HashBlock::new(seed);
+        for (id, metric, labels) in self.series() {
+            if ids.contains(&id) {
+                block.push(id as u32, SeriesHasher::new(&metric, seed).hash(&labels));
+            }
+        }
+        self.hashes.lock().push(StoredHashes {
+            last_id: *ids.end(),
+            seed,
+            block: block.write(),
+        });
+    }
+
+    /// Registers so many series, one a run.
+    fn fill(&self, series: SeriesId) {
+        for number in 1..=series {
+            self.add("up", &[&format!("{{\"job\":\"{number}\"}}")]);
+        }
+    }
+
+    /// How often something has been asked for since the last time.
+    fn asked(&self, what: &str) -> usize {
+        let calls = std::mem::take(&mut *self.calls.lock());
+        calls.iter().filter(|call| **call == what).count()
+    }
+}
+
 impl RegistryCalls for Database {
     async fn last_id(&self) -> Result<SeriesId, CallError> {
         Ok(*self.next_id.lock())
+    }
+
+    async fn hashes_beyond(&self, id: SeriesId) -> Result<Vec<StoredHashes>, CallError> {
+        self.calls.lock().push("hashes");
+        let hashes = self.hashes.lock();
+        let beyond = hashes.iter().filter(|hashes| hashes.last_id > id);
+        Ok(beyond.take(2).cloned().collect())
+    }
+
+    async fn runs_of(&self, ids: &[SeriesId]) -> Result<Vec<StoredRun>, CallError> {
+        self.calls.lock().push("runs of");
+        let runs = self.runs.lock();
+        let has = |run: &&StoredRun| {
+            let end = run.first_id + run.labels.len() as SeriesId;
+            ids.iter().any(|id| (run.first_id..end).contains(id))
+        };
+        Ok(runs.iter().filter(has).take(2).cloned().collect())
     }
 
     async fn runs_beyond(&self, id: SeriesId) -> Result<Vec<StoredRun>, CallError> {
@@ -146,7 +195,7 @@ async fn new_series_are_numbered_by_metric_and_found_again() {
     // Pushed out of the cache, say.
     let again = [set("b", "2"), set("c", "1"), set("a", "1")];
     assert_eq!(gateway.ids(&database, &again).await, [ids[2], 4, ids[1]]);
-    assert_eq!(*database.calls.lock(), ["register", "series", "register"]);
+    assert_eq!(*database.calls.lock(), ["register", "runs of", "register"]);
     assert_eq!(database.series().len(), 4);
 }
 
@@ -168,6 +217,108 @@ async fn a_gateway_learns_what_is_there_when_it_begins() {
         assert_eq!(gateway.cache.find(0, &set("up", job).bytes), Some(id));
     }
     assert_eq!(gateway.cache.entries(), 9);
+}
+
+/// The ids of the series `up` with these numbers and of a new one, which a gateway gives that begins now.
+async fn ids_from_the_start(database: &Database, index_bytes_max: usize) -> Vec<SeriesId> {
+    let numbers = ["1", "2", "999", "1000", "1500", "1501", "2000", "new"];
+    let sets = numbers.map(|number| set("up", number));
+    Gateway::new(index_bytes_max).ids(database, &sets).await
+}
+
+#[tokio::test]
+async fn a_gateway_begins_with_hashes_and_reads_the_label_sets_after_them() {
+    let database = Database::default();
+    database.fill(2000);
+    database.hash(1..=999, 5);
+    database.hash(1000..=1990, 5);
+    let ids = ids_from_the_start(&database, 1 << 20).await;
+    assert_eq!(ids, [1, 2, 999, 1000, 1500, 1501, 2000, 2001]);
+    // Ten series remain, two of them a call; the hashes end with an answer that has none.
+    let calls = std::mem::take(&mut *database.calls.lock());
+    let expected = ["hashes"; 2].into_iter().chain(["runs"; 5]);
+    assert_eq!(calls[..7], expected.collect::<Vec<_>>());
+    assert_eq!(calls[7..], ["runs of", "series", "register"]);
+}
+
+#[tokio::test]
+async fn hashes_of_all_series_leave_no_label_set_to_read() {
+    let database = Database::default();
+    database.fill(2000);
+    // A block that was read grew before the next ones were read.
+    database.hash(1..=700, 5);
+    database.hash(1..=1100, 5);
+    database.hash(1101..=2000, 5);
+    let ids = ids_from_the_start(&database, 1 << 20).await;
+    assert_eq!(ids, [1, 2, 999, 1000, 1500, 1501, 2000, 2001]);
+    assert_eq!(database.asked("runs"), 0);
+}
+
+/// What happens to hashes.
+type Change = dyn Fn(&mut Vec<StoredHashes>);
+
+#[tokio::test]
+async fn hashes_that_cannot_be_used_are_as_good_as_none() {
+    let damage = |hashes: &mut Vec<StoredHashes>| hashes[1].block[40] ^= 1;
+    let version = |hashes: &mut Vec<StoredHashes>| hashes[1].block[0] = 9;
+    let seed = |hashes: &mut Vec<StoredHashes>| hashes[1].seed = 7;
+    let emptied = |hashes: &mut Vec<StoredHashes>| hashes.clear();
+    let cases: [(&Change, usize); 4] = [
+        (&damage, 500),
+        (&version, 500),
+        (&seed, 500),
+        (&emptied, 1000),
+    ];
+    for (case, runs) in cases {
+        let database = Database::default();
+        database.fill(2000);
+        database.hash(1..=1000, 5);
+        database.hash(1001..=2000, 5);
+        case(&mut database.hashes.lock());
+        let ids = ids_from_the_start(&database, 1 << 20).await;
+        assert_eq!(ids, [1, 2, 999, 1000, 1500, 1501, 2000, 2001]);
+        assert_eq!(database.asked("runs"), runs);
+    }
+    // Made anew with another seed, between two looks.
+    let database = Database::default();
+    database.fill(2000);
+    database.hash(1..=1000, 5);
+    database.hash(1001..=2000, 6);
+    let ids = ids_from_the_start(&database, 1 << 20).await;
+    assert_eq!(ids, [1, 2, 999, 1000, 1500, 1501, 2000, 2001]);
+    assert_eq!(database.asked("runs"), 500);
+}
+
+#[tokio::test]
+async fn hashes_without_room_are_asked_for_in_the_database() {
+    let database = Database::default();
+    database.fill(2000);
+    database.hash(1..=1000, 5);
+    database.hash(1001..=2000, 5);
+    let ids = ids_from_the_start(&database, 30 << 10).await;
+    assert_eq!(ids, [1, 2, 999, 1000, 1500, 1501, 2000, 2001]);
+    assert_eq!(database.asked("find"), 1);
+}
+
+#[tokio::test]
+async fn series_registered_together_are_remembered_together() {
+    let database = Database::default();
+    let labels: Vec<String> = (0..1500)
+        .map(|number| format!("{{\"job\":\"{number}\"}}"))
+        .collect();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    for run in labels.chunks(100) {
+        database.add("up", run);
+    }
+    database.hash(1..=1500, 5);
+    let mut gateway = Gateway::new(1 << 20);
+    assert_eq!(gateway.ids(&database, &[set("up", "250")]).await, [251]);
+    assert_eq!(gateway.cache.entries(), 100);
+    assert_eq!(gateway.cache.find(0, &set("up", "299").bytes), Some(300));
+    // A cache without room is filled with what comes, and nothing else.
+    gateway.cache = SeriesCache::new(0, 9);
+    assert_eq!(gateway.ids(&database, &[set("up", "350")]).await, [351]);
+    assert_eq!(database.asked("series"), 1);
 }
 
 #[tokio::test]

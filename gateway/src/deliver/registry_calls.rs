@@ -7,7 +7,7 @@ use tokio_postgres::{Client, Row, Statement};
 
 use super::call_error::CallError;
 use super::connection::{Connection, get};
-use super::registration::{RegistryCalls, SeriesRun, StoredRun};
+use super::registration::{RegistryCalls, SeriesRun, StoredHashes, StoredRun};
 use crate::batch::SeriesId;
 use crate::receive::LabelSet;
 
@@ -15,6 +15,13 @@ const LAST_ID: &str = "SELECT next_id - 1 FROM lanes.registry";
 /// Runs are read no further once this many bytes of them have come: some thousand series for each of a few dozen runs.
 const RUNS_BYTES: usize = 8 << 20;
 const RUNS_BEYOND: &str = "SELECT first_id, metric, lanes.label_sets(labels) FROM lanes.series_runs WHERE first_id > $1 ORDER BY first_id LIMIT 300";
+/// Blocks of some thousand series each.
+const HASHES_BEYOND: &str = "SELECT last_id, seed, hashes FROM lanes.series_hashes WHERE last_id > $1 ORDER BY last_id LIMIT 64";
+/// Runs are unpacked until they have 20,000 series: 2 MB of label sets, about.
+const RUNS_OF: &str = "SELECT first_id, metric, lanes.label_sets(labels) FROM ( \
+         SELECT r.*, sum(r.last_id - r.first_id + 1) OVER (ORDER BY r.first_id) - (r.last_id - r.first_id) AS before FROM lanes.series_runs r \
+          WHERE r.first_id IN (SELECT (SELECT max(n.first_id) FROM lanes.series_runs n WHERE n.first_id <= u.id) FROM unnest($1::int4[]) u (id)) \
+     ) AS s WHERE before <= 20000 ORDER BY first_id";
 const SERIES_OF: &str = "SELECT id, metric, labels FROM lanes.find_series($1)";
 const FIND_BEYOND: &str = "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS w (metric, labels, place)), \
      there AS MATERIALIZED (SELECT r.metric, u.labels, (r.first_id + u.place - 1)::int4 AS id FROM lanes.series_runs r \
@@ -26,6 +33,8 @@ const REGISTER: &str = "SELECT lanes.register_series($1, $2)";
 /// Prepared when first needed: most sessions never register.
 pub struct RegistryStatements {
     last_id: Statement,
+    hashes_beyond: Statement,
+    runs_of: Statement,
     runs_beyond: Statement,
     series_of: Statement,
     find_beyond: Statement,
@@ -40,6 +49,8 @@ impl RegistryStatements {
     pub async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             last_id: client.prepare(LAST_ID).await?,
+            hashes_beyond: client.prepare(HASHES_BEYOND).await?,
+            runs_of: client.prepare(RUNS_OF).await?,
             runs_beyond: client.prepare(RUNS_BEYOND).await?,
             series_of: client.prepare(SERIES_OF).await?,
             find_beyond: client.prepare(FIND_BEYOND).await?,
@@ -57,6 +68,29 @@ impl RegistryCalls for Connection {
         get(&row, 0)
     }
 
+    async fn hashes_beyond(&self, id: SeriesId) -> Result<Vec<StoredHashes>, CallError> {
+        let statement = &self.registry_statements().await?.hashes_beyond;
+        let rows = self
+            .committed(self.client().query(statement, &[&id]))
+            .await?;
+        let hashes = |row: &Row| {
+            Ok(StoredHashes {
+                last_id: get(row, 0)?,
+                seed: get::<i64>(row, 1)?.cast_unsigned(),
+                block: get(row, 2)?,
+            })
+        };
+        rows.iter().map(hashes).collect()
+    }
+
+    async fn runs_of(&self, ids: &[SeriesId]) -> Result<Vec<StoredRun>, CallError> {
+        let statement = &self.registry_statements().await?.runs_of;
+        let rows = self
+            .committed(self.client().query(statement, &[&ids]))
+            .await?;
+        rows.iter().map(stored_run).collect()
+    }
+
     async fn runs_beyond(&self, id: SeriesId) -> Result<Vec<StoredRun>, CallError> {
         let statement = &self.registry_statements().await?.runs_beyond;
         let read = async {
@@ -72,15 +106,7 @@ impl RegistryCalls for Connection {
             Ok(rows)
         };
         let rows = self.committed(read).await?;
-        rows.iter()
-            .map(|row| {
-                Ok(StoredRun {
-                    first_id: get(row, 0)?,
-                    metric: get(row, 1)?,
-                    labels: get(row, 2)?,
-                })
-            })
-            .collect()
+        rows.iter().map(stored_run).collect()
     }
 
     async fn series_of(
@@ -125,6 +151,14 @@ impl RegistryCalls for Connection {
             .await?;
         get(&row, 0)
     }
+}
+
+fn stored_run(row: &Row) -> Result<StoredRun, CallError> {
+    Ok(StoredRun {
+        first_id: get(row, 0)?,
+        metric: get(row, 1)?,
+        labels: get(row, 2)?,
+    })
 }
 
 /// Runs as `lanes.series_run[]`, in PostgreSQL's binary form:

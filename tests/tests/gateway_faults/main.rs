@@ -6,6 +6,7 @@
 //! | [`overload`] | more than fits: nothing acknowledged is lost, every answer says what to do, memory stays within its budget |
 //! | [`outage`] | Postgres away, slow or restarted; two gateways on one database; the same request again |
 //! | [`operators`] | what an operator must mend: rights, a full disk |
+//! | [`start`] | a start where many series are registered |
 //! | [`replica`] | a standby that is away, and one that takes over |
 
 mod bombs;
@@ -13,6 +14,7 @@ mod operators;
 mod outage;
 mod overload;
 mod replica;
+mod start;
 
 use lanes_tests::cluster::Cluster;
 use lanes_tests::gateway::{Gateway, Settings};

@@ -20,6 +20,7 @@ pub struct BlockWriter {
     bytes: Vec<u8>,
     room: Vec<u8>,
     last: String,
+    most: u64,
 }
 
 impl BlockWriter {
@@ -39,14 +40,19 @@ impl BlockWriter {
         value.clone_into(&mut self.last);
         self.room.clear();
         postings.write(&mut self.room);
-        write_number(postings.count(), &mut self.bytes);
+        let series = postings.count();
+        if !value.is_empty() {
+            self.most = self.most.max(series);
+        }
+        write_number(series, &mut self.bytes);
         write_number(self.room.len() as u64, &mut self.bytes);
         self.bytes.extend_from_slice(&self.room);
     }
 
-    /// The block; the next one begins.
-    pub fn finish(&mut self) -> Vec<u8> {
+    /// The block, and how many series have the commonest of its values; the next one begins.
+    pub fn finish(&mut self) -> (Vec<u8>, u64) {
         self.last.clear();
+        let most = std::mem::take(&mut self.most);
         let bytes = std::mem::take(&mut self.bytes);
         let mut block = vec![LZ4];
         write_number(bytes.len() as u64, &mut block);
@@ -56,7 +62,7 @@ impl BlockWriter {
             block.push(PLAIN);
             block.extend_from_slice(&bytes);
         }
-        block
+        (block, most)
     }
 }
 

@@ -58,22 +58,26 @@ impl Builder {
         self.all.count()
     }
 
-    /// Ends the run, whose blocks `put` keeps: its directory.
+    /// Ends the run, whose blocks `put` keeps: its directory. `known` tells how many of some values of a label, which are
+    /// in order, earlier runs have.
     ///
     /// # Errors
-    /// If a block cannot be kept.
+    /// If a block cannot be kept, or `known` fails.
     pub fn finish<E>(
         self,
         put: impl FnMut(usize, Vec<u8>) -> Result<(), E>,
+        mut known: impl FnMut(&str, &[&str]) -> Result<u64, E>,
     ) -> Result<Directory, E> {
         let mut writer = RunWriter::new(put);
-        writer.name("", &self.all)?;
+        writer.name("", &self.all, 0)?;
         let mut labels: Vec<(String, LabelPostings)> = self.labels.into_iter().collect();
         labels.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (name, label) in labels {
-            writer.name(&name, &label.presence)?;
             let mut values: Vec<(String, Postings)> = label.values.into_iter().collect();
             values.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            let texts: Vec<&str> = values.iter().map(|(value, _)| value.as_str()).collect();
+            let new_values = texts.len() as u64 - known(&name, &texts)?;
+            writer.name(&name, &label.presence, new_values)?;
             for (value, postings) in &values {
                 writer.value(value, postings)?;
             }

@@ -7,7 +7,8 @@ use super::cursor::{Cursor, Text, write_after, write_number};
 use super::postings::Postings;
 use crate::Malformed;
 
-const VERSION: u8 = 1;
+/// The first byte of a directory. Version 1 lacked what counts need.
+pub const VERSION: u8 = 2;
 
 /// A name of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,10 @@ pub struct Name {
     pub series: u64,
     /// Its distinct values.
     pub values: u64,
+    /// Those of its values that no earlier run had when this one was built.
+    pub new_values: u64,
+    /// How many series have the commonest value of each of its blocks.
+    most: Vec<u64>,
     /// With which value each of its blocks begins.
     firsts: Vec<String>,
     /// Where its blocks begin.
@@ -46,17 +51,22 @@ impl Directory {
         while !cursor.0.is_empty() {
             cursor.text_after(&mut name)?;
             let (series, values) = (cursor.number()?, cursor.number()?);
+            let new_values = cursor.number()?;
             let blocks = cursor.count()?;
             let mut first = Text::default();
             let mut firsts = Vec::with_capacity(blocks);
+            let mut most = Vec::with_capacity(blocks);
             for _ in 0..blocks {
                 cursor.text_after(&mut first)?;
                 firsts.push(first.as_str()?.to_owned());
+                most.push(cursor.number()?);
             }
             names.push(Name {
                 name: name.as_str()?.to_owned(),
                 series,
                 values,
+                new_values,
+                most,
                 firsts,
                 start,
             });
@@ -74,10 +84,12 @@ impl Directory {
             last = &name.name;
             write_number(name.series, &mut out);
             write_number(name.values, &mut out);
+            write_number(name.new_values, &mut out);
             write_number(name.firsts.len() as u64, &mut out);
             let mut before = "";
-            for first in &name.firsts {
+            for (first, most) in name.firsts.iter().zip(&name.most) {
                 write_after(before, first, &mut out);
+                write_number(*most, &mut out);
                 before = first;
             }
         }
@@ -104,7 +116,7 @@ impl Directory {
 
     /// Bytes that this takes in memory, about.
     pub fn bytes(&self) -> usize {
-        let of_text = |text: &String| text.len() + size_of::<String>();
+        let of_text = |text: &String| text.len() + size_of::<String>() + size_of::<u64>();
         let of_name =
             |name: &Name| size_of::<Name>() + name.firsts.iter().map(of_text).sum::<usize>();
         self.names.iter().map(of_name).sum()
@@ -115,6 +127,21 @@ impl Name {
     /// All its blocks.
     pub fn blocks(&self) -> Range<usize> {
         self.start..self.start + self.firsts.len()
+    }
+
+    /// How many series have its commonest value.
+    pub fn most(&self) -> u64 {
+        self.most.iter().copied().max().unwrap_or(0)
+    }
+
+    /// How many series have the commonest value of each of its blocks.
+    pub fn most_by_block(&self) -> &[u64] {
+        &self.most
+    }
+
+    /// With which value one of its blocks begins.
+    pub fn first(&self, block: usize) -> &str {
+        self.firsts.get(block).map_or("", String::as_str)
     }
 
     /// The block that tells which series have the label.
@@ -151,16 +178,19 @@ impl<E, F: FnMut(usize, Vec<u8>) -> Result<(), E>> RunWriter<F> {
         }
     }
 
-    /// Begins a name that comes after all others: the postings are of the series that have it.
+    /// Begins a name that comes after all others: the postings are of the series that have it, and so many of its values
+    /// are new.
     ///
     /// # Errors
     /// If a block cannot be kept.
-    pub fn name(&mut self, name: &str, postings: &Postings) -> Result<(), E> {
+    pub fn name(&mut self, name: &str, postings: &Postings, new_values: u64) -> Result<(), E> {
         self.end_block()?;
         self.directory.names.push(Name {
             name: name.to_owned(),
             series: postings.count(),
             values: 0,
+            new_values,
+            most: Vec::new(),
             firsts: Vec::new(),
             start: self.blocks,
         });
@@ -195,7 +225,10 @@ impl<E, F: FnMut(usize, Vec<u8>) -> Result<(), E>> RunWriter<F> {
         if self.block.is_empty() {
             return Ok(());
         }
-        let block = self.block.finish();
+        let (block, most) = self.block.finish();
+        if let Some(name) = self.directory.names.last_mut() {
+            name.most.push(most);
+        }
         (self.put)(self.blocks, block)?;
         self.blocks += 1;
         Ok(())

@@ -65,6 +65,9 @@ pub fn merge<B: Blocks>(
                 }
             })
             .collect();
+        // What is new in the first of them is not new in the next one, so each new value is counted once.
+        let of_name = inputs.iter().filter_map(|input| input.name.as_ref());
+        let new_values = of_name.map(|name| name.new_values).sum();
         let mut is_first = true;
         loop {
             for input in &mut inputs {
@@ -84,7 +87,7 @@ pub fn merge<B: Blocks>(
             }
             // The first value of each name is the empty one.
             match std::mem::replace(&mut is_first, false) {
-                true => writer.name(&name, &postings)?,
+                true => writer.name(&name, &postings, new_values)?,
                 false => writer.value(&value, &postings)?,
             }
         }

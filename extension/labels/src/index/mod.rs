@@ -4,8 +4,9 @@
 //! new one. A run is a directory and blocks:
 //!
 //! ```text
-//! directory   for each label name, in the order of bytes: how many series have it, how many values it has,
-//!             and with which value each of its blocks begins
+//! directory   for each label name, in the order of bytes: how many series have it, how many values it has, how many of
+//!             these no earlier run has; with which value each of its blocks begins, and how many series have the
+//!             commonest of its values
 //! block       values of one name, in the order of bytes, each with the ids of the series that have it (postings)
 //! ```
 //! Each name begins with a block whose first value is empty: its ids are those of the series that have the label at
@@ -16,10 +17,14 @@
 //! | [`build`] | label sets to a run |
 //! | [`merge`] | several runs to one |
 //! | [`select`] | the ids that a selector selects |
+//! | [`top`] | the values that most series have |
 //! | [`directory`] | the directory of a run |
 //! | [`block`] | a block: values and their postings |
 //! | [`postings`] | ids as bytes |
 //! | [`cursor`] | numbers and texts in bytes |
+//!
+//! The values of several runs may be equal. What each run counts as new is so for all that is made of it by merging, as
+//! long as no run before it goes: so the sum over all runs is how many values a label has.
 //!
 //! Invariants: ids of a run lie in its range; runs that are used together have ranges that do not overlap. Who keeps
 //! the runs decides which of them are used, so what a reader may see is decided there.
@@ -36,11 +41,12 @@ pub mod postings;
 pub mod select;
 #[cfg(test)]
 mod tests;
+pub mod top;
 
 pub use build::Builder;
-pub use directory::Directory;
+pub use directory::{Directory, VERSION};
 pub use merge::merge;
-pub use select::{each_term, presence, select};
+pub use select::{each_term, passing, presence, select};
 
 /// Reads blocks of a run.
 pub trait Blocks {

@@ -132,16 +132,46 @@ pub fn read_set(bytes: &[u8]) -> Result<IdSet, Malformed> {
     Ok(collected.into_set())
 }
 
+/// Whether some ids in bytes that [`Postings::write`] wrote are in a set.
+///
+/// # Errors
+/// If the bytes hold no ids.
+pub fn meets(bytes: &[u8], set: &IdSet) -> Result<bool, Malformed> {
+    if let Some((&BITMAP, bitmap)) = bytes.split_first() {
+        return Ok(!read_bitmap(bitmap)?.is_disjoint(set));
+    }
+    let mut meets = false;
+    each_range_until(bytes, |first, last| {
+        meets = match first == last {
+            true => set.contains(first),
+            false => set.range_cardinality(first..=last) > 0,
+        };
+        !meets
+    })?;
+    Ok(meets)
+}
+
 fn read_bitmap(bytes: &[u8]) -> Result<IdSet, Malformed> {
     IdSet::deserialize_from(bytes).map_err(|_| Malformed("a bitmap of ids cannot be read"))
 }
 
 fn each_range(bytes: &[u8], mut visit: impl FnMut(u32, u32)) -> Result<(), Malformed> {
+    each_range_until(bytes, |first, last| {
+        visit(first, last);
+        true
+    })
+}
+
+/// Calls `visit` with each range until it says false.
+fn each_range_until(
+    bytes: &[u8],
+    mut visit: impl FnMut(u32, u32) -> bool,
+) -> Result<(), Malformed> {
     let mut cursor = Cursor(bytes);
     match cursor.bytes(1)? {
         [RANGES] => {}
         [BITMAP] => {
-            read_bitmap(cursor.0)?.iter().for_each(|id| visit(id, id));
+            read_bitmap(cursor.0)?.iter().all(|id| visit(id, id));
             return Ok(());
         }
         _ => return Err(Malformed("ids are kept in an unknown form")),
@@ -157,7 +187,9 @@ fn each_range(bytes: &[u8], mut visit: impl FnMut(u32, u32)) -> Result<(), Malfo
         let gap = u32::try_from(gap >> 1).map_err(|_| large.clone())?;
         let first = next.checked_add(gap).ok_or(large.clone())?;
         let last = first.checked_add(more).ok_or(large.clone())?;
-        visit(first, last);
+        if !visit(first, last) {
+            break;
+        }
         next = last.saturating_add(1);
     }
     Ok(())

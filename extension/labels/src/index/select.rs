@@ -3,7 +3,7 @@
 use super::Blocks;
 use super::block::{self, Term};
 use super::directory::{Directory, Name};
-use super::postings::{Collected, read_set};
+use super::postings::{Collected, meets, read_set};
 use crate::matcher::{Matcher, Pattern};
 use crate::selector::Selector;
 use crate::{IdSet, Malformed};
@@ -117,25 +117,8 @@ fn series_like<B: Blocks>(
         Pattern::OneOf(texts) => {
             let wanted: Vec<&str> = texts.iter().map(String::as_str).collect();
             // Series without the label are no values of it.
-            let mut wanted = &wanted[wanted.partition_point(|text| text.is_empty())..];
-            let mut numbers: Vec<usize> = wanted
-                .iter()
-                .flat_map(|text| name.blocks_of(text, |_| true))
-                .collect();
-            numbers.dedup();
-            blocks.read(&numbers, &mut |block| {
-                block::each_term(block, |term| {
-                    while let [text, others @ ..] = wanted
-                        && *text < term.value
-                    {
-                        wanted = others;
-                    }
-                    if wanted.first().is_some_and(|text| *text == term.value) {
-                        collected.add(term.postings)?;
-                    }
-                    Ok(!wanted.is_empty())
-                })
-            })?;
+            let wanted = &wanted[wanted.partition_point(|text| text.is_empty())..];
+            each_wanted(name, blocks, wanted, |_, term| collected.add(term.postings))?;
         }
         Pattern::Expression { prefix, .. } => {
             let past = |value: &str| value > prefix.as_str() && !value.starts_with(prefix.as_str());
@@ -151,6 +134,60 @@ fn series_like<B: Blocks>(
         }
     }
     Ok(collected.into_set())
+}
+
+/// Calls `visit` with those of some values, which are in order and not empty, that a name has: the value's place among
+/// them, and its term.
+///
+/// # Errors
+/// If a block cannot be read, or `visit` fails.
+pub fn each_wanted<B: Blocks>(
+    name: &Name,
+    blocks: &mut B,
+    wanted: &[&str],
+    mut visit: impl FnMut(usize, Term) -> Result<(), Malformed>,
+) -> Result<(), B::Error> {
+    let mut numbers: Vec<usize> = wanted
+        .iter()
+        .flat_map(|text| name.blocks_of(text, |_| true))
+        .collect();
+    numbers.dedup();
+    let mut next = 0;
+    blocks.read(&numbers, &mut |block| {
+        block::each_term(block, |term| {
+            while wanted.get(next).is_some_and(|text| *text < term.value) {
+                next += 1;
+            }
+            if wanted.get(next) == Some(&term.value) {
+                visit(next, term)?;
+            }
+            Ok(next < wanted.len())
+        })
+    })
+}
+
+/// Those of some series that have a label with a value that passes a test.
+///
+/// The test is first called for a value that one of these series has, and for none if there is none. Then it is called
+/// for all values after that one, because this is quicker than to look whose they are.
+///
+/// # Errors
+/// If a block cannot be read.
+pub fn passing<B: Blocks>(
+    name: &Name,
+    blocks: &mut B,
+    series: &IdSet,
+    mut test: impl FnMut(&str) -> bool,
+) -> Result<IdSet, B::Error> {
+    let (mut collected, mut is_tested) = (Collected::default(), false);
+    each_term(name, blocks, |term| {
+        is_tested = is_tested || meets(term.postings, series)?;
+        if is_tested && test(term.value) {
+            collected.add(term.postings)?;
+        }
+        Ok(())
+    })?;
+    Ok(collected.into_set() & series)
 }
 
 /// Calls `visit` with each value of a name, in the order of their bytes.

@@ -1,11 +1,13 @@
 //! Runs of random label sets, built, merged and asked, beside a search through all label sets.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::postings::{Postings, read_set};
-use super::{Blocks, Builder, Directory, each_term, merge, select};
+use super::postings::{Postings, meets, read_set};
+use super::top::{RunRef, known_values, top};
+use super::{Blocks, Builder, Directory, each_term, merge, passing, select};
 use crate::{IdSet, METRIC_NAME, Malformed, Selector, label_set};
 
 type Labels = BTreeMap<String, String>;
@@ -39,8 +41,21 @@ fn json(labels: &Labels) -> String {
     serde_json::to_string(&others.collect::<BTreeMap<_, _>>()).unwrap()
 }
 
-/// A run of series whose ids begin at `first`.
-fn run(first: u32, series: &[Labels]) -> (Directory, InMemory) {
+type Run = (Directory, InMemory);
+
+/// A run of series whose ids begin at `first`, alone.
+fn run(first: u32, series: &[Labels]) -> Run {
+    run_after(&mut [], first, series)
+}
+
+fn run_refs(runs: &mut [Run]) -> Vec<RunRef<'_, InMemory>> {
+    let runs = runs.iter_mut();
+    runs.map(|(directory, blocks)| RunRef { directory, blocks })
+        .collect()
+}
+
+/// A run of series whose ids begin at `first`, after other runs.
+fn run_after(earlier: &mut [Run], first: u32, series: &[Labels]) -> Run {
     let mut builder = Builder::default();
     for (id, labels) in (first..).zip(series) {
         let metric = labels.get(METRIC_NAME).map_or("", String::as_str);
@@ -48,7 +63,9 @@ fn run(first: u32, series: &[Labels]) -> (Directory, InMemory) {
     }
     assert_eq!(builder.series(), series.len() as u64);
     let mut kept = Vec::new();
-    let directory = builder.finish(keep(&mut kept)).unwrap();
+    let mut earlier = run_refs(earlier);
+    let known = |name: &str, values: &[&str]| known_values(&mut earlier, name, values);
+    let directory = builder.finish(keep(&mut kept), known).unwrap();
     (read_back(&directory), InMemory(kept))
 }
 
@@ -124,8 +141,31 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(series.len())).collect();
         cuts.extend([0, series.len()]);
         cuts.sort_unstable();
-        let mut runs: Vec<(Directory, InMemory)> =
-            cuts.windows(2).map(|cut| run(cut[0] as u32 + 7, &series[cut[0]..cut[1]])).collect();
+        let mut runs: Vec<Run> = Vec::new();
+        for cut in cuts.windows(2) {
+            let next = run_after(&mut runs, cut[0] as u32 + 7, &series[cut[0]..cut[1]]);
+            runs.push(next);
+        }
+        for name in ["__name__", "a", "b", "instance", "é", "absent"] {
+            let counted = runs.iter().filter_map(|(directory, _)| directory.name(name));
+            let values: BTreeSet<&String> = series.iter().filter_map(|labels| labels.get(name)).collect();
+            prop_assert_eq!(counted.map(|name| name.new_values).sum::<u64>(), values.len() as u64);
+        }
+        let names = ["é", "instance", "a", "b"];
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for labels in &series {
+            for (name, value) in labels.iter().filter(|(name, _)| names.contains(&name.as_str())) {
+                *counts.entry(format!("{name}={value}")).or_insert(0) += 1;
+            }
+        }
+        let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, series)| Reverse(*series));
+        for wanted in [0, 1, 3, 1000] {
+            let best = &counts[..counts.len().min(wanted)];
+            let item = |name: &str, value: &str| format!("{name}={value}");
+            let found = top(&mut run_refs(&mut runs), &names, wanted, item).unwrap();
+            prop_assert_eq!(&found[..], best);
+        }
         let mut merged = Vec::new();
         let directory = read_back(&merge(&mut runs, keep(&mut merged)).unwrap());
         let mut merged = InMemory(merged);
@@ -142,6 +182,23 @@ proptest! {
                 parts |= select(directory, blocks, &parsed).unwrap();
             }
             prop_assert_eq!(&parts, &expected, "{}", text);
+        }
+        // Series with a value that passes a test; no value is asked about before one that these series have.
+        let some: IdSet = (7..).zip(&series).filter(|(id, _)| id % 3 == 0).map(|(id, _)| id).collect();
+        let expected: IdSet = (7..)
+            .zip(&series)
+            .filter(|(id, labels)| some.contains(*id) && labels.get("a").is_some_and(|value| value.contains('b')))
+            .map(|(id, _)| id)
+            .collect();
+        if let Some(name) = whole.name("a") {
+            let mut first = None;
+            let found = passing(name, &mut whole_blocks, &some, |value| {
+                first.get_or_insert_with(|| value.to_owned());
+                value.contains('b')
+            });
+            prop_assert_eq!(found.unwrap(), expected);
+            let asked = (7..).zip(&series).filter(|(id, _)| some.contains(*id));
+            prop_assert_eq!(first, asked.filter_map(|(_, labels)| labels.get("a").cloned()).min());
         }
         for name in ["__name__", "a", "instance", "absent"] {
             let mut expected = BTreeMap::new();
@@ -165,6 +222,10 @@ proptest! {
         postings.write(&mut bytes);
         let found = read_set(&bytes).unwrap();
         prop_assert_eq!(&found, &expected);
+        for id in 0..next.min(3000) {
+            prop_assert_eq!(meets(&bytes, &IdSet::from_iter([id])).unwrap(), expected.contains(id));
+        }
+        prop_assert!(!meets(&bytes, &IdSet::new()).unwrap());
         let mut read = Postings::default();
         read.read(&bytes).unwrap();
         prop_assert_eq!(read.count(), expected.len());
@@ -212,6 +273,12 @@ fn values_of_many_blocks_are_found() {
     assert_eq!((instance.series, instance.values), (20_000, 20_000));
     let bytes: usize = blocks.0.iter().map(Vec::len).sum();
     assert!(bytes < 20_000 * 20, "{bytes}");
+    let mut runs = [(directory.clone(), blocks.clone())];
+    let names = ["instance", "kind"];
+    let found = top(&mut run_refs(&mut runs), &names, 1, |name, value| {
+        format!("{name}={value}")
+    });
+    assert_eq!(found.unwrap(), [("kind=0".to_owned(), 2858)]);
     for (selector, expected) in [
         (r#"{instance="node-00000.a-long-name.example.org"}"#, 1),
         (r#"{instance="node-19999.a-long-name.example.org"}"#, 1),
@@ -255,8 +322,10 @@ fn the_form_on_disk_stays() {
     });
     let (directory, blocks) = run(5, &series);
     let hex = |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
-    // The version; then each name, its series, its values and its blocks, each with its first value.
-    let expected = "01 00000300010000 00085f5f6e616d655f5f0302010000 00036a6f620302010000";
+    // The version; then each name, its series, its values, the new ones and its blocks, each with its first value and
+    // how many series have the commonest one.
+    let expected =
+        "02 0000030000 01000000 00085f5f6e616d655f5f030202 01000002 00036a6f62030202 01000002";
     assert_eq!(hex(&directory.write()), expected.replace(' ', ""));
     let blocks: Vec<String> = blocks.0.iter().map(|block| hex(block)).collect();
     // Not compressed; then each value, its series, and its ids from 5 on.

@@ -1,0 +1,212 @@
+//! Conditions on labels: what the planner writes into the argument of [`lanes.metric_series()`](super::metric_series),
+//! and what that function reads there.
+//!
+//! ```text
+//! condition   label | test | collation | number of values | values …
+//! test        IS NULL, IS NOT NULL, or an operator with ANY or ALL: `= ANY`, `<> ALL`, `~~ ANY` …
+//! ```
+//! A condition is met by a label for which the operator holds with any of the values, or with all of them. Equality of
+//! texts is a look-up. Every other operator is PostgreSQL's own function, called once for each value that the label has
+//! in a run of the index; never before a series is found for which the query would call it.
+//!
+//! The query checks each series again, so a condition that narrows little is left out.
+
+use lanes_labels::index;
+use lanes_labels::{IdSet, METRIC_NAME, Matcher};
+use pgrx::pg_sys;
+use pgrx::prelude::PgSqlErrorCode;
+
+use super::source::{Run, RunBlocks, sound};
+use crate::error;
+use crate::pg::text;
+use crate::pg::text_test::TextTest;
+
+/// Operators on texts that conditions may use: their functions.
+const OPERATORS: [(&str, u32); 15] = [
+    ("=", pg_sys::F_TEXTEQ),
+    ("<>", pg_sys::F_TEXTNE),
+    ("~~", pg_sys::F_TEXTLIKE),
+    ("!~~", pg_sys::F_TEXTNLIKE),
+    ("~~*", pg_sys::F_TEXTICLIKE),
+    ("!~~*", pg_sys::F_TEXTICNLIKE),
+    ("~", pg_sys::F_TEXTREGEXEQ),
+    ("!~", pg_sys::F_TEXTREGEXNE),
+    ("~*", pg_sys::F_TEXTICREGEXEQ),
+    ("!~*", pg_sys::F_TEXTICREGEXNE),
+    ("<", pg_sys::F_TEXT_LT),
+    ("<=", pg_sys::F_TEXT_LE),
+    (">", pg_sys::F_TEXT_GT),
+    (">=", pg_sys::F_TEXT_GE),
+    ("^@", pg_sys::F_STARTS_WITH),
+];
+/// Operators by a pattern in which a backslash needs something after it.
+const LIKES: [u32; 4] = [
+    pg_sys::F_TEXTLIKE,
+    pg_sys::F_TEXTNLIKE,
+    pg_sys::F_TEXTICLIKE,
+    pg_sys::F_TEXTICNLIKE,
+];
+/// Values of a label that are tested to find one series: to look at a series takes about as long.
+const VALUES_A_SERIES: u64 = 16;
+/// Values of a label that are tested however few series there are.
+const VALUES_MIN: u64 = 64;
+
+/// The name of an operator that a condition may use, by its function.
+pub fn operator(function: pg_sys::Oid) -> Option<&'static str> {
+    let known = OPERATORS.iter();
+    let found = known.clone().find(|(_, known)| *known == function.to_u32());
+    found.map(|(name, _)| *name)
+}
+
+/// A condition by PostgreSQL's own operators.
+pub struct Condition {
+    label: String,
+    test: Test,
+}
+
+enum Test {
+    IsNull,
+    IsNotNull,
+    Any(Vec<TextTest>),
+    All(Vec<TextTest>),
+}
+
+/// The conditions that an argument holds: those that are look-ups, and the others.
+pub fn read(texts: &[Option<String>]) -> (Vec<Matcher>, Vec<Condition>) {
+    let (mut matchers, mut conditions) = (Vec::new(), Vec::new());
+    let mut rest = texts;
+    while !rest.is_empty() {
+        let Some((label, test, collation, values, next)) = split(rest) else {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+                "conditions of lanes.metric_series() are not complete",
+                "Leave them out: the planner adds them.",
+            );
+        };
+        rest = next;
+        // NULL equals nothing. With ALL, what is left tests less than it might.
+        let values: Vec<&str> = values.iter().flatten().map(String::as_str).collect();
+        let label = label.to_owned();
+        if test == "= ANY" && is_deterministic(collation) {
+            let values = values.into_iter().map(str::to_owned).collect();
+            matchers.push(Matcher::one_of(label, values));
+        } else if let Some(test) = Test::new(test, collation, &values) {
+            conditions.push(Condition { label, test });
+        }
+    }
+    (matchers, conditions)
+}
+
+type Split<'t> = (
+    &'t str,
+    &'t str,
+    pg_sys::Oid,
+    &'t [Option<String>],
+    &'t [Option<String>],
+);
+
+/// The first condition in its parts, and the texts after it.
+fn split(texts: &[Option<String>]) -> Option<Split<'_>> {
+    let [
+        Some(label),
+        Some(test),
+        Some(collation),
+        Some(count),
+        rest @ ..,
+    ] = texts
+    else {
+        return None;
+    };
+    let (values, next) = rest.split_at_checked(count.parse().ok()?)?;
+    let collation = pg_sys::Oid::from(collation.parse::<u32>().ok()?);
+    Some((label, test, collation, values, next))
+}
+
+fn is_deterministic(collation: pg_sys::Oid) -> bool {
+    // SAFETY: a look-up in the catalogue, which raises the ERROR for a collation that is gone.
+    collation != pg_sys::InvalidOid && unsafe { pg_sys::get_collation_isdeterministic(collation) }
+}
+
+impl Test {
+    /// A test; none if it cannot be made, or might fail for one value alone.
+    fn new(test: &str, collation: pg_sys::Oid, values: &[&str]) -> Option<Test> {
+        match test {
+            "IS NULL" => return Some(Test::IsNull),
+            "IS NOT NULL" => return Some(Test::IsNotNull),
+            _ => {}
+        }
+        let (operator, quantifier) = test.split_once(' ')?;
+        let known = OPERATORS.iter().find(|(name, _)| *name == operator);
+        let function = known.map(|(_, function)| *function)?;
+        // Such a pattern is an ERROR where a match comes to its end.
+        let trailing = |value: &&str| value.len() - value.trim_end_matches('\\').len();
+        if LIKES.contains(&function) && values.iter().any(|value| trailing(value) % 2 == 1) {
+            return None;
+        }
+        let tests = values.iter().map(|value| {
+            let value = text::server_text(value.as_bytes());
+            // SAFETY: the functions of OPERATORS take two texts and return a boolean.
+            unsafe { TextTest::new(pg_sys::Oid::from(function), collation, &value) }
+        });
+        match quantifier {
+            "ANY" => Some(Test::Any(tests.collect())),
+            "ALL" => Some(Test::All(tests.collect())),
+            _ => None,
+        }
+    }
+
+    fn passes(&mut self, value: &str) -> bool {
+        let value = text::server_text(value.as_bytes());
+        match self {
+            Test::Any(tests) => tests.iter_mut().any(|test| test.passes(&value)),
+            Test::All(tests) => tests.iter_mut().all(|test| test.passes(&value)),
+            Test::IsNull | Test::IsNotNull => false,
+        }
+    }
+}
+
+impl Condition {
+    /// Those of some series of a run that may meet the condition.
+    pub fn narrow(&mut self, run: &mut Run, series: IdSet) -> IdSet {
+        // The label sets that the view shows have no metric, and the empty name stands for all series.
+        if series.is_empty() || self.label == METRIC_NAME || self.label.is_empty() {
+            return series;
+        }
+        let Run { directory, blocks } = run;
+        let name = directory.name(&self.label);
+        let has_label = |blocks: &mut RunBlocks| match name {
+            Some(name) => sound(index::presence(name, blocks)),
+            None => IdSet::new(),
+        };
+        match &mut self.test {
+            Test::IsNull => series - has_label(blocks),
+            Test::IsNotNull => series & has_label(blocks),
+            test => {
+                let values = name.map_or(0, |name| name.values);
+                if values > VALUES_MIN + VALUES_A_SERIES * series.len() {
+                    return series;
+                }
+                let without = &series - has_label(blocks);
+                let Some(name) = name else {
+                    return without;
+                };
+                let mut values = 0u32;
+                let mut is_tested = false;
+                let passes = |value: &str| {
+                    values += 1;
+                    is_tested = true;
+                    if values.is_multiple_of(256) {
+                        pgrx::check_for_interrupts!();
+                    }
+                    test.passes(value)
+                };
+                let found = sound(index::passing(name, blocks, &series, passes));
+                // A label set that is not canonical may have the label with no text in it.
+                match without.is_empty() || is_tested && !test.passes("") {
+                    true => found,
+                    false => found | without,
+                }
+            }
+        }
+    }
+}
