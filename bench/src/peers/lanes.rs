@@ -1,5 +1,6 @@
 //! pg_lanes: the gateway with its PostgreSQL.
 
+use super::http::now_milliseconds;
 use super::system::System;
 use crate::fleet::bodies::Held;
 use crate::usage::Tree;
@@ -7,7 +8,9 @@ use lanes_tests::cluster::{Cluster, Stop};
 use lanes_tests::error::{Error, Result};
 use lanes_tests::gateway::{self, Gateway};
 use lanes_tests::provision::{DATABASE, Passwords, READER, provision};
+use lanes_tests::remote_write::{Series, body};
 use postgres::Client;
+use std::time::Instant;
 
 /// A server of its own for one table that much is appended to: buffers and log as PostgreSQL's own advice for such a one has them. It waits
 /// for the disk as a production server does.
@@ -141,6 +144,24 @@ impl Lanes {
     /// Stops PostgreSQL in order and starts it again; the gateway finds it again by itself. All connections end, and the arena is empty.
     pub fn restart_postgres(&mut self) -> Result<()> {
         self.cluster.restart()
+    }
+
+    /// Kills the gateway and starts it again: seconds until it is ready, and until it has acknowledged a series that nobody had registered.
+    ///
+    /// # Errors
+    /// If it does not start, or refuses the series.
+    pub fn restart_gateway(&mut self) -> Result<(f64, f64)> {
+        self.gateway.kill9()?;
+        let started = Instant::now();
+        self.gateway.start_again()?;
+        self.gateway.wait_ready()?;
+        let ready = started.elapsed().as_secs_f64();
+        let series = Series::new("bench_gateway_start", &[], vec![(now_milliseconds(), 1.0)]);
+        let answer = self.gateway.remote_write(&body(&[series]), None)?;
+        match answer.status {
+            204 => Ok((ready, started.elapsed().as_secs_f64())),
+            status => Err(Error::Other(format!("{status}: {}", answer.body))),
+        }
     }
 
     fn number(&self, sql: &str) -> Result<u64> {

@@ -51,6 +51,10 @@ struct Bars {
     stretch_bytes: f64,
     /// CPU seconds of sealing and merging, for a million samples.
     seal_cpu: Bar,
+    /// Bytes of the label index, with the hashes for gateways, for a series.
+    label_index: Bar,
+    /// Seconds from a gateway's start until a series that is new is acknowledged.
+    gateway_start: Bar,
 }
 
 /// What a system holds and how large that is.
@@ -63,6 +67,10 @@ struct Filled {
     bytes: Vec<(&'static str, u64)>,
     /// CPU seconds of sealing as samples come in, and of the merging of everything at the end.
     seal_cpu: Option<(f64, f64)>,
+    /// Bytes of the label index, with the hashes for gateways.
+    label_index: Option<u64>,
+    /// Of the gateway: until it is ready, and until a series that is new is acknowledged.
+    gateway_start: Option<(f64, f64)>,
 }
 
 impl Filled {
@@ -172,6 +180,36 @@ fn report(
                 .notes([parts]),
         );
     }
+    let series = filled.series.max(1) as f64;
+    if let Some(bytes) = filled.label_index {
+        let value = bytes as f64 / series;
+        findings.add(
+            Record::new(
+                "label index and hashes for gateways",
+                name,
+                value,
+                "bytes/series",
+            )
+            .bar(Some(definition.bars.label_index)),
+        );
+    }
+    if let Some((ready, known)) = filled.gateway_start {
+        let note = format!(
+            "ready after {} s; {} series are registered",
+            figure(ready),
+            figure(series)
+        );
+        findings.add(
+            Record::new(
+                "a gateway's start, to its first new series",
+                name,
+                known,
+                "s",
+            )
+            .bar(Some(definition.bars.gateway_start))
+            .notes([note]),
+        );
+    }
 }
 
 fn fill_theirs(history: &History, mut system: VictoriaMetrics) -> Result<Filled> {
@@ -186,6 +224,8 @@ fn fill_theirs(history: &History, mut system: VictoriaMetrics) -> Result<Filled>
         series: system.series()?,
         bytes: vec![(ON_DISK, on_disk)],
         seal_cpu: None,
+        label_index: None,
+        gateway_start: None,
     };
     system.stop()?;
     Ok(filled)
@@ -259,10 +299,19 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
         &mut client,
         "SELECT pg_total_relation_size('lanes.requests')",
     )?;
+    client.batch_execute("SELECT lanes.index_labels()")?;
+    client.batch_execute("VACUUM lanes.label_runs, lanes.label_blocks, lanes.series_hashes")?;
+    let label_index = number(
+        &mut client,
+        "SELECT sum(pg_total_relation_size(name))::int8
+           FROM unnest(ARRAY['lanes.label_runs', 'lanes.label_blocks', 'lanes.series_hashes']::regclass[]) AS name",
+    )?;
+    let registered = system.series()?;
+    let gateway_start = system.restart_gateway()?;
     let filled = Filled {
         describes: system.describe(),
         samples: sent.samples,
-        series: system.series()?,
+        series: registered,
         bytes: vec![
             (ON_DISK, samples + series),
             ("of these, sealed segments", live),
@@ -276,6 +325,8 @@ fn fill_ours(history: &History, mut system: Lanes) -> Result<Filled> {
             (DECODED, decoded),
         ],
         seal_cpu: Some((sealing, merging)),
+        label_index: Some(label_index),
+        gateway_start: Some(gateway_start),
     };
     drop(client);
     system.stop()?;
