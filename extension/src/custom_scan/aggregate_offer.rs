@@ -164,9 +164,10 @@ pub unsafe fn offer(
             false => stand_in::path(output),
         };
         if stand_in.is_none() && (!is_divisible || keeps_numbers) {
-            return Err("no other plan without workers".into());
+            return Err("no other plan".into());
         }
         if let Some(stand_in) = stand_in {
+            (*path).path.parallel_safe &= !stand_in::has_workers(stand_in);
             (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
         }
         let has_stand_in = stand_in.is_some();

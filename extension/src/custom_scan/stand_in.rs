@@ -10,7 +10,8 @@
 //! A hash join that cannot be divided into batches has such a child too. Its small side is read before any row is
 //! returned, so it can hand over when that side turns out to be too large.
 //!
-//! A plan that starts workers cannot stand in, because the node may run where no workers can be started.
+//! A plan that starts workers stands in only where there is no other. Then the node itself may not be executed by a
+//! worker, as workers start none.
 
 use pgrx::pg_sys;
 
@@ -40,22 +41,23 @@ pub fn memory_limit() -> usize {
     unsafe { pg_sys::get_hash_memory_limit() }.saturating_mul(MEMORY_FACTOR)
 }
 
-/// A copy of the cheapest path of a relation that can stand in. It is a copy because PostgreSQL frees a path when a
-/// better one is added to the relation.
+/// A copy of the cheapest path of a relation that can stand in, of those without workers if there is one. It is a copy
+/// because PostgreSQL frees a path when a better one is added to the relation.
 ///
 /// # Safety
 /// The planner's live structures.
 pub unsafe fn path(output: *mut pg_sys::RelOptInfo) -> Option<*mut pg_sys::Path> {
     // SAFETY: the caller's promise.
     unsafe {
-        nodes::list::<pg_sys::Path>((*output).pathlist)
-            .filter(|path| !has_workers(*path))
-            .filter_map(|path| copy(path))
-            .min_by(|a, b| (**a).total_cost.total_cmp(&(**b).total_cost))
+        let copies = nodes::list::<pg_sys::Path>((*output).pathlist).filter_map(|path| copy(path));
+        copies.min_by(|a, b| {
+            let workers = has_workers(*a).cmp(&has_workers(*b));
+            workers.then((**a).total_cost.total_cmp(&(**b).total_cost))
+        })
     }
 }
 
-/// A copy of a path that groups or joins rows; none for any other kind of path.
+/// A copy of a path that groups or joins rows, or gathers such rows from workers; none for any other kind of path.
 unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
     unsafe fn of<T>(path: *mut pg_sys::Path) -> *mut pg_sys::Path {
         // SAFETY: a live path of that type; the copy has its tag.
@@ -74,13 +76,18 @@ unsafe fn copy(path: *mut pg_sys::Path) -> Option<*mut pg_sys::Path> {
             pg_sys::NodeTag::T_HashPath => Some(of::<pg_sys::HashPath>(path)),
             pg_sys::NodeTag::T_MergePath => Some(of::<pg_sys::MergePath>(path)),
             pg_sys::NodeTag::T_NestPath => Some(of::<pg_sys::NestPath>(path)),
+            pg_sys::NodeTag::T_GatherPath => Some(of::<pg_sys::GatherPath>(path)),
+            pg_sys::NodeTag::T_GatherMergePath => Some(of::<pg_sys::GatherMergePath>(path)),
             _ => None,
         }
     }
 }
 
 /// Whether a path starts workers, or may.
-unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
+///
+/// # Safety
+/// A live path.
+pub unsafe fn has_workers(path: *mut pg_sys::Path) -> bool {
     // SAFETY: a live path; the types follow the tags.
     unsafe {
         let below = match (*path).type_ {

@@ -99,7 +99,7 @@ pub unsafe fn offer(
             true => estimated.min((*join.sides.dimensions[0].small).rows.max(1.0)),
             false => estimated,
         };
-        let stand_in = stand_in::path(output).ok_or("no other plan without workers")?;
+        let stand_in = stand_in::path(output).ok_or("no other plan")?;
 
         let path = node::path::<LatestJoinState>(output, target);
         let joined_rows = (*join.sides.joined).rows;

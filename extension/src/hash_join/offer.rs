@@ -109,7 +109,7 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
         // What may fail for want of memory is not offered without something to fall back on.
         let stand_in = match join.plan.is_divisible() {
             true => None,
-            false => Some(stand_in::path(joined).ok_or("no other plan without workers")?),
+            false => Some(stand_in::path(joined).ok_or("no other plan")?),
         };
         let has_stand_in = stand_in.is_some();
         let remembered =

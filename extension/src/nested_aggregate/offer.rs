@@ -169,10 +169,12 @@ pub unsafe fn offer(
         ungrouped_columns((*query).havingQual, keys)?;
 
         let path = node::path::<NestedState>(output, target);
-        let stand_in = stand_in::path(output).ok_or("no other plan without workers")?;
+        let stand_in = stand_in::path(output).ok_or("no other plan")?;
         let base = &mut (*path).path;
         // As PostgreSQL's own: of two paths that cost about as much, it keeps the one that workers may execute.
-        base.parallel_safe = (*output).consider_parallel && (*below.scan).parallel_safe;
+        base.parallel_safe = (*output).consider_parallel
+            && (*below.scan).parallel_safe
+            && !stand_in::has_workers(stand_in);
         base.rows = (*stand_in).rows;
         let work = ports::list_length(keys) + ports::list_length(calls);
         let per_row = f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;

@@ -98,5 +98,26 @@ BEGIN
     RETURN substring(plan FROM '"Handed Over": "[^"]*"');
 END $$;
 SELECT pg_temp.handed_over('SELECT r.ts, d.region, c.payload FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind');
+-- Where PostgreSQL's own plans all start workers, one of them stands in.
+SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+CREATE TABLE wide (series int, kind int2, n int);
+INSERT INTO wide SELECT i % 60, i % 7, i FROM generate_series(1, 40000) i;
+SELECT lanes.seal('wide');
+ANALYZE wide;
+EXPLAIN (COSTS OFF) SELECT d.region, k.name, count(*) FROM wide w JOIN device d ON d.id = w.series JOIN kind k ON k.kind = w.kind GROUP BY 1, 2;
+SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
+CREATE FUNCTION pg_temp.plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        IF line ~ 'Lanes|Handed|Gather' THEN RETURN NEXT regexp_replace(line, ' \(actual.*', ''); END IF;
+    END LOOP;
+END $$;
+SELECT pg_temp.plan('SELECT w.n, d.region, k.name, count(*) FROM wide w JOIN device d ON d.id = w.series JOIN kind k ON k.kind = w.kind GROUP BY 1, 2, 3');
+SELECT count(*), sum(c), sum(n::bigint) FROM (SELECT w.n, d.region, k.name, count(*) AS c FROM wide w JOIN device d ON d.id = w.series JOIN kind k ON k.kind = w.kind GROUP BY 1, 2, 3 OFFSET 0) s;
+SELECT pg_temp.plan('SELECT n, count(*), max(kind) FROM wide GROUP BY 1');
+SET lanes.vectorize = off; SET max_parallel_workers_per_gather = 0;
+SELECT count(*), sum(c), sum(n::bigint) FROM (SELECT w.n, d.region, k.name, count(*) AS c FROM wide w JOIN device d ON d.id = w.series JOIN kind k ON k.kind = w.kind GROUP BY 1, 2, 3 OFFSET 0) s;
+RESET lanes.vectorize; RESET work_mem; RESET hash_mem_multiplier;
 SET client_min_messages = warning;
 DROP SCHEMA star_join CASCADE;
