@@ -10,7 +10,7 @@ use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
 use super::{aggregate_call, node, percentile, plan, read_share, stand_in};
-use crate::hash_join::{self, sides::HashJoin};
+use crate::hash_join::{self, conditions, sides::HashJoin};
 use crate::pg::{nodes, ports, tree};
 
 /// Offers to aggregate a table, or what a join by time or a hash join gives its rows.
@@ -77,7 +77,13 @@ pub unsafe fn offer(
                 fits_memory(join)?;
                 Translator::of_join(Scalars::Unknown, index, &join.plan)
             }
-            (None, Some(join)) => Translator::of_hash_join(Scalars::Unknown, &join.plan, codes),
+            (None, Some(join)) => {
+                let calls = leaves.iter().copied();
+                let calls = calls.filter(|leaf| (**leaf).type_ == pg_sys::NodeTag::T_Aggref);
+                let conditions = conditions::of_filters(&join.plan, calls.map(|leaf| leaf.cast()));
+                Translator::of_hash_join(Scalars::Unknown, &join.plan, codes)
+                    .with_conditions(&conditions)
+            }
             (None, None) => Translator::new(Scalars::Unknown),
         };
         let mut filters = std::ptr::null_mut();

@@ -25,6 +25,7 @@ use super::translate::{Scalars, Translation, Translator};
 use super::vector_source::{Counters, VectorSource};
 use super::{privilege, stand_in};
 use crate::error;
+use crate::hash_join::conditions;
 use crate::hash_join::stage::{Batch, HashStage, JoinCounters};
 use crate::pg::ports;
 use crate::table_am::insert_buffer;
@@ -291,9 +292,15 @@ impl Program {
             join.is_some_and(|join| join.is_small(*key))
         };
         let grouped: Vec<_> = plan.keys.iter().copied().filter(is_joined).collect();
+        let conditions = plan.hash_join.as_ref().map_or(Vec::new(), |join| {
+            // SAFETY: the plan's live calls.
+            unsafe { conditions::of_filters(join, plan.calls.iter().copied()) }
+        });
         let mut translator = match (&plan.join, &plan.hash_join) {
             (Some(join), _) => Translator::of_join(scalars, plan.index, join),
-            (None, Some(join)) => Translator::of_hash_join(scalars, join, grouped.len()),
+            (None, Some(join)) => {
+                Translator::of_hash_join(scalars, join, grouped.len()).with_conditions(&conditions)
+            }
             (None, None) => Translator::new(scalars),
         };
         let mut join = None;
@@ -336,7 +343,7 @@ impl Program {
             }
             let mut hash_join = None;
             if let Some(join) = &plan.hash_join {
-                let stage = HashStage::begin(join, node, &mut translator, &grouped)?;
+                let stage = HashStage::begin(join, node, &mut translator, &grouped, &conditions)?;
                 hash_join = Some(stage);
             }
             let asked = translator.asked_since(&of_quals);

@@ -347,12 +347,12 @@ unsafe extern "C-unwind" fn execute<N: Node>(
         loop {
             ports::CHECK_FOR_INTERRUPTS();
             ports::MemoryContextReset((*context).ecxt_per_tuple_memory);
-            if let Some(child) = N::stand_in(running::<N>(node)) {
+            if let Some(child) = N::stand_in(start::<N>(node)) {
                 return stand_in::next(node, child);
             }
             let slot = next::<N>(node);
             if slot.is_null() {
-                if N::stand_in(running::<N>(node)).is_some() {
+                if N::stand_in(start::<N>(node)).is_some() {
                     // It has handed over just now.
                     continue;
                 }
@@ -395,10 +395,7 @@ pub unsafe fn state_and_running<'a, N: Node>(
 }
 
 /// What runs, which starts now if it does not yet.
-///
-/// # Safety
-/// A node of this kind, in execution, and no other borrow of what it owns is in use.
-pub unsafe fn running<'a, N: Node>(node: *mut pg_sys::CustomScanState) -> &'a mut N::Running {
+unsafe fn start<'a, N: Node>(node: *mut pg_sys::CustomScanState) -> &'a mut N::Running {
     // SAFETY: a node of ours, in execution.
     unsafe {
         let Own { state, running } = own::<N>(node);
@@ -420,7 +417,7 @@ unsafe fn next<N: Node>(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::Tupl
     unsafe {
         let slot = (*node).ss.ss_ScanTupleSlot;
         ports::ExecClearTuple(slot);
-        let running = running::<N>(node);
+        let running = start::<N>(node);
         let state = &mut own::<N>(node).state;
         match state.next(running, node, slot) {
             Err(failure) => error::evaluation(failure),

@@ -24,6 +24,7 @@ use super::number_functions::{arithmetic, cast, microseconds, negation, rounding
 use super::scalar;
 use super::text_quals::{TextFunction, text_function};
 use super::uuid_quals::uuid_comparison;
+use crate::hash_join::conditions;
 use crate::hash_join::plan::HashJoinPlan;
 use crate::pg::names::{describe, function_name, operator_name, type_name};
 use crate::pg::{datum, nodes, ports};
@@ -86,6 +87,8 @@ struct Joined {
     variables: Option<Vec<(i32, i16)>>,
     /// How many operands a frame is given before the joined columns.
     given_before: usize,
+    /// The [conditions](crate::hash_join::conditions) whose codes are the last of these.
+    conditions: Vec<*mut pg_sys::Node>,
 }
 
 /// A constant, or a parameter's value, by its datum.
@@ -114,6 +117,7 @@ impl Translator {
                 wanted: Vec::new(),
                 variables: None,
                 given_before: 0,
+                conditions: Vec::new(),
             }),
             ..Translator::new(scalars_from)
         }
@@ -140,9 +144,41 @@ impl Translator {
                 wanted: Vec::new(),
                 variables: Some(variables.collect()),
                 given_before,
+                conditions: Vec::new(),
             }),
             ..Translator::new(scalars_from)
         }
+    }
+
+    /// With conditions on the small sides of a hash join, whose codes the frame is given after the codes of groups.
+    pub fn with_conditions(mut self, conditions: &[*mut pg_sys::Node]) -> Translator {
+        if let Some(joined) = &mut self.joined {
+            joined.given_before += conditions.len();
+            joined.conditions = conditions.to_vec();
+        }
+        self
+    }
+
+    /// A condition whose code the frame is given; none if a node is none of these.
+    pub(super) fn given_condition(&mut self, node: *mut pg_sys::Node) -> Option<Predicate> {
+        let joined = self.joined.as_ref()?;
+        let mut conditions = joined.conditions.iter();
+        let condition = conditions.position(|condition| std::ptr::eq(*condition, node))?;
+        let place = joined.given_before - joined.conditions.len() + condition;
+        let mut is = |code| {
+            let code = self.scalar(Some(Scalar(code)));
+            let (given, code) = (
+                Value::Given(NumberType::I64, place),
+                Value::Scalar(NumberType::I64, code),
+            );
+            Predicate::Compare(Comparison::Equal, given, code)
+        };
+        let (holds, is_null) = (is(conditions::TRUE), is(conditions::NULL));
+        let null = Predicate::Scalar(self.scalar(None));
+        Some(Predicate::Or(vec![
+            holds,
+            Predicate::And(vec![is_null, null]),
+        ]))
     }
 
     /// The join's columns that were asked for, in the order in which a frame has to have them.

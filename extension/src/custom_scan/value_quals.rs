@@ -28,6 +28,9 @@ impl Translator {
     /// # Safety
     /// `node` is a live expression of type bool over one table.
     pub unsafe fn predicate(&mut self, node: *mut pg_sys::Node) -> Translation<Predicate> {
+        if let Some(condition) = self.given_condition(node) {
+            return Ok(condition);
+        }
         let before = self.progress();
         // SAFETY: the caller's promise.
         unsafe {

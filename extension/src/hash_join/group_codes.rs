@@ -12,6 +12,7 @@ use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
+use super::conditions;
 use super::plan::HashJoinPlan;
 use super::small_expression::SmallExpression;
 use super::small_side::SmallSide;
@@ -116,6 +117,32 @@ impl GroupCodes {
                 by_hash: HashMap::new(),
                 values: Vec::new(),
             }
+        }
+    }
+
+    /// The codes of a condition, which are those that [`conditions`] names.
+    ///
+    /// # Safety
+    /// As for [`Self::of`], and the expression is of type bool.
+    pub unsafe fn of_condition(
+        condition: *mut pg_sys::Node,
+        plan: &HashJoinPlan,
+        keys: usize,
+        node: *mut pg_sys::PlanState,
+    ) -> GroupCodes {
+        // SAFETY: the caller's promise; bools are compared and hashed by functions of their own type.
+        unsafe {
+            let mut codes = GroupCodes::of(condition, plan, keys, node);
+            let values = [
+                (conditions::FALSE, Some(pg_sys::Datum::from(false))),
+                (conditions::TRUE, Some(pg_sys::Datum::from(true))),
+                (conditions::NULL, None),
+            ];
+            for (code, value) in values {
+                let given = u64::from(codes.code(value));
+                debug_assert_eq!(given, code);
+            }
+            codes
         }
     }
 

@@ -252,7 +252,7 @@ impl Pass {
             }
             let keys = sort_key::keys(&mut translator, &plan.keys)?;
             let looked_at = translator.asked_since(&of_quals).attributes();
-            let stage = HashStage::begin(&plan.join, node, &mut translator, &grouped)?;
+            let stage = HashStage::begin(&plan.join, node, &mut translator, &grouped, &[])?;
             // Only fetched for the rows that are found, so not what the pass looks at.
             let columns = Translator::of_hash_join(Scalars::Unknown, &plan.join, 0);
             let outputs = Output::of(&plan.columns, &plan.join, &columns)?;

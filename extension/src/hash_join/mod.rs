@@ -26,6 +26,7 @@
 //! | [`small_expression`] | an expression over the rows of a small side |
 //! | [`unmatched`] | small rows that no left row has found |
 //! | [`output`] | where a column of joined rows comes from |
+//! | [`conditions`] | conditions on one small side in the FILTER of an aggregate |
 //! | [`group_codes`] | grouping by expressions over the small side: each small row has a code |
 //! | [`state`] | `LanesHashJoin`, the node that returns joined rows |
 //! | [`latest_plan`], [`latest_state`] | `LanesHashLatest`, the node that returns the first joined row of each group |
@@ -56,6 +57,7 @@
 //! Failures: an ERROR of the small side's plan passes through; what the stage owns is dropped with the node.
 
 mod column_child;
+pub mod conditions;
 mod given_key;
 pub mod group_codes;
 mod joined_side;

@@ -55,7 +55,7 @@ pub struct HashStage {
     divided: Option<usize>,
     /// The attributes that keys look at.
     looked_at: Vec<usize>,
-    /// What is grouped by, each with its side.
+    /// What is grouped by, then conditions, each with its side.
     codes: Vec<(usize, GroupCodes)>,
     outputs: Vec<Place>,
     /// Outputs that are numbers the engine wants, and their numbers in this batch.
@@ -75,7 +75,8 @@ struct Place {
 
 impl HashStage {
     /// A join about to begin. `translator` has translated what else the query wants of it; `grouped` are expressions over
-    /// the small sides that are grouped by, which the frame is given before all else.
+    /// the small sides that are grouped by, `conditions` are [conditions](super::conditions) on them. The frame is given
+    /// their codes before all else, in this order.
     ///
     /// # Errors
     /// What cannot be done by vectors.
@@ -87,6 +88,7 @@ impl HashStage {
         node: *mut pg_sys::CustomScanState,
         translator: &mut Translator,
         grouped: &[*mut pg_sys::Node],
+        conditions: &[*mut pg_sys::Node],
     ) -> Translation<HashStage> {
         let before = translator.asked();
         let outputs: Vec<Place> = (0..plan.outputs.len())
@@ -104,11 +106,15 @@ impl HashStage {
                 sides.push(side);
             }
             let mut codes = Vec::new();
-            for expression in grouped {
+            for (place, expression) in grouped.iter().chain(conditions).enumerate() {
                 let side = plan.dimension_of(*expression)?;
                 let keys = plan.dimensions[side].left_keys.len();
                 let state = &raw mut (*node).ss.ps;
-                codes.push((side, GroupCodes::of(*expression, plan, keys, state)));
+                let of_expression = match place < grouped.len() {
+                    true => GroupCodes::of(*expression, plan, keys, state),
+                    false => GroupCodes::of_condition(*expression, plan, keys, state),
+                };
+                codes.push((side, of_expression));
             }
             let numbers = codes.iter().map(|(_, codes)| Some(codes.codes().number));
             let of_outputs = wanted
@@ -331,7 +337,7 @@ impl HashStage {
         self.counters
     }
 
-    /// The values of the expressions that were grouped by, by code.
+    /// The values of the expressions that were grouped by, by code; those of conditions follow.
     pub fn into_values(self) -> Vec<Vec<Option<pg_sys::Datum>>> {
         let codes = self.codes.into_iter();
         codes.map(|(_, codes)| codes.values()).collect()

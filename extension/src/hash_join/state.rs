@@ -92,7 +92,7 @@ impl Node for HashJoinState {
             let mut translator = Translator::of_hash_join(Scalars::Evaluated(state), join, 0);
             let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let outputs = Output::of(&plan.keys, join, &translator)?;
-            let mut stage = HashStage::begin(join, node, &mut translator, &[])?;
+            let mut stage = HashStage::begin(join, node, &mut translator, &[], &[])?;
             let attributes = (*(*table).rd_att).natts as usize;
             let zones_wanted = filter.zones_wanted.clone();
             let mut source = VectorSource::begin(table, (*estate).es_snapshot, zones_wanted);

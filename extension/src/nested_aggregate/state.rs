@@ -162,10 +162,9 @@ impl Below {
                     pg_sys::InstrStartNode((*state).instrument);
                 }
             }
-            let routines = (*self.aggregation).methods;
-            let results = match std::ptr::eq(routines, &raw const NestedState::ROUTINES.execution) {
-                true => node::running::<NestedState>(self.aggregation),
-                false => node::running::<AggregateState>(self.aggregation),
+            let results = match node::is::<NestedState>(self.aggregation.cast()) {
+                true => node::running::<NestedState>(self.aggregation).1,
+                false => node::running::<AggregateState>(self.aggregation).1,
             };
             self.each_instrument(|instrument| pg_sys::InstrStopNode(instrument, 0.0));
             results

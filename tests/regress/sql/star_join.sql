@@ -98,6 +98,17 @@ BEGIN
     RETURN substring(plan FROM '"Handed Over": "[^"]*"');
 END $$;
 SELECT pg_temp.handed_over('SELECT r.ts, d.region, c.payload FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind');
+-- Conditions on one small side within FILTER are evaluated once a small row; NULL is neither TRUE nor FALSE.
+SELECT pg_temp.same('SELECT r.kind, count(*) FILTER (WHERE d.region = ''eu''), sum(r.value) FILTER (WHERE NOT d.region = ''eu''), count(r.value) FILTER (WHERE d.region IS NULL OR r.series > 20) FROM reading r JOIN device d ON d.id = r.series WHERE r.value <> ''NaN'' GROUP BY 1');
+SELECT pg_temp.same('SELECT d.region, count(*) FILTER (WHERE k.name LIKE ''%o'' AND d.host <> ''h3''), count(*) FILTER (WHERE upper(k.name) < ''P''), count(*) FILTER (WHERE k.weight > 1) FROM reading r LEFT JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind GROUP BY 1');
+SELECT pg_temp.same('SELECT count(*) FILTER (WHERE d.region IN (''eu'', ''ap'', NULL)), count(*) FILTER (WHERE NOT d.region IN (''eu'', NULL)) FROM reading r JOIN device d ON d.id = r.series');
+-- Errors arise where a row of the small side finds a left row, and nowhere else.
+SELECT pg_temp.same('SELECT count(*) FILTER (WHERE (k.name || ''x'')::int > 1) FROM reading r JOIN kind k ON k.kind = r.kind');
+SELECT pg_temp.same('SELECT count(*) FILTER (WHERE (k.name || ''x'')::int > 1) FROM reading r JOIN kind k ON k.kind = r.kind WHERE r.kind = 9');
+-- Conditions over two small sides, volatile ones and ones over both sides of the join are PostgreSQL's.
+SELECT pg_temp.same('SELECT count(*) FILTER (WHERE d.region < k.name) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind');
+SELECT pg_temp.same('SELECT count(*) FILTER (WHERE d.region = ''eu'' AND random() >= 0) FROM reading r JOIN device d ON d.id = r.series');
+SELECT pg_temp.same('SELECT count(*) FILTER (WHERE d.host = r.host) FROM reading r JOIN device d ON d.id = r.series');
 -- Where PostgreSQL's own plans all start workers, one of them stands in.
 SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 CREATE TABLE wide (series int, kind int2, n int);
