@@ -384,12 +384,12 @@ pub unsafe fn is<N: Node>(state: *mut pg_sys::PlanState) -> bool {
 ///
 /// # Safety
 /// A node of this kind in execution, and no other borrow of what it owns is in use.
-pub unsafe fn state_and_running<'a, N: Node>(
+pub unsafe fn running<'a, N: Node>(
     node: *mut pg_sys::CustomScanState,
 ) -> (&'a mut N, &'a mut N::Running) {
     // SAFETY: the caller's promise.
     unsafe {
-        let running = running::<N>(node);
+        let running = start::<N>(node);
         (&mut own::<N>(node).state, running)
     }
 }

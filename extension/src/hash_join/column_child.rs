@@ -138,7 +138,7 @@ impl ColumnChild {
                 return self.next(shared);
             };
             if self.kind == Kind::HashJoin {
-                let running = node::running::<HashJoinState>(self.node);
+                let (_, running) = node::running::<HashJoinState>(self.node);
                 for shared in shared {
                     shared.know(&running.stage, &rows.selection);
                 }
@@ -176,7 +176,7 @@ impl ColumnChild {
 
     unsafe fn next_of_scan(&mut self) -> Option<VectorRows> {
         // SAFETY: the caller has a node of this kind, in execution.
-        let (state, running) = unsafe { node::state_and_running::<ScanState>(self.node) };
+        let (state, running) = unsafe { node::running::<ScanState>(self.node) };
         let selection = state.next_rows(running);
         let selection = selection.unwrap_or_else(|failure| error::evaluation(failure))?;
         Some(VectorRows {
@@ -189,7 +189,7 @@ impl ColumnChild {
     unsafe fn next_of_join(&mut self, shared: &mut [SharedRows]) -> Option<VectorRows> {
         // SAFETY: the caller has a node of this kind, in execution.
         unsafe {
-            let (state, running) = node::state_and_running::<HashJoinState>(self.node);
+            let (state, running) = node::running::<HashJoinState>(self.node);
             let selection = state.next_rows(running);
             let selection = selection.unwrap_or_else(|failure| error::evaluation(failure))?;
             let batch = running.stage.counters().batches;
@@ -297,7 +297,7 @@ unsafe fn of_join(
 ) -> Option<(Vec<ColumnSource>, Vec<SharedRows>)> {
     // SAFETY: the caller has a join of ours, and live expressions.
     unsafe {
-        let running = node::running::<HashJoinState>(node);
+        let (_, running) = node::running::<HashJoinState>(node);
         if HashJoinState::stand_in(running).is_some() {
             return None;
         }

@@ -11,9 +11,9 @@
 //! what zone maps rule out.
 
 use super::key_set::KeySet;
-use super::pair_table::PairTable;
 use crate::aggregate::key::{Ids, Key, KeyReader, canonical};
 use crate::aggregate::key_values::{KeyValues, UNKNOWN};
+use crate::aggregate::pairs::Pairs;
 use crate::bytes16::Bytes16;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -64,7 +64,7 @@ const DENSE_MIN: usize = 4_096;
 /// An equality join under execution.
 pub struct EqualJoin {
     keys: Vec<EqualKey>,
-    pairs: Vec<PairTable>,
+    pairs: Vec<Pairs>,
     /// The first and the last row of each id.
     ends: Vec<(u32, u32)>,
     /// The next row that has the same keys, by row.
@@ -90,7 +90,7 @@ impl EqualJoin {
                     last: None,
                 })
                 .collect(),
-            pairs: (0..pairs).map(|_| PairTable::default()).collect(),
+            pairs: (0..pairs).map(|_| Pairs::default()).collect(),
             ends: Vec::new(),
             next: Vec::new(),
             has_several: false,
@@ -186,7 +186,7 @@ impl EqualJoin {
         }
         self.pairs
             .iter_mut()
-            .for_each(|pairs| *pairs = PairTable::default());
+            .for_each(|pairs| *pairs = Pairs::default());
         self.ends.clear();
         self.next.clear();
         self.has_several = false;
@@ -257,7 +257,7 @@ impl EqualJoin {
         let keys = keys.map(|key| key.reader.bytes() + key.values.bytes());
         let dense = self.dense.as_ref().map_or(0, |dense| dense.first.len() * 4);
         keys.sum::<usize>()
-            + self.pairs.iter().map(PairTable::bytes).sum::<usize>()
+            + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
             + self.ends.capacity() * 8
             + self.next.capacity() * 4
             + dense

@@ -21,7 +21,6 @@
 //! - [`given`]: the columns of what was found.
 //! - [`equal`]: joins without a time: the rows of a small side that have the same keys. [`key_set`]: the zones that
 //!   rule all of these out. [`key_codes`]: keys that are no lanes, as numbers.
-//!   `pair_table`: the ids of several keys.
 //!
 //! Invariants: a place is an index into the series; ids of left rows may be unknown to the series, which then has no rows for
 //! them; a NULL key or bound matches nothing (but for keys of `IS NOT DISTINCT FROM`).
@@ -38,7 +37,6 @@ pub mod key_codes;
 pub mod key_set;
 pub mod keys;
 pub mod merge;
-mod pair_table;
 pub mod room;
 pub mod series;
 pub mod side_by_side;
