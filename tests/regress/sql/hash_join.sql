@@ -166,7 +166,7 @@ SELECT pg_temp.same('SELECT l.text, count(*) FROM reading r JOIN large l ON l.id
 SELECT pg_temp.same('SELECT r.narrow, md5(l.text) FROM reading r JOIN large l ON l.id = r.series WHERE r.series < 12');
 SELECT pg_temp.same('SELECT r.narrow, md5(l.text) FROM reading r LEFT JOIN large l ON l.id = r.series WHERE r.series < 12');
 SELECT pg_temp.same('SELECT count(*), sum(r.narrow) FROM reading r WHERE NOT EXISTS (SELECT FROM large l WHERE l.id = r.series)');
-SELECT pg_temp.same('SELECT DISTINCT ON (r.narrow) r.narrow, l.text = '' AS t, r.series FROM reading r JOIN large l ON l.id = r.series ORDER BY r.narrow, r.ts, r.series, l.id');
+SELECT pg_temp.same('SELECT DISTINCT ON (r.narrow) r.narrow, l.text = '''' AS t, r.series FROM reading r JOIN large l ON l.id = r.series ORDER BY r.narrow, r.ts, r.series, l.id');
 CREATE FUNCTION pg_temp.hands_over(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
