@@ -230,7 +230,9 @@ impl SmallSide {
     /// Whether the batch takes as much memory as it may.
     fn is_full(&self, join: &EqualJoin, shared: &[SharedRows]) -> bool {
         let shared = shared.iter().map(SharedRows::bytes);
-        self.bytes + shared.sum::<usize>() > self.limit || join.rows() >= ROWS_MAX
+        let codes = self.codes.iter().flatten().map(KeyCodes::bytes);
+        self.bytes + shared.sum::<usize>() + codes.sum::<usize>() > self.limit
+            || join.rows() >= ROWS_MAX
     }
 
     /// Takes in a row, unless a key of it is NULL and the join returns no small rows without a match; gives whether its

@@ -155,6 +155,14 @@ impl Test {
         }
     }
 
+    /// How many texts a value is compared with.
+    fn elements(&self) -> u64 {
+        match self {
+            Test::Any(tests) | Test::All(tests) => tests.len() as u64,
+            Test::IsNull | Test::IsNotNull => 0,
+        }
+    }
+
     fn passes(&mut self, value: &str) -> bool {
         let value = text::server_text(value.as_bytes());
         match self {
@@ -180,9 +188,11 @@ impl Condition {
         };
         match &mut self.test {
             Test::IsNull => series - has_label(blocks),
-            Test::IsNotNull => series & has_label(blocks),
+            // A label whose value is empty is not NULL, and the index does not have it.
+            Test::IsNotNull => series,
             test => {
-                let values = name.map_or(0, |name| name.values);
+                // Each value is compared with one element of a list after the other.
+                let values = name.map_or(0, |name| name.values) * test.elements();
                 if values > VALUES_MIN + VALUES_A_SERIES * series.len() {
                     return series;
                 }

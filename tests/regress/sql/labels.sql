@@ -157,7 +157,7 @@ SELECT * FROM pg_temp.narrow(ARRAY[
 SAVEPOINT others;
 SELECT lanes.register_series(2147483647, ARRAY[ROW('up', ARRAY['{"job":"","instance":"empty"}'])::lanes.series_run]) IS NOT NULL AS registered;
 SELECT lanes.index_labels() > 0 AS indexed;
-SELECT condition, met, wrong FROM pg_temp.narrow(ARRAY[$$labels->>'job' <> 'a'$$, $$labels->>'job' ~ '^$'$$, $$labels->>'job' LIKE '%'$$, $$labels->>'job' IS NULL$$]);
+SELECT condition, met, wrong FROM pg_temp.narrow(ARRAY[$$labels->>'job' <> 'a'$$, $$labels->>'job' ~ '^$'$$, $$labels->>'job' LIKE '%'$$, $$labels->>'job' IS NULL$$, $$labels->>'job' IS NOT NULL$$]);
 ROLLBACK TO others;
 -- A pattern that is none is an ERROR where it meets a value, and nowhere else.
 SET plan_cache_mode = force_generic_plan;

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use crate::interrupt;
 use crate::vector::Evaluation;
 use crate::vector::number::{Number, Scalar};
 use crate::vector::selection::Selection;
@@ -115,7 +116,11 @@ impl<T: Number> Accumulator for Percentile<T> {
 
     fn finish(&mut self) {
         let mut numbers = std::mem::take(&mut self.numbers);
-        self.answers = numbers.iter_mut().map(|one| self.choose(one)).collect();
+        let mut choose = |one: &mut Vec<T>| {
+            interrupt::check();
+            self.choose(one)
+        };
+        self.answers = numbers.iter_mut().map(&mut choose).collect();
     }
 
     fn answer(&self, group: usize) -> Answer {
