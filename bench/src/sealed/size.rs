@@ -69,7 +69,7 @@ struct Filled {
     seal_cpu: Option<(f64, f64)>,
     /// Bytes of the label index, with the hashes for gateways.
     label_index: Option<u64>,
-    /// Of the gateway: until it is ready, and until a series that is new is acknowledged.
+    /// How long the gateway takes until it is ready, and until it has acknowledged a new series.
     gateway_start: Option<(f64, f64)>,
 }
 

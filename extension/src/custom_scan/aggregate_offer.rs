@@ -162,8 +162,8 @@ pub unsafe fn offer(
         if let Some(join) = join {
             (*path).custom_paths = tree::list(&[join.path]);
         }
-        // Without keys there is one group, which is small unless an aggregate keeps its numbers. Neither a join by time nor a hash join that is not divisible can be divided
-        // when it is too large.
+        // Without keys there is one group, which is small unless an aggregate keeps its numbers. Neither a join by time
+        // nor a hash join that is not divisible can be divided when it is too large.
         let is_divisible = join.is_none() && hash_join.is_none_or(|join| join.plan.is_divisible());
         let stand_in = match keys.is_null() && is_divisible && !keeps_numbers {
             true => None,

@@ -10,7 +10,8 @@
 //! - `bytes16_key`: those of 16 bytes. `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met
 //!   before.
 //! - [`runs`]: rows in a row that are of one group.
-//! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in order of appearance.
+//! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
+//!   order of appearance.
 //! - [`accumulator`]: the trait that the states of one aggregate implement; [`sum`], [`moments`], [`extreme`],
 //!   [`edge`], [`weighted`], [`ema`], [`logic`], [`percentile`] are those states: one element a group, side by side.
 //! - [`zone_answer`]: whole vectors, and whole sealed runs, taken in by their zones, without a look at a row.

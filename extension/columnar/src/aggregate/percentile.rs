@@ -27,7 +27,7 @@ pub struct Percentile<T> {
     /// From 0 to 1; NULL makes all answers NULL.
     fraction: Option<f64>,
     descends: bool,
-    /// Those of each group that are not NULL.
+    /// The numbers of each group, NULLs left out.
     numbers: Vec<Vec<T>>,
     kept: usize,
     answers: Vec<Answer>,
