@@ -62,7 +62,7 @@ pub fn scalar(answer: Answer, shape: Shape) -> Option<Scalar> {
         (Answer::Number(scalar), _) => Some(scalar),
         (Answer::Count(count), _) => Some(Scalar(count)),
         (Answer::Truth(truth), _) => Some(Scalar(truth.into())),
-        // What is left is an integer of 64 bits or a double.
+        // All other answers are integers of 64 bits or doubles.
         (answer, shape) => datum(answer, shape).map(|datum| Scalar(datum.value() as u64)),
     }
 }

@@ -150,7 +150,7 @@ impl ScanState {
     /// The rows that pass of the next vector that has such rows; none at the end.
     ///
     /// # Errors
-    /// Those of the quals.
+    /// The errors that the quals raise.
     pub fn next_rows(&mut self, running: &mut Running) -> Evaluation<Option<Selection>> {
         running.next_rows(&mut self.passed, self.first_row)
     }

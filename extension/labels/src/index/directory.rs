@@ -19,7 +19,7 @@ pub struct Name {
     pub series: u64,
     /// Its distinct values.
     pub values: u64,
-    /// Those of its values that no earlier run had when this one was built.
+    /// How many of its values no earlier run had when this run was built.
     pub new_values: u64,
     /// How many series have the commonest value of each of its blocks.
     most: Vec<u64>,

@@ -65,7 +65,7 @@ pub fn merge<B: Blocks>(
                 }
             })
             .collect();
-        // What is new in the first of them is not new in the next one, so each new value is counted once.
+        // A value counts as new in one run only, the first that has it. So the sum counts each new value once.
         let of_name = inputs.iter().filter_map(|input| input.name.as_ref());
         let new_values = of_name.map(|name| name.new_values).sum();
         let mut is_first = true;

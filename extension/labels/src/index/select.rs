@@ -166,7 +166,7 @@ pub fn each_wanted<B: Blocks>(
     })
 }
 
-/// Those of some series that have a label with a value that passes a test.
+/// The series, out of some, that have a label with a value that passes a test.
 ///
 /// The test is first called for a value that one of these series has, and for none if there is none. Then it is called
 /// for all values after that one, because this is quicker than to look whose they are.
