@@ -8,6 +8,7 @@
 //! lanes table, or an expression over one small side of the node. Any other child returns slots.
 
 use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::vector::frame::Frame;
 use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys;
 
@@ -205,6 +206,24 @@ impl ColumnChild {
                 outlet: running.source.outlet(),
                 place: (!running.has_no_left).then(|| running.source.place(0)),
             })
+        }
+    }
+
+    /// The vector of rows that were given last, or left.
+    ///
+    /// # Safety
+    /// The child is in execution. The lanes are alive until the next rows are asked for.
+    pub unsafe fn frame(&self, rows: &VectorRows) -> Frame<'_> {
+        // SAFETY: the caller's promise; a node of this kind.
+        unsafe {
+            match self.kind {
+                _ if rows.place.is_none() => Frame::of_nulls(VECTOR_ROWS, &[]),
+                Kind::Scan => node::running::<ScanState>(self.node).1.source.frame(&[]),
+                Kind::HashJoin => node::running::<HashJoinState>(self.node)
+                    .1
+                    .source
+                    .frame(&[]),
+            }
         }
     }
 

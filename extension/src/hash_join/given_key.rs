@@ -66,12 +66,7 @@ impl GivenKey {
                 key,
                 expression: SmallExpression::of(expression, plan, keys, node),
                 column: Column::of(pg_sys::exprType(expression)),
-                codes: SeriesColumn {
-                    number: NumberType::I64,
-                    values: Vec::new(),
-                    valid: None,
-                    failed: None,
-                },
+                codes: SeriesColumn::new(NumberType::I64),
                 given: Given::new(NumberType::I64),
                 item: Vec::new(),
             })

@@ -104,12 +104,7 @@ impl GroupCodes {
                 kind,
                 collation: pg_sys::exprCollation(expression),
                 memory: scalar::memory(node),
-                codes: SeriesColumn {
-                    number: NumberType::I64,
-                    values: Vec::new(),
-                    valid: None,
-                    failed: None,
-                },
+                codes: SeriesColumn::new(NumberType::I64),
                 outputs: plan.places_in_dimension(expression),
                 alike: Alike::No,
                 by_number: Vec::new(),

@@ -17,6 +17,7 @@
 //! | [`offer`] | offering it to the planner, with its costs |
 //! | [`small_side`] | executing the small side's plan, and keeping its rows |
 //! | [`column_child`] | a small side that is a scan or a join of ours: its rows come by vectors |
+//! | [`small_vectors`], [`vector_rows`] | taking such rows a column at a time |
 //! | [`shared_rows`] | rows of that join's own small sides, which many of its rows share |
 //! | [`stage`] | the join under execution, a vector at a time |
 //! | [`joined_side`] | one small side under execution, and what a vector's rows have found there |
@@ -74,6 +75,8 @@ mod small_column;
 mod small_expression;
 mod small_row;
 pub mod small_side;
+mod small_vectors;
 pub mod stage;
 pub mod state;
 mod unmatched;
+mod vector_rows;

@@ -2,6 +2,7 @@
 //!
 //! Each such row gets a *place* when it is first met. Its columns are evaluated and copied then, once.
 
+use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys;
 
@@ -23,8 +24,8 @@ pub struct SharedRows {
     places: Vec<u32>,
     /// How many places there are.
     count: u32,
-    /// The place of each row of the vector under way.
-    found: Vec<u32>,
+    /// The place of each row of the vector under way that was asked about.
+    found: Box<[u32; VECTOR_ROWS]>,
     /// The place of each row that was kept.
     kept: Vec<u32>,
     /// Where values are copied to.
@@ -48,7 +49,7 @@ impl SharedRows {
             columns: Vec::new(),
             places: Vec::new(),
             count: 0,
-            found: Vec::new(),
+            found: Box::new([NO_PLACE; VECTOR_ROWS]),
             kept: Vec::new(),
             memory: std::ptr::null_mut(),
             bytes: 0,
@@ -88,17 +89,21 @@ impl SharedRows {
     /// The child is in execution, and has found these.
     pub unsafe fn know(&mut self, stage: &HashStage, selection: &Selection) {
         let found = stage.found_of(self.dimension);
-        self.found.resize(found.len(), NO_PLACE);
+        // Rows one after another mostly share a small row.
+        let mut last = (u32::MAX, NO_PLACE);
         selection.for_each(|row| {
-            let index = found[row] as usize;
-            if index >= self.places.len() {
-                self.places.resize(index + 1, NO_PLACE);
+            if found[row] != last.0 {
+                let index = found[row] as usize;
+                if index >= self.places.len() {
+                    self.places.resize(index + 1, NO_PLACE);
+                }
+                if self.places[index] == NO_PLACE {
+                    // SAFETY: the caller's promise.
+                    self.places[index] = unsafe { self.evaluate(stage, found[row]) };
+                }
+                last = (found[row], self.places[index]);
             }
-            if self.places[index] == NO_PLACE {
-                // SAFETY: the caller's promise.
-                self.places[index] = unsafe { self.evaluate(stage, found[row]) };
-            }
-            self.found[row] = self.places[index];
+            self.found[row] = last.1;
         });
     }
 
@@ -128,6 +133,18 @@ impl SharedRows {
     /// The place of a row of the vector under way.
     pub fn place(&self, row: usize) -> u32 {
         self.found[row]
+    }
+
+    /// The places of all rows of the vector under way.
+    pub fn places(&self) -> &[u32; VECTOR_ROWS] {
+        &self.found
+    }
+
+    /// Takes down the places of these rows of the vector, which are kept.
+    pub fn keep_all(&mut self, selection: &Selection) {
+        let before = self.kept.len();
+        selection.for_each(|row| self.kept.push(self.found[row]));
+        self.bytes += (self.kept.len() - before) * size_of::<u32>();
     }
 
     /// Takes down the place of a row that is kept.

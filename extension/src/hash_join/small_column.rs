@@ -12,7 +12,8 @@ use crate::pg::datum;
 pub struct Column {
     /// The type of its numbers, if it has such.
     pub number: Option<NumberType>,
-    is_uuid: bool,
+    /// Whether it is of type uuid.
+    pub is_uuid: bool,
     /// Whether values are passed by value, and their length if not.
     pub by_value: bool,
     pub length: i16,

@@ -7,6 +7,7 @@
 use lanes_columnar::join::equal::{EqualJoin, SmallKey};
 use lanes_columnar::join::key_codes::KeyCodes;
 use lanes_columnar::join::series::SeriesColumn;
+use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
@@ -15,9 +16,11 @@ use super::plan::JoinKind;
 use super::shared_rows::SharedRows;
 use super::small_column::Column;
 use super::small_row::{Row, SlotRow, VectorRow};
+use super::vector_rows::{NumberColumn, VectorKeys};
 use crate::asof_join::executor;
 use crate::custom_scan::scalar;
 use crate::custom_scan::translate::to_scalar;
+use crate::error;
 use crate::pg::call_ports::{datumCopy, datumGetSize};
 use crate::pg::ports;
 
@@ -27,13 +30,15 @@ pub struct SmallSide {
     /// The same if its rows come by vectors, which is found out when the first batch is read.
     by_columns: Option<ColumnChild>,
     has_begun: bool,
+    /// How keys are taken from those vectors, if that is done a column at a time.
+    pub(super) vector_keys: Option<VectorKeys>,
     /// Those of the child's own small sides, if it has such.
     shared: Vec<SharedRows>,
     /// The child's columns: the keys first, then the outputs.
-    columns: Vec<Column>,
-    keys: usize,
+    pub(super) columns: Vec<Column>,
+    pub(super) keys: usize,
     /// Codes of the keys that are compared with columns of sides joined before.
-    codes: Vec<Option<KeyCodes>>,
+    pub(super) codes: Vec<Option<KeyCodes>>,
     /// The shared row whose code each of these was asked for last, with that code.
     last_codes: Vec<Option<(u32, Option<u32>)>>,
     /// Holds the values of a batch that are passed by reference.
@@ -42,27 +47,29 @@ pub struct SmallSide {
     limit: usize,
     is_done: bool,
     /// Outputs, a column each.
-    values: Vec<Kept>,
-    bytes: usize,
+    pub(super) values: Vec<Kept>,
+    pub(super) bytes: usize,
     /// Rows of all batches so far.
-    rows: u64,
+    pub(super) rows: u64,
     batches: u64,
     /// A row of the batch, for expressions over it.
     slot: *mut pg_sys::TupleTableSlot,
 }
 
 /// The values of an output.
-enum Kept {
+pub(super) enum Kept {
     /// One for each row; `None` is NULL.
     Each(Vec<Option<pg_sys::Datum>>),
     /// Those of a column of shared rows.
     Shared { of: usize, column: usize },
+    /// Numbers that were taken from vectors.
+    Numbers(NumberColumn),
 }
 
 /// Bytes that a row takes beside its values.
 pub const ROW_BYTES: usize = 48;
-/// Rows of a batch have numbers of 32 bits.
-const ROWS_MAX: usize = u32::MAX as usize - 1;
+/// Rows of a batch have numbers of 32 bits; a vector is taken in as a whole.
+const ROWS_MAX: usize = u32::MAX as usize - 1 - VECTOR_ROWS;
 
 impl SmallSide {
     /// The small side before its first row is read.
@@ -95,6 +102,7 @@ impl SmallSide {
                 child,
                 by_columns: None,
                 has_begun: false,
+                vector_keys: None,
                 shared: Vec::new(),
                 columns,
                 keys: keys.len(),
@@ -127,7 +135,7 @@ impl SmallSide {
         // SAFETY: the caller's promise.
         unsafe {
             pg_sys::MemoryContextReset(self.memory);
-            self.begin();
+            self.begin(join, kind);
             self.bytes = 0;
             self.batches += 1;
             let codes = self.codes.iter_mut().flatten();
@@ -146,12 +154,19 @@ impl SmallSide {
             }
             join.finish();
             self.codes.iter_mut().flatten().for_each(KeyCodes::close);
+            for kept in &mut self.values {
+                if let Kept::Numbers(numbers) = kept
+                    && kind.keeps_left_rows()
+                {
+                    numbers.finish();
+                }
+            }
             true
         }
     }
 
     /// Forgets the batch before, and finds out how the child's rows come.
-    unsafe fn begin(&mut self) {
+    unsafe fn begin(&mut self, join: &mut EqualJoin, kind: JoinKind) {
         let by_columns = match std::mem::replace(&mut self.has_begun, true) {
             true => None,
             // SAFETY: the caller's promise: the first row is still to be read.
@@ -163,13 +178,17 @@ impl SmallSide {
                     *kept = Kept::Shared { of, column };
                 }
             }
+            self.begin_vectors(&child, join, kind);
             (self.by_columns, self.shared) = (Some(child), shared);
         }
         for kept in &mut self.values {
-            if let Kept::Each(values) = kept {
-                values.clear();
+            match kept {
+                Kept::Each(values) => values.clear(),
+                Kept::Numbers(numbers) => numbers.begin(),
+                Kept::Shared { .. } => {}
             }
         }
+        self.vector_keys.iter_mut().for_each(VectorKeys::begin);
         self.last_codes.fill(None);
         let shared = self.shared.iter_mut();
         shared.for_each(|shared| shared.begin(self.memory));
@@ -206,6 +225,21 @@ impl SmallSide {
                 self.is_done = true;
                 return;
             };
+            if let Some(mut keys) = self.vector_keys.take() {
+                let is_full = self.is_full(join, shared);
+                if !is_full {
+                    // SAFETY: these rows were given last; values are of the types of the columns.
+                    let taken =
+                        unsafe { self.take_vector(child, &rows, shared, &mut keys, join, kind) };
+                    taken.unwrap_or_else(|failure| error::evaluation(failure));
+                }
+                self.vector_keys = Some(keys);
+                if is_full {
+                    child.leave(rows, 0);
+                    return;
+                }
+                continue;
+            }
             let mut next = 0;
             while let Some(row) = rows.selection.next(next) {
                 if self.is_full(join, shared) {
@@ -315,7 +349,7 @@ impl SmallSide {
     pub fn shared_by(&self, outputs: &[usize]) -> Option<usize> {
         let mut of = outputs.iter().map(|output| match self.values[*output] {
             Kept::Shared { of, .. } => Some(of),
-            Kept::Each(_) => None,
+            Kept::Each(_) | Kept::Numbers(_) => None,
         });
         let first = of.next()??;
         of.all(|other| other == Some(first)).then_some(first)
@@ -336,6 +370,7 @@ impl SmallSide {
         match &self.values[output] {
             Kept::Each(values) => values.get(row as usize).copied().flatten(),
             Kept::Shared { of, column } => self.shared[*of].value_of_kept(*column, row),
+            Kept::Numbers(numbers) => numbers.value(row),
         }
     }
 
@@ -349,12 +384,22 @@ impl SmallSide {
         self.columns[self.keys + output].number
     }
 
-    /// An output that is a number, for the engine: after the last row comes one that is NULL.
+    /// An output that is a number as it is kept for the engine; none if it has to be [made](Self::numbers).
+    pub fn kept_numbers(&self, output: usize) -> Option<&SeriesColumn> {
+        match &self.values[output] {
+            Kept::Numbers(numbers) => Some(numbers.numbers()),
+            _ => None,
+        }
+    }
+
+    /// An output that is a number, for the engine, unless it is [kept](Self::kept_numbers) so: after the last row
+    /// comes one that is NULL.
     pub fn numbers(&self, output: usize) -> Option<SeriesColumn> {
         let number = self.number(output)?;
         let rows = match &self.values[output] {
             Kept::Each(values) => values.len(),
             Kept::Shared { of, .. } => self.shared[*of].kept(),
+            Kept::Numbers(_) => return None,
         };
         let values = || (0..=rows as u32).map(|row| self.value(output, row));
         let scalar = |value: Option<pg_sys::Datum>| value.map_or(0, |v| to_scalar(number, v).0);

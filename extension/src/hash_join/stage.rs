@@ -58,7 +58,7 @@ pub struct HashStage {
     /// What is grouped by, then conditions, each with its side.
     codes: Vec<(usize, GroupCodes)>,
     outputs: Vec<Place>,
-    /// Outputs that are numbers the engine wants, and their numbers in this batch.
+    /// Outputs that are numbers the engine wants, and their numbers in this batch, where the side does not keep them.
     wanted: Vec<(Place, Option<SeriesColumn>)>,
     given: Vec<Given>,
     operands: Vec<Operand>,
@@ -291,8 +291,10 @@ impl HashStage {
         }
         let codes = self.codes.iter();
         let codes = codes.map(|(side, codes)| (*side, Some(codes.codes())));
-        let numbers = self.wanted.iter();
-        let numbers = numbers.map(|(place, numbers)| (place.side, numbers.as_ref()));
+        let numbers = self.wanted.iter().map(|(place, numbers)| {
+            let kept = || self.sides[place.side].small.kept_numbers(place.output);
+            (place.side, numbers.as_ref().or_else(kept))
+        });
         for (given, (side, column)) in self.given.iter_mut().zip(codes.chain(numbers)) {
             if let Some(column) = column {
                 given.gather(column, self.sides[side].join.found(), selection);

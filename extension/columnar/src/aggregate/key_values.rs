@@ -191,6 +191,11 @@ impl KeyValues {
         self.values.len()
     }
 
+    /// Bytes of all texts.
+    pub(crate) fn item_bytes(&self) -> usize {
+        self.item_bytes
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         self.item_bytes * 2

@@ -4,14 +4,14 @@
 //! small rows  ── push ──► id of the key ──► first row of the id ──► next row ──► …
 //! left vector ── find ──► id of the key, never a new one ──► the first row of each left row, then the next, …
 //! ```
-//! The small side is taken in first. A left key that it does not have gets no id, so the memory follows the small side
-//! alone. A NULL equals nothing.
+//! The small side is taken in first, row by row or by vectors. A left key that it does not have gets no id, so the
+//! memory follows the small side alone. A NULL equals nothing.
 //!
 //! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). A [`KeySet`] tells
 //! what zone maps rule out.
 
 use super::key_set::KeySet;
-use crate::aggregate::key::{Ids, Key, KeyReader, canonical};
+use crate::aggregate::key::{Ids, Key, KeyReader, canonical, spread};
 use crate::aggregate::key_values::{KeyValues, UNKNOWN};
 use crate::aggregate::pairs::Pairs;
 use crate::bytes16::Bytes16;
@@ -61,16 +61,53 @@ const DENSE_FACTOR: usize = 8;
 /// A [`Dense`] array may have this many elements, however few integers there are.
 const DENSE_MIN: usize = 4_096;
 
-/// An equality join under execution.
-pub struct EqualJoin {
-    keys: Vec<EqualKey>,
-    pairs: Vec<Pairs>,
+/// The small rows of each id, in order.
+#[derive(Default)]
+struct Chains {
     /// The first and the last row of each id.
     ends: Vec<(u32, u32)>,
     /// The next row that has the same keys, by row.
     next: Vec<u32>,
     /// Whether some id has several rows.
     has_several: bool,
+}
+
+impl Chains {
+    /// Adds a row of no id; gives its number.
+    #[inline]
+    fn push(&mut self) -> u32 {
+        self.next.push(NO_ROW);
+        self.next.len() as u32 - 1
+    }
+
+    /// Adds a row that is the last one of its id so far.
+    #[inline]
+    fn push_of(&mut self, id: u32) {
+        let number = self.push();
+        match self.ends.get_mut(id as usize) {
+            Some((_, last)) => {
+                self.next[*last as usize] = number;
+                *last = number;
+                self.has_several = true;
+            }
+            None => self.ends.push((number, number)),
+        }
+    }
+
+    /// Whether an id, of which those before are known, has no row yet.
+    #[inline]
+    fn is_new(&self, id: u32) -> bool {
+        id as usize == self.ends.len()
+    }
+}
+
+/// An equality join under execution.
+pub struct EqualJoin {
+    keys: Vec<EqualKey>,
+    /// How the keys are read from vectors of the small side, where its rows come by these.
+    small: Vec<KeyReader>,
+    pairs: Vec<Pairs>,
+    rows: Chains,
     dense: Option<Dense>,
     found: Box<[u32; VECTOR_ROWS]>,
     ids: Box<[u32; VECTOR_ROWS]>,
@@ -90,10 +127,9 @@ impl EqualJoin {
                     last: None,
                 })
                 .collect(),
+            small: Vec::new(),
             pairs: (0..pairs).map(|_| Pairs::default()).collect(),
-            ends: Vec::new(),
-            next: Vec::new(),
-            has_several: false,
+            rows: Chains::default(),
             dense: None,
             found: Box::new([NO_ROW; VECTOR_ROWS]),
             ids: Box::new([UNKNOWN; VECTOR_ROWS]),
@@ -105,20 +141,11 @@ impl EqualJoin {
     /// # Panics
     /// If the values are fewer than the keys.
     pub fn push(&mut self, row: &[SmallKey<'_>]) -> u32 {
-        let number = self.next.len() as u32;
-        self.next.push(NO_ROW);
-        let Some(id) = self.id(row) else {
-            return number;
-        };
-        match self.ends.get_mut(id as usize) {
-            Some((_, last)) => {
-                self.next[*last as usize] = number;
-                *last = number;
-                self.has_several = true;
-            }
-            None => self.ends.push((number, number)),
+        match self.id(row) {
+            Some(id) => self.rows.push_of(id),
+            None => drop(self.rows.push()),
         }
-        number
+        self.rows.next.len() as u32 - 1
     }
 
     /// Takes in a small row only if no earlier one has its keys. That is enough for SEMI and ANTI joins.
@@ -126,13 +153,50 @@ impl EqualJoin {
     /// # Panics
     /// If the values are fewer than the keys.
     pub fn push_key(&mut self, row: &[SmallKey<'_>]) {
-        let number = self.next.len() as u32;
         if let Some(id) = self.id(row)
-            && id as usize == self.ends.len()
+            && self.rows.is_new(id)
         {
-            self.next.push(NO_ROW);
-            self.ends.push((number, number));
+            self.rows.push_of(id);
         }
+    }
+
+    /// Says how the keys are read from vectors of the small side. Numbers are as wide as those of the left keys, or both
+    /// are integers.
+    pub fn take_vectors(&mut self, keys: Vec<Key>) {
+        let readers = keys.into_iter();
+        self.small = readers.map(|key| KeyReader::new(key).cutting()).collect();
+    }
+
+    /// Takes in the selected rows of a vector of the small side, none of which has NULL as a key: all of them, or only
+    /// those [with new keys](Self::push_key).
+    ///
+    /// # Errors
+    /// The first error that evaluating a key of a selected row raises.
+    pub fn push_vector(
+        &mut self,
+        frame: &Frame<'_>,
+        selection: &Selection,
+        keys_alone: bool,
+    ) -> Evaluation<()> {
+        for (index, (key, reader)) in self.keys.iter_mut().zip(&mut self.small).enumerate() {
+            let own = reader.assign(&mut key.values, frame, selection)?;
+            let (ids, others) = (&mut self.ids, &mut self.found);
+            let Some(step) = index.checked_sub(1) else {
+                spread(&own, selection, ids);
+                continue;
+            };
+            spread(&own, selection, others);
+            let pairs = &mut self.pairs[step];
+            selection.for_each(|row| ids[row] = pairs.id(ids[row], others[row]));
+        }
+        let (rows, ids) = (&mut self.rows, &self.ids);
+        rows.next.reserve(selection.count());
+        selection.for_each(|row| {
+            if !keys_alone || rows.is_new(ids[row]) {
+                rows.push_of(ids[row]);
+            }
+        });
+        Ok(())
     }
 
     /// The id of a row's keys; none if one of them is NULL.
@@ -184,12 +248,11 @@ impl EqualJoin {
             key.last = None;
             key.reader.forget();
         }
+        self.small.iter_mut().for_each(KeyReader::forget);
         self.pairs
             .iter_mut()
             .for_each(|pairs| *pairs = Pairs::default());
-        self.ends.clear();
-        self.next.clear();
-        self.has_several = false;
+        self.rows = Chains::default();
     }
 
     /// There are no more rows of the small side.
@@ -216,7 +279,7 @@ impl EqualJoin {
         };
         let mut first = vec![NO_ROW; length as usize + 1];
         for (integer, id) in integers {
-            first[(integer - minimum) as usize] = self.ends[id as usize].0;
+            first[(integer - minimum) as usize] = self.rows.ends[id as usize].0;
         }
         let null = Value::Scalar(value.number(), 0);
         let value = std::mem::replace(value, null);
@@ -229,7 +292,7 @@ impl EqualJoin {
 
     /// How many rows the small side has.
     pub fn rows(&self) -> usize {
-        self.next.len()
+        self.rows.next.len()
     }
 
     /// The different values of a key, unless they are texts. Asked after [`Self::finish`].
@@ -251,6 +314,16 @@ impl EqualJoin {
         })
     }
 
+    /// The type of the numbers that a left key has; none if it has none.
+    pub fn number(&self, key: usize) -> Option<NumberType> {
+        self.keys[key].reader.number()
+    }
+
+    /// Bytes of the small side's texts, each once.
+    pub fn text_bytes(&self) -> usize {
+        self.keys.iter().map(|key| key.values.item_bytes()).sum()
+    }
+
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
         let keys = self.keys.iter();
@@ -258,8 +331,8 @@ impl EqualJoin {
         let dense = self.dense.as_ref().map_or(0, |dense| dense.first.len() * 4);
         keys.sum::<usize>()
             + self.pairs.iter().map(Pairs::bytes).sum::<usize>()
-            + self.ends.capacity() * 8
-            + self.next.capacity() * 4
+            + self.rows.ends.capacity() * 8
+            + self.rows.next.capacity() * 4
             + dense
     }
 
@@ -276,13 +349,13 @@ impl EqualJoin {
         }
         if let [key] = &mut self.keys[..] {
             let ids = key.reader.assign(&mut key.values, frame, selection)?;
-            first_rows(&ids, &self.ends, selection, &mut self.found);
+            first_rows(&ids, &self.rows.ends, selection, &mut self.found);
             return Ok(());
         }
         for (index, key) in self.keys.iter_mut().enumerate() {
             let own = key.reader.assign(&mut key.values, frame, selection)?;
             let (found, ids) = (&mut self.found, &mut self.ids);
-            crate::aggregate::key::spread(&own, selection, found);
+            spread(&own, selection, found);
             let all = *selection;
             all.for_each(|row| {
                 let own = found[row];
@@ -298,19 +371,19 @@ impl EqualJoin {
             });
         }
         let (found, ids) = (&mut self.found, &self.ids);
-        selection.for_each(|row| found[row] = self.ends[ids[row] as usize].0);
+        selection.for_each(|row| found[row] = self.rows.ends[ids[row] as usize].0);
         Ok(())
     }
 
     /// Goes on to the next row of each selected left row; left rows that have no more leave the selection.
     pub fn find_next(&mut self, selection: &mut Selection) {
-        if !self.has_several {
+        if !self.rows.has_several {
             *selection = Selection::NONE;
             return;
         }
         let all = *selection;
         all.for_each(|row| {
-            let next = self.next[self.found[row] as usize];
+            let next = self.rows.next[self.found[row] as usize];
             self.found[row] = next;
             if next == NO_ROW {
                 selection.remove(row);
@@ -321,7 +394,7 @@ impl EqualJoin {
     /// Marks left rows without a match: each is given the number after that of the last small row. That number stands
     /// for a small row of NULLs.
     pub fn find_nothing(&mut self, rows: &Selection) {
-        let after_last = self.next.len() as u32;
+        let after_last = self.rows.next.len() as u32;
         rows.for_each(|row| self.found[row] = after_last);
     }
 

@@ -20,6 +20,36 @@ pub struct SeriesColumn {
 }
 
 impl SeriesColumn {
+    /// No row yet.
+    pub fn new(number: NumberType) -> SeriesColumn {
+        SeriesColumn {
+            number,
+            values: Vec::new(),
+            valid: None,
+            failed: None,
+        }
+    }
+
+    /// Takes in the selected rows of a vector of `rows` rows, the operand's.
+    pub fn push(&mut self, operand: Operand, selection: &Selection, rows: usize) {
+        let before = self.values.len();
+        with_number!(self.number, T => {
+            append::<T, _>(&mut self.values, operand, selection, rows, |bits| bits);
+        });
+        let valid = operand.valid(selection);
+        if valid != *selection && self.valid.is_none() {
+            let mut all = Vec::with_capacity(self.values.capacity());
+            all.resize(before, true);
+            self.valid = Some(all);
+        }
+        if let Some(all) = &mut self.valid {
+            selection.for_each(|row| all.push(valid.contains(row)));
+        }
+        if let Some(all) = &mut self.failed {
+            all.resize(self.values.len(), None);
+        }
+    }
+
     fn bytes(&self) -> usize {
         let failed = self.failed.as_ref().map_or(0, Vec::capacity);
         self.values.capacity() * 8
@@ -64,12 +94,7 @@ impl SeriesBuilder {
             times: Vec::new(),
             columns: columns
                 .iter()
-                .map(|number| SeriesColumn {
-                    number: *number,
-                    values: Vec::new(),
-                    valid: None,
-                    failed: None,
-                })
+                .map(|number| SeriesColumn::new(*number))
                 .collect(),
         }
     }
@@ -145,22 +170,7 @@ impl SeriesBuilder {
             append::<T, _>(&mut self.times, times, selection, rows, |bits| bits as i64);
         });
         for (column, operand) in self.columns.iter_mut().zip(columns) {
-            let before = column.values.len();
-            with_number!(column.number, T => {
-                append::<T, _>(&mut column.values, *operand, selection, rows, |bits| bits);
-            });
-            let valid = operand.valid(selection);
-            if valid != *selection && column.valid.is_none() {
-                let mut all = Vec::with_capacity(column.values.capacity());
-                all.resize(before, true);
-                column.valid = Some(all);
-            }
-            if let Some(all) = &mut column.valid {
-                selection.for_each(|row| all.push(valid.contains(row)));
-            }
-            if let Some(all) = &mut column.failed {
-                all.resize(self.ids.len(), None);
-            }
+            column.push(*operand, selection, rows);
         }
         Ok(())
     }

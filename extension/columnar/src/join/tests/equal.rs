@@ -9,6 +9,7 @@ use crate::bytes16::Bytes16;
 use crate::join::equal::{EqualJoin, SmallKey};
 use crate::test_support::cases;
 use crate::vector::number::{NumberType, Scalar};
+use crate::vector::selection::Selection;
 use crate::vector::tests::bytes16_column::bytes16;
 use crate::vector::tests::dictionaries::{Walk, any_steps};
 use crate::vector::tests::window::{Cell, Column, Source, TYPES, Window, item};
@@ -128,6 +129,65 @@ proptest! {
                     selection.contains(row) && keys.iter().all(|key| equal(*key, window.cell(*key, row), small.cell(*key, *small_row)))
                 }).map(|row| row as u32).collect();
                 prop_assert_eq!(found, &expected, "row {}", row);
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_of_the_small_side_are_taken_as_their_rows_are(
+        seed in any::<u64>(),
+        keys in prop::collection::vec(0..=BYTES16, 1..4),
+        steps in any_steps(),
+        variety in prop_oneof![Just(6_u64), Just(100)],
+        rows in prop_oneof![4 => 1..120_usize, 1 => Just(2048_usize)],
+        keys_alone in any::<bool>(),
+        batches in 1..3_usize,
+    ) {
+        let mut source = Source(seed);
+        let own_keys = || keys.iter().map(|attribute| key(*attribute)).collect();
+        let (mut by_rows, mut by_vectors) = (EqualJoin::new(own_keys()), EqualJoin::new(own_keys()));
+        by_vectors.take_vectors(own_keys());
+        let mut walk = Walk::new();
+        let windows: Vec<_> = steps.into_iter().map(|step| {
+            let text = walk.column(step, rows, &mut source);
+            vector(&mut source, text, rows, variety)
+        }).collect();
+        let Some((left, small)) = windows.split_first() else { return Ok(()) };
+        for _ in 0..batches {
+            by_rows.clear();
+            by_vectors.clear();
+            for window in small {
+                let mut selection = source.selection(rows);
+                for row in 0..rows {
+                    let mut room = vec![Vec::new(); keys.len()];
+                    let values: Vec<_> = keys.iter().zip(&mut room).map(|(key, room)| small_key(*key, window.cell(*key, row), room)).collect();
+                    if values.iter().any(|value| matches!(value, SmallKey::Null)) {
+                        selection.remove(row);
+                    }
+                    if selection.contains(row) {
+                        match keys_alone {
+                            true => by_rows.push_key(&values),
+                            false => drop(by_rows.push(&values)),
+                        }
+                    }
+                }
+                window.with_frame(|frame| by_vectors.push_vector(frame, &selection, keys_alone)).unwrap();
+            }
+            by_rows.finish();
+            by_vectors.finish();
+            prop_assert_eq!(by_rows.rows(), by_vectors.rows());
+            let mut expected: Selection = source.selection(rows);
+            let mut found = expected;
+            left.with_frame(|frame| by_rows.find(frame, &mut expected)).unwrap();
+            left.with_frame(|frame| by_vectors.find(frame, &mut found)).unwrap();
+            loop {
+                prop_assert_eq!(found, expected);
+                expected.for_each(|row| assert_eq!(by_vectors.found()[row], by_rows.found()[row], "row {row}"));
+                if expected.is_empty() {
+                    break;
+                }
+                by_rows.find_next(&mut expected);
+                by_vectors.find_next(&mut found);
             }
         }
     }
