@@ -23,7 +23,7 @@ use super::joined_side::JoinedSide;
 use super::plan::HashJoinPlan;
 use super::small_side::SmallSide;
 use crate::custom_scan::translate::{Translation, Translator};
-use crate::pg::ports;
+use crate::pg::{heap, ports};
 
 /// What a join did, for EXPLAIN.
 #[derive(Clone, Copy, Default, Debug)]
@@ -90,6 +90,7 @@ impl HashStage {
         grouped: &[*mut pg_sys::Node],
         conditions: &[*mut pg_sys::Node],
     ) -> Translation<HashStage> {
+        heap::keep_memory_of_joins();
         let before = translator.asked();
         let outputs: Vec<Place> = (0..plan.outputs.len())
             .map(|output| Place {
