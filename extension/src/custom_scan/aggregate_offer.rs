@@ -10,8 +10,26 @@ use super::time_join::TimeJoin;
 use super::time_join_offer::{JOIN_SHARE, fits_memory};
 use super::translate::{Scalars, Translation, Translator};
 use super::{aggregate_call, node, percentile, plan, read_share, stand_in};
-use crate::hash_join::{self, conditions, sides::HashJoin};
+use crate::hash_join::sides::{HashJoin, Sides};
+use crate::hash_join::{self, conditions, equal_columns};
 use crate::pg::{nodes, ports, tree};
+
+/// Grouping joined rows by vectors costs at most this share of what it costs to return them. Where few rows are expected,
+/// costs are too close to tell plans apart, and mostly many more come.
+const LESS_THAN_ROWS: f64 = 0.95;
+
+/// What the rows of a hash join cost, if the cheapest way to get them is our own node.
+unsafe fn rows_cost(sides: &Sides) -> Option<f64> {
+    // SAFETY: the planner's live structures; the cast follows the tag.
+    unsafe {
+        let mut path = (*sides.joined).cheapest_total_path;
+        let cost = (!path.is_null()).then(|| (*path).total_cost)?;
+        while (*path).type_ == pg_sys::NodeTag::T_ProjectionPath {
+            path = (*path.cast::<pg_sys::ProjectionPath>()).subpath;
+        }
+        hash_join::offer::sides_of_path(path).map(|_| cost)
+    }
+}
 
 /// Offers to aggregate a table, or what a join by time or a hash join gives its rows.
 ///
@@ -55,18 +73,25 @@ pub unsafe fn offer(
             })
             .collect();
         let mut codes = 0;
+        // What the engine groups by.
+        let mut evaluated: Vec<_> = grouped.iter().map(|(_, expression)| *expression).collect();
         let hash_join = match hash_join {
             None => None,
             Some(join) => {
-                for (clause, expression) in &grouped {
-                    join.want(*expression)?;
-                    if join.plan.is_small(*expression) {
-                        hash_join::offer::check_group(*clause, *expression)?;
-                        join.plan.dimension_of(*expression)?;
+                for ((clause, expression), evaluated) in grouped.iter().zip(&mut evaluated) {
+                    if let Some(key) = equal_columns::instead(join, *expression) {
+                        *evaluated = key;
+                    }
+                    join.want(*evaluated)?;
+                    if join.plan.is_small(*evaluated) {
+                        hash_join::offer::check_group(*clause, *evaluated)?;
+                        join.plan.dimension_of(*evaluated)?;
                         codes += 1;
                     }
                 }
-                for &leaf in &leaves {
+                // Columns outside of aggregates are in grouping expressions, as is checked below.
+                let calls = leaves.iter().filter(|leaf| !is_column(**leaf));
+                for &leaf in calls {
                     join.want(leaf)?;
                 }
                 Some(&*join)
@@ -105,9 +130,9 @@ pub unsafe fn offer(
             }
         }
         let mut keys = std::ptr::null_mut();
-        for (_, expression) in &grouped {
-            if !hash_join.is_some_and(|join| join.plan.is_small(*expression)) {
-                aggregate_call::key(&mut translator, *expression)?;
+        for ((_, expression), evaluated) in grouped.iter().zip(&evaluated) {
+            if !hash_join.is_some_and(|join| join.plan.is_small(*evaluated)) {
+                aggregate_call::key(&mut translator, *evaluated)?;
             }
             keys = pg_sys::lappend(keys, expression.cast());
         }
@@ -146,7 +171,7 @@ pub unsafe fn offer(
                     + cost.build
                     + cost.reading
                     + grouping(rows);
-                (read, Joined::ByHash(&join.plan))
+                (read, Joined::ByHash(&join.plan, tree::list(&evaluated)))
             }
             None => {
                 let by_time = join.map_or(0.0, |join| {
@@ -159,6 +184,13 @@ pub unsafe fn offer(
         base.startup_cost = read + (*target).cost.startup;
         base.total_cost = base.startup_cost
             + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
+        if let Some(join) = hash_join
+            && let Some(handed_over) = rows_cost(&join.sides)
+        {
+            let less = handed_over * LESS_THAN_ROWS;
+            base.startup_cost = base.startup_cost.min(less);
+            base.total_cost = base.total_cost.min(less);
+        }
         if let Some(join) = join {
             (*path).custom_paths = tree::list(&[join.path]);
         }
@@ -198,6 +230,12 @@ pub unsafe fn leaves(
         let leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause(having, LEAVES));
         nodes::list(leaves).collect()
     }
+}
+
+/// Whether a leaf is a column.
+unsafe fn is_column(leaf: *mut pg_sys::Node) -> bool {
+    // SAFETY: the caller has a live expression.
+    unsafe { (*leaf).type_ == pg_sys::NodeTag::T_Var }
 }
 
 /// Aggregates are leaves, not looked into.

@@ -3,7 +3,7 @@
 //! | node | numbers | nodes | custom_exprs | custom_scan_tlist |
 //! |---|---|---|---|---|
 //! | LanesScan | | | pushed quals | |
-//! | LanesAggregate | how many of each of the seven; whether a plan stands in; the [numbers](HashJoinPlan::numbers) of a hash join | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs; a column of the table |
+//! | LanesAggregate | how many of each of the eight; whether a plan stands in; the [numbers](HashJoinPlan::numbers) of a hash join | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs, what is grouped by instead of keys; a column of the table |
 //! | LanesTimeJoin, LanesHashJoin | as LanesAggregate | as LanesAggregate | as LanesAggregate | as LanesAggregate, with the columns that the node returns for keys |
 //!
 //! The quals of an aggregation stand in its target list, [hidden](Targets::push_hidden), where PostgreSQL adjusts their
@@ -62,8 +62,9 @@ pub enum Joined<'a> {
     No,
     /// A join by time.
     ByTime(&'a TimeJoin),
-    /// A hash join.
-    ByHash(&'a HashJoinPlan),
+    /// A hash join, and what the engine groups by instead of each of the keys: the same values, of other columns. Null
+    /// if it groups by the keys.
+    ByHash(&'a HashJoinPlan, *mut pg_sys::List),
 }
 
 /// What a path of `LanesAggregate`, `LanesTimeJoin` or `LanesHashJoin` remembers.
@@ -81,7 +82,7 @@ pub unsafe fn engine_private(
     // SAFETY: makes lists of the caller's.
     unsafe {
         let (mut above, mut expressions, mut nodes) = Default::default();
-        let (mut left_keys, mut outputs) = Default::default();
+        let (mut left_keys, mut outputs, mut grouped) = Default::default();
         let mut of_hash_join = vec![0];
         match join {
             Joined::No => {}
@@ -90,7 +91,8 @@ pub unsafe fn engine_private(
                 expressions = tree::list(&join.plan.left_expressions());
                 nodes = join.plan.encode();
             }
-            Joined::ByHash(plan) => {
+            Joined::ByHash(plan, instead) => {
+                grouped = instead;
                 left_keys = tree::list(&plan.left_keys());
                 outputs = tree::list(&plan.columns());
                 of_hash_join = plan.numbers();
@@ -103,7 +105,7 @@ pub unsafe fn engine_private(
                 targets.push(expression);
             }
         }
-        for part in [quals, above, expressions, left_keys, outputs] {
+        for part in [quals, above, expressions, left_keys, outputs, grouped] {
             numbers.push(ports::list_length(part));
             for expression in nodes::list::<pg_sys::Node>(part) {
                 targets.push_hidden(expression);
@@ -181,7 +183,7 @@ impl EnginePlan {
             let count = |part: usize| numbers[part] as usize;
             let mut expressions = nodes::list::<pg_sys::TargetEntry>((*scan).custom_scan_tlist)
                 .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
-            let keys = expressions.by_ref().take(count(0)).collect();
+            let keys: Vec<_> = expressions.by_ref().take(count(0)).collect();
             let calls = expressions.by_ref().take(count(1));
             let calls = calls.map(|node| node.cast()).collect();
             let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
@@ -191,18 +193,18 @@ impl EnginePlan {
             let (quals, quals_above, of_join) = (hidden(2), hidden(3), hidden(4));
             let join = remembered::nodes(scan);
             let join = (!join.is_null()).then(|| JoinPlan::decode(join, &of_join));
-            let (left_keys, outputs) = (hidden(5), hidden(6));
+            let (left_keys, outputs, grouped) = (hidden(5), hidden(6), hidden(7));
             let table = expressions.next().expect("the table's column is last");
             let index = table_of(table);
-            let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[8..]);
+            let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[9..]);
             EnginePlan {
-                keys,
+                keys: if grouped.is_empty() { keys } else { grouped },
                 calls,
                 quals,
                 quals_above,
                 join,
                 hash_join,
-                has_stand_in: numbers[7] != 0,
+                has_stand_in: numbers[8] != 0,
                 reasons: remembered::reasons(scan),
                 index,
             }

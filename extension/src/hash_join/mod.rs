@@ -27,6 +27,7 @@
 //! | [`small_expression`] | an expression over the rows of a small side |
 //! | [`unmatched`] | small rows that no left row has found |
 //! | [`output`] | where a column of joined rows comes from |
+//! | [`equal_columns`] | columns of small sides that equal one of the lanes table |
 //! | [`conditions`] | conditions on one small side in the FILTER of an aggregate |
 //! | [`group_codes`] | grouping by expressions over the small side: each small row has a code |
 //! | [`state`] | `LanesHashJoin`, the node that returns joined rows |
@@ -59,6 +60,7 @@
 
 mod column_child;
 pub mod conditions;
+pub mod equal_columns;
 mod given_key;
 pub mod group_codes;
 mod joined_side;

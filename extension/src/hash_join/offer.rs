@@ -105,7 +105,8 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
         base.total_cost =
             base.startup_cost + cost.reading + base.rows * pg_sys::cpu_tuple_cost * 0.5;
         let keys = outputs;
-        let (none, by_hash) = (std::ptr::null_mut(), Joined::ByHash(&join.plan));
+        let none = std::ptr::null_mut();
+        let by_hash = Joined::ByHash(&join.plan, none);
         // What may fail for want of memory is not offered without something to fall back on.
         let stand_in = match join.plan.is_divisible() {
             true => None,

@@ -228,6 +228,18 @@ impl HashJoinPlan {
         !columns.is_empty() && !columns.iter().any(is_left)
     }
 
+    /// Whether an expression has columns of small sides.
+    ///
+    /// # Safety
+    /// A live expression of this plan's.
+    pub unsafe fn has_small(&self, expression: *mut pg_sys::Node) -> bool {
+        // SAFETY: the caller's promise.
+        let columns = unsafe { columns_of(expression) };
+        let mut columns = columns.into_iter();
+        // SAFETY: live columns.
+        columns.any(|column| unsafe { (*column).varno as u32 != self.table })
+    }
+
     /// The columns of an expression over one small side, by their places among the outputs of its dimension.
     ///
     /// # Safety

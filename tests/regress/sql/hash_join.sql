@@ -121,6 +121,16 @@ SELECT pg_temp.same('SELECT count(*), sum(d.id), sum(m.part) FROM reading r JOIN
 SELECT pg_temp.same('SELECT m.id, count(*), sum(m.part) FROM reading r JOIN many m ON m.id = r.series GROUP BY m.id');
 SELECT pg_temp.same('SELECT count(*), sum(r.narrow) FROM reading r JOIN empty e ON e.id = r.series');
 SELECT pg_temp.same('SELECT e.host, count(*) FROM reading r JOIN empty e ON e.id = r.series GROUP BY e.host');
+-- A column that equals one of the lanes table is grouped by as that one, but not a float, another type, or the side of an outer join.
+EXPLAIN (COSTS OFF) SELECT d.id, d.id % 3 AS rest, d.wide, count(*), sum(r.narrow) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1, 2, 3;
+EXPLAIN (COSTS OFF) SELECT v.x, count(*) FROM reading r JOIN (VALUES (float8 '-0'), (1)) v (x) ON v.x = r.value GROUP BY v.x;
+EXPLAIN (COSTS OFF) SELECT d.id, count(*) FROM reading r LEFT JOIN dim d ON d.id = r.series AND d.id < 60 GROUP BY d.id;
+SELECT pg_temp.same('SELECT d.id, d.id % 3 AS rest, d.wide, count(*), sum(r.narrow) FROM reading r JOIN dim d ON d.id = r.series GROUP BY 1, 2, 3');
+SELECT pg_temp.same('SELECT v.x, count(*) FROM reading r JOIN (VALUES (float8 ''-0''), (1)) v (x) ON v.x = r.value GROUP BY v.x');
+SELECT pg_temp.same('SELECT d.id, count(*) FROM reading r LEFT JOIN dim d ON d.id = r.series AND d.id < 60 GROUP BY d.id');
+SELECT pg_temp.same('SELECT d.host, upper(d.host) AS upper, d.day, count(*) FROM reading r JOIN dim d ON d.host = r.host AND d.day = r.day GROUP BY 1, 2, 3');
+SELECT pg_temp.same('SELECT d.wide, count(*) FROM reading r JOIN dim d ON d.wide = r.series * 1000000000::int8 GROUP BY d.wide');
+SELECT pg_temp.same('SELECT DISTINCT d.id, r.narrow FROM reading r JOIN dim d ON d.id = r.series');
 -- An expression of the query's target list that is a condition too.
 SELECT pg_temp.same('SELECT d.region, r.narrow > 3 AS condition, count(*) FROM reading r JOIN dim d ON d.id = r.series WHERE r.narrow > 3 GROUP BY d.region, r.narrow');
 SELECT pg_temp.same('SELECT narrow > 3 AS condition, narrow + 1 AS next, count(*) FROM reading WHERE narrow > 3 AND narrow + 1 < 40 GROUP BY narrow');
