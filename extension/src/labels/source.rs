@@ -39,6 +39,15 @@ static SERIES_AFTER: Statement = Statement::reading(
 )
 .planned_with_values();
 
+/// Whether there is a series after an id. Mostly there is none, which costs less to find out than to
+/// plan the statement above.
+static ANY_AFTER: Statement = Statement::reading(
+    c"
+    SELECT first_id FROM lanes.series_runs
+     WHERE first_id OPERATOR(pg_catalog.>) $1 ORDER BY first_id LIMIT 1",
+    &[INT4OID],
+);
+
 /// Blocks that one statement reads.
 const BLOCKS_AT_ONCE: usize = 256;
 /// Bytes of directories that a session keeps.
@@ -180,9 +189,8 @@ impl Index {
             let conditions = conditions.iter_mut();
             selected |= conditions.fold(found, |found, condition| condition.narrow(run, found));
         }
-        each_series(
-            &SERIES_AFTER,
-            &[pg_sys::Datum::from(self.indexed_to)],
+        each_series_after(
+            self.indexed_to,
             |metric| selector.admits_metric(metric),
             |id, metric, labels| {
                 let labels = sound(label_set::parse(labels));
@@ -214,9 +222,8 @@ impl Index {
     /// asked for.
     pub fn cover_all(&mut self, counts_values: bool) {
         let mut builder = Builder::default();
-        each_series(
-            &SERIES_AFTER,
-            &[pg_sys::Datum::from(self.indexed_to)],
+        each_series_after(
+            self.indexed_to,
             |_| true,
             |id, metric, labels| {
                 builder.add(id, metric, &sound(label_set::parse(labels)));
@@ -285,6 +292,23 @@ fn read_directory(statement: &Statement, run: i64) -> Directory {
         }
     });
     sound(read)
+}
+
+/// Calls `visit` with id, metric and label set of each series that no run covers, if its metric is
+/// admitted. The runs end with an id, or are none.
+fn each_series_after(
+    indexed_to: i32,
+    admits: impl Fn(&str) -> bool,
+    visit: impl FnMut(u32, &str, &str),
+) {
+    let arguments = [pg_sys::Datum::from(indexed_to)];
+    let mut is_any = indexed_to == 0;
+    if !is_any {
+        ANY_AFTER.each_row(&arguments, |_| is_any = true);
+    }
+    if is_any {
+        each_series(&SERIES_AFTER, &arguments, admits, visit);
+    }
 }
 
 /// Calls `visit` with id, metric and label set of each series in the rows of a statement, if its metric is admitted.
