@@ -12,6 +12,7 @@ use super::settings::{self, Vectorize};
 use super::time_join::TimeJoin;
 use super::translate::{Scalars, Translator};
 use super::{aggregate_offer, latest_plan, node, read_share, require, top_n_plan, window_plan};
+use crate::asof_join::executor;
 use crate::hash_join::{self, sides::Sides};
 use crate::labels::narrow;
 use crate::nested_aggregate;
@@ -257,6 +258,58 @@ pub unsafe fn is_lanes_table(table: pg_sys::Oid) -> bool {
 /// security level, then by cost, then as written; but of one level the engine's own go first, as they cost far less
 /// than those that PostgreSQL evaluates, by rows or [by values](super::value_quals).
 pub unsafe fn quals(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+) -> Vec<*mut pg_sys::RestrictInfo> {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let known: *mut pg_sys::List = ports::list_nth(known_of(root, relation), 0);
+        nodes::list(known).collect()
+    }
+}
+
+/// Whether all quals of a lanes table are the engine's.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn has_vector_quals(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let known: *mut pg_sys::List = ports::list_nth(known_of(root, relation), 1);
+        nodes::integers_of(known)[0] != 0
+    }
+}
+
+/// What is known of the quals of a lanes table: their list in order, and whether all are the
+/// engine's. Each join with the table asks for it, so it is found out once a plan. It is kept where a
+/// foreign table would keep something of its own: no lanes table is one.
+unsafe fn known_of(
+    root: *mut pg_sys::PlannerInfo,
+    relation: *mut pg_sys::RelOptInfo,
+) -> *mut pg_sys::List {
+    // SAFETY: the caller has the planner's live structures, which live as long as the relation.
+    unsafe {
+        if (*relation).fdw_private.is_null() {
+            let quals = ordered_quals(root, relation);
+            let mut translator = Translator::new(Scalars::Unknown);
+            let are_vectorised = quals.iter().all(|qual| {
+                !(**qual).pseudoconstant && translator.predicate((**qual).clause.cast()).is_ok()
+            });
+            // The current context may be one that a search for an order of joins empties.
+            let known = executor::in_context((*root).planner_cxt, || {
+                let flag = nodes::integers(&[i32::from(are_vectorised)]);
+                tree::list(&[tree::list(&quals), flag])
+            });
+            (*relation).fdw_private = known.cast();
+        }
+        (*relation).fdw_private.cast()
+    }
+}
+
+unsafe fn ordered_quals(
     root: *mut pg_sys::PlannerInfo,
     relation: *mut pg_sys::RelOptInfo,
 ) -> Vec<*mut pg_sys::RestrictInfo> {

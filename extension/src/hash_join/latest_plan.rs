@@ -71,7 +71,7 @@ pub unsafe fn offer(
             columns = pg_sys::list_append_unique(columns, leaf.cast());
         }
         let mut translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, codes);
-        let quals = filters(root, &join, &mut translator)?;
+        let quals = filters(root, &join);
         for column in nodes::list::<pg_sys::Node>(columns) {
             if join.plan.place_of(column.cast()).is_none() {
                 translator.attribute(column)?;

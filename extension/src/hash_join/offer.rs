@@ -86,8 +86,8 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
             }
             join.want(output)?;
         }
-        let mut translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, 0);
-        let filters = filters(root, &join, &mut translator)?;
+        let translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, 0);
+        let filters = filters(root, &join);
         for output in nodes::list::<pg_sys::Node>(outputs) {
             if !translator.is_given(output) {
                 translator.attribute(output)?;
@@ -125,24 +125,17 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
     }
 }
 
-/// The quals of the lanes table as a list of expressions; an error says why the engine cannot evaluate one of them.
-pub(super) unsafe fn filters(
-    root: *mut pg_sys::PlannerInfo,
-    join: &HashJoin,
-    translator: &mut Translator,
-) -> Translation<*mut pg_sys::List> {
-    // SAFETY: the planner's live structures.
+/// The quals of the lanes table as a list of expressions. The engine can evaluate all of them, as
+/// [`Sides::of`] has checked.
+///
+/// # Safety
+/// The planner's live structures.
+pub(super) unsafe fn filters(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
     unsafe {
-        let mut filters = std::ptr::null_mut();
-        for qual in quals(root, join.sides.lanes) {
-            if (*qual).pseudoconstant {
-                return Err("a qual without columns".into());
-            }
-            let clause = (*qual).clause.cast::<pg_sys::Node>();
-            translator.predicate(clause)?;
-            filters = pg_sys::lappend(filters, clause.cast());
-        }
-        Ok(filters)
+        let quals = quals(root, join.sides.lanes).into_iter();
+        let clauses: Vec<_> = quals.map(|qual| (*qual).clause).collect();
+        tree::list(&clauses)
     }
 }
 

@@ -7,7 +7,7 @@ use super::key_types;
 use super::plan::{Dimension, HashJoinPlan, JoinKind};
 use super::small_side::ROW_BYTES;
 use crate::custom_scan::aggregate_call;
-use crate::custom_scan::offer::{is_lanes_scan, quals};
+use crate::custom_scan::offer::{has_vector_quals, is_lanes_scan};
 use crate::custom_scan::translate::{Scalars, Translation, Translator};
 use crate::pg::{nodes, ports, tree};
 
@@ -252,18 +252,6 @@ impl Sides {
             }
             Ok(join)
         }
-    }
-}
-
-/// Whether all quals of a lanes table are the engine's.
-unsafe fn has_vector_quals(root: *mut pg_sys::PlannerInfo, lanes: *mut pg_sys::RelOptInfo) -> bool {
-    let mut translator = Translator::new(Scalars::Unknown);
-    // SAFETY: the planner's live structures.
-    unsafe {
-        let mut quals = quals(root, lanes).into_iter();
-        quals.all(|qual| {
-            !(*qual).pseudoconstant && translator.predicate((*qual).clause.cast()).is_ok()
-        })
     }
 }
 
