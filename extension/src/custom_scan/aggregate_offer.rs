@@ -3,6 +3,7 @@
 use pgrx::pg_sys;
 
 use super::aggregate_state::AggregateState;
+use super::group_order::{self, GroupOrder};
 use super::offer::{VECTOR_SHARE, quals};
 use super::own_aggregate::Arrival;
 use super::plan::Joined;
@@ -129,13 +130,17 @@ pub unsafe fn offer(
                 translator.predicate(*qual)?;
             }
         }
-        let mut keys = std::ptr::null_mut();
+        let (mut keys, mut shapes) = (std::ptr::null_mut(), Vec::new());
         for ((_, expression), evaluated) in grouped.iter().zip(&evaluated) {
-            if !hash_join.is_some_and(|join| join.plan.is_small(*evaluated)) {
-                aggregate_call::key(&mut translator, *evaluated)?;
-            }
+            let is_small = hash_join.is_some_and(|join| join.plan.is_small(*evaluated));
+            shapes.push(match is_small {
+                true => None,
+                false => Some(aggregate_call::key(&mut translator, *evaluated)?.1),
+            });
             keys = pg_sys::lappend(keys, expression.cast());
         }
+        let expressions: Vec<_> = nodes::list::<pg_sys::Node>(keys).collect();
+        let order = GroupOrder::wanted(root, &expressions, &shapes);
         let mut calls = std::ptr::null_mut();
         let mut keeps_numbers = false;
         for &leaf in &leaves {
@@ -201,6 +206,10 @@ pub unsafe fn offer(
             true => None,
             false => stand_in::path(output),
         };
+        let stand_in = match (stand_in, order) {
+            (Some(path), Some((_, order))) => Some(group_order::in_order(root, path, order)),
+            (stand_in, _) => stand_in,
+        };
         if stand_in.is_none() && (!is_divisible || keeps_numbers) {
             return Err("no other plan".into());
         }
@@ -209,8 +218,10 @@ pub unsafe fn offer(
             (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
         }
         let has_stand_in = stand_in.is_some();
+        (*path).path.pathkeys = order.map_or(std::ptr::null_mut(), |(_, keys)| keys);
+        let order = order.map(|(order, _)| order);
         (*path).custom_private =
-            plan::engine_private(index, keys, calls, filters, below, has_stand_in);
+            plan::engine_private(index, keys, calls, filters, below, has_stand_in, order);
         pg_sys::add_path(output, path.cast());
         Ok(())
     }

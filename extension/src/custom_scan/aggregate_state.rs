@@ -147,6 +147,9 @@ impl Node for AggregateState {
             let plan = EnginePlan::of(explain.plan());
             explain.table(plan.index);
             explain.expressions(c"Group Key", &plan.keys);
+            if let Some(order) = plan.order {
+                explain.text(c"Group Order", &order.describe());
+            }
             plan.explain(explain);
         }
         if explain.is_analyze() {
@@ -591,6 +594,7 @@ impl AggregateState {
             let shapes = (program.keys, program.shapes);
             let memory = scalar::memory(&raw mut (*node).ss.ps);
             let results = Results::new(program.aggregation, shapes, joined, memory);
+            let results = results.ordered(plan.order);
             Ok(Read::All(Box::new(results)))
         }
     }

@@ -30,7 +30,7 @@
 //! - [`vector_source`], [`prune`]: visible rows as vectors; zone maps that rule vectors out.
 //! - [`scan_state`], [`top_n_state`], [`latest_state`], [`aggregate_state`]: the nodes under execution. [`kept_rows`]:
 //!   rows fetched by number. [`time_sort`]: rows that did not come in the order that an aggregate needs. [`results`]:
-//!   groups as rows; [`answers`]: results as datums.
+//!   groups as rows; [`group_order`]: in which order; [`answers`]: results as datums.
 //! - [`stand_in`]: PostgreSQL's own plan, which takes over from a node whose memory is not enough.
 //! - [`privilege`]: whether the user may execute what the engine computes. [`explain`]: what EXPLAIN says of them.
 //!
@@ -52,6 +52,7 @@ pub mod buckets;
 pub mod call_memory;
 pub mod epoch_bucket;
 pub mod explain;
+pub mod group_order;
 pub mod join_plan;
 pub mod join_stage;
 pub mod kept_rows;

@@ -3,7 +3,7 @@
 //! | node | numbers | nodes | custom_exprs | custom_scan_tlist |
 //! |---|---|---|---|---|
 //! | LanesScan | | | pushed quals | |
-//! | LanesAggregate | how many of each of the eight; whether a plan stands in; the [numbers](HashJoinPlan::numbers) of a hash join | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs, what is grouped by instead of keys; a column of the table |
+//! | LanesAggregate | how many of each of the eight; whether a plan stands in; the [order](GroupOrder) of groups; the [numbers](HashJoinPlan::numbers) of a hash join | the join by time | parameters of all expressions | keys, aggregates, quals, quals above the join by time, its expressions, a hash join's keys, its outputs, what is grouped by instead of keys; a column of the table |
 //! | LanesTimeJoin, LanesHashJoin | as LanesAggregate | as LanesAggregate | as LanesAggregate | as LanesAggregate, with the columns that the node returns for keys |
 //!
 //! The quals of an aggregation stand in its target list, [hidden](Targets::push_hidden), where PostgreSQL adjusts their
@@ -13,6 +13,7 @@
 use pgrx::pg_sys;
 
 use super::explain::Explain;
+use super::group_order::GroupOrder;
 use super::join_plan::{JoinPlan, Wanted};
 use super::node::Planned;
 use super::remembered::{self, Remembered, Targets, table_column, table_of};
@@ -78,6 +79,7 @@ pub unsafe fn engine_private(
     quals: *mut pg_sys::List,
     join: Joined<'_>,
     has_stand_in: bool,
+    order: Option<GroupOrder>,
 ) -> *mut pg_sys::List {
     // SAFETY: makes lists of the caller's.
     unsafe {
@@ -113,6 +115,7 @@ pub unsafe fn engine_private(
         }
         targets.push(table_column(index));
         numbers.push(i32::from(has_stand_in));
+        numbers.push(GroupOrder::number(order));
         numbers.extend(of_hash_join);
         // The numbers of a join have no parameters.
         for part in nodes::list::<pg_sys::Node>(nodes).skip(1) {
@@ -141,6 +144,8 @@ pub struct EnginePlan {
     pub hash_join: Option<HashJoinPlan>,
     /// Whether the last child is a plan that [stands in](super::stand_in).
     pub has_stand_in: bool,
+    /// In which order groups are returned, if that matters.
+    pub order: Option<GroupOrder>,
     /// Why what is done with the rows is not vectorised, as strings.
     pub reasons: *mut pg_sys::List,
     /// The range-table index of the table.
@@ -196,7 +201,7 @@ impl EnginePlan {
             let (left_keys, outputs, grouped) = (hidden(5), hidden(6), hidden(7));
             let table = expressions.next().expect("the table's column is last");
             let index = table_of(table);
-            let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[9..]);
+            let hash_join = HashJoinPlan::of_numbers(index, left_keys, outputs, &numbers[10..]);
             EnginePlan {
                 keys: if grouped.is_empty() { keys } else { grouped },
                 calls,
@@ -205,6 +210,7 @@ impl EnginePlan {
                 join,
                 hash_join,
                 has_stand_in: numbers[8] != 0,
+                order: GroupOrder::from_number(numbers[9]),
                 reasons: remembered::reasons(scan),
                 index,
             }

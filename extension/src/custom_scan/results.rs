@@ -6,6 +6,7 @@ use pgrx::pg_sys;
 
 use super::aggregate_call::{KeyShape, Shape};
 use super::answers;
+use super::group_order::GroupOrder;
 
 /// The finished groups.
 pub struct Results {
@@ -19,6 +20,8 @@ pub struct Results {
     /// The memory of the datums in `made`: it lives until the node starts again.
     memory: pg_sys::MemoryContext,
     next: usize,
+    /// The groups in the order in which they are returned; none if that is the order of their numbers.
+    order: Option<Vec<u32>>,
     /// PostgreSQL's own plan, where it gives the groups instead.
     stand_in: Option<*mut pg_sys::PlanState>,
 }
@@ -45,8 +48,15 @@ impl Results {
             joined,
             memory,
             next: 0,
+            order: None,
             stand_in: None,
         }
+    }
+
+    /// The same in an order.
+    pub fn ordered(mut self, order: Option<GroupOrder>) -> Results {
+        self.order = order.map(|order| order.sorted(&self.aggregation));
+        self
     }
 
     /// Results that PostgreSQL's own plan gives instead of an aggregation.
@@ -59,6 +69,7 @@ impl Results {
             made: Vec::new(),
             memory: std::ptr::null_mut(),
             next: 0,
+            order: None,
             stand_in: Some(stand_in),
         }
     }
@@ -100,10 +111,13 @@ impl Results {
     /// The slot has an attribute for each entry of the plan's list. Memory of the current context lives as long as the
     /// row.
     unsafe fn write_next(&mut self, slot: *mut pg_sys::TupleTableSlot) -> bool {
-        let group = self.next;
-        if group == self.aggregation.groups() {
+        if self.next == self.aggregation.groups() {
             return false;
         }
+        let group = match &self.order {
+            Some(order) => order[self.next] as usize,
+            None => self.next,
+        };
         self.next += 1;
         // SAFETY: the caller's promise.
         unsafe {

@@ -187,6 +187,7 @@ unsafe fn offer_rows(
             filters,
             Joined::ByTime(join),
             false,
+            None,
         );
         (*path).custom_paths = tree::list(&[join.path]);
         pg_sys::add_path(joined, path.cast());

@@ -113,8 +113,15 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
             false => Some(stand_in::path(joined).ok_or("no other plan")?),
         };
         let has_stand_in = stand_in.is_some();
-        let remembered =
-            engine_private(join.plan.table, keys, none, filters, by_hash, has_stand_in);
+        let remembered = engine_private(
+            join.plan.table,
+            keys,
+            none,
+            filters,
+            by_hash,
+            has_stand_in,
+            None,
+        );
         (*path).custom_private = pg_sys::lappend(remembered, remembered_sides.cast());
         (*path).custom_paths = small;
         if let Some(stand_in) = stand_in {

@@ -184,7 +184,7 @@ pub unsafe fn offer(
             + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
         (*path).custom_paths = tree::list(&[below.scan, stand_in]);
         let quals = std::ptr::null_mut();
-        (*path).custom_private = engine_private(index, keys, calls, quals, Joined::No, true);
+        (*path).custom_private = engine_private(index, keys, calls, quals, Joined::No, true, None);
         pg_sys::add_path(output, path.cast());
         Ok(())
     }
