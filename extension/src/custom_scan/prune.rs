@@ -1,6 +1,8 @@
 //! Quals that zone maps can contradict, or affirm.
 
-use lanes_columnar::join::key_set::KeySet;
+use std::cmp::Ordering;
+
+use lanes_columnar::join::key_set::{KeySet, place};
 use lanes_columnar::vector::number::{NumberType, Scalar};
 use lanes_columnar::vector::predicate::{Predicate, flip};
 use lanes_columnar::vector::value::Value;
@@ -96,6 +98,60 @@ impl Filter {
             || self.contradicts(zone)
     }
 
+    /// Attributes whose values some rows may be sought by: those of lists and keys first, which rule out most.
+    pub fn sought(&self) -> impl Iterator<Item = usize> + '_ {
+        let sets = self.lists.iter().chain(&self.key_sets);
+        let of_sets = sets.map(|(attribute, _)| *attribute);
+        of_sets.chain(self.prunes.iter().map(|prune| prune.attribute))
+    }
+
+    /// Where the rows that may pass lie beside those of a zone of this attribute, in order of its values.
+    pub fn seek(&self, attribute: usize, zone: &Zone, scalars: &[Option<Scalar>]) -> Sought {
+        let of_attribute = self
+            .prunes
+            .iter()
+            .filter(|prune| prune.attribute == attribute);
+        let by_comparison = of_attribute.map(|prune| prune.seek(zone, scalars));
+        let sets = self.lists.iter().chain(&self.key_sets);
+        let of_attribute = sets.filter(|(of, _)| *of == attribute);
+        let by_keys = of_attribute.map(|(_, keys)| seek_key(keys, zone));
+        by_comparison.chain(by_keys).max().unwrap_or(Sought::Here)
+    }
+
+    /// Between which integers the values of this attribute lie that may pass, both included, of those of a zone.
+    /// `None`: the zone has no integers, or no value of it may pass.
+    pub fn span(
+        &self,
+        attribute: usize,
+        zone: &Zone,
+        scalars: &[Option<Scalar>],
+    ) -> Option<(i64, i64)> {
+        let (mut least, mut greatest) = (zone.minimum.signed()?, zone.maximum.signed()?);
+        let sets = self.lists.iter().chain(&self.key_sets);
+        for (_, keys) in sets.filter(|(of, _)| *of == attribute) {
+            least = keys.first_from(least)?;
+            greatest = keys.last_until(greatest)?;
+        }
+        for prune in self
+            .prunes
+            .iter()
+            .filter(|prune| prune.attribute == attribute)
+        {
+            let Some(bound) = prune.bound(scalars[prune.scalar]?).signed() else {
+                continue;
+            };
+            match prune.comparison {
+                Comparison::Equal => {
+                    (least, greatest) = (least.max(bound), greatest.min(bound));
+                }
+                Comparison::Greater | Comparison::GreaterOrEqual => least = least.max(bound),
+                Comparison::Less | Comparison::LessOrEqual => greatest = greatest.min(bound),
+                Comparison::NotEqual => {}
+            }
+        }
+        (least <= greatest).then_some((least, greatest))
+    }
+
     /// Whether zones contradict one of the quals that have their values themselves.
     pub fn contradicts(&self, zone: &dyn Fn(usize) -> Option<Zone>) -> bool {
         self.quals.iter().any(|qual| qual.is_contradicted(zone))
@@ -107,6 +163,29 @@ impl Filter {
             || !self.zones_wanted.is_empty()
             || !self.lists.is_empty()
             || self.quals.iter().any(Predicate::may_be_contradicted)
+    }
+}
+
+/// Where rows lie that may pass, beside those of a zone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Sought {
+    /// Among them, as far as is known.
+    Here,
+    /// Above them: none has a value below the one at this [place](place()).
+    From(i64),
+    /// None has a value as great as theirs, or greater.
+    Below,
+}
+
+/// Where the rows lie that have one of these keys.
+fn seek_key(keys: &KeySet, zone: &Zone) -> Sought {
+    let (Some(minimum), Some(maximum)) = (place(zone.minimum), place(zone.maximum)) else {
+        return Sought::Here;
+    };
+    match keys.first_from(minimum) {
+        None => Sought::Below,
+        Some(key) if key > maximum => Sought::From(key),
+        Some(_) => Sought::Here,
     }
 }
 
@@ -214,6 +293,34 @@ impl Prune {
         self.verdict(zone, scalars) == Verdict::NoRow
     }
 
+    /// The number that a column is compared with, as a bound.
+    fn bound(&self, scalar: Scalar) -> Bound {
+        match self.number {
+            NumberType::F32 => Bound::Float(f64::from(f32::from_bits(scalar.0 as u32))),
+            NumberType::F64 => Bound::Float(f64::from_bits(scalar.0)),
+            _ => Bound::Signed(scalar.0 as i64),
+        }
+    }
+
+    /// Where the rows lie that pass.
+    fn seek(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> Sought {
+        let wanted = scalars[self.scalar].map(|scalar| self.bound(scalar));
+        let Some((bound, at)) = wanted.and_then(|bound| Some((bound, place(bound)?))) else {
+            return Sought::Here;
+        };
+        let is_above = zone.maximum.compare(bound).is_some_and(Ordering::is_lt);
+        let is_below = zone.minimum.compare(bound).is_some_and(Ordering::is_gt);
+        match self.comparison {
+            Comparison::Equal | Comparison::Greater | Comparison::GreaterOrEqual if is_above => {
+                Sought::From(at)
+            }
+            Comparison::Equal | Comparison::Less | Comparison::LessOrEqual if is_below => {
+                Sought::Below
+            }
+            _ => Sought::Here,
+        }
+    }
+
     /// What a zone tells of its rows.
     pub fn verdict(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> Verdict {
         if zone.non_null == 0 {
@@ -223,11 +330,7 @@ impl Prune {
             // A comparison with NULL is never TRUE.
             return Verdict::NoRow;
         };
-        let wanted = match self.number {
-            NumberType::F32 => Bound::Float(f64::from(f32::from_bits(scalar.0 as u32))),
-            NumberType::F64 => Bound::Float(f64::from_bits(scalar.0)),
-            _ => Bound::Signed(scalar.0 as i64),
-        };
+        let wanted = self.bound(scalar);
         let (Some(minimum), Some(maximum)) =
             (zone.minimum.compare(wanted), zone.maximum.compare(wanted))
         else {

@@ -27,6 +27,8 @@ use crate::pg::ports;
 use crate::table_am::scan::{ByZone, Range, Scan, SharedSegments, TakesZones};
 use crate::table_am::tid;
 
+mod sought;
+
 /// What a source did, for EXPLAIN.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counters {
@@ -91,6 +93,10 @@ pub struct VectorSource {
     visible_rows: usize,
     /// The quals, a bit each of the first 64, that all rows of the vector under way pass as its zones tell.
     affirmed: u64,
+    /// An attribute in whose order the rows of the window lie, by values of which rows are sought.
+    sought_by: Option<usize>,
+    /// Whether rows of the vector under way were left out: see [`Self::narrow_to_sought`].
+    is_narrowed: bool,
     open: bool,
     zone_maps: bool,
     counters: Counters,
@@ -125,6 +131,8 @@ impl VectorSource {
                 visible: Selection::NONE,
                 visible_rows: 0,
                 affirmed: 0,
+                sought_by: None,
+                is_narrowed: false,
                 open: false,
                 zone_maps,
                 counters: Counters::default(),
@@ -223,6 +231,9 @@ impl VectorSource {
         filter: &mut Filter,
         scalars: &[Option<Scalar>],
     ) -> Evaluation<Option<Selection>> {
+        if !self.narrow_to_sought(filter, scalars) {
+            return Ok(None);
+        }
         let mut rows = self.visible;
         for (index, qual) in filter.quals.iter_mut().enumerate() {
             if self.is_affirmed(index) {
@@ -280,6 +291,7 @@ impl VectorSource {
             self.counters.vectors += 1;
             if self.is_ruled_out(filter, scalars) {
                 self.counters.vectors_skipped += 1;
+                self.seek(filter, scalars);
                 continue;
             }
             self.counters.rows += self.visible_rows as u64;
@@ -402,8 +414,11 @@ impl VectorSource {
         self.ranges.extend_from_slice(ranges);
         self.outlet = window.outlet();
         self.first_row = window.first_row;
+        let mut sought = filter.sought();
+        self.sought_by = sought.find(|&attribute| zone_maps && self.scan.is_sorted_by(attribute));
         self.range = if self.backward { self.ranges.len() } else { 0 };
         self.rows = 0;
+        self.is_narrowed = false;
         // The vector before the first.
         let first = (self.ranges[0].from - self.first_row) as usize;
         self.place = first / VECTOR_ROWS * VECTOR_ROWS;
@@ -414,6 +429,7 @@ impl VectorSource {
 
     /// Goes on to the next vector of the window that has visible rows.
     fn next_vector(&mut self) -> bool {
+        self.widen();
         if self.rows > 0 {
             self.place += VECTOR_ROWS;
         }
@@ -450,6 +466,7 @@ impl VectorSource {
 
     /// Goes back to the vector before, if the window has one.
     fn previous_vector(&mut self) -> bool {
+        self.widen();
         let under_way = self.first_row + self.place as u64;
         let before = if self.rows > 0 { under_way } else { u64::MAX };
         let Some(range) = self.ranges[..self.range].last() else {
@@ -476,6 +493,12 @@ impl VectorSource {
         true
     }
 
+    /// The place is that of the whole vector again.
+    fn widen(&mut self) {
+        self.place -= self.place % VECTOR_ROWS;
+        self.is_narrowed = false;
+    }
+
     /// All rows of a whole vector are visible.
     fn see_all(&mut self) {
         if self.visible_rows != VECTOR_ROWS {
@@ -495,9 +518,14 @@ impl VectorSource {
         if !self.zone_maps {
             return None;
         }
-        self.scan
+        let zone = self
+            .scan
             .window()?
-            .zone(attribute, self.place / VECTOR_ROWS)
+            .zone(attribute, self.place / VECTOR_ROWS)?;
+        Some(Zone {
+            exact: zone.exact && !self.is_narrowed,
+            ..zone
+        })
     }
 
     /// What an attribute has in the vector under way as runs of equal values, if sealed bytes tell so and it was not filled; false if not.

@@ -95,9 +95,10 @@ impl SealedRows {
         })
     }
 
-    /// How often most of them were looked at, if the arena keeps their images.
-    pub fn looks(&self) -> Option<u32> {
-        self.images.as_ref().map(Images::looks)
+    /// How often most of them were looked at, and how often they were opened, if the arena keeps their images.
+    pub fn reads(&self) -> Option<(u32, u32)> {
+        let images = self.images.as_ref();
+        images.map(|images| (images.looks(), images.opens()))
     }
 
     /// Opens them; the segment's first row has place 0. Those in object storage are waited for. If `keep`, the arena is given the
@@ -173,6 +174,9 @@ impl SealedRows {
                 vectors: (self.runs[index].rows as usize).div_ceil(VECTOR_ROWS),
             });
             cached.put_images(self.home, &verified.collect::<Vec<_>>());
+        }
+        if let Some(images) = self.images.as_ref().filter(|_| self.home == self.segment) {
+            images.note_open();
         }
         Ok(Stream {
             rows,

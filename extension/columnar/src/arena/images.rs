@@ -8,12 +8,14 @@
 //! |---|---|
 //! | 4 | how many images |
 //! | 4 | how often most of its rows were looked at |
+//! | 4 | how often it was opened to be read |
+//! | 4 | nothing |
 //! | 32 each | first row of the run, offset of its image, bytes of it, columns and vectors of its zones |
 //!
 //! The [zones](super::image_zones) of an image lie before its bytes. Nothing changes once it is published, but for the
-//! second number and the zones. Whenever the clock's hand comes by and leaves the segment, that number is halved: what
-//! was looked at long ago does not tell that it will be again, and it is by that number that a scan decodes the images
-//! to lanes, which take many times the room.
+//! two counts and the zones. A scan decides by these counts to decode the images to lanes, which take many times the
+//! room. Whenever the clock's hand comes by and leaves the segment, both counts are halved: what was read long ago need
+//! not be read again.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -34,6 +36,8 @@ use crate::zone_map::Zone;
 struct ListHead {
     images: AtomicU32,
     looks: AtomicU32,
+    opens: AtomicU32,
+    unused: AtomicU32,
 }
 
 #[repr(C)]
@@ -164,6 +168,16 @@ impl<L: Locks> Images<L> {
         self.list().looks.load(Relaxed)
     }
 
+    /// How often it was opened, as far as [`note_open`](Self::note_open) was told; halved as looks are.
+    pub fn opens(&self) -> u32 {
+        self.list().opens.load(Relaxed)
+    }
+
+    /// Says that it was opened to be read.
+    pub fn note_open(&self) {
+        self.list().opens.fetch_add(1, Relaxed);
+    }
+
     /// Says that most of the rows were looked at.
     pub fn note_look(&self) {
         self.list().looks.fetch_add(1, Relaxed);
@@ -224,18 +238,18 @@ impl<L: Locks> Relation<L> {
     }
 }
 
-/// *Locked.* The clock's hand has come by a resident segment and left it: half of its looks are forgotten, if it is one
-/// of images.
+/// *Locked.* The clock's hand has come by a resident segment and left it: half of its looks and opens are forgotten,
+/// if it is one of images.
 pub(super) fn age(core: &Core, segment: u64) {
     // SAFETY: the caller has a resident segment there.
     let head = unsafe { core.head::<SegmentHead>(segment) };
     if head.rows_max.load(Relaxed) == 0 {
         // SAFETY: a segment of images has a list.
         let list: &ListHead = unsafe { core.head(segment + LIST_OFFSET) };
-        // A look that is noted meanwhile is not lost.
-        let _ = list
-            .looks
-            .fetch_update(Relaxed, Relaxed, |looks| Some(looks / 2));
+        for count in [&list.looks, &list.opens] {
+            // What is noted meanwhile is not lost.
+            let _ = count.fetch_update(Relaxed, Relaxed, |count| Some(count / 2));
+        }
     }
 }
 

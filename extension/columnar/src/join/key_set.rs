@@ -36,15 +36,27 @@ impl KeySet {
         }
         match (place(zone.minimum), place(zone.maximum)) {
             (Some(minimum), Some(maximum)) => {
-                let next = self.places.partition_point(|place| *place < minimum);
-                self.places.get(next).is_none_or(|place| *place > maximum)
+                self.first_from(minimum).is_none_or(|key| key > maximum)
             }
             _ => false,
         }
     }
+
+    /// The [place](place) of the least key that is at this place or after it.
+    pub fn first_from(&self, from: i64) -> Option<i64> {
+        let next = self.places.partition_point(|place| *place < from);
+        self.places.get(next).copied()
+    }
+
+    /// The [place](place) of the greatest key that is at this place or before it.
+    pub fn last_until(&self, until: i64) -> Option<i64> {
+        let next = self.places.partition_point(|place| *place <= until);
+        self.places[..next].last().copied()
+    }
 }
 
-fn place(bound: Bound) -> Option<i64> {
+/// The integer that stands for a bound in the order of its kind. Places of two kinds do not compare.
+pub fn place(bound: Bound) -> Option<i64> {
     match bound {
         Bound::Unknown => None,
         Bound::Signed(integer) => Some(integer),

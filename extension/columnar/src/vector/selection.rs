@@ -54,6 +54,14 @@ impl Selection {
         self.and(&range)
     }
 
+    /// This one for a vector that begins so many words of rows later. The rows before it are left out.
+    pub fn from_word(&self, word: usize) -> Selection {
+        let mut later = Selection::NONE;
+        let left = &self.words[word..];
+        later.words[..left.len()].copy_from_slice(left);
+        later
+    }
+
     /// Rows of both.
     pub fn and(&self, other: &Selection) -> Selection {
         let mut both = *self;
@@ -127,6 +135,15 @@ impl Selection {
         }
         let last = self.words.iter().rposition(|word| *word != 0);
         last.map_or(0, |last| (last + 1) * 64)
+    }
+
+    /// The first row, or 0 if there is none.
+    #[inline]
+    pub fn first_row(&self) -> usize {
+        let word = self.words.iter().position(|word| *word != 0);
+        word.map_or(0, |word| {
+            word * 64 + self.words[word].trailing_zeros() as usize
+        })
     }
 
     /// Takes out a row.

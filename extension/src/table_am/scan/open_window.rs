@@ -10,6 +10,10 @@ use crate::pg::shmem;
 use crate::storage::stream::SealedRows;
 use crate::table_am::reader::{Content, Window};
 
+/// How many times a segment is opened for a few of its rows at the cost of decoding all of them, in parts of
+/// `lanes.decode_after`: opening it takes some 20 µs, decoding it 1 ms.
+const OPENS_A_LOOK: u32 = 8;
+
 /// How many rows somebody wants of a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
@@ -25,7 +29,9 @@ impl Scan {
     /// | the rows are | they are read |
     /// |---|---|
     /// | in the arena, decoded | there |
-    /// | all sealed | from their images, which the arena keeps if it can; decoded to the arena once most of them were looked at `lanes.decode_after` times and many are wanted |
+    /// | all sealed | from their images, which the arena keeps if it can |
+    /// | all sealed, most of them looked at `lanes.decode_after` times, and many wanted | from the arena, to which they are decoded |
+    /// | all sealed, opened [`OPENS_A_LOOK`] times as often, and there is room in the arena | from the arena, to which they are decoded |
     /// | others | from the arena, to which they are decoded |
     ///
     /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
@@ -49,13 +55,19 @@ impl Scan {
         let sealed = SealedRows::find(&content.runs, from, to);
         // Whether it is streamed, and whether its images are to be kept then.
         let (streams, keep) = match &sealed {
-            Some(sealed) if gucs::decode_after() > 0 => match sealed.looks() {
-                Some(looks) if looks < gucs::decode_after() || wanted == Wanted::Few => {
-                    (true, false)
+            Some(sealed) if gucs::decode_after() > 0 => {
+                let after = gucs::decode_after();
+                match sealed.reads() {
+                    Some((looks, _)) if looks >= after && wanted == Wanted::Many => {
+                        (!self.may_load(content, decoded_bytes()), false)
+                    }
+                    Some((_, opens)) => {
+                        let is_opened_often = opens / OPENS_A_LOOK >= after;
+                        (!is_opened_often || !has_room(decoded_bytes()), false)
+                    }
+                    None => (true, self.may_load(content, sealed.bytes)),
                 }
-                Some(_) => (!self.may_load(content, decoded_bytes()), false),
-                None => (true, self.may_load(content, sealed.bytes)),
-            },
+            }
             _ => (!self.may_load(content, decoded_bytes()), false),
         };
         // SAFETY: the caller's promise.

@@ -185,6 +185,21 @@ impl Scan {
         run.flags & FLAG_SEALED != 0 && rules_out(&self.stored_zones(content, run))
     }
 
+    /// Whether the rows that are open are of one sealed run, and lie in the order of an attribute without NULLs.
+    pub fn is_sorted_by(&self, attribute: usize) -> bool {
+        let (Some(content), Some((ranges, _))) = (&self.reader.content, self.current()) else {
+            return false;
+        };
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
+            return false;
+        };
+        let Some((_, run)) = content.run_of(first.from) else {
+            return false;
+        };
+        let is_sealed = run.flags & FLAG_SEALED != 0 && last.to <= run.end_row();
+        is_sealed && self.stored_zones(content, &run)(attribute).is_some_and(|zone| zone.sorted)
+    }
+
     /// Whether all of these rows are sealed, and their zones rule them out.
     pub(super) fn is_ruled_out(&self, ranges: &[Range], rules_out: RulesOut<'_>) -> bool {
         let Some(content) = &self.reader.content else {

@@ -52,6 +52,9 @@ fn images_are_what_was_put_and_no_lanes() {
         assert_eq!(images.looks(), 0);
         images.note_look();
         assert_eq!(relation.pin_images(FIRST).unwrap().looks(), 1);
+        assert_eq!(images.opens(), 0);
+        images.note_open();
+        assert_eq!((images.looks(), images.opens()), (1, 1));
         assert!(relation.stats().bytes_used > 20_000);
         drop((images, segment, relation));
         assert_all_comes_back(arena, &[key(1)]);
@@ -120,6 +123,7 @@ fn looks_age_as_the_hand_goes_round() {
         let images = relation.pin_images(FIRST).unwrap();
         for _ in 0..1_000 {
             images.note_look();
+            images.note_open();
         }
         // As long as there is room, the hand stands still.
         assert!(put(&relation, FIRST + 1, 8));
@@ -132,6 +136,7 @@ fn looks_age_as_the_hand_goes_round() {
                 [last, last / 2, last / 4].contains(&looks),
                 "{last}, {looks}"
             );
+            assert_eq!(images.opens(), looks);
             last = looks;
         }
         assert_eq!(last, 0);
