@@ -133,6 +133,21 @@ HWY_INLINE bool ExtremeOf(const T* data, size_t rows, const uint64_t* selection,
   return true;
 }
 
+// `value` unless `best` is better. Floats as vectors of one lane: the compiler makes branches of the same in plain C++.
+template <typename T, bool kGreatest>
+HWY_INLINE T Better(T best, T value) {
+  if constexpr (hwy::IsFloat<T>()) {
+    const hn::CappedTag<T, 1> d;
+    const auto old = hn::Set(d, best);
+    const auto candidate = hn::Set(d, value);
+    const auto no_worse = kGreatest ? hn::Le(old, candidate) : hn::Le(candidate, old);
+    const auto nan = hn::IsNaN(kGreatest ? candidate : old);
+    return hn::GetLane(hn::IfThenElse(hn::Or(no_worse, nan), candidate, old));
+  } else {
+    return (kGreatest ? value < best : best < value) ? best : value;
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
 }  // namespace lanes

@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "kernels/runs.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/extremes-inl.h"
 #include "kernels/stripes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -115,6 +116,26 @@ void RunSumsWide(const float* values, const uint64_t* selection, const uint32_t*
   RunSums(WideValues(values), selection, starts, runs, sums);
 }
 
+// Short runs: one row after the other, but the rows of a run wait for no memory, nor for the run before.
+template <typename T, bool kGreatest>
+HWY_INLINE void RunExtreme(const T* values, const uint32_t* starts, const uint32_t* groups, size_t runs, T* best) {
+  for (size_t run = 0; run < runs; ++run) {
+    T extreme = best[groups[run]];
+    for (size_t i = starts[run]; i < starts[run + 1]; ++i) extreme = Better<T, kGreatest>(extreme, values[i]);
+    best[groups[run]] = extreme;
+  }
+}
+
+#define LANES_DEFINE(T, Suffix)                                                                                           \
+  void RunMinimum##Suffix(const T* values, const uint32_t* starts, const uint32_t* groups, size_t runs, T* best) {        \
+    RunExtreme<T, false>(values, starts, groups, runs, best);                                                             \
+  }                                                                                                                       \
+  void RunMaximum##Suffix(const T* values, const uint32_t* starts, const uint32_t* groups, size_t runs, T* best) {        \
+    RunExtreme<T, true>(values, starts, groups, runs, best);                                                              \
+  }
+LANES_NUMBERS(LANES_DEFINE)
+#undef LANES_DEFINE
+
 }  // namespace HWY_NAMESPACE
 }  // namespace simd
 }  // namespace lanes
@@ -147,6 +168,18 @@ size_t count_within(const int64_t* values, size_t rows, int64_t low, int64_t hig
 LANES_DISPATCH(run_sums, RunSumsF32, float, float)
 LANES_DISPATCH(run_sums, RunSumsF64, double, double)
 LANES_DISPATCH(run_sums_wide, RunSumsWide, float, double)
+#undef LANES_DISPATCH
+
+#define LANES_DISPATCH(T, Suffix)                                                                                          \
+  HWY_EXPORT(RunMinimum##Suffix);                                                                                         \
+  HWY_EXPORT(RunMaximum##Suffix);                                                                                         \
+  void run_minimum(const T* values, const uint32_t* starts, const uint32_t* groups, size_t runs, T* best) noexcept {      \
+    HWY_DYNAMIC_DISPATCH(RunMinimum##Suffix)(values, starts, groups, runs, best);                                         \
+  }                                                                                                                       \
+  void run_maximum(const T* values, const uint32_t* starts, const uint32_t* groups, size_t runs, T* best) noexcept {      \
+    HWY_DYNAMIC_DISPATCH(RunMaximum##Suffix)(values, starts, groups, runs, best);                                         \
+  }
+LANES_NUMBERS(LANES_DISPATCH)
 #undef LANES_DISPATCH
 
 }  // namespace simd

@@ -4,8 +4,7 @@
 #ifndef LANES_SIMD_RUNS_H_
 #define LANES_SIMD_RUNS_H_
 
-#include <cstddef>
-#include <cstdint>
+#include "kernels/numbers.h"
 
 namespace lanes {
 namespace simd {
@@ -26,6 +25,14 @@ void run_sums(const double* values, const uint64_t* selection, const uint32_t* s
 // Floats summed as doubles.
 void run_sums_wide(const float* values, const uint64_t* selection, const uint32_t* starts, size_t runs,
                    double* sums) noexcept;
+
+// best[groups[k]] = the least (greatest) of best[groups[k]] and the values of run k, the last of those that are equal. NaN is
+// greatest.
+#define LANES_DECLARE(T, Suffix)                                                                           \
+  void run_minimum(const T* values, const uint32_t* starts, const uint32_t* groups, size_t runs, T* best) noexcept; \
+  void run_maximum(const T* values, const uint32_t* starts, const uint32_t* groups, size_t runs, T* best) noexcept;
+LANES_NUMBERS(LANES_DECLARE)
+#undef LANES_DECLARE
 
 }  // namespace simd
 }  // namespace lanes

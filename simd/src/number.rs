@@ -9,7 +9,7 @@ mod sealed {
 }
 
 /// A fixed-width number in a lane. Its functions are the kernels for the type, documented where the generic function of the
-/// same name is: [`crate::select`], [`crate::aggregate`], [`crate::group`].
+/// same name is: [`crate::select`], [`crate::aggregate`], [`crate::group`], [`crate::runs`].
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub trait Number:
     sealed::Sealed + Copy + PartialOrd + PartialEq + Debug + Send + Sync + 'static
@@ -62,6 +62,20 @@ pub trait Number:
         selection: *const u64,
         best: *mut Self,
     );
+    unsafe fn run_minimum(
+        values: *const Self,
+        starts: *const u32,
+        groups: *const u32,
+        runs: usize,
+        best: *mut Self,
+    );
+    unsafe fn run_maximum(
+        values: *const Self,
+        starts: *const u32,
+        groups: *const u32,
+        runs: usize,
+        best: *mut Self,
+    );
 }
 
 /// A float in a lane; see [`crate::aggregate::magnitude_within`].
@@ -85,7 +99,8 @@ pub trait Float: Number {
 
 macro_rules! number {
     ($type:ident, $sum:ident, $least:expr, $greatest:expr, $compare:ident, $between:ident, $compare_pairs:ident, $sum_of:path,
-     $minimum:ident, $maximum:ident, $group_sum:path, $group_minimum:ident, $group_maximum:ident) => {
+     $minimum:ident, $maximum:ident, $group_sum:path, $group_minimum:ident, $group_maximum:ident,
+     $run_minimum:ident, $run_maximum:ident) => {
         impl sealed::Sealed for $type {}
 
         impl Number for $type {
@@ -178,6 +193,26 @@ macro_rules! number {
                 // SAFETY: the caller's promise.
                 unsafe { bridge::$group_maximum(groups, values, rows, selection, best) }
             }
+            unsafe fn run_minimum(
+                values: *const $type,
+                starts: *const u32,
+                groups: *const u32,
+                runs: usize,
+                best: *mut $type,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$run_minimum(values, starts, groups, runs, best) }
+            }
+            unsafe fn run_maximum(
+                values: *const $type,
+                starts: *const u32,
+                groups: *const u32,
+                runs: usize,
+                best: *mut $type,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { bridge::$run_maximum(values, starts, groups, runs, best) }
+            }
         }
     };
 }
@@ -195,7 +230,9 @@ number!(
     maximum_i16,
     bridge::group_sum_i16,
     group_minimum_i16,
-    group_maximum_i16
+    group_maximum_i16,
+    run_minimum_i16,
+    run_maximum_i16
 );
 number!(
     i32,
@@ -210,7 +247,9 @@ number!(
     maximum_i32,
     bridge::group_sum_i32,
     group_minimum_i32,
-    group_maximum_i32
+    group_maximum_i32,
+    run_minimum_i32,
+    run_maximum_i32
 );
 number!(
     i64,
@@ -225,7 +264,9 @@ number!(
     maximum_i64,
     group_sum_long,
     group_minimum_i64,
-    group_maximum_i64
+    group_maximum_i64,
+    run_minimum_i64,
+    run_maximum_i64
 );
 number!(
     u32,
@@ -240,7 +281,9 @@ number!(
     maximum_u32,
     bridge::group_sum_u32,
     group_minimum_u32,
-    group_maximum_u32
+    group_maximum_u32,
+    run_minimum_u32,
+    run_maximum_u32
 );
 number!(
     f32,
@@ -255,7 +298,9 @@ number!(
     maximum_f32,
     bridge::group_sum_f32,
     group_minimum_f32,
-    group_maximum_f32
+    group_maximum_f32,
+    run_minimum_f32,
+    run_maximum_f32
 );
 number!(
     f64,
@@ -270,7 +315,9 @@ number!(
     maximum_f64,
     bridge::group_sum_f64,
     group_minimum_f64,
-    group_maximum_f64
+    group_maximum_f64,
+    run_minimum_f64,
+    run_maximum_f64
 );
 
 /// C++ has no standard 128-bit integer: the sum comes as two halves that overlap.

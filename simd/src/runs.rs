@@ -4,7 +4,7 @@
 //! there are runs, and the last of them is the number of rows.
 
 use crate::bridge;
-use crate::number::Float;
+use crate::number::{Float, Number};
 
 /// Bits that values are compared by.
 pub trait Bits: Copy {
@@ -109,4 +109,36 @@ pub unsafe fn sums_wide(
 ) {
     // SAFETY: the caller's promise.
     unsafe { bridge::run_sums_wide(values, selection, starts, runs, sums) }
+}
+
+/// `best[groups[k]]` becomes the least of itself and the values of run `k`, as [`crate::group::group_minimum`] says. It is for
+/// short runs.
+///
+/// # Safety
+/// As for the [crate](crate#safety): there are `runs + 1` starts that do not decrease, `starts[runs]` values, `runs` groups, and
+/// an element of `best` for each group.
+pub unsafe fn minimum<T: Number>(
+    values: *const T,
+    starts: *const u32,
+    groups: *const u32,
+    runs: usize,
+    best: *mut T,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { T::run_minimum(values, starts, groups, runs, best) }
+}
+
+/// `best[groups[k]]` becomes the greatest of itself and the values of run `k`. Otherwise as [`minimum`].
+///
+/// # Safety
+/// As there.
+pub unsafe fn maximum<T: Number>(
+    values: *const T,
+    starts: *const u32,
+    groups: *const u32,
+    runs: usize,
+    best: *mut T,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { T::run_maximum(values, starts, groups, runs, best) }
 }

@@ -2,7 +2,8 @@
 
 mod support;
 
-use lanes_simd::{Float, naive, runs};
+use lanes_simd::{Float, Number, naive, runs};
+use std::cmp::Ordering;
 use support::{Fenced, Random, Sample, fenced_selection, on_every_target, pointer, row_counts};
 
 /// Where runs of random lengths begin, and where the last one ends; some are empty.
@@ -156,4 +157,56 @@ fn reals_are_summed_as_doubles() {
             assert_eq!(shown(found.values()), shown(&expected), "{target:?} {rows}");
         }
     });
+}
+
+fn extremes<T: Number + Sample>() {
+    const GROUPS: usize = 5;
+    on_every_target(|target| {
+        let mut random = Random(25);
+        for rows in row_counts() {
+            let starts = Fenced::new(&starts(&mut random, rows));
+            let count = starts.values().len() - 1;
+            let groups: Vec<u32> = (0..count)
+                .map(|_| random.below(GROUPS as u64) as u32)
+                .collect();
+            let groups = Fenced::new(&groups);
+            let values = Fenced::new(&random.lane::<T>(rows));
+            for (wanted, begin) in [(Ordering::Less, T::GREATEST), (Ordering::Greater, T::LEAST)] {
+                let mut expected = [begin; GROUPS];
+                for (group, run) in groups.values().iter().zip(starts.values().windows(2)) {
+                    let best = &mut expected[*group as usize];
+                    for value in &values.values()[run[0] as usize..run[1] as usize] {
+                        *best = naive::better(*best, *value, wanted);
+                    }
+                }
+                let mut best = Fenced::filled(begin, GROUPS);
+                let (lane, starts, groups) = (values.ptr(), starts.ptr(), groups.ptr());
+                // SAFETY: values up to the last start, a group for each run, an element for each group.
+                unsafe {
+                    match wanted {
+                        Ordering::Less => {
+                            runs::minimum(lane, starts, groups, count, best.mut_ptr());
+                        }
+                        _ => runs::maximum(lane, starts, groups, count, best.mut_ptr()),
+                    }
+                }
+                let bits = |best: &[T]| best.iter().map(|value| value.bits()).collect::<Vec<_>>();
+                assert_eq!(
+                    bits(best.values()),
+                    bits(&expected),
+                    "{target:?} {rows} {wanted:?}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn runs_offer_their_extremes_to_groups() {
+    extremes::<i16>();
+    extremes::<i32>();
+    extremes::<i64>();
+    extremes::<u32>();
+    extremes::<f32>();
+    extremes::<f64>();
 }

@@ -1,6 +1,8 @@
 //! The groups of an aggregation as rows: a slot after the other.
 
-use lanes_columnar::aggregate::{Aggregation, KeyValue};
+use std::ops::Range;
+
+use lanes_columnar::aggregate::{Aggregation, KeyValue, Numbers};
 use lanes_columnar::vector::number::Scalar;
 use pgrx::pg_sys;
 
@@ -176,9 +178,14 @@ impl Results {
         self.aggregation.groups()
     }
 
-    /// The number of a group's value of a key.
-    pub fn key_number(&self, group: usize, key: usize) -> u32 {
-        self.aggregation.key_number(group, key)
+    /// The numbers of some groups' values of a key, one after the other.
+    pub fn key_numbers(&self, key: usize, groups: Range<usize>, out: &mut [u32]) {
+        self.aggregation.key_numbers(key, groups, out);
+    }
+
+    /// The answers of an aggregate for some groups one after the other, if it gives them so; false if it does not.
+    pub fn numbers(&self, aggregate: usize, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {
+        self.aggregation.numbers(aggregate, groups, out)
     }
 
     /// All values of a key, by their numbers. They live until the node starts again.

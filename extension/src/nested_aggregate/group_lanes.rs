@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use lanes_columnar::aggregate::Numbers;
 use lanes_columnar::lane::{DictionaryView, Lane, LaneData};
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::VECTOR_WORDS;
@@ -35,6 +36,8 @@ struct FilledLane {
     content: Content,
     values: Box<[u64; VECTOR_ROWS]>,
     validity: Box<[u64; VECTOR_WORDS]>,
+    /// The numbers of the values of a key.
+    numbers: Box<[u32; VECTOR_ROWS]>,
 }
 
 /// Where the values of a lane come from.
@@ -115,6 +118,7 @@ impl GroupLanes {
             content,
             values: Box::new([0; VECTOR_ROWS]),
             validity: Box::new([0; VECTOR_WORDS]),
+            numbers: Box::new([0; VECTOR_ROWS]),
         };
         let values = lane.values.as_ptr();
         let data = match content {
@@ -176,63 +180,76 @@ unsafe fn texts(datums: &[Option<pg_sys::Datum>]) -> ItemList {
 impl FilledLane {
     fn fill(&mut self, groups: Range<usize>, below: &Results) {
         self.validity.fill(0);
-        let FilledLane {
-            source,
-            content,
-            values,
-            validity,
-        } = self;
-        match content {
-            Content::Number(number) => with_number!(*number, T => {
-                let values = values.as_mut_ptr().cast::<T>();
-                fill(source, groups, below, validity, |row, scalar| {
+        if let (Source::Aggregate(aggregate), Content::Number(number)) =
+            (&self.source, self.content)
+            && number.width() == size_of::<u64>()
+        {
+            let mut out = Numbers {
+                values: &mut self.values[..],
+                validity: &mut self.validity[..],
+            };
+            if below.numbers(*aggregate, groups.clone(), &mut out) {
+                return;
+            }
+        }
+        match self.content {
+            Content::Number(number) => with_number!(number, T => {
+                let values = self.values.as_mut_ptr().cast::<T>();
+                self.fill_each(groups, below, |row, scalar| {
                     // SAFETY: the buffer has room for a vector of numbers of any width.
                     unsafe { *values.add(row) = T::of_scalar(scalar) }
                 });
             }),
             Content::Codes => {
-                let values = values.as_mut_ptr().cast::<u32>();
-                fill(source, groups, below, validity, |row, scalar| {
+                let values = self.values.as_mut_ptr().cast::<u32>();
+                self.fill_each(groups, below, |row, scalar| {
                     // SAFETY: as above.
                     unsafe { *values.add(row) = scalar.0 as u32 }
                 });
             }
             Content::Truth => {
-                values[..VECTOR_WORDS].fill(0);
-                fill(source, groups, below, validity, |row, scalar| {
-                    values[row / 64] |= (scalar.0 & 1) << (row % 64);
+                let mut truths = [0; VECTOR_WORDS];
+                self.fill_each(groups, below, |row, scalar| {
+                    truths[row / 64] |= (scalar.0 & 1) << (row % 64);
                 });
+                self.values[..VECTOR_WORDS].copy_from_slice(&truths);
             }
         }
     }
-}
 
-/// Sets the value of each group that has one.
-#[inline(always)]
-fn fill(
-    source: &Source,
-    groups: Range<usize>,
-    below: &Results,
-    validity: &mut [u64; VECTOR_WORDS],
-    mut set: impl FnMut(usize, Scalar),
-) {
-    let first = groups.start;
-    let mut put = |group: usize, value: Option<Scalar>| {
-        if let Some(scalar) = value {
-            let row = group - first;
-            validity[row / 64] |= 1 << (row % 64);
-            set(row, scalar);
+    /// Calls `set` with the value of each group that has one, and marks it as valid.
+    #[inline(always)]
+    fn fill_each(
+        &mut self,
+        groups: Range<usize>,
+        below: &Results,
+        mut set: impl FnMut(usize, Scalar),
+    ) {
+        let count = groups.len();
+        let validity = &mut self.validity;
+        let mut put = |row: usize, value: Option<Scalar>| {
+            if let Some(scalar) = value {
+                validity[row / 64] |= 1 << (row % 64);
+                set(row, scalar);
+            }
+        };
+        if let Source::KeyNumbers(key) | Source::Key(key, _) = &self.source {
+            below.key_numbers(*key, groups.clone(), &mut self.numbers[..count]);
         }
-    };
-    match source {
-        Source::KeyNumbers(key) => {
-            groups.for_each(|group| put(group, Some(Scalar(below.key_number(group, *key).into()))));
-        }
-        Source::Key(key, values) => {
-            groups.for_each(|group| put(group, values[below.key_number(group, *key) as usize]));
-        }
-        Source::Aggregate(aggregate) => {
-            groups.for_each(|group| put(group, below.answer(group, *aggregate)));
+        let numbers = self.numbers[..count].iter().enumerate();
+        match &self.source {
+            Source::KeyNumbers(_) => {
+                numbers.for_each(|(row, number)| put(row, Some(Scalar(u64::from(*number)))));
+            }
+            Source::Key(_, values) => {
+                numbers.for_each(|(row, number)| put(row, values[*number as usize]));
+            }
+            Source::Aggregate(aggregate) => {
+                let answers = groups.map(|group| below.answer(group, *aggregate));
+                answers
+                    .enumerate()
+                    .for_each(|(row, answer)| put(row, answer));
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ mod ffi {
     unsafe extern "C++" {
         include!("lanes-simd/kernels/aggregate.h");
         include!("lanes-simd/kernels/group.h");
+        include!("lanes-simd/kernels/runs.h");
         include!("lanes-simd/kernels/select.h");
 
         type Comparison = crate::select::Comparison;
@@ -72,6 +73,22 @@ mod ffi {
             selection: *const u64,
             best: *mut i16,
         );
+        #[cxx_name = "run_minimum"]
+        unsafe fn run_minimum_i16(
+            values: *const i16,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut i16,
+        );
+        #[cxx_name = "run_maximum"]
+        unsafe fn run_maximum_i16(
+            values: *const i16,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut i16,
+        );
 
         #[cxx_name = "compare"]
         unsafe fn compare_i32(
@@ -132,6 +149,22 @@ mod ffi {
             selection: *const u64,
             best: *mut i32,
         );
+        #[cxx_name = "run_minimum"]
+        unsafe fn run_minimum_i32(
+            values: *const i32,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut i32,
+        );
+        #[cxx_name = "run_maximum"]
+        unsafe fn run_maximum_i32(
+            values: *const i32,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut i32,
+        );
 
         #[cxx_name = "compare"]
         unsafe fn compare_i64(
@@ -179,6 +212,22 @@ mod ffi {
             values: *const i64,
             rows: usize,
             selection: *const u64,
+            best: *mut i64,
+        );
+        #[cxx_name = "run_minimum"]
+        unsafe fn run_minimum_i64(
+            values: *const i64,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut i64,
+        );
+        #[cxx_name = "run_maximum"]
+        unsafe fn run_maximum_i64(
+            values: *const i64,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
             best: *mut i64,
         );
 
@@ -241,6 +290,22 @@ mod ffi {
             selection: *const u64,
             best: *mut u32,
         );
+        #[cxx_name = "run_minimum"]
+        unsafe fn run_minimum_u32(
+            values: *const u32,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut u32,
+        );
+        #[cxx_name = "run_maximum"]
+        unsafe fn run_maximum_u32(
+            values: *const u32,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut u32,
+        );
 
         #[cxx_name = "compare"]
         unsafe fn compare_f32(
@@ -299,6 +364,22 @@ mod ffi {
             values: *const f32,
             rows: usize,
             selection: *const u64,
+            best: *mut f32,
+        );
+        #[cxx_name = "run_minimum"]
+        unsafe fn run_minimum_f32(
+            values: *const f32,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut f32,
+        );
+        #[cxx_name = "run_maximum"]
+        unsafe fn run_maximum_f32(
+            values: *const f32,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
             best: *mut f32,
         );
         #[cxx_name = "sum_within"]
@@ -369,6 +450,22 @@ mod ffi {
             values: *const f64,
             rows: usize,
             selection: *const u64,
+            best: *mut f64,
+        );
+        #[cxx_name = "run_minimum"]
+        unsafe fn run_minimum_f64(
+            values: *const f64,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
+            best: *mut f64,
+        );
+        #[cxx_name = "run_maximum"]
+        unsafe fn run_maximum_f64(
+            values: *const f64,
+            starts: *const u32,
+            groups: *const u32,
+            runs: usize,
             best: *mut f64,
         );
         #[cxx_name = "sum_within"]

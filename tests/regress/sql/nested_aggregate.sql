@@ -28,7 +28,7 @@ DECLARE fast text; plain text; heap text; line text; nodes text := '';
 BEGIN
     fast := pg_temp.answer(query, 'on');
     plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(reading)\M', '\1_heap', 'g'), 'on');
+    heap := pg_temp.answer(regexp_replace(query, '\m(reading|sample)\M', '\1_heap', 'g'), 'on');
     PERFORM set_config('lanes.vectorize', 'on', true);
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
         nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '');
@@ -149,6 +149,30 @@ RESET ROLE;
 -- `require` accepts it.
 SET lanes.vectorize = require;
 SELECT host, sum(n) FROM (SELECT host, series, count(*) AS n FROM reading GROUP BY 1, 2) s GROUP BY 1 ORDER BY 1 LIMIT 1;
+-- Minutes of a few rows each. The series of a machine have equal times, those of machines differ, and some begin late or have gaps.
+CREATE TABLE sample (series int, ts timestamptz, value float8, real_value real, counter bigint) WITH (order_by = 'series, ts');
+INSERT INTO sample SELECT s, timestamptz '2024-01-01' + i * interval '10 s' + (s / 8) * interval '3 s', (s * i) % 97 - 40, (s + i) % 31, s * 1000 + i
+    FROM generate_series(1, 32) s, generate_series(1, 720) i WHERE (i > s * 5 OR s % 8 < 6) AND (s / 8 <> 2 OR i % 97 > 2);
+SELECT lanes.seal('sample');
+CREATE TABLE sample_heap USING heap AS SELECT * FROM sample;
+ANALYZE sample;
+CREATE TEMP TABLE by_minute (query text) USING heap;
+INSERT INTO by_minute SELECT replace(query, 'MINUTE', minute) FROM unnest(ARRAY[
+    'SELECT MINUTE AS m, count(*), sum(value), avg(value), min(value), max(value), sum(real_value), avg(real_value), sum(counter) FROM sample GROUP BY 1',
+    'SELECT MINUTE AS m, series, count(value), sum(value), avg(value), min(value), max(value), min(real_value), max(counter), sum(counter) FILTER (WHERE value > 0) FROM sample GROUP BY 1, 2',
+    'SELECT m, mode, sum(v), count(*), min(r), max(c) FROM (SELECT MINUTE AS m, series, l.labels->>''mode'' AS mode, max(value) - min(value) AS v, max(real_value) AS r, sum(counter) AS c FROM sample s JOIN label l ON l.id = s.series GROUP BY 1, 2, 3) x GROUP BY 1, 2',
+    'SELECT m, zone, avg(n), sum(v) FROM (SELECT MINUTE AS m, series, l.labels->>''zone'' AS zone, count(*) AS n, sum(value) AS v FROM sample s LEFT JOIN label l ON l.id = s.series AND l.id < 20 GROUP BY 1, 2, 3) x GROUP BY 1, 2',
+    'SELECT MINUTE AS m, l.labels->>''cpu'' AS cpu, avg(value) FROM sample s JOIN label l ON l.id = s.series WHERE value <> ''NaN'' OR series / 0 < 3 GROUP BY 1, 2'
+    ]) WITH ORDINALITY AS q (query, place), unnest(ARRAY['floor(extract(epoch FROM ts) / 60) * 60', 'date_trunc(''minute'', ts)', 'lanes.time_bucket(''40 s'', ts)', 'lanes.time_bucket(''15 s'', ts)']) WITH ORDINALITY AS m (minute, width) ORDER BY place, width;
+SELECT pg_temp.same(query) FROM by_minute;
+-- The same where some rows do not count, and where some values are NULL, NaN or zeros of either sign.
+DELETE FROM sample WHERE series = 5 AND counter % 3 = 0;
+DELETE FROM sample_heap WHERE series = 5 AND counter % 3 = 0;
+SELECT pg_temp.same(query) FROM by_minute;
+UPDATE sample SET value = CASE WHEN series = 7 THEN NULL WHEN series = 9 THEN -0.0 WHEN value > 50 THEN 'NaN' ELSE 0 END WHERE counter % 5 = 0;
+UPDATE sample_heap SET value = CASE WHEN series = 7 THEN NULL WHEN series = 9 THEN -0.0 WHEN value > 50 THEN 'NaN' ELSE 0 END WHERE counter % 5 = 0;
+SELECT lanes.seal('sample');
+SELECT pg_temp.same(query) FROM by_minute;
 RESET lanes.vectorize;
 SET client_min_messages = warning;
 DROP OWNED BY nested_reader; DROP ROLE nested_reader;

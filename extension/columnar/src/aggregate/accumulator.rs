@@ -1,5 +1,7 @@
 //! The states of one aggregate, one a group.
 
+use std::ops::Range;
+
 use super::runs::Runs;
 use crate::vector::Evaluation;
 use crate::vector::number::Scalar;
@@ -12,8 +14,8 @@ use crate::zone_map::Zone;
 pub enum Grouping<'a> {
     /// All to one.
     One(u32),
-    /// Runs of rows, a group each. Accumulators that do not take runs never see it: few runs reach them as `One` each, many as
-    /// `Each`.
+    /// Runs of rows, a group each. Accumulators that do not take runs never see it: few runs reach them as `One` each, many or
+    /// short ones as `Each`.
     Runs(Runs<'a>),
     /// Each row has its own id; those of rows that are not selected mean nothing.
     Each(&'a [u32]),
@@ -95,7 +97,7 @@ pub trait Accumulator {
     ) -> Evaluation<()>;
 
     /// Adds the selected rows of runs, of some of which perhaps none is selected. False, and nothing is added, if it had better
-    /// be done otherwise.
+    /// be done otherwise. Rows of short runs are added as if each had an id.
     ///
     /// # Errors
     /// Those of the aggregate.
@@ -144,8 +146,38 @@ pub trait Accumulator {
     /// The result for a group.
     fn answer(&self, group: usize) -> Answer;
 
+    /// Writes the results for some groups one after the other. False, and nothing is written, if some result may be neither a
+    /// number nor a count.
+    fn numbers(&self, _groups: Range<usize>, _out: &mut Numbers<'_>) -> bool {
+        false
+    }
+
     /// Bytes that the states take.
     fn bytes(&self) -> usize;
+}
+
+/// Room for results that are numbers.
+pub struct Numbers<'a> {
+    /// In 64 bits, as a [`Scalar`] has them.
+    pub values: &'a mut [u64],
+    /// A bit for each that is not NULL; the others are zero.
+    pub validity: &'a mut [u64],
+}
+
+impl Numbers<'_> {
+    /// Writes as many results as there are, and which of them are not NULL.
+    pub(super) fn write(
+        &mut self,
+        results: impl Iterator<Item = Scalar>,
+        mut are_valid: impl Iterator<Item = bool>,
+    ) {
+        let places = self.values.iter_mut().zip(results);
+        places.for_each(|(place, result)| *place = result.0);
+        for word in self.validity.iter_mut() {
+            let of_word = are_valid.by_ref().take(64).enumerate();
+            *word = of_word.fold(0, |word, (bit, is_valid)| word | u64::from(is_valid) << bit);
+        }
+    }
 }
 
 /// Calls `take` with each selected row and its group.
@@ -215,6 +247,15 @@ impl Accumulator for Count {
 
     fn answer(&self, group: usize) -> Answer {
         Answer::Count(self.counts[group])
+    }
+
+    fn numbers(&self, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {
+        let counts = self.counts[groups].iter();
+        out.write(
+            counts.clone().map(|count| Scalar(*count)),
+            counts.map(|_| true),
+        );
+        true
     }
 
     fn bytes(&self) -> usize {

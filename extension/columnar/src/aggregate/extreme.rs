@@ -1,8 +1,9 @@
 //! `min` and `max`.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
+use super::accumulator::{Accumulator, Answer, Grouping, Input, Numbers, each_row};
 use super::runs::Runs;
 use super::zone_answer;
 use crate::vector::Evaluation;
@@ -56,6 +57,29 @@ impl<T: Number> Extreme<T> {
             match self.end {
                 End::Minimum => lanes_simd::group::group_minimum(ids, values, rows, chosen, best),
                 End::Maximum => lanes_simd::group::group_maximum(ids, values, rows, chosen, best),
+            }
+        }
+    }
+
+    /// Offers the numbers of short runs, all of which are selected, to their groups.
+    ///
+    /// # Safety
+    /// There is a number for each row.
+    unsafe fn offer_short(&mut self, runs: Runs<'_>, values: *const T) {
+        if self.unseen > 0 {
+            for group in runs.groups {
+                let seen = &mut self.seen[*group as usize];
+                self.unseen -= usize::from(!*seen);
+                *seen = true;
+            }
+        }
+        let (starts, groups, count) = (runs.starts.as_ptr(), runs.groups.as_ptr(), runs.len());
+        let best = self.best.as_mut_ptr();
+        // SAFETY: the caller's promise; groups of runs are below the number of groups.
+        unsafe {
+            match self.end {
+                End::Minimum => lanes_simd::runs::minimum(values, starts, groups, count, best),
+                End::Maximum => lanes_simd::runs::maximum(values, starts, groups, count, best),
             }
         }
     }
@@ -147,6 +171,11 @@ impl<T: Number> Accumulator for Extreme<T> {
         else {
             return Ok(false);
         };
+        if runs.are_short {
+            // SAFETY: the operand has a `T` for each row of the vector.
+            unsafe { self.offer_short(runs, values.cast()) }
+            return Ok(true);
+        }
         for (group, rows) in runs.iter() {
             // SAFETY: the operand has a `T` for each row of the vector.
             unsafe {
@@ -178,6 +207,13 @@ impl<T: Number> Accumulator for Extreme<T> {
         } else {
             Answer::Null
         }
+    }
+
+    fn numbers(&self, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {
+        let seen = self.seen[groups.clone()].iter();
+        let best = self.best[groups].iter();
+        out.write(best.map(|best| best.to_scalar()), seen.copied());
+        true
     }
 
     fn bytes(&self) -> usize {

@@ -11,6 +11,8 @@
 //! Buckets come last, whatever the query's order is: the other keys of a row mostly go together (a series and its
 //! labels), so their combinations are few, and the minutes of each lie side by side in the last table.
 
+use std::ops::Range;
+
 use super::accumulator::Grouping;
 use super::key::{Ids, Key, KeyReader, spread};
 use super::key_values::{KeyValue, KeyValues};
@@ -96,9 +98,37 @@ impl Groups {
 
     /// The number of a group's value of a key.
     pub(super) fn key_number(&self, group: usize, key: usize) -> u32 {
-        let (mut id, place) = (group as u32, self.places[key]);
+        self.number_of(group as u32, self.places[key], self.pairs.len())
+    }
+
+    /// The same of some groups, one after the other.
+    pub(super) fn key_numbers(&self, key: usize, groups: Range<usize>, out: &mut [u32]) {
+        let place = self.places[key];
+        let Some((last, before)) = self.pairs.split_last() else {
+            let numbers = groups.map(|group| group as u32);
+            out.iter_mut().zip(numbers).for_each(|(out, id)| *out = id);
+            return;
+        };
+        let out = out.iter_mut().zip(last.pairs(groups));
+        if place == self.pairs.len() {
+            out.for_each(|(out, (_, right))| *out = *right);
+            return;
+        }
+        // Groups that were met one after the other mostly differ in the last key alone.
+        let mut known = None;
+        for (out, (left, _)) in out {
+            *out = match known {
+                Some((id, number)) if id == *left => number,
+                _ => self.number_of(*left, place, before.len()),
+            };
+            known = Some((*left, *out));
+        }
+    }
+
+    /// The number that the value of the key in a place has in a pair of the last of so many steps.
+    fn number_of(&self, mut id: u32, place: usize, steps: usize) -> u32 {
         // From the last step backwards: the right side of step s is the key in place s + 1.
-        for step in (0..self.pairs.len()).rev() {
+        for step in (0..steps).rev() {
             let (left, right) = self.pairs[step].pair(id);
             if place == step + 1 {
                 return right;
@@ -147,6 +177,7 @@ impl Groups {
                 Ids::Runs(runs) => Grouping::Runs(Runs {
                     starts: unbound(runs.starts),
                     groups: unbound(runs.groups),
+                    are_short: runs.are_short,
                 }),
                 Ids::Each(ids) => Grouping::Each(unbound(ids)),
             };

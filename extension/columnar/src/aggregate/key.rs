@@ -1,10 +1,9 @@
 //! What is grouped or joined by, as it is read from vectors: each key gives its values dense ids ([`KeyValues`]);
 //! [`super::group`] combines them.
 
-use lanes_simd::runs;
-
 use super::bucket_memo::BucketMemo;
 use super::key_values::KeyValues;
+use super::repeated_times::RepeatedTimes;
 use super::runs::{RunList, Runs};
 use crate::lane::LaneData;
 use crate::limits::VECTOR_ROWS;
@@ -72,7 +71,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// Whether all times within these bounds fall into it.
-    fn has_all(&self, bounds: Bounds) -> bool {
+    pub(super) fn has_all(&self, bounds: Bounds) -> bool {
         self.first <= bounds.minimum && bounds.maximum <= self.last
     }
 }
@@ -92,22 +91,24 @@ pub(crate) enum Ids<'a> {
 
 /// A key as it is read from vectors: its rows' ids in a [`KeyValues`].
 pub(crate) struct KeyReader {
-    key: Key,
+    pub(super) key: Key,
     /// Whether values get ids although no row has them.
     eager: bool,
     codes: CodeMemo<u32>,
     /// The bucket met last, with its id if a row of it counted.
-    bucket: Option<(Bucket, Option<u32>)>,
+    pub(super) bucket: Option<(Bucket, Option<u32>)>,
     /// The time that it was asked for with.
-    asked: i64,
+    pub(super) asked: i64,
     /// Those met before it.
-    buckets: BucketMemo,
+    pub(super) buckets: BucketMemo,
+    /// Times that were cut into runs of buckets.
+    pub(super) repeated: RepeatedTimes,
     pub(super) ids: Box<[u32; VECTOR_ROWS]>,
     /// Whether columns are cut into runs. Buckets always are.
     pub(super) cuts: bool,
     pub(super) runs: RunList,
     /// How long the run before was, which those after it mostly resemble.
-    run_rows: usize,
+    pub(super) run_rows: usize,
 }
 
 impl KeyReader {
@@ -119,6 +120,7 @@ impl KeyReader {
             bucket: None,
             asked: 0,
             buckets: BucketMemo::default(),
+            repeated: RepeatedTimes::default(),
             ids: Box::new([0; VECTOR_ROWS]),
             cuts: false,
             runs: RunList::default(),
@@ -170,10 +172,11 @@ impl KeyReader {
         self.codes = CodeMemo::default();
         self.bucket = None;
         self.buckets = BucketMemo::default();
+        self.repeated = RepeatedTimes::default();
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let memos = self.codes.bytes() + self.buckets.bytes();
+        let memos = self.codes.bytes() + self.buckets.bytes() + self.repeated.bytes();
         size_of::<[u32; VECTOR_ROWS]>() + memos + self.runs.bytes()
     }
 
@@ -411,27 +414,14 @@ impl KeyReader {
             && valid == *selection
             && let Operand::Each { values: all, .. } = operand
         {
-            let mut id_of = |row: usize| {
+            let id_of = |row: usize| {
                 // SAFETY: the operand has a `T` for each row of the vector.
                 let value = unsafe { operand.get::<T>(row) };
                 values.number(canonical(value), value.to_scalar())
             };
             // Numbers that are equal but differ in their bits, as zeros do, have the same id.
             // SAFETY: as above.
-            let is_cut = unsafe {
-                match T::TYPE.width() {
-                    2 => self
-                        .runs
-                        .cut(all.cast::<u16>(), rows, selection, &mut id_of),
-                    4 => self
-                        .runs
-                        .cut(all.cast::<u32>(), rows, selection, &mut id_of),
-                    _ => self
-                        .runs
-                        .cut(all.cast::<u64>(), rows, selection, &mut id_of),
-                }
-            };
-            if is_cut {
+            if unsafe { self.runs.cut_numbers::<T>(all, rows, selection, id_of) } {
                 return self.runs.ids();
             }
         }
@@ -450,147 +440,6 @@ impl KeyReader {
         });
         Ids::Each(&*self.ids)
     }
-
-    fn assign_bucket<T: Number>(
-        &mut self,
-        values: &mut KeyValues,
-        operand: Operand,
-        selection: &Selection,
-        bounds: Bounds,
-        frame: &Frame<'_>,
-    ) -> Ids<'_> {
-        let valid = operand.valid(selection);
-        if bounds.known
-            && valid == *selection
-            && let Some(row) = selection.next(0)
-        {
-            // All of the vector in one bucket: its other times need not be read. The bucket of a bound is not asked for:
-            // no row that counts need have it, and the function may fail for it.
-            // SAFETY: the operand has a `T` for each row of the vector.
-            let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
-            let bucket = self.bucket_of(time);
-            if bucket.has_all(bounds) {
-                return Ids::One(self.bucket_id(values, bucket));
-            }
-        }
-        if let Operand::Each { values: times, .. } = operand
-            && valid == *selection
-            && T::TYPE == NumberType::I64
-            && self.cut_buckets(values, times.cast(), frame.rows, selection, bounds.sorted)
-        {
-            return self.runs.ids();
-        }
-        if valid != *selection {
-            let id = values.null();
-            selection.and_not(&valid).for_each(|row| self.ids[row] = id);
-        }
-        // Mostly some rows after one another are of one bucket.
-        let (mut first, mut last, mut id) = (1, 0, 0);
-        valid.for_each_of(frame.rows, |row| {
-            // SAFETY: the operand has a `T` for each row of the vector.
-            let time = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
-            if time < first || last < time {
-                let bucket = self.bucket_of(time);
-                id = self.bucket_id(values, bucket);
-                (first, last) = (bucket.first, bucket.last);
-            }
-            self.ids[row] = id;
-        });
-        Ids::Each(&*self.ids)
-    }
-
-    /// Cuts a vector into runs of one bucket each; false if they are too short to pay. If the times are sorted, few of them are
-    /// read.
-    fn cut_buckets(
-        &mut self,
-        values: &mut KeyValues,
-        times: *const i64,
-        rows: usize,
-        selection: &Selection,
-        sorted: bool,
-    ) -> bool {
-        self.runs.clear();
-        let mut from = 0;
-        while let Some(row) = selection.next(from) {
-            if self.runs.are_short(row) {
-                return false;
-            }
-            // SAFETY: the caller has `rows` times, and selected rows are among them.
-            let (bucket, to) = unsafe {
-                let (first, rest) = (times.add(row), rows - row);
-                let bucket = self.bucket_of(*first);
-                let count = if sorted {
-                    let rest = std::slice::from_raw_parts(first, rest);
-                    count_within(rest, bucket.last, self.run_rows)
-                } else {
-                    runs::count_within(first, rest, bucket.first, bucket.last)
-                };
-                (bucket, row + count)
-            };
-            debug_assert!(to > row && bucket.first <= bucket.last);
-            let group = self.bucket_id(values, bucket);
-            self.runs.push(row, group);
-            self.run_rows = to - row;
-            from = to;
-        }
-        self.runs.end(rows);
-        true
-    }
-
-    /// The bucket of a time.
-    #[inline]
-    fn bucket_of(&mut self, time: i64) -> Bucket {
-        if let Some((bucket, _)) = self.bucket
-            && bucket.first <= time
-            && time <= bucket.last
-        {
-            return bucket;
-        }
-        if let Some((bucket, id)) = self.buckets.get(time) {
-            self.bucket = Some((bucket, Some(id)));
-            return bucket;
-        }
-        let Key::Bucket(_, buckets) = &mut self.key else {
-            unreachable!("only buckets ask for buckets");
-        };
-        let bucket = buckets.bucket(time);
-        self.bucket = Some((bucket, None));
-        self.asked = time;
-        bucket
-    }
-
-    /// The id of the bucket that was asked for last. Only now does it become a group.
-    #[inline]
-    fn bucket_id(&mut self, values: &mut KeyValues, bucket: Bucket) -> u32 {
-        if let Some((_, Some(id))) = self.bucket {
-            return id;
-        }
-        let id = values.number(bucket.value as u64, Scalar(bucket.value as u64));
-        self.bucket = Some((bucket, Some(id)));
-        self.buckets.put(self.asked, bucket, id);
-        id
-    }
-}
-
-/// How many of some sorted times are no later than `last`, looked for in doubling steps from a guess: a search of all of them
-/// would read far more memory.
-fn count_within(times: &[i64], last: i64, guess: usize) -> usize {
-    let guess = guess.min(times.len());
-    let (mut low, mut high, mut step) = (guess, guess, 1);
-    if guess > 0 && times[guess - 1] > last {
-        while low > 0 && times[low - 1] > last {
-            high = low - 1;
-            low = low.saturating_sub(step);
-            step *= 2;
-        }
-    } else {
-        while high < times.len() && times[high] <= last {
-            low = high + 1;
-            high = (high + step).min(times.len());
-            step *= 2;
-        }
-    }
-    low + times[low..high].partition_point(|time| *time <= last)
 }
 
 /// Equal numbers, equal bits.
@@ -613,24 +462,5 @@ pub(crate) fn spread(ids: &Ids<'_>, selection: &Selection, out: &mut [u32; VECTO
         Ids::One(id) => selection.for_each(|row| out[row] = *id),
         Ids::Runs(runs) => runs.spread(out),
         Ids::Each(each) => selection.for_each(|row| out[row] = each[row]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::count_within;
-
-    #[test]
-    fn any_guess_finds_what_a_search_finds() {
-        let times: Vec<i64> = [0, 0, 1, 3, 3, 3, 4, 9, 9, 12, 13, 14, 20, 21, 22, 30, 31].into();
-        for length in 0..=times.len() {
-            let times = &times[..length];
-            for last in -1..33 {
-                let expected = times.iter().filter(|time| **time <= last).count();
-                for guess in 0..20 {
-                    assert_eq!(count_within(times, last, guess), expected, "{last} {guess}");
-                }
-            }
-        }
     }
 }

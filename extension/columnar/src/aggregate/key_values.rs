@@ -49,6 +49,10 @@ pub(crate) type MixMap<K> = HashMap<K, u32, BuildHasherDefault<MixHasher>>;
 /// The id of a value that a [closed](KeyValues::close) [`KeyValues`] does not know.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
+/// Numbers up to so many for each that was met, and so many more, have a place in an array.
+const NEAR_A_NUMBER: usize = 4;
+const NEAR_MIN: usize = 1 << 10;
+
 /// The values that a key has had so far.
 #[derive(Default)]
 pub(crate) struct KeyValues {
@@ -56,6 +60,8 @@ pub(crate) struct KeyValues {
     closed: bool,
     null: Option<u32>,
     numbers: MixMap<u64>,
+    /// The ids of some small numbers by number, where no id is [`UNKNOWN`]: they need not be hashed.
+    near: Vec<u32>,
     /// The ids of texts by their payloads.
     texts: MixMap<Box<[u8]>>,
     bytes16: MixMap<Bytes16>,
@@ -105,14 +111,32 @@ impl KeyValues {
     /// The id of a number. Numbers that are equal have the same canonical bits.
     #[inline]
     pub(crate) fn number(&mut self, canonical: u64, value: Scalar) -> u32 {
-        if self.closed {
-            return self.numbers.get(&canonical).copied().unwrap_or(UNKNOWN);
+        match self.near.get(canonical as usize) {
+            Some(&id) if id != UNKNOWN => id,
+            _ => self.number_of_hashed_or_new(canonical, value),
         }
-        let values = &mut self.values;
-        *self.numbers.entry(canonical).or_insert_with(|| {
-            values.push(OwnedValue::Number(value));
-            values.len() as u32 - 1
-        })
+    }
+
+    #[inline(never)]
+    fn number_of_hashed_or_new(&mut self, canonical: u64, value: Scalar) -> u32 {
+        let id = if self.closed {
+            self.numbers.get(&canonical).copied().unwrap_or(UNKNOWN)
+        } else {
+            let values = &mut self.values;
+            *self.numbers.entry(canonical).or_insert_with(|| {
+                values.push(OwnedValue::Number(value));
+                values.len() as u32 - 1
+            })
+        };
+        let numbers_max = NEAR_A_NUMBER * self.numbers.len() + NEAR_MIN;
+        if canonical < numbers_max as u64 {
+            let place = canonical as usize;
+            if place >= self.near.len() {
+                self.near.resize((place + 1).next_power_of_two(), UNKNOWN);
+            }
+            self.near[place] = id;
+        }
+        id
     }
 
     /// The id of a truth.
@@ -201,6 +225,7 @@ impl KeyValues {
         self.item_bytes * 2
             + self.values.capacity() * size_of::<OwnedValue>()
             + self.numbers.capacity() * 16
+            + self.near.capacity() * 4
             + self.texts.capacity() * 24
             + self.bytes16.capacity() * 40
     }

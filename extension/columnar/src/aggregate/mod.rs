@@ -7,8 +7,8 @@
 //!
 //! The cast, in the order in which data flow:
 //! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, uuids, time buckets.
-//! - `bytes16_key`: those of 16 bytes. `key_values`: the values of a key and their ids. `bucket_memo`: the buckets met
-//!   before.
+//! - `bytes16_key`: those of 16 bytes. `bucket_key`: time buckets. `bucket_memo`: the buckets met before.
+//!   `repeated_times`: the times cut before. `key_values`: the values of a key and their ids.
 //! - [`runs`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
 //!   order of appearance.
@@ -22,14 +22,15 @@
 //! (row i of the vector to stripe i mod 16), which are added up as [`lanes_simd::aggregate`] says; runs and vectors follow in
 //! row order. Rows that have an id each are added one by one in row order, as PostgreSQL does, but for
 //! `sum(double precision)`, where 64 rows (a whole word of the vector), all selected and of one group, are summed in stripes
-//! first. So the order depends on the rows' places, on the keys of their neighbours, on the zone maps of time buckets and on
-//! the magnitude of the numbers (see below), never on the machine.
+//! first. So are the rows of [short runs](runs). The order depends on the rows' places, on the keys of their neighbours, on
+//! the zone maps of time buckets and on the magnitude of the numbers (see below), never on the machine.
 //!
 //! *Overflow of floats.* Stripes cannot overflow where PostgreSQL's order does not, nor the reverse, while all numbers
 //! are of moderate magnitude, so that is checked first, a vector at a time ([`moments::MAGNITUDE_MAX`]). A vector that
 //! has greater ones is added row by row with PostgreSQL's checks.
 
 pub mod accumulator;
+mod bucket_key;
 mod bucket_memo;
 mod bytes16_key;
 pub mod edge;
@@ -42,6 +43,7 @@ pub mod logic;
 pub mod moments;
 pub(crate) mod pairs;
 pub mod percentile;
+mod repeated_times;
 pub mod runs;
 pub mod sum;
 pub mod weighted;
@@ -49,6 +51,8 @@ mod zone_answer;
 
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
@@ -58,7 +62,7 @@ use crate::vector::selection::Selection;
 use crate::vector::value::{Operand, Value};
 use crate::zone_map::Zone;
 
-pub use accumulator::{Accumulator, Answer, Grouping, Input};
+pub use accumulator::{Accumulator, Answer, Grouping, Input, Numbers};
 use group::Groups;
 pub use key::Key;
 pub use key_values::KeyValue;
@@ -257,6 +261,11 @@ impl Aggregation {
         self.groups.key_number(group, key)
     }
 
+    /// The numbers of some groups' values of a key, one after the other.
+    pub fn key_numbers(&self, key: usize, groups: Range<usize>, out: &mut [u32]) {
+        self.groups.key_numbers(key, groups, out);
+    }
+
     /// The value of a key that has this number.
     pub fn key_value(&self, number: u32, key: usize) -> KeyValue<'_> {
         self.groups.key_value(number, key)
@@ -270,6 +279,11 @@ impl Aggregation {
     /// The answer of an aggregate for a group.
     pub fn answer(&self, group: usize, aggregate: usize) -> Answer {
         self.aggregates[aggregate].accumulator.answer(group)
+    }
+
+    /// The answers of an aggregate for some groups, as [`Accumulator::numbers`] writes them; false if it does not.
+    pub fn numbers(&self, aggregate: usize, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {
+        self.aggregates[aggregate].accumulator.numbers(groups, out)
     }
 
     /// Vectors of which no aggregate read a row.
@@ -364,7 +378,7 @@ impl Aggregate {
                 if self.accumulator.add_runs(*runs, &input, chosen)? {
                     return Ok(());
                 }
-                if runs.len() > RUNS_ALONE_MAX {
+                if runs.are_short || runs.len() > RUNS_ALONE_MAX {
                     if !std::mem::replace(&mut spread.is_done, true) {
                         runs.spread(&mut spread.ids[..]);
                     }

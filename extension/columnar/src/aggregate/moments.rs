@@ -214,8 +214,22 @@ impl<T: Number> Accumulator for Moments<T> {
             && !self.great
             && T::TYPE.is_float()
             && (self.moderate || unsafe { is_moderate::<T>(values, runs.rows()) });
-        if !is_simple {
+        if !is_simple || runs.are_short && !selection.is_full(runs.rows()) {
             return Ok(false);
+        }
+        if runs.are_short {
+            for (group, rows) in runs.iter() {
+                let state = &mut self.states[group as usize];
+                state.count += rows.len() as f64;
+                // SAFETY: as above.
+                let values = unsafe {
+                    let first = values.cast::<T>().add(rows.start);
+                    std::slice::from_raw_parts(first, rows.len())
+                };
+                let add = |sum, value: &T| sum + value.to_f64();
+                state.sum = values.iter().fold(state.sum, add);
+            }
+            return Ok(true);
         }
         self.run_sums.resize(runs.len(), 0.0);
         let (chosen, starts) = (runs.chosen(selection), runs.starts.as_ptr());

@@ -4,6 +4,8 @@
 //! cell for each combination finds a pair by a multiplication, and pairs met one after another lie side by side. Where
 //! few do, cells would be mostly empty: then pairs are hashed.
 
+use std::ops::Range;
+
 use super::key_values::{MixMap, UNKNOWN};
 
 /// A table may have this many cells for each pair that was met, and so many more.
@@ -53,11 +55,14 @@ impl Pairs {
     /// The id of a pair, which gets one if it is new.
     #[inline]
     pub(crate) fn id(&mut self, left: u32, right: u32) -> u32 {
-        if let Table::Cells { shift, cells } = &self.table
-            && let Some(&id) = cells.get(cell(*shift, left, right))
-            && id != UNKNOWN
+        if let Table::Cells { shift, cells } = &mut self.table
+            && let Some(id) = cells.get_mut(cell(*shift, left, right))
         {
-            return id;
+            if *id == UNKNOWN {
+                *id = self.pairs.len() as u32;
+                self.pairs.push((left, right));
+            }
+            return *id;
         }
         self.id_of_hashed_or_new(left, right)
     }
@@ -125,6 +130,11 @@ impl Pairs {
     #[inline]
     pub(crate) fn pair(&self, id: u32) -> (u32, u32) {
         self.pairs[id as usize]
+    }
+
+    /// The pairs of some ids.
+    pub(crate) fn pairs(&self, ids: Range<usize>) -> &[(u32, u32)] {
+        &self.pairs[ids]
     }
 
     /// How many pairs were met.

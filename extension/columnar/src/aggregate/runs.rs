@@ -3,7 +3,9 @@
 //! each run.
 //!
 //! A vector is cut into runs only if they are long on average ([`ROWS_MIN`]). A few looks at the vector tell so beforehand of
-//! columns, so that a vector without runs loses next to nothing.
+//! columns, so that a vector without runs loses next to nothing. Time buckets may be *short runs* ([`SHORT_ROWS_MIN`]), as the
+//! six samples of a minute are: accumulators take their rows one by one, in the order of rows that have an id each, but look for
+//! the state once a run.
 //!
 //! Invariants: the runs of a vector are all of its rows; each has a row that is selected, as only that makes a group. Rows that
 //! are not selected belong to the run before them, or to the first.
@@ -16,12 +18,16 @@ use super::accumulator::Grouping;
 use super::key::Ids;
 use crate::limits::VECTOR_ROWS;
 use crate::value_runs::ROWS_MIN;
+use crate::vector::number::Number;
 use crate::vector::selection::Selection;
 
 /// Pairs of neighbours that are looked at beforehand.
 const LOOKS: usize = 16;
 /// How many of them have to be equal. Of runs of [`ROWS_MIN`] rows mostly more are.
 const EQUAL_MIN: usize = 12;
+
+/// Rows of a run of time buckets on average, at least: shorter ones are as soon looked at row by row.
+const SHORT_ROWS_MIN: usize = 4;
 
 /// The runs of a vector.
 #[derive(Clone, Copy, Debug)]
@@ -30,14 +36,17 @@ pub struct Runs<'a> {
     pub starts: &'a [u32],
     /// The group of each.
     pub groups: &'a [u32],
+    /// Whether they are short runs, whose rows are added in the order of rows that have an id each.
+    pub are_short: bool,
 }
 
 impl<'a> Runs<'a> {
     /// All rows as one run.
-    pub(super) fn one(whole: &'a [u32; 2], group: &'a [u32]) -> Runs<'a> {
+    pub(crate) fn one(whole: &'a [u32; 2], group: &'a [u32]) -> Runs<'a> {
         Runs {
             starts: whole,
             groups: group,
+            are_short: false,
         }
     }
 
@@ -93,7 +102,7 @@ impl<'a> Runs<'a> {
     /// The same, as accumulators want it.
     pub(super) fn grouping(self) -> Grouping<'a> {
         match self.groups {
-            [one] => Grouping::One(*one),
+            [one] if !self.are_short => Grouping::One(*one),
             _ => Grouping::Runs(self),
         }
     }
@@ -111,6 +120,7 @@ impl<'a> Runs<'a> {
 pub(crate) struct RunList {
     starts: Vec<u32>,
     groups: Vec<u32>,
+    are_short: bool,
 }
 
 impl RunList {
@@ -121,6 +131,7 @@ impl RunList {
         Runs {
             starts: &self.starts,
             groups: &self.groups,
+            are_short: self.are_short,
         }
     }
 
@@ -128,9 +139,19 @@ impl RunList {
     #[inline]
     pub(super) fn ids(&self) -> Ids<'_> {
         match self.groups[..] {
-            [one] => Ids::One(one),
+            [one] if !self.are_short => Ids::One(one),
             _ => Ids::Runs(self.runs()),
         }
+    }
+
+    /// How many there are so far.
+    pub(super) fn count(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Where runs from one on begin, and the group of each. They are not ended yet.
+    pub(super) fn runs_from(&self, run: usize) -> (&[u32], &[u32]) {
+        (&self.starts[run..], &self.groups[run..])
     }
 
     /// Bytes of memory.
@@ -142,6 +163,7 @@ impl RunList {
     pub(crate) fn clear(&mut self) {
         self.starts.clear();
         self.groups.clear();
+        self.are_short = false;
     }
 
     /// Adds a run of rows from `from` on, some of which are selected.
@@ -155,11 +177,13 @@ impl RunList {
         self.groups.push(group);
     }
 
-    /// Whether so many runs of the first `rows` rows are too many to go on.
+    /// Whether it pays to go on after so many runs of the first `rows` rows. They may turn out to be short.
     #[inline]
-    pub(crate) fn are_short(&self, rows: usize) -> bool {
+    pub(crate) fn do_pay(&mut self, rows: usize) -> bool {
         // At the beginning there may be some short ones.
-        self.groups.len() * ROWS_MIN > rows + VECTOR_ROWS / 8
+        let rows = rows + VECTOR_ROWS / 8;
+        self.are_short |= self.groups.len() * ROWS_MIN > rows;
+        self.groups.len() * SHORT_ROWS_MIN <= rows
     }
 
     /// The last run ends with the vector.
@@ -185,14 +209,13 @@ impl RunList {
                 return false;
             }
             let most = rows / ROWS_MIN;
-            self.starts.clear();
+            self.clear();
             self.starts.resize(most, 0);
             let Some(count) = runs::cut(values, rows, most, self.starts.as_mut_ptr()) else {
                 return false;
             };
             self.starts.truncate(count);
         }
-        self.groups.clear();
         if selection.is_full(rows) {
             let firsts = self.starts.iter().map(|start| group_of(*start as usize));
             self.groups.extend(firsts);
@@ -210,10 +233,36 @@ impl RunList {
         true
     }
 
+    /// Cuts rows as [`Self::cut`] does wherever the bits of a number change.
+    ///
+    /// # Safety
+    /// There are so many values of type `T`.
+    pub(crate) unsafe fn cut_numbers<T: Number>(
+        &mut self,
+        values: *const u8,
+        rows: usize,
+        selection: &Selection,
+        group_of: impl FnMut(usize) -> u32,
+    ) -> bool {
+        // SAFETY: the caller's promise; integers of the same width read the same bytes.
+        unsafe {
+            match T::TYPE.width() {
+                2 => self.cut(values.cast::<u16>(), rows, selection, group_of),
+                4 => self.cut(values.cast::<u32>(), rows, selection, group_of),
+                _ => self.cut(values.cast::<u64>(), rows, selection, group_of),
+            }
+        }
+    }
+
+    /// Gives each run another group.
+    pub(crate) fn map_groups(&mut self, of: impl Fn(u32) -> u32) {
+        self.groups.iter_mut().for_each(|group| *group = of(*group));
+    }
+
     /// Cuts rows wherever an id changes. False if runs are too short to pay; of few rows they never are.
     pub(crate) fn cut_ids(&mut self, ids: &[u32]) -> bool {
         let most = ids.len() / ROWS_MIN + VECTOR_ROWS / 64;
-        self.starts.clear();
+        self.clear();
         self.starts.resize(most, 0);
         let starts = self.starts.as_mut_ptr();
         // SAFETY: the ids of a slice; there is room for as many starts as are asked for.
@@ -221,7 +270,6 @@ impl RunList {
             return false;
         };
         self.starts.truncate(count);
-        self.groups.clear();
         let groups = self.starts.iter().map(|start| ids[*start as usize]);
         self.groups.extend(groups);
         self.end(ids.len());
@@ -233,6 +281,7 @@ impl RunList {
         self.clear();
         self.starts.extend_from_slice(runs.starts);
         self.groups.extend_from_slice(runs.groups);
+        self.are_short = runs.are_short;
     }
 
     /// Cuts the runs of one key where those of another begin, and gives each piece that has a selected row the group of the
@@ -246,11 +295,13 @@ impl RunList {
     ) {
         debug_assert_eq!(left.rows(), right.rows());
         self.clear();
+        self.are_short = left.are_short || right.are_short;
+        let are_all_selected = selection.is_full(left.rows());
         let (mut a, mut b, mut from) = (0, 0, 0);
         while a < left.len() && b < right.len() {
             let (left_end, right_end) = (left.starts[a + 1], right.starts[b + 1]);
             let end = left_end.min(right_end);
-            if selection.next(from).is_some_and(|row| row < end as usize) {
+            if are_all_selected || selection.next(from).is_some_and(|row| row < end as usize) {
                 self.push(from, pair(left.groups[a], right.groups[b]));
             }
             a += usize::from(left_end == end);

@@ -1,8 +1,9 @@
 //! Sums of integers (exact), and of floats (see the parent module for their order).
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
-use super::accumulator::{Accumulator, Answer, Grouping, Input, add_counts, each_row};
+use super::accumulator::{Accumulator, Answer, Grouping, Input, Numbers, add_counts, each_row};
 use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
 use super::runs::Runs;
 use crate::vector::number::{Number, NumberType, Operation};
@@ -132,11 +133,19 @@ where
             let group = group as usize;
             self.counts[group] += rows.len() as u64;
             // SAFETY: the operand has a `T` for each row of the vector.
-            let sum = unsafe {
-                let values = values.cast::<T>().add(rows.start);
-                lanes_simd::aggregate::sum::<T>(values, rows.len(), std::ptr::null())
-            };
-            self.sums[group] += sum.into();
+            unsafe {
+                let first = values.cast::<T>().add(rows.start);
+                if runs.are_short {
+                    let values = std::slice::from_raw_parts(first, rows.len());
+                    let wide = values
+                        .iter()
+                        .map(|value| i128::from(value.to_scalar().0 as i64));
+                    self.sums[group] += wide.sum::<i128>();
+                } else {
+                    let sum = lanes_simd::aggregate::sum::<T>(first, rows.len(), std::ptr::null());
+                    self.sums[group] += sum.into();
+                }
+            }
         }
         Ok(true)
     }
@@ -212,6 +221,35 @@ impl<T> Default for FloatSum<T> {
             moderate: false,
         }
     }
+}
+
+/// Adds rows of one group to its sum in the order of [`lanes_simd::group::group_sum`]: a whole word of the vector as a sum of
+/// its own, other rows one by one.
+///
+/// # Safety
+/// There are values for these rows; they are moderate.
+#[inline]
+unsafe fn add_rows<T: Moderate>(mut sum: T, values: *const T, rows: Range<usize>) -> T {
+    const WORD: usize = 64;
+    let mut row = rows.start;
+    while row < rows.end {
+        let end = (row / WORD + 1) * WORD;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = values.add(row);
+            if row.is_multiple_of(WORD) && end <= rows.end {
+                let (starts, mut of_word) = ([0, WORD as u32], T::ZERO);
+                let all = std::ptr::null();
+                lanes_simd::runs::sums::<T>(first, all, starts.as_ptr(), 1, &raw mut of_word);
+                sum = sum + of_word;
+            } else {
+                let alone = std::slice::from_raw_parts(first, end.min(rows.end) - row);
+                sum = alone.iter().fold(sum, |sum, value| sum + *value);
+            }
+        }
+        row = end;
+    }
+    sum
 }
 
 impl<T: Moderate> Accumulator for FloatSum<T> {
@@ -293,6 +331,18 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
         if !self.moderate && !unsafe { is_moderate::<T>(values, runs.rows()) } {
             return Ok(false);
         }
+        if runs.are_short {
+            if T::TYPE != NumberType::F64 || !selection.is_full(runs.rows()) {
+                return Ok(false);
+            }
+            for (group, rows) in runs.iter() {
+                let (group, count) = (group as usize, rows.len());
+                self.counts[group] += count as u64;
+                // SAFETY: as above.
+                self.sums[group] = unsafe { add_rows::<T>(self.sums[group], values.cast(), rows) };
+            }
+            return Ok(true);
+        }
         self.run_sums.resize(runs.len(), T::ZERO);
         // SAFETY: as above; there is a start more than there are runs, and a sum for each.
         unsafe {
@@ -324,6 +374,16 @@ impl<T: Moderate> Accumulator for FloatSum<T> {
             return Answer::Null;
         }
         Answer::Number(self.sums[group].to_scalar())
+    }
+
+    fn numbers(&self, groups: Range<usize>, out: &mut Numbers<'_>) -> bool {
+        let counts = self.counts[groups.clone()].iter();
+        let sums = self.sums[groups].iter();
+        out.write(
+            sums.map(|sum| sum.to_scalar()),
+            counts.map(|count| *count > 0),
+        );
+        true
     }
 
     fn bytes(&self) -> usize {

@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 
-use crate::aggregate::accumulator::{Accumulator, Answer, Grouping, Input};
+use crate::aggregate::accumulator::{Accumulator, Answer, Count, Grouping, Input, Numbers};
+use crate::aggregate::extreme::{End, Extreme};
 use crate::aggregate::moments::Moments;
 use crate::aggregate::runs::Runs;
-use crate::aggregate::sum::FloatSum;
+use crate::aggregate::sum::{FloatSum, IntegerShape, IntegerSums};
 use crate::test_support::cases;
-use crate::vector::number::Number;
+use crate::vector::number::{Number, Scalar};
 use crate::vector::selection::Selection;
 use crate::vector::tests::window::{Column, Source, Window, any_rows};
 use crate::vector::value::{Operand, Value};
@@ -151,7 +152,7 @@ proptest! {
             }
         }
         starts[groups.len()] = rows as u32;
-        let runs = Runs { starts: &starts, groups: &groups };
+        let runs = Runs { starts: &starts, groups: &groups, are_short: false };
         let selection = source.selection(rows);
         let (mut doubles, mut reals) = (FloatSum::<f64>::default(), FloatSum::<f32>::default());
         let (mut average, mut real_average) = (Moments::<f64>::new(false), Moments::<f32>::new(false));
@@ -183,6 +184,83 @@ proptest! {
             prop_assert_eq!(reals.answer(index), Answer::Number(real.to_scalar()));
             prop_assert_eq!(sum(average.answer(index)).to_bits(), total.to_bits());
             prop_assert_eq!(sum(real_average.answer(index)).to_bits(), wide.to_bits());
+        }
+    }
+
+    #[test]
+    fn rows_of_short_runs_are_added_as_rows_with_ids(
+        seed in any::<u64>(), vectors in prop::collection::vec(any_rows(), 1..3), longest in prop_oneof![1..12_usize, Just(200)],
+    ) {
+        const GROUPS: usize = 4;
+        let mut source = Source(seed);
+        let new = || -> [Box<dyn Accumulator>; 6] {
+            [
+                Box::new(FloatSum::<f64>::default()),
+                Box::new(Moments::<f64>::new(false)),
+                Box::new(Extreme::<f64>::new(End::Minimum)),
+                Box::new(Extreme::<f64>::new(End::Maximum)),
+                Box::new(Moments::<f64>::new(true)),
+                Box::new(Count::default()),
+            ]
+        };
+        let (mut by_runs, mut by_ids) = (new(), new());
+        let (mut integers, mut integers_by_ids) =
+            (IntegerSums::<i64>::new(IntegerShape::Sum), IntegerSums::<i64>::new(IntegerShape::Sum));
+        by_runs.iter_mut().chain(&mut by_ids).for_each(|accumulator| accumulator.resize(GROUPS));
+        integers.resize(GROUPS);
+        integers_by_ids.resize(GROUPS);
+        for rows in vectors {
+            let (mut starts, mut groups, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+            while ids.len() < rows {
+                starts.push(ids.len() as u32);
+                // Runs that follow each other are of different groups.
+                let other = 1 + source.below(GROUPS as u64 - 1) as u32;
+                groups.push(groups.last().map_or(0, |last| (last + other) % GROUPS as u32));
+                let end = ids.len() + 1 + source.below(longest as u64) as usize;
+                ids.resize(end.min(rows), groups[groups.len() - 1]);
+            }
+            starts.push(rows as u32);
+            let runs = Runs { starts: &starts, groups: &groups, are_short: true };
+            let selection = match source.one_in(3) {
+                true => source.selection(rows),
+                false => Selection::first(rows),
+            };
+            let d = values(&mut source, rows, |v| v);
+            let i: Vec<i64> = d.iter().map(|value| value.to_bits() as i64).collect();
+            let each = Grouping::Each(&ids);
+            for (index, (run, id)) in by_runs.iter_mut().zip(&mut by_ids).enumerate() {
+                let is_taken = add_runs(&mut **run, runs, &d, &selection);
+                // Sums of squares are not taken by runs.
+                prop_assert!(is_taken || index == 4 || !selection.is_full(rows));
+                if !is_taken {
+                    add(&mut **run, &each, &d, &selection);
+                }
+                add(&mut **id, &each, &d, &selection);
+            }
+            if !add_runs(&mut integers, runs, &i, &selection) {
+                prop_assert!(!selection.is_full(rows));
+                add(&mut integers, &each, &i, &selection);
+            }
+            add(&mut integers_by_ids, &each, &i, &selection);
+        }
+        for group in 0..GROUPS {
+            prop_assert_eq!(integers.answer(group), integers_by_ids.answer(group));
+        }
+        for (run, id) in by_runs.iter().zip(&by_ids) {
+            let (mut numbers, mut validity) = ([0; GROUPS], [0]);
+            let mut out = Numbers { values: &mut numbers, validity: &mut validity };
+            let has_numbers = run.numbers(0..GROUPS, &mut out);
+            for group in 0..GROUPS {
+                let answer = id.answer(group);
+                prop_assert_eq!(run.answer(group), answer);
+                let number = Scalar(numbers[group]);
+                match (answer, validity[0] >> group & 1) {
+                    (Answer::Number(scalar), 1) => prop_assert_eq!(scalar, number),
+                    (Answer::Count(count), 1) => prop_assert_eq!(count, number.0),
+                    (Answer::Null, 0) => {}
+                    _ => prop_assert!(!has_numbers),
+                }
+            }
         }
     }
 

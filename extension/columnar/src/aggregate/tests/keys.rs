@@ -1,11 +1,12 @@
 //! Keys whose ids are remembered: text from segment to segment, buckets of sorted times.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use proptest::prelude::*;
 
 use super::wanted::{Cut, Wanted, WantedKey};
-use crate::aggregate::{Aggregation, Answer};
+use crate::aggregate::{Aggregation, Answer, Numbers};
 use crate::test_support::cases;
 use crate::vector::frame::{Frame, Sparable, Spared};
 use crate::vector::number::{Number, NumberType, Scalar};
@@ -97,6 +98,29 @@ impl Counts {
         });
     }
 
+    /// What some groups have one after the other is what each of them has.
+    fn check_columns(&self, groups: Range<usize>) {
+        for key in 0..self.keys.len() {
+            let mut numbers = vec![u32::MAX; groups.len()];
+            self.aggregation
+                .key_numbers(key, groups.clone(), &mut numbers);
+            let expected = groups.clone();
+            let expected = expected.map(|group| self.aggregation.key_number(group, key));
+            assert_eq!(numbers, expected.collect::<Vec<_>>());
+        }
+        let (mut values, mut validity) = (vec![0; groups.len()], vec![0; groups.len() / 64 + 1]);
+        let mut out = Numbers {
+            values: &mut values,
+            validity: &mut validity,
+        };
+        assert!(self.aggregation.numbers(0, groups.clone(), &mut out));
+        for (place, group) in groups.enumerate() {
+            let count = self.aggregation.answer(group, 0);
+            assert_eq!(count, Answer::Count(values[place]));
+            assert_eq!(validity[place / 64] >> (place % 64) & 1, 1);
+        }
+    }
+
     /// The engine's groups with their counts.
     fn found(&self) -> BTreeMap<String, u64> {
         let groups = 0..self.aggregation.groups();
@@ -114,6 +138,8 @@ impl Counts {
             })
             .collect();
         assert_eq!(found.len(), groups.len(), "a key has one group");
+        self.check_columns(groups.start.min(1)..groups.end);
+        self.check_columns(groups.end / 2..groups.end);
         found
     }
 }
