@@ -90,15 +90,8 @@ impl GivenKey {
     pub fn gather(&mut self, before: &[JoinedSide], own: &mut SmallSide, selection: &Selection) {
         let side = &before[self.of];
         let found = side.join.found();
-        let mut last = None;
-        selection.for_each(|row| {
-            let small_row = found[row];
-            if last != Some(small_row) {
-                last = Some(small_row);
-                self.ask(small_row, &side.small, own);
-            }
-        });
-        self.given.gather(&self.codes, found, selection);
+        found.each(selection, |small_row| self.ask(small_row, &side.small, own));
+        self.given.gather_found(&self.codes, found, selection);
     }
 
     /// Asks a row of the side before, unless it was asked already.

@@ -182,7 +182,8 @@ impl JoinedSide {
 
     fn note_matches(&mut self) {
         if self.kind.keeps_small_rows() {
-            self.unmatched.remove(self.join.found(), &self.matched);
+            self.unmatched
+                .remove(self.join.found().rows(), &self.matched);
         }
     }
 

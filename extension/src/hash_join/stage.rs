@@ -279,16 +279,9 @@ impl HashStage {
     pub unsafe fn gather(&mut self, selection: &Selection) {
         for (side, codes) in &mut self.codes {
             let side = &self.sides[*side];
-            let found = side.join.found();
-            let mut last = None;
-            selection.for_each(|row| {
-                let small_row = found[row];
-                if last != Some(small_row) {
-                    last = Some(small_row);
-                    // SAFETY: the caller's promise; a row that was found.
-                    unsafe { codes.know(small_row, &side.small) }
-                }
-            });
+            // SAFETY: the caller's promise; a row that was found.
+            let know = |small_row| unsafe { codes.know(small_row, &side.small) };
+            side.join.found().each(selection, know);
         }
         let codes = self.codes.iter();
         let codes = codes.map(|(side, codes)| (*side, Some(codes.codes())));
@@ -298,7 +291,7 @@ impl HashStage {
         });
         for (given, (side, column)) in self.given.iter_mut().zip(codes.chain(numbers)) {
             if let Some(column) = column {
-                given.gather(column, self.sides[side].join.found(), selection);
+                given.gather_found(column, self.sides[side].join.found(), selection);
             }
         }
     }
@@ -310,12 +303,12 @@ impl HashStage {
 
     /// The number of the row of the first small side that a row of the vector has found.
     pub fn found(&self, row: usize) -> u32 {
-        self.sides[0].join.found()[row]
+        self.sides[0].join.found().rows()[row]
     }
 
     /// The numbers of the rows of a small side that the rows of the vector have found.
     pub fn found_of(&self, side: usize) -> &[u32] {
-        self.sides[side].join.found()
+        self.sides[side].join.found().rows()
     }
 
     /// A small side.
@@ -327,7 +320,8 @@ impl HashStage {
     pub fn value(&self, output: usize, row: usize) -> Option<pg_sys::Datum> {
         let place = self.outputs[output];
         let side = &self.sides[place.side];
-        side.small.value(place.output, side.join.found()[row])
+        side.small
+            .value(place.output, side.join.found().rows()[row])
     }
 
     /// The value of an output of the first small side in a small row of the batch.

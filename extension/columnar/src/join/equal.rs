@@ -10,21 +10,19 @@
 //! Integers that lie close together are looked up in an array instead of a hash table ([`Dense`]). A [`KeySet`] tells
 //! what zone maps rule out.
 
+use super::found::{Found, NO_ROW};
 use super::key_set::KeySet;
-use crate::aggregate::key::{Ids, Key, KeyReader, canonical, spread};
+use crate::aggregate::key::{Key, KeyReader, canonical, spread};
 use crate::aggregate::key_values::{KeyValues, UNKNOWN};
 use crate::aggregate::pairs::Pairs;
 use crate::bytes16::Bytes16;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::Evaluation;
 use crate::vector::frame::Frame;
-use crate::vector::number::{Number, NumberType, Scalar};
+use crate::vector::number::{NumberType, Scalar};
 use crate::vector::selection::Selection;
-use crate::vector::value::{Operand, Value};
+use crate::vector::value::Value;
 use crate::with_number;
-
-/// Stands for no row of the small side.
-const NO_ROW: u32 = u32::MAX;
 
 /// The value of a key in a row of the small side.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +107,7 @@ pub struct EqualJoin {
     pairs: Vec<Pairs>,
     rows: Chains,
     dense: Option<Dense>,
-    found: Box<[u32; VECTOR_ROWS]>,
+    found: Found,
     ids: Box<[u32; VECTOR_ROWS]>,
 }
 
@@ -131,7 +129,7 @@ impl EqualJoin {
             pairs: (0..pairs).map(|_| Pairs::default()).collect(),
             rows: Chains::default(),
             dense: None,
-            found: Box::new([NO_ROW; VECTOR_ROWS]),
+            found: Found::default(),
             ids: Box::new([UNKNOWN; VECTOR_ROWS]),
         }
     }
@@ -180,7 +178,7 @@ impl EqualJoin {
     ) -> Evaluation<()> {
         for (index, (key, reader)) in self.keys.iter_mut().zip(&mut self.small).enumerate() {
             let own = reader.assign(&mut key.values, frame, selection)?;
-            let (ids, others) = (&mut self.ids, &mut self.found);
+            let (ids, others) = (&mut self.ids, self.found.rows_mut());
             let Some(step) = index.checked_sub(1) else {
                 spread(&own, selection, ids);
                 continue;
@@ -344,17 +342,26 @@ impl EqualJoin {
         if let Some(dense) = &mut self.dense {
             let number = dense.value.number();
             let operand = dense.value.evaluate(frame, selection)?;
-            with_number!(number, T => dense.find::<T>(&operand, selection, &mut self.found));
+            let first = |integer: i64| {
+                let place = integer.wrapping_sub(dense.minimum) as u64;
+                dense.first.get(place as usize).copied().unwrap_or(NO_ROW)
+            };
+            let found = &mut self.found;
+            with_number!(number, T => {
+                found.find_numbers::<T>(&operand, first, selection, frame.rows);
+            });
             return Ok(());
         }
         if let [key] = &mut self.keys[..] {
             let ids = key.reader.assign(&mut key.values, frame, selection)?;
-            first_rows(&ids, &self.rows.ends, selection, &mut self.found);
+            let ends = &self.rows.ends;
+            let first = |id: u32| ends.get(id as usize).map_or(NO_ROW, |(first, _)| *first);
+            self.found.find_ids(&ids, first, selection, frame.rows);
             return Ok(());
         }
         for (index, key) in self.keys.iter_mut().enumerate() {
             let own = key.reader.assign(&mut key.values, frame, selection)?;
-            let (found, ids) = (&mut self.found, &mut self.ids);
+            let (found, ids) = (self.found.rows_mut(), &mut self.ids);
             spread(&own, selection, found);
             let all = *selection;
             all.for_each(|row| {
@@ -370,7 +377,7 @@ impl EqualJoin {
                 }
             });
         }
-        let (found, ids) = (&mut self.found, &self.ids);
+        let (found, ids) = (self.found.rows_mut(), &self.ids);
         selection.for_each(|row| found[row] = self.rows.ends[ids[row] as usize].0);
         Ok(())
     }
@@ -382,9 +389,10 @@ impl EqualJoin {
             return;
         }
         let all = *selection;
+        let found = self.found.rows_mut();
         all.for_each(|row| {
-            let next = self.rows.next[self.found[row] as usize];
-            self.found[row] = next;
+            let next = self.rows.next[found[row] as usize];
+            found[row] = next;
             if next == NO_ROW {
                 selection.remove(row);
             }
@@ -395,7 +403,10 @@ impl EqualJoin {
     /// for a small row of NULLs.
     pub fn find_nothing(&mut self, rows: &Selection) {
         let after_last = self.rows.next.len() as u32;
-        rows.for_each(|row| self.found[row] = after_last);
+        if !rows.is_empty() {
+            let found = self.found.rows_mut();
+            rows.for_each(|row| found[row] = after_last);
+        }
     }
 
     /// Gives the first rows of the vector these small rows, which no left row has found: there is a row of NULLs for
@@ -404,78 +415,14 @@ impl EqualJoin {
     /// # Panics
     /// If they are more than a vector has rows.
     pub fn give(&mut self, small_rows: impl Iterator<Item = u32>) {
+        let found = self.found.rows_mut();
         for (row, small_row) in small_rows.enumerate() {
-            self.found[row] = small_row;
+            found[row] = small_row;
         }
     }
 
-    /// The small row that each left row has found. The entry of a left row that is not selected means nothing.
-    pub fn found(&self) -> &[u32; VECTOR_ROWS] {
+    /// What the left rows have found.
+    pub fn found(&self) -> &Found {
         &self.found
-    }
-}
-
-impl Dense {
-    fn find<T: Number>(
-        &self,
-        operand: &Operand,
-        selection: &mut Selection,
-        found: &mut [u32; VECTOR_ROWS],
-    ) {
-        *selection = operand.valid(selection);
-        let first = &self.first[..];
-        let all = *selection;
-        let mut missing = [0_u64; VECTOR_ROWS / 64];
-        all.for_each(|row| {
-            // SAFETY: the operand has a `T` for each row of the vector.
-            let value = unsafe { operand.get::<T>(row) }.to_scalar().0 as i64;
-            let place = value.wrapping_sub(self.minimum) as u64;
-            let small = first.get(place as usize).copied().unwrap_or(NO_ROW);
-            found[row] = small;
-            missing[row / 64] |= u64::from(small == NO_ROW) << (row % 64);
-        });
-        for (word, missing) in selection.words.iter_mut().zip(missing) {
-            *word &= !missing;
-        }
-    }
-}
-
-/// The first row of each id, for the selected rows.
-fn first_rows(
-    ids: &Ids<'_>,
-    ends: &[(u32, u32)],
-    selection: &mut Selection,
-    found: &mut [u32; VECTOR_ROWS],
-) {
-    let first = |id: u32| ends.get(id as usize).map_or(NO_ROW, |(first, _)| *first);
-    match ids {
-        Ids::One(id) => {
-            let row = first(*id);
-            if row == NO_ROW {
-                *selection = Selection::NONE;
-            }
-            selection.for_each(|place| found[place] = row);
-        }
-        Ids::Runs(runs) => {
-            let mut matched = Selection::NONE;
-            for (id, rows) in runs.iter() {
-                let row = first(id);
-                if row != NO_ROW {
-                    matched.insert(rows.start, rows.end);
-                    found[rows].fill(row);
-                }
-            }
-            selection.keep(&matched);
-        }
-        Ids::Each(ids) => {
-            let all = *selection;
-            all.for_each(|place| {
-                let row = first(ids[place]);
-                found[place] = row;
-                if row == NO_ROW {
-                    selection.remove(place);
-                }
-            });
-        }
     }
 }

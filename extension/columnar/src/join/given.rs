@@ -1,5 +1,6 @@
 //! The columns of what was found, as operands.
 
+use super::found::Found;
 use super::series::SeriesColumn;
 use crate::limits::VECTOR_ROWS;
 use crate::vector::VECTOR_WORDS;
@@ -57,6 +58,34 @@ impl Given {
                     self.validity[row / 64] &= !(1 << (row % 64));
                 }
             });
+        }
+    }
+
+    /// Takes a column's numbers of what some rows have found; the others are NULL.
+    pub fn gather_found(&mut self, column: &SeriesColumn, found: &Found, rows: &Selection) {
+        let Some(runs) = found.runs() else {
+            self.gather(column, found.rows(), rows);
+            return;
+        };
+        *self.validity = rows.words;
+        let values = &column.values[..];
+        with_number!(self.number, T => {
+            let (out, _) = self.parts::<T>();
+            for (place, rows) in runs.iter() {
+                // A run that found nothing has a place past the last.
+                if let Some(value) = values.get(place as usize) {
+                    out[rows].fill(T::of_scalar(Scalar(*value)));
+                }
+            }
+        });
+        if let Some(valid) = &column.valid {
+            for (place, rows) in runs.iter() {
+                if valid.get(place as usize) == Some(&false) {
+                    for row in rows {
+                        self.validity[row / 64] &= !(1 << (row % 64));
+                    }
+                }
+            }
         }
     }
 

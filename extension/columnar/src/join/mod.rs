@@ -19,8 +19,8 @@
 //!   [`sliding`] for aggregates.
 //! - [`by_key`]: without a series, while both sides come by key and time: the nearest rows.
 //! - [`given`]: the columns of what was found.
-//! - [`equal`]: joins without a time: the rows of a small side that have the same keys. [`key_set`]: the zones that
-//!   rule all of these out. [`key_codes`]: keys that are no lanes, as numbers.
+//! - [`equal`]: joins without a time: the rows of a small side that have the same keys. [`found`]: which of them each
+//!   row has found. [`key_set`]: the zones that rule all of them out. [`key_codes`]: keys that are no lanes, as numbers.
 //!
 //! Invariants: a place is an index into the series; ids of left rows may be unknown to the series, which then has no rows for
 //! them; a NULL key or bound matches nothing (but for keys of `IS NOT DISTINCT FROM`).
@@ -32,6 +32,7 @@ pub mod asof;
 pub mod by_key;
 pub mod cursor;
 pub mod equal;
+pub mod found;
 pub mod given;
 pub mod key_codes;
 pub mod key_set;

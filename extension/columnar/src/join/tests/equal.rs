@@ -121,7 +121,7 @@ proptest! {
             window.with_frame(|frame| join.find(frame, &mut left)).unwrap();
             let mut found = vec![Vec::new(); rows];
             while !left.is_empty() {
-                left.for_each(|row| found[row].push(join.found()[row]));
+                left.for_each(|row| found[row].push(join.found().rows()[row]));
                 join.find_next(&mut left);
             }
             for (row, found) in found.iter().enumerate() {
@@ -182,7 +182,7 @@ proptest! {
             left.with_frame(|frame| by_vectors.find(frame, &mut found)).unwrap();
             loop {
                 prop_assert_eq!(found, expected);
-                expected.for_each(|row| assert_eq!(by_vectors.found()[row], by_rows.found()[row], "row {row}"));
+                expected.for_each(|row| assert_eq!(by_vectors.found().rows()[row], by_rows.found().rows()[row], "row {row}"));
                 if expected.is_empty() {
                     break;
                 }
