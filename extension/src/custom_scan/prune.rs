@@ -102,15 +102,17 @@ impl Filter {
     pub fn sought(&self) -> impl Iterator<Item = usize> + '_ {
         let sets = self.lists.iter().chain(&self.key_sets);
         let of_sets = sets.map(|(attribute, _)| *attribute);
-        of_sets.chain(self.prunes.iter().map(|prune| prune.attribute))
+        of_sets.chain(self.required().map(|prune| prune.attribute))
+    }
+
+    /// The comparisons that have to hold.
+    fn required(&self) -> impl Iterator<Item = &Prune> {
+        self.prunes.iter().filter(|prune| !prune.affirms_only)
     }
 
     /// Where the rows that may pass lie beside those of a zone of this attribute, in order of its values.
     pub fn seek(&self, attribute: usize, zone: &Zone, scalars: &[Option<Scalar>]) -> Sought {
-        let of_attribute = self
-            .prunes
-            .iter()
-            .filter(|prune| prune.attribute == attribute);
+        let of_attribute = self.required().filter(|prune| prune.attribute == attribute);
         let by_comparison = of_attribute.map(|prune| prune.seek(zone, scalars));
         let sets = self.lists.iter().chain(&self.key_sets);
         let of_attribute = sets.filter(|(of, _)| *of == attribute);
@@ -132,11 +134,8 @@ impl Filter {
             least = keys.first_from(least)?;
             greatest = keys.last_until(greatest)?;
         }
-        for prune in self
-            .prunes
-            .iter()
-            .filter(|prune| prune.attribute == attribute)
-        {
+        let of_attribute = self.required().filter(|prune| prune.attribute == attribute);
+        for prune in of_attribute {
             let Some(bound) = prune.bound(scalars[prune.scalar]?).signed() else {
                 continue;
             };
@@ -159,7 +158,7 @@ impl Filter {
 
     /// Whether zones may tell of a vector that no row passes.
     pub fn may_rule_out(&self) -> bool {
-        !self.prunes.is_empty()
+        self.required().next().is_some()
             || !self.zones_wanted.is_empty()
             || !self.lists.is_empty()
             || self.quals.iter().any(Predicate::may_be_contradicted)
@@ -237,7 +236,7 @@ fn widened_column(value: &Value) -> Option<usize> {
     }
 }
 
-/// A comparison of a column with a scalar that has to hold.
+/// A comparison of a column with a scalar that has to hold, or that is enough for a qual to hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Prune {
     /// The column.
@@ -245,8 +244,10 @@ pub struct Prune {
     comparison: Comparison,
     number: NumberType,
     scalar: usize,
-    /// The number of the qual that is this comparison and nothing else.
+    /// The number of the qual that is this comparison and nothing else, or that it makes TRUE.
     pub qual: Option<usize>,
+    /// Whether the qual may hold although it does not.
+    affirms_only: bool,
 }
 
 /// What a zone tells of a comparison.
@@ -261,7 +262,8 @@ pub enum Verdict {
 }
 
 impl Prune {
-    /// The comparisons that have to hold for a predicate, the qual of that number, to be TRUE.
+    /// The comparisons that have to hold for a predicate, the qual of that number, to be TRUE. Those that begin an OR are
+    /// enough: where they hold for each row, no row meets the rest.
     fn of(predicate: &Predicate, qual: Option<usize>, found: &mut Vec<Prune>) {
         match predicate {
             Predicate::And(parts) => parts.iter().for_each(|part| Prune::of(part, None, found)),
@@ -282,7 +284,16 @@ impl Prune {
                     number,
                     scalar,
                     qual,
+                    affirms_only: false,
                 });
+            }
+            Predicate::Or(parts) if qual.is_some() => {
+                let before = found.len();
+                if let Some(first @ Predicate::Compare(..)) = parts.first() {
+                    Prune::of(first, qual, found);
+                }
+                let added = found[before..].iter_mut();
+                added.for_each(|prune| prune.affirms_only = true);
             }
             _ => {}
         }
@@ -323,6 +334,13 @@ impl Prune {
 
     /// What a zone tells of its rows.
     pub fn verdict(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> Verdict {
+        match self.verdict_of_comparison(zone, scalars) {
+            Verdict::NoRow if self.affirms_only => Verdict::Unknown,
+            verdict => verdict,
+        }
+    }
+
+    fn verdict_of_comparison(&self, zone: &Zone, scalars: &[Option<Scalar>]) -> Verdict {
         if zone.non_null == 0 {
             return Verdict::NoRow;
         }

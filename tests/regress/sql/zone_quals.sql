@@ -13,7 +13,8 @@ CREATE TABLE quals AS
   UNION ALL SELECT format('%s %s vector', constant, operator) FROM unnest('{<,<=,=,<>,>=,>}'::text[]) operator, unnest('{1,4}'::text[]) constant
   UNION ALL VALUES ('ts >= ''2026-01-01 00:30'' AND ts < ''2026-01-01 02:00'''), ('ts BETWEEN ''2026-01-01'' AND ''2026-01-02'''), ('ts < ''infinity'''), ('ts > NULL'),
     ('ts >= ''2026-01-01 00:30'' AND s = ''S3'''), ('n >= 0 AND gap < 4000 AND ok'), ('n < 2048 OR n > 7000'), ('NOT n < 2048'), ('n >= 0 AND 10 / (n + 1) < 5'), ('x < 6000 AND vector > 1'),
-    ('n::int8 >= 2048 AND gap >= 1'), ('n > 0 AND n > 1 AND n > 2 AND n > 3'), ('n IN (5, 3000) OR vector = 3'), ('(n > 100 AND vector <> 2)');
+    ('n::int8 >= 2048 AND gap >= 1'), ('n > 0 AND n > 1 AND n > 2 AND n > 3'), ('n IN (5, 3000) OR vector = 3'), ('(n > 100 AND vector <> 2)'),
+    ('x <> ''NaN'' OR n % 4096 = 0'), ('NOT (x = ''NaN'' AND n > 3000)'), ('gap < 100000 OR n % 2 = 0'), ('gap >= 4096 OR gap IS NULL'), ('n >= 0 OR 10 / n > 5'), ('n < 4096 OR n > 8000'), ('ts < ''2026-01-01 00:10'' OR ts > ''2026-01-01 02:30'''), ('vector = 2 OR ok');
 CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE plpgsql AS $$
 DECLARE given text; form text; heap text; lanes text;
 BEGIN
