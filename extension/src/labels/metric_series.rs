@@ -13,6 +13,7 @@ use pgrx::pgrx_sql_entity_graph::metadata::{
 use pgrx::prelude::*;
 
 use super::conditions;
+use super::jsonb;
 use super::packed;
 use super::source::Index;
 use crate::pg::statement::{Row, Statement};
@@ -35,14 +36,11 @@ static WITH_ID: Statement = Statement::reading(
 const LOOKED_UP_MAX: u64 = 16;
 
 /// A label set that becomes a value of type jsonb.
-struct Labels(Vec<u8>);
+struct Labels(String);
 
 impl IntoDatum for Labels {
-    fn into_datum(mut self) -> Option<pg_sys::Datum> {
-        self.0.push(0);
-        let text = pg_sys::Datum::from(self.0.as_ptr());
-        // SAFETY: the input function of jsonb takes a text that ends in a zero, and copies what it keeps.
-        unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonb_in, &[Some(text)]) }
+    fn into_datum(self) -> Option<pg_sys::Datum> {
+        Some(jsonb::of_label_set(&self.0))
     }
 
     fn type_oid() -> pg_sys::Oid {
@@ -85,8 +83,7 @@ fn metric_series(
             Index::visible().select_meeting(&Selector { matchers }, &mut conditions)
         });
         each_of(metric, wanted.as_ref(), |id, labels| {
-            let labels = text::server_text(labels.as_bytes()).into_owned();
-            found.push((id, Labels(labels)));
+            found.push((id, Labels(labels.to_owned())));
         });
     }
     TableIterator::new(found)

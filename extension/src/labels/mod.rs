@@ -11,6 +11,7 @@
 //! | [`source`] | the index as a query sees it |
 //! | [`functions`] | the SQL functions that read |
 //! | [`metric_series`] | the SQL function that a metric's view reads |
+//! | [`jsonb`] | a label set as a value of type jsonb |
 //! | [`narrow`] | the planner gives it the query's conditions on labels |
 //! | [`conditions`] | these conditions, written and read, and the series that meet them |
 //! | [`hashes`] | hashes of series, for gateways that start |
@@ -34,6 +35,7 @@
 pub mod conditions;
 pub mod functions;
 pub mod hashes;
+pub mod jsonb;
 pub mod maintain;
 pub mod metric_series;
 pub mod narrow;

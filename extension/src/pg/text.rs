@@ -52,6 +52,12 @@ pub fn server_text(text: &[u8]) -> Cow<'_, [u8]> {
     transcode(text, UTF8, unsafe { pg_sys::GetDatabaseEncoding() })
 }
 
+/// Whether UTF-8 is the server's text as it is.
+pub fn is_server_utf8(text: &str) -> bool {
+    // SAFETY: a plain question.
+    text.is_ascii() || unsafe { pg_sys::GetDatabaseEncoding() } == UTF8
+}
+
 /// UTF-8 as the client would send it: binary input functions convert from there to the server's encoding.
 pub fn client_text(text: &[u8]) -> Cow<'_, [u8]> {
     // SAFETY: a plain question.

@@ -16,4 +16,13 @@ SELECT first_id, last_id, metric, lanes.label_sets(labels) FROM lanes.series_run
 SELECT id, metric, labels FROM lanes.series ORDER BY id;
 SELECT * FROM lanes.find_series(ARRAY[3, 2, 9]) ORDER BY id;
 SELECT id, labels FROM lanes.metric_series('up') ORDER BY id;
+-- Label sets become values of type jsonb as PostgreSQL's own input makes them, whatever names, texts and escapes they have.
+CREATE TEMP TABLE odd_set (labels text) USING heap;
+INSERT INTO odd_set VALUES ('{}'), ('{"a":""}'), ('{"bb":"1","a":"2","ab":"3","é":"ü","z":"4"}'), ('{"a":"x\"y\\z\u00e9"}'), ('{"a":"1","b":"2","a":"3"}'), ('{"a":{"b":[1,null]}}');
+INSERT INTO odd_set SELECT '{' || string_agg(format('"%s":"%s"', repeat('n', i % 7) || i, repeat('v', i)), ',') || '}' FROM unnest(ARRAY[1, 15, 16, 17, 31, 32, 33, 60]) labels, generate_series(1, labels) i GROUP BY labels;
+SELECT lanes.register_series(3, ARRAY[('odd', array_agg(labels))::lanes.series_run]) AS first_id FROM odd_set;
+SELECT count(*), bool_and(m.labels = s.labels) AS same, bool_and(m.labels::text = s.labels::text) AS same_text, bool_and(jsonb_send(m.labels) = jsonb_send(s.labels)) AS same_sent,
+       bool_and(record_image_eq(ROW(m.labels), ROW(s.labels))) AS same_image, bool_and(jsonb_hash(m.labels) = jsonb_hash(s.labels)) AS same_hash,
+       bool_and((SELECT count(*) = count(m.labels->>k) FROM jsonb_object_keys(s.labels) k WHERE m.labels->k = s.labels->k) AND NOT m.labels ? 'none') AS same_members
+  FROM lanes.metric_series('odd') m JOIN lanes.series s USING (id);
 ROLLBACK;
