@@ -71,6 +71,32 @@ fn advise_huge(start: *mut u8, bytes: usize) {
     }
 }
 
+/// Makes room for so many elements, in huge pages where they are many. A vector that grows by itself copies its elements
+/// to small pages first, and waits for each of these.
+#[inline]
+pub(crate) fn reserve_huge<T: Copy>(elements: &mut Vec<T>, wanted: usize) {
+    if wanted > elements.capacity() {
+        grow_huge(elements, wanted);
+    }
+}
+
+#[cold]
+fn grow_huge<T: Copy>(elements: &mut Vec<T>, wanted: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        let wanted = wanted.max(2 * elements.capacity());
+        let bytes = wanted.saturating_mul(size_of::<T>());
+        if bytes >= HUGE_FROM_BYTES {
+            let mut larger = Vec::<T>::with_capacity(wanted);
+            advise_huge(larger.as_mut_ptr().cast(), bytes);
+            larger.extend_from_slice(elements);
+            *elements = larger;
+            return;
+        }
+    }
+    elements.reserve(wanted - elements.len());
+}
+
 /// Whether a map gives each of its places the place itself.
 pub(crate) fn is_identity(map: &[u32]) -> bool {
     (0..).zip(map).all(|(place, &target)| place == target)

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::accumulator::{Accumulator, Answer, Grouping, Input, Numbers, each_row};
 use super::runs::Runs;
 use super::zone_answer;
+use crate::buffer::reserve_huge;
 use crate::vector::Evaluation;
 use crate::vector::number::Number;
 use crate::vector::selection::Selection;
@@ -130,6 +131,7 @@ impl<T: Number> Accumulator for Extreme<T> {
             End::Maximum => T::LEAST,
         };
         self.unseen += groups - self.seen.len();
+        reserve_huge(&mut self.best, groups);
         self.best.resize(groups, nothing);
         self.seen.resize(groups, false);
     }

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use super::accumulator::{Accumulator, Answer, Grouping, Input, each_row};
 use super::runs::Runs;
+use crate::buffer::reserve_huge;
 use crate::vector::number::{Number, NumberType};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -141,6 +142,7 @@ impl<T> Moments<T> {
 
 impl<T: Number> Accumulator for Moments<T> {
     fn resize(&mut self, groups: usize) {
+        reserve_huge(&mut self.states, groups);
         self.states.resize(groups, FloatState::default());
     }
 

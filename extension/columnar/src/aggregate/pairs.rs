@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::key_values::{MixMap, UNKNOWN};
+use crate::buffer::reserve_huge;
 
 /// A table may have this many cells for each pair that was met, and so many more.
 const CELLS_A_PAIR: usize = 8;
@@ -59,7 +60,9 @@ impl Pairs {
             && let Some(id) = cells.get_mut(cell(*shift, left, right))
         {
             if *id == UNKNOWN {
-                *id = self.pairs.len() as u32;
+                let count = self.pairs.len();
+                *id = count as u32;
+                reserve_huge(&mut self.pairs, count + 1);
                 self.pairs.push((left, right));
             }
             return *id;

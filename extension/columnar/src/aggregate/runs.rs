@@ -296,17 +296,25 @@ impl RunList {
         debug_assert_eq!(left.rows(), right.rows());
         self.clear();
         self.are_short = left.are_short || right.are_short;
+        let most = left.len() + right.len();
+        self.starts.reserve(most);
+        self.groups.reserve(most);
         let are_all_selected = selection.is_full(left.rows());
-        let (mut a, mut b, mut from) = (0, 0, 0);
-        while a < left.len() && b < right.len() {
-            let (left_end, right_end) = (left.starts[a + 1], right.starts[b + 1]);
-            let end = left_end.min(right_end);
-            if are_all_selected || selection.next(from).is_some_and(|row| row < end as usize) {
-                self.push(from, pair(left.groups[a], right.groups[b]));
+        let mut of_right = right.iter().peekable();
+        let mut from = 0;
+        for (left_group, left_rows) in left.iter() {
+            while from < left_rows.end
+                && let Some((right_group, right_rows)) = of_right.peek()
+            {
+                let end = left_rows.end.min(right_rows.end);
+                if are_all_selected || selection.next(from).is_some_and(|row| row < end) {
+                    self.push(from, pair(left_group, *right_group));
+                }
+                if end == right_rows.end {
+                    of_right.next();
+                }
+                from = end;
             }
-            a += usize::from(left_end == end);
-            b += usize::from(right_end == end);
-            from = end as usize;
         }
         self.end(left.rows());
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::accumulator::{Accumulator, Answer, Grouping, Input, Numbers, add_counts, each_row};
 use super::moments::{MAGNITUDE_MAX, MAGNITUDE_MAX_F32, is_moderate, is_moderate_zone};
 use super::runs::Runs;
+use crate::buffer::reserve_huge;
 use crate::vector::number::{Number, NumberType, Operation};
 use crate::vector::selection::Selection;
 use crate::vector::value::Operand;
@@ -254,6 +255,8 @@ unsafe fn add_rows<T: Moderate>(mut sum: T, values: *const T, rows: Range<usize>
 
 impl<T: Moderate> Accumulator for FloatSum<T> {
     fn resize(&mut self, groups: usize) {
+        reserve_huge(&mut self.counts, groups);
+        reserve_huge(&mut self.sums, groups);
         self.counts.resize(groups, 0);
         // -0 is what changes no float it is added to.
         self.sums.resize(groups, -T::ZERO);
