@@ -250,10 +250,10 @@ proptest! {
             let (mut numbers, mut validity) = ([0; GROUPS], [0]);
             let mut out = Numbers { values: &mut numbers, validity: &mut validity };
             let has_numbers = run.numbers(0..GROUPS, &mut out);
-            for group in 0..GROUPS {
+            for (group, number) in numbers.into_iter().enumerate() {
                 let answer = id.answer(group);
                 prop_assert_eq!(run.answer(group), answer);
-                let number = Scalar(numbers[group]);
+                let number = Scalar(number);
                 match (answer, validity[0] >> group & 1) {
                     (Answer::Number(scalar), 1) => prop_assert_eq!(scalar, number),
                     (Answer::Count(count), 1) => prop_assert_eq!(count, number.0),
