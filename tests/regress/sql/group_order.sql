@@ -64,7 +64,7 @@ ROLLBACK;
 CREATE TABLE large (n int);
 INSERT INTO large SELECT (i * 7919) % 60013 FROM generate_series(1, 60000) i;
 ANALYZE large;
-SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
+SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off;
 CREATE FUNCTION pg_temp.hands_over(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
@@ -73,6 +73,6 @@ BEGIN
 END $$;
 SELECT pg_temp.hands_over('SELECT n, count(*) FROM large GROUP BY n ORDER BY n');
 SELECT count(*) FILTER (WHERE n < before) AS out_of_order, count(*) FROM (SELECT n, lag(n, 1, -1) OVER () AS before FROM (SELECT n, count(*) FROM large GROUP BY n ORDER BY n) x) y;
-RESET work_mem; RESET hash_mem_multiplier;
+RESET work_mem; RESET hash_mem_multiplier; RESET enable_sort;
 SET client_min_messages = warning;
 DROP SCHEMA group_order CASCADE;
