@@ -2,7 +2,7 @@
 //! [`super::group`] combines them.
 
 use super::bucket_memo::BucketMemo;
-use super::key_values::KeyValues;
+use super::key_values::{KeyValues, UNKNOWN};
 use super::repeated_times::RepeatedTimes;
 use super::runs::{RunList, Runs};
 use crate::lane::LaneData;
@@ -426,16 +426,16 @@ impl KeyReader {
             }
         }
         let ids = &mut self.ids;
-        let mut last: Option<(u64, u32)> = None;
+        let mut last = (0, UNKNOWN);
         valid.for_each(|row| {
             // SAFETY: the operand has a `T` for each row of the vector.
             let value = unsafe { operand.get::<T>(row) };
             let canonical = canonical(value);
             let id = match last {
-                Some((before, id)) if before == canonical => id,
-                _ => values.number(canonical, value.to_scalar()),
+                (before, id) if before == canonical && id != UNKNOWN => id,
+                (_, before) => values.number_after(before, canonical, value.to_scalar()),
             };
-            last = Some((canonical, id));
+            last = (canonical, id);
             ids[row] = id;
         });
         Ids::Each(&*self.ids)

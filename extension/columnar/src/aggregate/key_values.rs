@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::text_ids::TextIds;
 use crate::bytes16::Bytes16;
 use crate::vector::number::Scalar;
 
@@ -62,19 +63,30 @@ pub(crate) struct KeyValues {
     numbers: MixMap<u64>,
     /// The ids of some small numbers by number, where no id is [`UNKNOWN`]: they need not be hashed.
     near: Vec<u32>,
-    /// The ids of texts by their payloads.
-    texts: MixMap<Box<[u8]>>,
+    texts: TextIds,
+    /// All texts, as items one after another.
+    items: Vec<u8>,
     bytes16: MixMap<Bytes16>,
     values: Vec<OwnedValue>,
-    item_bytes: usize,
 }
 
 enum OwnedValue {
     Null,
-    Text(Box<[u8]>),
+    /// An item among [`KeyValues::items`].
+    Text {
+        start: usize,
+        length: u32,
+    },
     Number(Scalar),
     Truth(bool),
     Bytes16([u8; 16]),
+}
+
+/// The text of an item. Two items of one text may differ in their headers: a column's storage decides
+/// how short texts are kept.
+#[inline]
+fn payload(item: &[u8]) -> &[u8] {
+    &item[if item[0] & 1 == 1 { 1 } else { 4 }..]
 }
 
 impl KeyValues {
@@ -152,20 +164,39 @@ impl KeyValues {
         })
     }
 
+    /// The id of a number that mostly follows that of another id, as in rows that come in the order of
+    /// those before. For the first one, [`UNKNOWN`] stands for the id before.
+    #[inline]
+    pub(crate) fn number_after(&mut self, before: u32, canonical: u64, value: Scalar) -> u32 {
+        let next = before.wrapping_add(1);
+        match self.values.get(next as usize) {
+            Some(OwnedValue::Number(scalar)) if scalar.0 == canonical => next,
+            _ => self.number(canonical, value),
+        }
+    }
+
     /// The id of a text, given as an item.
     pub(crate) fn text(&mut self, item: &[u8]) -> u32 {
-        // Two items of one text may differ in their headers: a column's storage decides how short texts are kept.
-        let payload = &item[if item[0] & 1 == 1 { 1 } else { 4 }..];
-        if let Some(&id) = self.texts.get(payload) {
-            return id;
-        }
-        if self.closed {
-            return UNKNOWN;
+        let text = payload(item);
+        let hash = TextIds::hash(text);
+        let (values, items) = (&self.values, &self.items);
+        let is_text = |id: u32| match values[id as usize] {
+            OwnedValue::Text { start, length } => {
+                payload(&items[start..start + length as usize]) == text
+            }
+            _ => false,
+        };
+        let known = self.texts.find(hash, is_text);
+        if known != UNKNOWN || self.closed {
+            return known;
         }
         let id = self.values.len() as u32;
-        self.texts.insert(payload.into(), id);
-        self.values.push(OwnedValue::Text(item.into()));
-        self.item_bytes += item.len();
+        self.texts.insert(hash, id);
+        self.values.push(OwnedValue::Text {
+            start: self.items.len(),
+            length: item.len() as u32,
+        });
+        self.items.extend_from_slice(item);
         id
     }
 
@@ -189,11 +220,11 @@ impl KeyValues {
 
     /// How two values lie in a table that is sealed by them (see [`crate::sort`]): items by their bytes, integers, NULL last.
     pub(crate) fn order(&self, a: u32, b: u32) -> Ordering {
-        use OwnedValue::{Bytes16, Null, Number, Text, Truth};
-        match (&self.values[a as usize], &self.values[b as usize]) {
+        use KeyValue::{Bytes16, Null, Number, Text, Truth};
+        match (self.value(a), self.value(b)) {
             (Text(a), Text(b)) => a.cmp(b),
             (Number(a), Number(b)) => (a.0 as i64).cmp(&(b.0 as i64)),
-            (Truth(a), Truth(b)) => a.cmp(b),
+            (Truth(a), Truth(b)) => a.cmp(&b),
             (Bytes16(a), Bytes16(b)) => a.cmp(b),
             (a, b) => matches!(a, Null).cmp(&matches!(b, Null)),
         }
@@ -203,7 +234,9 @@ impl KeyValues {
     pub(crate) fn value(&self, id: u32) -> KeyValue<'_> {
         match &self.values[id as usize] {
             OwnedValue::Null => KeyValue::Null,
-            OwnedValue::Text(item) => KeyValue::Text(item),
+            OwnedValue::Text { start, length } => {
+                KeyValue::Text(&self.items[*start..*start + *length as usize])
+            }
             OwnedValue::Number(scalar) => KeyValue::Number(*scalar),
             OwnedValue::Truth(truth) => KeyValue::Truth(*truth),
             OwnedValue::Bytes16(bytes) => KeyValue::Bytes16(bytes),
@@ -217,16 +250,16 @@ impl KeyValues {
 
     /// Bytes of all texts.
     pub(crate) fn item_bytes(&self) -> usize {
-        self.item_bytes
+        self.items.len()
     }
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.item_bytes * 2
+        self.items.capacity()
             + self.values.capacity() * size_of::<OwnedValue>()
             + self.numbers.capacity() * 16
             + self.near.capacity() * 4
-            + self.texts.capacity() * 24
+            + self.texts.bytes()
             + self.bytes16.capacity() * 40
     }
 }

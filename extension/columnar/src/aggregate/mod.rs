@@ -8,7 +8,8 @@
 //! The cast, in the order in which data flow:
 //! - [`key`]: what is grouped by: numbers, bools, text by its dictionary codes, uuids, time buckets.
 //! - `bytes16_key`: those of 16 bytes. `bucket_key`: time buckets. `bucket_memo`: the buckets met before.
-//!   `repeated_times`: the times cut before. `key_values`: the values of a key and their ids.
+//!   `repeated_times`: the times cut before. `key_values`: the values of a key and their ids; `text_ids`: those of
+//!   texts.
 //! - [`runs`]: rows in a row that are of one group.
 //! - [`group`]: from the keys of a row to the id of its group, by `pairs` of ids; ids are dense and count from 0 in
 //!   order of appearance.
@@ -46,6 +47,7 @@ pub mod percentile;
 mod repeated_times;
 pub mod runs;
 pub mod sum;
+mod text_ids;
 pub mod weighted;
 mod zone_answer;
 
