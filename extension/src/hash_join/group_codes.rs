@@ -71,6 +71,10 @@ pub struct GroupCodes {
     memory: pg_sys::MemoryContext,
     /// The code of each small row of the batch.
     codes: SeriesColumn,
+    /// How many rows of the batch may still be found and have no code.
+    unknown: usize,
+    /// The row that stands for none, if it may not be found.
+    never: Option<u32>,
     /// The columns of the expression.
     outputs: Vec<usize>,
     alike: Alike,
@@ -105,6 +109,8 @@ impl GroupCodes {
                 collation: pg_sys::exprCollation(expression),
                 memory: scalar::memory(node),
                 codes: SeriesColumn::new(NumberType::I64),
+                unknown: 0,
+                never: None,
                 outputs: plan.places_in_dimension(expression),
                 alike: Alike::No,
                 by_number: Vec::new(),
@@ -141,12 +147,20 @@ impl GroupCodes {
         }
     }
 
-    /// Begins a new batch of so many rows of the small side, none of whose codes is known.
-    pub fn begin(&mut self, rows: usize, small: &SmallSide) {
+    /// Begins a new batch of so many rows of the small side, none of whose codes is known. One more row stands for
+    /// none: left rows may have it instead of a match, or `needs_match`.
+    pub fn begin(&mut self, rows: usize, needs_match: bool, small: &SmallSide) {
         self.alike = Alike::of(&self.outputs, small);
         self.by_number.clear();
         self.codes.values.clear();
-        self.codes.values.resize(rows, UNKNOWN);
+        self.codes.values.resize(rows + 1, UNKNOWN);
+        self.unknown = rows + usize::from(!needs_match);
+        self.never = needs_match.then_some(rows as u32);
+    }
+
+    /// Whether the code of each row is known that may be found.
+    pub fn are_known(&self) -> bool {
+        self.unknown == 0
     }
 
     /// Evaluates the expression for a row of the batch, unless its code is known already.
@@ -157,6 +171,7 @@ impl GroupCodes {
         if self.codes.values[row as usize] != UNKNOWN {
             return;
         }
+        self.unknown -= usize::from(self.never != Some(row));
         let number = self.alike.number(row, small);
         let number = number.map(|number| number as usize);
         if let Some(code) = number.and_then(|number| self.by_number.get(number))

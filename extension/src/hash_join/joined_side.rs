@@ -126,6 +126,11 @@ impl JoinedSide {
         }
     }
 
+    /// Whether no left row counts that finds none of its rows.
+    pub fn needs_match(&self) -> bool {
+        self.kind.needs_match()
+    }
+
     /// The keys of the batch by attribute, for zone maps.
     pub fn key_sets(&self) -> Vec<(usize, KeySet)> {
         if !self.kind.needs_match() {

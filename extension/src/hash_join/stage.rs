@@ -169,7 +169,7 @@ impl HashStage {
         }
         for (side, codes) in &mut self.codes {
             let side = &self.sides[*side];
-            codes.begin(side.join.rows() + 1, &side.small);
+            codes.begin(side.join.rows(), side.needs_match(), &side.small);
         }
         for (place, numbers) in &mut self.wanted {
             *numbers = self.sides[place.side].small.numbers(place.output);
@@ -278,6 +278,9 @@ impl HashStage {
     /// The node is in execution.
     pub unsafe fn gather(&mut self, selection: &Selection) {
         for (side, codes) in &mut self.codes {
+            if codes.are_known() {
+                continue;
+            }
             let side = &self.sides[*side];
             // SAFETY: the caller's promise; a row that was found.
             let know = |small_row| unsafe { codes.know(small_row, &side.small) };

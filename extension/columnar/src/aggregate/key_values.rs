@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::number_ids::NumberIds;
 use super::text_ids::TextIds;
 use crate::bytes16::Bytes16;
 use crate::vector::number::Scalar;
@@ -50,19 +51,13 @@ pub(crate) type MixMap<K> = HashMap<K, u32, BuildHasherDefault<MixHasher>>;
 /// The id of a value that a [closed](KeyValues::close) [`KeyValues`] does not know.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// Numbers up to so many for each that was met, and so many more, have a place in an array.
-const NEAR_A_NUMBER: usize = 4;
-const NEAR_MIN: usize = 1 << 10;
-
 /// The values that a key has had so far.
 #[derive(Default)]
 pub(crate) struct KeyValues {
     /// Whether new values are refused an id.
     closed: bool,
     null: Option<u32>,
-    numbers: MixMap<u64>,
-    /// The ids of some small numbers by number, where no id is [`UNKNOWN`]: they need not be hashed.
-    near: Vec<u32>,
+    numbers: NumberIds,
     texts: TextIds,
     /// All texts, as items one after another.
     items: Vec<u8>,
@@ -101,7 +96,7 @@ impl KeyValues {
             return None;
         }
         let numbers = self.numbers.iter();
-        Some(numbers.map(|(bits, id)| (*bits as i64, *id)).collect())
+        Some(numbers.map(|(bits, id)| (bits as i64, id)).collect())
     }
 
     /// The id of NULL.
@@ -123,45 +118,30 @@ impl KeyValues {
     /// The id of a number. Numbers that are equal have the same canonical bits.
     #[inline]
     pub(crate) fn number(&mut self, canonical: u64, value: Scalar) -> u32 {
-        match self.near.get(canonical as usize) {
-            Some(&id) if id != UNKNOWN => id,
-            _ => self.number_of_hashed_or_new(canonical, value),
+        match self.numbers.get(canonical) {
+            Some(id) => id,
+            None => self.new_number(canonical, OwnedValue::Number(value)),
         }
-    }
-
-    #[inline(never)]
-    fn number_of_hashed_or_new(&mut self, canonical: u64, value: Scalar) -> u32 {
-        let id = if self.closed {
-            self.numbers.get(&canonical).copied().unwrap_or(UNKNOWN)
-        } else {
-            let values = &mut self.values;
-            *self.numbers.entry(canonical).or_insert_with(|| {
-                values.push(OwnedValue::Number(value));
-                values.len() as u32 - 1
-            })
-        };
-        let numbers_max = NEAR_A_NUMBER * self.numbers.len() + NEAR_MIN;
-        if canonical < numbers_max as u64 {
-            let place = canonical as usize;
-            if place >= self.near.len() {
-                self.near.resize((place + 1).next_power_of_two(), UNKNOWN);
-            }
-            self.near[place] = id;
-        }
-        id
     }
 
     /// The id of a truth.
     pub(crate) fn truth(&mut self, truth: bool) -> u32 {
-        if self.closed {
-            let id = self.numbers.get(&u64::from(truth));
-            return id.copied().unwrap_or(UNKNOWN);
+        match self.numbers.get(truth.into()) {
+            Some(id) => id,
+            None => self.new_number(truth.into(), OwnedValue::Truth(truth)),
         }
-        let values = &mut self.values;
-        *self.numbers.entry(truth.into()).or_insert_with(|| {
-            values.push(OwnedValue::Truth(truth));
-            values.len() as u32 - 1
-        })
+    }
+
+    /// The id of a number, or of a truth, that has none yet.
+    #[cold]
+    fn new_number(&mut self, canonical: u64, value: OwnedValue) -> u32 {
+        if self.closed {
+            return UNKNOWN;
+        }
+        let id = self.values.len() as u32;
+        self.values.push(value);
+        self.numbers.insert(canonical, id);
+        id
     }
 
     /// The id of a number that mostly follows that of another id, as in rows that come in the order of
@@ -257,8 +237,7 @@ impl KeyValues {
     pub(crate) fn bytes(&self) -> usize {
         self.items.capacity()
             + self.values.capacity() * size_of::<OwnedValue>()
-            + self.numbers.capacity() * 16
-            + self.near.capacity() * 4
+            + self.numbers.bytes()
             + self.texts.bytes()
             + self.bytes16.capacity() * 40
     }

@@ -42,6 +42,7 @@ pub mod key;
 pub(crate) mod key_values;
 pub mod logic;
 pub mod moments;
+mod number_ids;
 pub(crate) mod pairs;
 pub mod percentile;
 mod repeated_times;

@@ -1,0 +1,173 @@
+//! The ids of numbers by their bits. Integers that lie close together are looked up in an array, others in a hash table.
+//!
+//! The array begins at the least integer that it covers, and grows while it has at most [`CELLS_A_NUMBER`] cells for each
+//! number or [`CELLS_MIN`] in all, and at most [`CELLS_MAX`]. The hash table has the numbers outside the array.
+
+use super::key_values::MixMap;
+
+/// Cells that need not be used by any number.
+const CELLS_MIN: usize = 1 << 12;
+/// Cells for each number, above that.
+const CELLS_A_NUMBER: usize = 16;
+/// Cells at most: 1 MiB.
+const CELLS_MAX: usize = 1 << 18;
+/// No number has this id.
+const NONE: u32 = u32::MAX;
+
+#[derive(Default)]
+pub(crate) struct NumberIds {
+    others: MixMap<u64>,
+    /// The integer of the first cell.
+    first: i64,
+    cells: Vec<u32>,
+    /// How many cells have an id.
+    used: usize,
+}
+
+impl NumberIds {
+    /// The id of a number, if it has one.
+    #[inline]
+    pub(crate) fn get(&self, bits: u64) -> Option<u32> {
+        match self.cells.get(self.cell(bits)) {
+            Some(&NONE) => None,
+            Some(&id) => Some(id),
+            None => self.others.get(&bits).copied(),
+        }
+    }
+
+    /// Gives a number that has none its id.
+    pub(crate) fn insert(&mut self, bits: u64, id: u32) {
+        if self.covers(bits as i64) {
+            let cell = self.cell(bits);
+            self.cells[cell] = id;
+            self.used += 1;
+        } else {
+            self.others.insert(bits, id);
+        }
+    }
+
+    /// The numbers and their ids.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let integers = (0..).map(|cell| (self.first as u64).wrapping_add(cell));
+        let in_array = integers.zip(&self.cells).filter(|(_, id)| **id != NONE);
+        in_array
+            .map(|(bits, id)| (bits, *id))
+            .chain(self.others.iter().map(|(bits, id)| (*bits, *id)))
+    }
+
+    /// How many numbers have an id.
+    fn len(&self) -> usize {
+        self.used + self.others.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.others.capacity() * 16 + self.cells.capacity() * size_of::<u32>()
+    }
+
+    /// The cell of a number; past the last if it has none.
+    #[inline]
+    fn cell(&self, bits: u64) -> usize {
+        bits.wrapping_sub(self.first as u64) as usize
+    }
+
+    /// Whether the array has a cell for an integer, which it grows for if that is worth it.
+    fn covers(&mut self, integer: i64) -> bool {
+        let cells = self.cells.len();
+        if self.cell(integer as u64) < cells {
+            return true;
+        }
+        let (first, end) = match cells {
+            0 => (integer, i128::from(integer) + 1),
+            _ => {
+                let end = i128::from(self.first) + cells as i128;
+                (self.first.min(integer), end.max(i128::from(integer) + 1))
+            }
+        };
+        let worth = CELLS_MIN.max(CELLS_A_NUMBER * self.len()).min(CELLS_MAX);
+        let wanted = end - i128::from(first);
+        if wanted > worth as i128 {
+            return false;
+        }
+        // Twice as many at once, before the first cell or behind the last, so that numbers in order cost no copy each.
+        let spare = (wanted as usize).min(worth - wanted as usize);
+        let is_before = integer < self.first && cells > 0;
+        let first = match is_before {
+            true => first.saturating_sub(spare as i64),
+            false => first,
+        };
+        self.grow(first, wanted as usize + spare);
+        self.cell(integer as u64) < self.cells.len()
+    }
+
+    /// Makes an array of so many cells from this integer on, which covers those that there are.
+    fn grow(&mut self, first: i64, cells: usize) {
+        let mut grown = vec![NONE; cells];
+        let moved = self.first.wrapping_sub(first) as usize;
+        if !self.cells.is_empty() {
+            grown[moved..moved + self.cells.len()].copy_from_slice(&self.cells);
+        }
+        (self.first, self.cells) = (first, grown);
+        let (cells, used) = (&mut self.cells, &mut self.used);
+        self.others.retain(|bits, id| {
+            let cell = cells.get_mut(bits.wrapping_sub(first as u64) as usize);
+            let is_outside = cell.is_none();
+            if let Some(cell) = cell {
+                *cell = *id;
+                *used += 1;
+            }
+            is_outside
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn look_up_all(numbers: &[i64]) -> NumberIds {
+        let mut ids = NumberIds::default();
+        for &number in numbers {
+            if ids.get(number as u64).is_none() {
+                let id = ids.len() as u32;
+                ids.insert(number as u64, id);
+            }
+        }
+        ids
+    }
+
+    proptest! {
+        #[test]
+        fn each_number_keeps_its_id(
+            numbers in prop::collection::vec(
+                prop_oneof![-50..50_i64, -9_000..9_000_i64, any::<i64>(), Just(i64::MIN), Just(i64::MAX)], 0..400),
+            others in prop::collection::vec(-10_000..10_000_i64, 0..50),
+        ) {
+            let ids = look_up_all(&numbers);
+            let mut known = std::collections::HashMap::new();
+            for &number in &numbers {
+                let next = known.len() as u32;
+                known.entry(number).or_insert(next);
+            }
+            for number in numbers.iter().chain(&others) {
+                prop_assert_eq!(ids.get(*number as u64), known.get(number).copied());
+            }
+            prop_assert_eq!(ids.iter().map(|(bits, id)| (bits as i64, id)).collect::<std::collections::HashMap<_, _>>(), known);
+            prop_assert!(ids.cells.len() <= CELLS_MAX);
+        }
+    }
+
+    #[test]
+    fn numbers_close_together_lie_in_the_array() {
+        let ids = look_up_all(&(0..100_000).rev().collect::<Vec<_>>());
+        assert!((100_000..=CELLS_MAX).contains(&ids.cells.len()));
+        let far = look_up_all(&[0, 1 << 40, 2 << 40]);
+        assert!(far.cells.len() <= CELLS_MIN);
+    }
+}
