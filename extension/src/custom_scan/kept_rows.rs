@@ -119,8 +119,10 @@ impl KeptRows {
             let vector = |index: usize| place(index) / VECTOR_ROWS;
             for of_vector in of_segment.chunk_by(|a, b| vector(*a) == vector(*b)) {
                 let is_single = of_vector.len() <= SINGLE_ROWS_MAX;
-                if let Some(&index) = of_vector.first().filter(|_| !is_single) {
-                    source.fill_around(place(index), None);
+                if let (Some(&first), Some(&last), false) =
+                    (of_vector.first(), of_vector.last(), is_single)
+                {
+                    source.fill_places(place(first)..place(last) + 1, None);
                 }
                 for &index in of_vector {
                     let place = place(index);
@@ -130,7 +132,7 @@ impl KeptRows {
                                 self.values[index * width + at] = value;
                                 continue;
                             }
-                            source.fill_around(place, Some(&[attribute.index]));
+                            source.fill_places(place..place + 1, Some(&[attribute.index]));
                         }
                         // SAFETY: the window holds the row and is open; the arrays reach to the last attribute.
                         let (value, is_null) = unsafe {

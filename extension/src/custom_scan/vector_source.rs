@@ -305,9 +305,10 @@ impl VectorSource {
         self.scan.fill(places, attributes);
     }
 
-    /// Fills these attributes of the vector around a place of the window that is open. `None`: all that are wanted.
-    pub fn fill_around(&mut self, place: usize, attributes: Option<&[usize]>) {
-        self.scan.fill(place..place + 1, attributes);
+    /// Fills these attributes at these places of the window that is open. `None`: all that are wanted. Other places are not
+    /// filled: a sealed run need not begin with a vector of the window, so that two of its vectors may meet in one of these.
+    pub fn fill_places(&mut self, places: std::ops::Range<usize>, attributes: Option<&[usize]>) {
+        self.scan.fill(places, attributes);
     }
 
     /// Reads an attribute at a place of the window that is open, NULL or not, without its vector being filled. `None`: it
@@ -565,7 +566,7 @@ impl VectorSource {
     }
 
     /// Opens a window on rows `from..to`, all of one segment, of which the first and the last are visible: its lanes,
-    /// and the number of the row at their place 0. Rows have to be [filled](Self::fill_around) before they are read from
+    /// and the number of the row at their place 0. Rows have to be [filled](Self::fill_places) before they are read from
     /// these, and the scan rewound before it goes on.
     pub fn open_rows(&mut self, from: u64, to: u64) -> Option<(*const RowOutlet, u64)> {
         self.open = false;
