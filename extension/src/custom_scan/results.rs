@@ -55,7 +55,7 @@ impl Results {
         }
     }
 
-    /// The same in an order.
+    /// These results, with their groups in an order.
     pub fn ordered(mut self, order: Option<GroupOrder>) -> Results {
         self.order = order.map(|order| order.sorted(&self.aggregation));
         self

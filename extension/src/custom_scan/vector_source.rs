@@ -222,7 +222,8 @@ impl VectorSource {
         Ok(rows)
     }
 
-    /// The same, but what quals look at may be all that is filled.
+    /// The rows of the vector under way that pass the filter, if there are any. Perhaps only what the quals look at is
+    /// filled. Rows that a search shows not to pass are left out of the vector first.
     ///
     /// # Errors
     /// Those of the quals.
@@ -305,8 +306,10 @@ impl VectorSource {
         self.scan.fill(places, attributes);
     }
 
-    /// Fills these attributes at these places of the window that is open. `None`: all that are wanted. Other places are not
-    /// filled: a sealed run need not begin with a vector of the window, so that two of its vectors may meet in one of these.
+    /// Fills these attributes at these places of the window that is open. `None`: all that are wanted.
+    ///
+    /// No other place is filled. A sealed run need not begin with a vector of the window, so two vectors of
+    /// its image may meet in one vector of the window.
     pub fn fill_places(&mut self, places: std::ops::Range<usize>, attributes: Option<&[usize]>) {
         self.scan.fill(places, attributes);
     }

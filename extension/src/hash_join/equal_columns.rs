@@ -32,7 +32,7 @@ pub unsafe fn instead(join: &HashJoin, expression: *mut pg_sys::Node) -> Option<
     }
 }
 
-/// The same over the lanes table's own columns, if it is something that the engine groups by.
+/// The expression over the lanes table's own columns that has the same value, if the engine can group by it.
 unsafe fn over_lanes(join: &HashJoin, expression: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
     // SAFETY: the caller has a live expression; casts follow tags.
     unsafe {

@@ -14,7 +14,7 @@ use std::sync::Once;
 /// the kernel and given back at once, the largest that the allocator knows.
 const KEPT_BYTES_MAX: i32 = 32 << 20;
 
-/// The same for a process that joins and never appended.
+/// How much freed memory a process keeps that joins and never appended.
 const KEPT_BY_JOINS_MAX: i32 = 8 << 20;
 
 /// Makes this process keep up to [`KEPT_BYTES_MAX`] of the memory that it frees. Elsewhere than with the GNU C library,

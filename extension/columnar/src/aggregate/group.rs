@@ -101,7 +101,7 @@ impl Groups {
         self.number_of(group as u32, self.places[key], self.pairs.len())
     }
 
-    /// The same of some groups, one after the other.
+    /// Writes the numbers that a key's values have in some groups, one group after the other.
     pub(super) fn key_numbers(&self, key: usize, groups: Range<usize>, out: &mut [u32]) {
         let place = self.places[key];
         let Some((last, before)) = self.pairs.split_last() else {

@@ -28,10 +28,11 @@ pub(super) struct Stretch {
     run: usize,
     /// Rows that were cut on their own.
     pub(super) cut_rows: usize,
-    /// Of the remembered stretch: the run that comes next, the row that is the first of this stretch, and the end of
-    /// the rows that are known to be equal.
+    /// The run of the remembered stretch that comes next.
     next: usize,
+    /// The row of the remembered stretch that has the time of this stretch's first row.
     first: usize,
+    /// The row of the remembered stretch up to which both stretches have equal times.
     equal_to: usize,
 }
 

@@ -247,7 +247,7 @@ pub(super) fn age(core: &Core, segment: u64) {
         // SAFETY: a segment of images has a list.
         let list: &ListHead = unsafe { core.head(segment + LIST_OFFSET) };
         for count in [&list.looks, &list.opens] {
-            // What is noted meanwhile is not lost.
+            // A session that notes a read at this moment still has it counted.
             let _ = count.fetch_update(Relaxed, Relaxed, |count| Some(count / 2));
         }
     }

@@ -17,7 +17,7 @@ pub(super) const NO_ROW: u32 = u32::MAX;
 pub struct Found {
     /// The small row of each. The entry of a row that is not selected means nothing.
     rows: Box<[u32; VECTOR_ROWS]>,
-    /// The same as runs of one small row each; those of [`NO_ROW`] found nothing.
+    /// Runs of rows that found one small row each. The group of a run is that row, or [`NO_ROW`].
     runs: RunList,
     has_runs: bool,
 }
@@ -39,13 +39,14 @@ impl Found {
         &self.rows
     }
 
-    /// The same, to be written row by row.
+    /// The small row of each row of the vector, to be written. What was found has no runs then.
     pub(super) fn rows_mut(&mut self) -> &mut [u32; VECTOR_ROWS] {
         self.has_runs = false;
         &mut self.rows
     }
 
-    /// The same as runs, if there are any. The small row of a run that found nothing is none of the side's.
+    /// What was found as runs of rows with one small row, if it was found so. A run that found nothing has
+    /// [`NO_ROW`].
     pub(super) fn runs(&self) -> Option<Runs<'_>> {
         self.has_runs.then(|| self.runs.runs())
     }
@@ -71,7 +72,7 @@ impl Found {
         });
     }
 
-    /// Takes the first small row of each key. Rows whose key has none leave the selection.
+    /// Finds the first small row for the key of each row. Rows whose key has none leave the selection.
     pub(super) fn find_ids(
         &mut self,
         ids: &Ids<'_>,
@@ -100,7 +101,7 @@ impl Found {
         self.spread(selection);
     }
 
-    /// Takes the first small row of each number, which is an integer. Rows that find none leave the selection.
+    /// Finds the first small row for the integer of each row. Rows that find none leave the selection.
     pub(super) fn find_numbers<T: Number>(
         &mut self,
         operand: &Operand,

@@ -1,7 +1,7 @@
-//! Rows that are found by search, where a window's rows lie in the order of an attribute: the vectors of the values that are
-//! sought, and the rows of these values within their vectors.
+//! Search in windows whose rows lie in the order of an attribute: for the vectors that have the values sought,
+//! and for the rows of these values within a vector.
 //!
-//! Values are sought by comparisons with constants, by lists, and by the keys of a join. A sealed segment of a table with
+//! Comparisons with constants, lists, and the keys of a join seek values. A sealed segment of a table with
 //! `order_by` has its rows in such an order. So a few series of many are found without a look at all vectors.
 
 use std::ops::Range;
@@ -15,10 +15,10 @@ use super::VectorSource;
 use crate::custom_scan::prune::{Filter, Sought};
 
 impl VectorSource {
-    /// Passes the vectors behind the one under way, which was ruled out, that the order of the window's rows rules out too.
+    /// Passes vectors behind the one under way, which was ruled out: those that the order of the rows rules out too.
     ///
-    /// A vector whose upper bound is below what is sought has only lesser values, and so have those before it. So it may be
-    /// searched for even where bounds are not tight: what is passed lies before such a vector.
+    /// A vector whose upper bound is below the value sought has only lesser values, and so have all vectors before
+    /// it. Only such vectors, and vectors before them, are passed. So bounds need not be tight.
     pub(super) fn seek(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) {
         let (Some(attribute), false) = (self.sought_by, self.backward) else {
             return;
@@ -47,10 +47,10 @@ impl VectorSource {
         self.leap(next);
     }
 
-    /// Leaves out the rows of the vector under way before the first and behind the last that has a value that is sought,
-    /// where the rows lie in its order. False if none is left: the vector is as it was then.
+    /// Where the rows lie in the order of the values sought, leaves out the rows of the vector under way before the
+    /// first of these values and behind the last. False, with the vector as it was, if no visible row is left.
     ///
-    /// The vector begins at a word of its bitmaps all the same. What zones tell of it is no longer exact.
+    /// The vector still begins at a word of its bitmaps. Its zones are no longer exact.
     pub(super) fn narrow_to_sought(&mut self, filter: &Filter, scalars: &[Option<Scalar>]) -> bool {
         let span = self.sought_by.and_then(|attribute| {
             let zone = self.zone(attribute)?;
