@@ -5,7 +5,7 @@
 //! passes counts, as it does for queries. A buffer that fits into a cache is measured as a query over resident lanes finds
 //! its data: there from the last pass.
 
-use crate::sql::statistics::Times;
+use crate::statistics::Times;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

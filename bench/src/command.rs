@@ -1,13 +1,13 @@
 //! The command line: a sub-command for each kind of work.
 
+use crate::catalogue::{self, SCENARIOS, Scenario};
 use crate::load;
 use crate::scenario::Options;
-use crate::scenario::catalogue::{self, SCENARIOS, Scenario};
 use crate::scenario::page;
 use crate::sql;
 use clap::Command;
-use lanes_tests::error::Result;
-use lanes_tests::place;
+use lanes_support::error::Result;
+use lanes_support::place;
 
 const ALL: &str = "all";
 const REPORT: &str = "report";

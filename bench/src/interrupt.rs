@@ -1,6 +1,6 @@
 //! Ctrl-C ends the servers too: they are in process groups of their own, so the terminal's signal does not reach them.
 
-use lanes_tests::process::{Signal, children, send};
+use lanes_support::process::{Signal, children, send};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

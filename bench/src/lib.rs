@@ -12,8 +12,10 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`command`] | the command line |
+//! | [`catalogue`] | the list of all scenarios, and how one is run |
 //! | [`interrupt`] | Ctrl-C ends the servers too |
 //! | [`machine`], [`bandwidth`] | what this machine is, and how fast one core reads memory |
+//! | [`statistics`] | the median and percentiles of measured times |
 //! | [`usage`], [`pinning`] | CPU and memory of process trees; which processors may be used |
 //! | [`load`] | the HTTP load generator |
 //! | [`scenario`] | what is measured: one file a scenario, its records, the report |
@@ -40,6 +42,7 @@
 // Calls functions compiled for vectors that the CPU was asked for.
 #[allow(unsafe_code)]
 mod bandwidth;
+pub mod catalogue;
 pub mod command;
 pub mod dashboards;
 pub mod devops;
@@ -54,4 +57,5 @@ pub mod remote_write;
 pub mod scenario;
 pub mod sealed;
 pub mod sql;
+pub mod statistics;
 pub mod usage;

@@ -1,6 +1,6 @@
 //! Which processors the servers and the client may use. Children inherit what the thread that starts them may use.
 
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// A set of processors, by number; empty means all that this process may use.

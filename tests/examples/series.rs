@@ -6,11 +6,11 @@
 
 use std::time::Instant;
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{self, Gateway};
-use lanes_tests::process;
-use lanes_tests::provision::{DATABASE, Passwords, provision};
-use lanes_tests::remote_write::{Series, message};
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{self, Gateway};
+use lanes_support::process;
+use lanes_support::provision::{DATABASE, Passwords, provision};
+use lanes_support::remote_write::{Series, message};
 
 const METRICS: usize = 500;
 const START_MS: i64 = 1_767_225_600_000;

@@ -7,9 +7,9 @@
 //!
 //! `LANES_SEED` replays a run; `LANES_ROUNDS` says how many pairs of tables to make.
 
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::seed::{Random, seeded};
+use lanes_support::budget::Budget;
+use lanes_support::cluster::Cluster;
+use lanes_support::seed::{Random, seeded};
 use postgres::{Client, SimpleQueryMessage};
 use rand::RngExt;
 use rand::seq::IndexedRandom;

@@ -6,10 +6,10 @@
 //! - `batch`: each transaction inserts a number of rows that each row tells; each snapshot has all rows of a batch or none.
 //!   Some batches are rolled back, some are deleted whole.
 
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::{Builder, Cluster};
-use lanes_tests::objects::{Objects, Supplier, forget_recalled};
-use lanes_tests::seed::{Random, seeded};
+use lanes_support::budget::Budget;
+use lanes_support::cluster::{Builder, Cluster};
+use lanes_support::objects::{Objects, Supplier, forget_recalled};
+use lanes_support::seed::{Random, seeded};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use rand::seq::IndexedRandom;

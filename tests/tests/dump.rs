@@ -1,10 +1,10 @@
 //! pg_dump and restore: a lanes table is dumped like any other, its access method and parameters with it, and what gateways
 //! stored comes back with the extension's own tables.
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::provision::{DATABASE, Passwords, provision};
-use lanes_tests::remote_write::{Series, body};
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::provision::{DATABASE, Passwords, provision};
+use lanes_support::remote_write::{Series, body};
 use std::process::Command;
 
 const NOW_MS: i64 = 1_767_225_600_000;

@@ -1,7 +1,7 @@
 //! The extension's SQL is written by hand: here it is held against the library. And what the library takes at the server's start.
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::place;
+use lanes_support::cluster::Cluster;
+use lanes_support::place;
 use std::collections::BTreeSet;
 
 /// What PostgreSQL asks the library for to learn how a C function is called, before the function's name.

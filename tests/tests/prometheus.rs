@@ -1,11 +1,11 @@
 //! The whole path: node_exporter → Prometheus → remote write → gateway → Postgres. What SQL answers for a window of time is
 //! what Prometheus itself answers for it: the same series, the same samples, the same bits.
 
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::prometheus::{self, Prometheus};
-use lanes_tests::provision::{DATABASE, OWNER, Passwords, provision};
+use lanes_support::budget::Budget;
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::prometheus::{self, Prometheus};
+use lanes_support::provision::{DATABASE, OWNER, Passwords, provision};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,9 +1,9 @@
 //! README.md as a person meets it: every line of SQL in it, pasted one after another into one session of the database that `make run`
 //! starts, works and has something to show.
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::provision::{DATABASE, OWNER, Passwords, provision};
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::provision::{DATABASE, OWNER, Passwords, provision};
 use postgres::SimpleQueryMessage;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Segments in object storage, through the SQL contract that a gateway keeps: offloaded, recalled, cancelled, timed out,
 //! changed, dropped, kept in a cache of bounded size; after a crash, and on a standby with a gateway of its own.
 
-use lanes_tests::cluster::{Cluster, Stop};
-use lanes_tests::objects::{Objects, Supplier, recalled_files};
+use lanes_support::cluster::{Cluster, Stop};
+use lanes_support::objects::{Objects, Supplier, recalled_files};
 use postgres::Client;
 use std::time::{Duration, Instant};
 

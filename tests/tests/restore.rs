@@ -1,12 +1,12 @@
 //! A database destroyed under load, and made again from object storage alone.
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::place;
-use lanes_tests::process::{run, run_to_output};
-use lanes_tests::provision::{DATABASE, Passwords, provision};
-use lanes_tests::remote_write::{Series, body};
-use lanes_tests::store::Store;
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::place;
+use lanes_support::process::{run, run_to_output};
+use lanes_support::provision::{DATABASE, Passwords, provision};
+use lanes_support::remote_write::{Series, body};
+use lanes_support::store::Store;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -1,8 +1,8 @@
 //! What sealing by hand and by VACUUM is for: a table that keeps its size, and answers from tables larger than the arena.
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::objects::{Objects, Supplier, forget_recalled};
-use lanes_tests::seed::{Random, seeded};
+use lanes_support::cluster::Cluster;
+use lanes_support::objects::{Objects, Supplier, forget_recalled};
+use lanes_support::seed::{Random, seeded};
 use postgres::{Client, NoTls};
 use rand::RngExt;
 use rand::seq::IndexedRandom;

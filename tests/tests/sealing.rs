@@ -1,7 +1,7 @@
 //! The background sealer: it seals, drops what is too old, and gives space back, without being asked.
 
-use lanes_tests::cluster::{Cluster, Stop};
-use lanes_tests::seed::seeded;
+use lanes_support::cluster::{Cluster, Stop};
+use lanes_support::seed::seeded;
 use postgres::error::DbError;
 use rand::RngExt;
 use std::io::{Seek, SeekFrom, Write};

@@ -3,9 +3,9 @@
 //! The clusters compare while replaying (`wal_consistency_checking = all`) each page that is made from WAL with the page
 //! that the primary had, and die of a difference.
 
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::seed::seeded;
+use lanes_support::budget::Budget;
+use lanes_support::cluster::Cluster;
+use lanes_support::seed::seeded;
 use postgres::Client;
 use rand::RngExt;
 use std::time::Duration;

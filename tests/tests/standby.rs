@@ -3,9 +3,9 @@
 //! The primary runs with `wal_consistency_checking = all`: while replaying, the standby compares each page that it makes
 //! from WAL with the page that the primary had, and dies of a difference.
 
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::seed::{Random, seeded};
+use lanes_support::budget::Budget;
+use lanes_support::cluster::Cluster;
+use lanes_support::seed::{Random, seeded};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 

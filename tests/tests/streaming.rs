@@ -1,6 +1,6 @@
 //! A scan of a table that is larger than the arena leaves there what others read.
 
-use lanes_tests::cluster::Cluster;
+use lanes_support::cluster::Cluster;
 use postgres::Client;
 
 fn texts(client: &mut Client, sql: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Many clients that each ask all panels in turn.
 
 use super::data_source::DataSource;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Asks all panels of every data source at once, each source from a panel of its own on, until `beside` has ended;

@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::panel::{Dashboard, Panel, PrometheusRequest};
 use crate::peers::http;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use postgres::{Client, SimpleQueryMessage};
 use serde_json::Value;
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! A panel of the data file, and the texts that Grafana makes of it.
 
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 
 /// A panel, as the data file has it.

@@ -11,7 +11,7 @@ use super::fleet_data::{Fleet, FleetSize, REGIONS, START, TEAMS, hostname};
 use super::query::{Dialect, Query};
 use crate::sql::random::SplitMix64;
 use chrono::DateTime;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 
 const SECOND: i64 = 1_000_000;
 const HOUR_SECONDS: i64 = 3600;

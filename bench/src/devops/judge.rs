@@ -69,7 +69,7 @@ fn judge(record: &mut Record, best: Option<(&str, f64)>, bar: QueryBar) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::statistics::Times;
+    use crate::statistics::Times;
 
     const BAR: QueryBar = QueryBar {
         times: 1.0,

@@ -7,8 +7,8 @@ use crate::sql::answer::Answer;
 use crate::sql::decode::row_values;
 use crate::sql::peer::Timing;
 use crate::sql::postgres_run::{connect, first_line};
-use lanes_tests::cluster::Cluster;
-use lanes_tests::error::{Error, Result};
+use lanes_support::cluster::Cluster;
+use lanes_support::error::{Error, Result};
 use postgres::{Client, Row, SimpleQueryMessage};
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 
 use crate::sql::column_files::Column as ColumnFile;
 use crate::sql::copy::copy;
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use postgres::Client;
 
 /// The values of a column.

@@ -5,7 +5,7 @@ use super::query::{Dialect, Query};
 use super::store::Store;
 use crate::sql::answer::{Answer, verify};
 use crate::sql::peer::Timing;
-use crate::sql::statistics::Times;
+use crate::statistics::Times;
 use std::time::Duration;
 
 /// What a query gave on a store.

@@ -2,8 +2,8 @@
 
 use super::shape::{EncodedLabels, Shape, encoded_instance};
 use super::values::Values;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::remote_write::{delimited, sample};
+use lanes_support::error::{Error, Result};
+use lanes_support::remote_write::{delimited, sample};
 use std::ops::Range;
 
 /// A request's body, ready to be sent, and what a store holds more once it has taken it.
@@ -119,7 +119,7 @@ impl Bodies {
 mod tests {
     use super::super::shape::tests::small;
     use super::*;
-    use lanes_tests::remote_write::{Series, message};
+    use lanes_support::remote_write::{Series, message};
 
     #[test]
     fn a_body_is_what_the_format_says_and_knows_what_it_holds() {

@@ -1,9 +1,9 @@
 //! The pages of a real node_exporter of this machine, taken at the time of the run.
 
 use super::page::{Page, parse};
-use lanes_tests::error::{Error, Result};
-use lanes_tests::process::{Process, Signal};
-use lanes_tests::{place, port};
+use lanes_support::error::{Error, Result};
+use lanes_support::process::{Process, Signal};
+use lanes_support::{place, port};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

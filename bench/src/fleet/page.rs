@@ -1,6 +1,6 @@
 //! Prometheus's text format, as far as exporters write it: `# TYPE` lines, and `name{label="value",…} value` lines.
 
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::collections::HashMap;
 
 /// One line of a page.

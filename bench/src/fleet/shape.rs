@@ -1,7 +1,7 @@
 //! What all targets have in common: label sets, and how each value moves.
 
 use super::page::{Line, Page};
-use lanes_tests::remote_write::{delimited, label};
+use lanes_support::remote_write::{delimited, label};
 use std::collections::{HashMap, HashSet};
 
 /// How the value of a series moves from scrape to scrape.

@@ -1,6 +1,6 @@
 //! Requests as bytes that are ready to send, by number.
 
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 /// Gives the requests of a load. Numbers are asked for in any order, from any thread, and again for a retry.

@@ -4,7 +4,7 @@ use super::outcome::{Outcome, Watched};
 use super::plan::{Pace, Plan};
 use super::window::Window;
 use super::worker::Worker;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@ use super::{Outcome, Pace, Plan, Repeated, encode, request::Url, run};
 use crate::pinning::Processors;
 use crate::usage::Tree;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use crate::load::{self, Outcome, Plan, Source};
 use crate::scenario::event_batch::{EventRequests, Format};
 use crate::scenario::event_table::EventTable;
 use crate::scenario::system::System;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

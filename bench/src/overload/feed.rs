@@ -3,7 +3,7 @@
 use super::probe::ProbeRequest;
 use crate::load::{Outcome, Plan, Source};
 use crate::scenario::system::System;
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

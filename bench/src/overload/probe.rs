@@ -1,7 +1,7 @@
 //! Small requests of a client of its own, one at a time: what a request takes before the load, and when it takes that again.
 
-use lanes_tests::error::{Error, Result};
-use lanes_tests::gateway::Gateway;
+use lanes_support::error::{Error, Result};
+use lanes_support::gateway::Gateway;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,7 @@ use crate::remote_write::sender::Fleet;
 use crate::scenario::system::{NAME, Setup, System};
 use crate::scenario::{Bar, Findings, Record, Run};
 use crate::usage::peak_bytes;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;

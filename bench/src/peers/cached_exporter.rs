@@ -1,11 +1,11 @@
 //! node_exporter behind an nginx that keeps its page for a second: any number of targets can be scraped without measuring node_exporter.
 
+use super::data_folder::{empty, remove};
 use super::http;
-use super::victoria_metrics::{empty, remove};
 use crate::fleet::capture::NodeExporter;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::port;
-use lanes_tests::process::{Process, Signal};
+use lanes_support::error::{Error, Result};
+use lanes_support::port;
+use lanes_support::process::{Process, Signal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Questions over HTTP to a process of ours.
 
 use crate::fleet::bodies::Held;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde_json::Value;
 use std::time::Duration;
 

@@ -4,11 +4,11 @@ use super::http::now_milliseconds;
 use super::system::System;
 use crate::fleet::bodies::Held;
 use crate::usage::Tree;
-use lanes_tests::cluster::{Cluster, Stop};
-use lanes_tests::error::{Error, Result};
-use lanes_tests::gateway::{self, Gateway};
-use lanes_tests::provision::{DATABASE, Passwords, READER, provision};
-use lanes_tests::remote_write::{Series, body};
+use lanes_support::cluster::{Cluster, Stop};
+use lanes_support::error::{Error, Result};
+use lanes_support::gateway::{self, Gateway};
+use lanes_support::provision::{DATABASE, Passwords, READER, provision};
+use lanes_support::remote_write::{Series, body};
 use postgres::Client;
 use std::time::Instant;
 

@@ -10,7 +10,9 @@
 //! | module | one thing |
 //! |---|---|
 //! | [`http`] | questions over HTTP to a process of ours |
-//! | [`system`] | what a scenario asks of any of them, and how one is started by its name |
+//! | [`data_folder`] | the folder in which a peer keeps its data |
+//! | [`system`] | the interface of every system |
+//! | [`start`] | starts any of them by its name |
 //! | [`lanes`] | the gateway with its PostgreSQL |
 //! | [`victoria_metrics`] | VictoriaMetrics, single server |
 //! | [`prometheus`] | Debian's Prometheus as a receiver |
@@ -24,9 +26,11 @@
 //! stopped; a process ends with its value, and one that died on its own is reported with the end of its log.
 
 pub mod cached_exporter;
+pub mod data_folder;
 pub mod http;
 pub mod lanes;
 pub mod prometheus;
+pub mod start;
 pub mod system;
 pub mod victoria_metrics;
 pub mod vmagent;

@@ -1,13 +1,13 @@
 //! Debian's Prometheus as a receiver of remote write.
 
+use super::data_folder::{empty, remove};
 use super::http;
 use super::system::System;
-use super::victoria_metrics::{empty, remove};
 use crate::fleet::bodies::Held;
 use crate::usage::Tree;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::port;
-use lanes_tests::process::{Process, Signal, run};
+use lanes_support::error::{Error, Result};
+use lanes_support::port;
+use lanes_support::process::{Process, Signal, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

@@ -1,10 +1,8 @@
-//! What a scenario asks of any system that takes remote write, and how one is started by its name.
+//! The interface of every system that receives remote write.
 
-use super::{lanes, prometheus, victoria_metrics};
 use crate::fleet::bodies::Held;
 use crate::usage::Tree;
-use lanes_tests::error::{Error, Result};
-use std::path::Path;
+use lanes_support::error::Result;
 
 /// A running system; its processes end with the value.
 pub trait System {
@@ -33,35 +31,7 @@ pub trait System {
     fn stop(&mut self) -> Result<()>;
 }
 
-/// The names of all systems.
-pub const SYSTEMS: [&str; 5] = [
-    "lanes, ack memory",
-    "lanes, ack wal",
-    "VictoriaMetrics 1.150.0",
-    "VictoriaMetrics 1.102.1",
-    "Prometheus",
-];
-
 /// Whether a system is pg_lanes.
 pub fn is_ours(name: &str) -> bool {
     name.starts_with("lanes")
-}
-
-/// Starts a system by its name, its files below a folder.
-pub fn start(name: &str, folder: &Path) -> Result<Box<dyn System>> {
-    if let Some(level) = lanes::Lanes::level_of(name) {
-        return Ok(Box::new(lanes::Lanes::start(name, level)?));
-    }
-    if let Some(version) = name.strip_prefix("VictoriaMetrics ") {
-        return Ok(Box::new(victoria_metrics::VictoriaMetrics::start(
-            version, folder,
-        )?));
-    }
-    if name == "Prometheus" {
-        return Ok(Box::new(prometheus::Prometheus::start(folder)?));
-    }
-    Err(Error::Other(format!(
-        "there is no system `{name}`; there are: {}",
-        SYSTEMS.join("; ")
-    )))
 }

@@ -1,12 +1,13 @@
 //! VictoriaMetrics, single server.
 
+use super::data_folder::{empty, remove};
 use super::http;
 use super::system::System;
 use crate::fleet::bodies::Held;
 use crate::usage::Tree;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::process::{Process, Signal, run};
-use lanes_tests::{place, port};
+use lanes_support::error::{Error, Result};
+use lanes_support::process::{Process, Signal, run};
+use lanes_support::{place, port};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -188,20 +189,4 @@ pub fn program(version: &str, name: &str) -> Result<PathBuf> {
         what: program.display().to_string(),
         remedy: "run `cargo dev peers`, which builds it",
     })
-}
-
-/// Makes a folder that has nothing in it.
-pub fn empty(folder: &Path) -> Result<()> {
-    remove(folder)?;
-    place::make_folder(folder)
-}
-
-/// Removes a folder, if it is there.
-pub fn remove(folder: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::file("remove", folder)(error))
-        }
-        _ => Ok(()),
-    }
 }

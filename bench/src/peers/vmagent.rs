@@ -3,13 +3,14 @@
 //! The targets are one cached page under many names. vmagent reads its list of targets again every few seconds; [`Vmagent::churn`] gives
 //! some of them another name, as machines that are replaced would have, so that all of their series are new.
 
+use super::data_folder::{empty, remove};
 use super::http;
-use super::victoria_metrics::{empty, program, remove};
+use super::victoria_metrics::program;
 use super::vmagent_metrics::Metrics;
 use crate::usage::Tree;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::port;
-use lanes_tests::process::{Process, Signal};
+use lanes_support::error::{Error, Result};
+use lanes_support::port;
+use lanes_support::process::{Process, Signal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

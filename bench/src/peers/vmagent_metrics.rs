@@ -2,7 +2,7 @@
 
 use super::http;
 use crate::fleet::page::{Page, parse};
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use std::collections::BTreeMap;
 
 /// vmagent's own metrics at one time. It has one destination; what is counted for each of its queues is added up.

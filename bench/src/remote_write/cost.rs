@@ -10,9 +10,10 @@ use crate::fleet::bodies::{Body, Held};
 use crate::fleet::shape::JOB;
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
-use crate::peers::system::{self, System};
+use crate::peers::start;
+use crate::peers::system::System;
 use crate::scenario::{Findings, Record, Run};
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -166,7 +167,7 @@ fn turn(
     let mut system = run
         .options
         .servers
-        .starting(|| system::start(name, folder))?;
+        .starting(|| start::start(name, folder))?;
     let way = Way {
         pace: Pace::Closed,
         connections: definition.connections,

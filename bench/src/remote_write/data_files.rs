@@ -1,6 +1,6 @@
 //! For tests: what the scenarios' data files have in common.
 
-use crate::peers::system::SYSTEMS;
+use crate::peers::start::SYSTEMS;
 use crate::scenario::{Options, Run};
 use serde::de::DeserializeOwned;
 

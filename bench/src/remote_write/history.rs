@@ -5,7 +5,7 @@ use super::sender::{Fleet, Sender};
 use crate::fleet::bodies::Held;
 use crate::fleet::shape::Shape;
 use crate::peers::system::System;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::sync::Arc;
 
 /// The samples of all scrapes of a fleet over a span of time: the same arguments give the same bytes.

@@ -6,7 +6,7 @@ use crate::load::{self, Outcome, Pace, Plan};
 use crate::peers::system::System;
 use crate::pinning::Processors;
 use crate::usage::{Usage, Work};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;

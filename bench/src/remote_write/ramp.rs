@@ -11,9 +11,10 @@ use crate::fleet::bodies::Held;
 use crate::fleet::shape::{JOB, Shape};
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
-use crate::peers::system::{self, System};
+use crate::peers::start;
+use crate::peers::system::System;
 use crate::scenario::{Findings, Record, Run};
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,11 +100,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     // Steps that a system did not keep up with: its figures there are shown, and not judged.
     let mut too_much: Vec<(usize, String)> = Vec::new();
     for name in turns(&wanted, definition.rounds) {
-        let mut system = match run
-            .options
-            .servers
-            .starting(|| system::start(name, &folder))
-        {
+        let mut system = match run.options.servers.starting(|| start::start(name, &folder)) {
             Ok(system) => system,
             Err(error) => {
                 findings.add(Record::failed("ramp", name, "ms", error.to_string()));

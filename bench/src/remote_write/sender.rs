@@ -4,7 +4,7 @@ use crate::fleet::bodies::{Bodies, Body};
 use crate::fleet::capture::capture;
 use crate::fleet::shape::Shape;
 use crate::fleet::values::Values;
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use serde::Deserialize;
 use std::path::Path;
 

@@ -13,10 +13,11 @@ use crate::fleet::shape::{JOB, Shape};
 use crate::load::Pace;
 use crate::peers::http::now_milliseconds;
 use crate::peers::lanes::{Lanes, Settings};
+use crate::peers::start;
 use crate::peers::system::{self, System};
 use crate::scenario::{Bar, Findings, Record, Run};
 use crate::usage::Processors;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -104,7 +105,7 @@ pub fn run(run: &Run) -> Result<Findings> {
 /// Ours with retention; VictoriaMetrics keeps samples for a day at least.
 fn start(definition: &Definition, name: &str, folder: &Path) -> Result<Box<dyn System>> {
     let Some(level) = Lanes::level_of(name) else {
-        return system::start(name, folder);
+        return start::start(name, folder);
     };
     // The gateway remembers requests for a minute at least.
     let age = format!("{}s", definition.retain_seconds.max(60));

@@ -8,11 +8,12 @@ use super::comparison::{Figures, turns};
 use crate::fleet::bodies::Held;
 use crate::peers::cached_exporter::CachedExporter;
 use crate::peers::http::now_milliseconds;
-use crate::peers::system::{self, System};
+use crate::peers::start;
+use crate::peers::system::System;
 use crate::peers::vmagent::{JOB, Settings, Vmagent};
 use crate::pinning::Processors;
 use crate::scenario::{Findings, Record, Run};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -73,10 +74,7 @@ pub fn run(run: &Run) -> Result<Findings> {
     ));
     let mut rows: [Figures; ROWS.len()] = Default::default();
     for name in turns(&wanted, definition.rounds) {
-        let started = run
-            .options
-            .servers
-            .starting(|| system::start(name, &folder));
+        let started = run.options.servers.starting(|| start::start(name, &folder));
         let measured = started.and_then(|mut system| {
             let describes = system.describe();
             if !findings.systems.contains(&describes) {

@@ -1,6 +1,6 @@
 //! The rows of scenario `append`, as COPY's binary format and as FlatBuffer batches have them: the same rows, made before they are sent.
 
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use lanes_wire::{ColumnSource, ValuesSource};
 use postgres::Client;
 use std::io::Write;

@@ -3,8 +3,8 @@
 use super::definition::Run;
 use super::findings::Findings;
 use crate::machine::Machine;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;

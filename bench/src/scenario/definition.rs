@@ -15,7 +15,7 @@
 //! ```
 
 use super::options::Options;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;

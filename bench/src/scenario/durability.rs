@@ -13,7 +13,7 @@ use super::record::{Bar, Record};
 use super::sql_loop::{self, SqlLoop};
 use super::system::{NAME, Setup, System};
 use crate::load::{self, Latency, Plan};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;

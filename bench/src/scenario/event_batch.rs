@@ -12,7 +12,7 @@ use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float32Array, RecordBatch, StringArray,
     TimestampMicrosecondArray, UInt8Array,
 };
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use lanes_wire::{ColumnSource, ItemsSource, ValuesSource};
 use serde::Deserialize;
 use std::sync::Arc;

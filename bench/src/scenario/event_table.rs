@@ -3,8 +3,8 @@
 use super::event_batch::{COLUMNS, EventRequests, SERVICES, START, START_TEXT, Sums};
 use super::system::System;
 use crate::load::Outcome;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::provision::GATEWAY;
+use lanes_support::error::{Error, Result};
+use lanes_support::provision::GATEWAY;
 use postgres::Client;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

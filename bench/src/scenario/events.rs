@@ -11,7 +11,7 @@ use super::findings::Findings;
 use super::record::{Bar, Record};
 use super::system::{NAME, Setup, System};
 use crate::load::{self, Outcome, Pace, Plan, goes_on, lowest_at_peak};
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;

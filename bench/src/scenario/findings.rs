@@ -1,7 +1,7 @@
 //! The records of a run: the table for people, `<scenario>.json` for programs.
 
 use super::record::{Record, figure};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::path::Path;
 
 /// What a scenario found.

@@ -27,9 +27,8 @@
 //! | [`context`] | build, hardware and scope of a run |
 //! | [`chart`], [`page`] | the report that a browser shows |
 //! | [`summary`] | its first screen: figures beside the best peer, the worst first |
-//! | [`catalogue`] | the list of all scenarios, and how one is run |
 //!
-//! A new scenario is a data file, a module with `run(&Run) -> Result<Findings>`, and a line in [`catalogue`].
+//! A new scenario is a data file, a module with `run(&Run) -> Result<Findings>`, and a line in [`crate::catalogue`].
 
 pub mod options;
 
@@ -60,8 +59,6 @@ pub mod context;
 pub mod chart;
 pub mod page;
 pub mod summary;
-
-pub mod catalogue;
 
 pub use definition::{About, Run};
 pub use findings::Findings;

@@ -2,8 +2,8 @@
 
 use crate::pinning::Processors;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
 use std::path::PathBuf;
 
 /// The options that all scenarios share.

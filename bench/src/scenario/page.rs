@@ -3,7 +3,7 @@
 use super::chart::{Chart, escape, svg};
 use super::record::{Point, figure};
 use super::summary;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;

@@ -10,7 +10,7 @@ use super::findings::Findings;
 use super::record::Record;
 use super::system::{NAME, Setup, System};
 use crate::load::{self, Outcome, Plan, lowest_at_peak};
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;

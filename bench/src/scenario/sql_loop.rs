@@ -2,7 +2,7 @@
 
 use super::system::System;
 use crate::load::{Latencies, Latency};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use postgres::{Client, Statement};
 use std::time::{Duration, Instant};
 

@@ -3,10 +3,10 @@
 use crate::load::raise_file_limit;
 use crate::pinning::Processors;
 use crate::usage::Tree;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::provision::{DATABASE, Passwords, provision};
+use lanes_support::cluster::Cluster;
+use lanes_support::error::{Error, Result};
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::provision::{DATABASE, Passwords, provision};
 use postgres::Client;
 use serde::Deserialize;
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! Where segments go: a directory, or MinIO, each as settings of a gateway.
 
-use crate::peers::victoria_metrics::remove;
-use lanes_tests::error::Result;
-use lanes_tests::minio::{self, Minio};
+use crate::peers::data_folder::remove;
+use lanes_support::error::Result;
+use lanes_support::minio::{self, Minio};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

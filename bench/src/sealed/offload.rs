@@ -15,7 +15,7 @@ use crate::remote_write::comparison::{Figures, turns};
 use crate::remote_write::phase::{ATTEMPTS_TO_KNOW, Phase, Way, send, verify};
 use crate::remote_write::sender::{Fleet, Sender};
 use crate::scenario::{Bar, Findings, Record, Run};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use postgres::Client;
 use serde::Deserialize;
 use std::sync::Arc;

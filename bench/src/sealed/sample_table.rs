@@ -1,7 +1,7 @@
 //! A table of samples whose every value is known: loaded by `lanes.append` as scrapes would bring them, read by series, each answer verified.
 
 use crate::peers::http::now_milliseconds;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use lanes_wire::{ColumnSource, ValuesSource, encode};
 use postgres::{Client, Statement};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -18,7 +18,7 @@ use crate::remote_write::sender::Fleet;
 use crate::scenario::record::figure;
 use crate::scenario::{Bar, Findings, Record, Run};
 use crate::usage::Tree;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use postgres::Client;
 use serde::Deserialize;
 use std::time::Duration;

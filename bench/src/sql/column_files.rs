@@ -7,8 +7,8 @@
 //! ```
 
 use crate::sql::generate::{Data, SERVICES, SYMBOLS, service, symbol};
-use lanes_tests::error::{Error, Result};
-use lanes_tests::{place, process};
+use lanes_support::error::{Error, Result};
+use lanes_support::{place, process};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Rows into PostgreSQL by binary COPY.
 
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use postgres::Client;
 use std::io::Write;
 

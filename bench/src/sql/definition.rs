@@ -28,7 +28,7 @@
 
 use crate::sql::generate::Data;
 use crate::sql::reference::{self, Parameter};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -159,7 +159,7 @@ fn against(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::statistics::Times;
+    use crate::statistics::Times;
 
     const TEXT: &str = "order = 1\ntitle = 't'\nanswer = 'zero'\n[query.lanes]\ntext = ''\n[bar]\n";
 

@@ -5,7 +5,7 @@
 
 use crate::sql::copy::copy;
 use crate::sql::generate::{Data, service, symbol};
-use lanes_tests::error::Result;
+use lanes_support::error::Result;
 use postgres::Client;
 
 /// The schema of the lanes tables.

@@ -1,6 +1,6 @@
 //! What one system's executions of one row's query gave.
 
-use crate::sql::statistics::Times;
+use crate::statistics::Times;
 
 /// Whose figure it is, which decides whether a bar is for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

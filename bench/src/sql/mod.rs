@@ -21,7 +21,7 @@
 //! | [`postgres_run`], [`decode`] | queries through a local connection; rows as answers |
 //! | [`planning`] | planning time that the extension adds to queries that are none of its business |
 //! | [`peer`] | an engine in its own process, spoken to in JSON lines |
-//! | [`statistics`], [`measurement`] | medians and percentiles; what a system gave for a row |
+//! | [`measurement`] | what a system measured for a row, or why it has no figure |
 //! | [`judge`] | a row's bar against what was measured |
 //! | [`report`] | the table and `target/bench/sql.json` |
 //! | [`run`] | the order of a whole run |
@@ -57,7 +57,6 @@ pub(crate) mod peer;
 mod planning;
 
 mod measurement;
-pub(crate) mod statistics;
 
 mod judge;
 mod report;

@@ -12,8 +12,8 @@ use super::measurement::{Kind, Measurement};
 use super::options::{Options, command};
 use super::postgres_run::{self, Question, System};
 use super::reference;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::error::Result;
+use lanes_support::cluster::Cluster;
+use lanes_support::error::Result;
 use postgres::Client;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! The command line of `lanes-bench sql`.
 
 use clap::{Arg, ArgAction, Command, value_parser};
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -3,9 +3,9 @@
 
 use crate::sql::measurement::{Kind, Measurement, Unit};
 use crate::sql::postgres_run::{explained, first_line};
-use crate::sql::statistics::Times;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::error::Result;
+use crate::statistics::Times;
+use lanes_support::cluster::Cluster;
+use lanes_support::error::Result;
 use postgres::Client;
 
 /// The row's name.
@@ -77,7 +77,7 @@ fn in_turns(with_extension: &Cluster, database: &str) -> Result<(Times, Times)> 
     }
     with.batch_execute("DROP SCHEMA planning CASCADE")?;
     let both = Times::new(with_times).zip(Times::new(without_times));
-    both.ok_or_else(|| lanes_tests::error::Error::Other("no executions".to_owned()))
+    both.ok_or_else(|| lanes_support::error::Error::Other("no executions".to_owned()))
 }
 
 fn prepared(mut client: Client) -> Result<Client> {

@@ -4,7 +4,7 @@
 use crate::sql::definition::Definition;
 use crate::sql::judge::Line;
 use crate::sql::measurement::Kind;
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -154,7 +154,7 @@ pub fn write(path: &Path, json: &Value) -> Result<()> {
 mod tests {
     use super::*;
     use crate::sql::measurement::Measurement;
-    use crate::sql::statistics::Times;
+    use crate::statistics::Times;
 
     fn section() -> Section {
         let line = |system: &str,

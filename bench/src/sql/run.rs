@@ -15,9 +15,9 @@ use crate::sql::planning;
 use crate::sql::postgres_run::{self, System};
 use crate::sql::reference;
 use crate::sql::report::{self, Section};
-use lanes_tests::cluster::Cluster;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
+use lanes_support::cluster::Cluster;
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

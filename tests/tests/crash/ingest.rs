@@ -1,12 +1,12 @@
 //! Sustained remote write through kills of Postgres and of the gateway.
 
 use super::{Victim, kill_a_backend};
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::provision::{DATABASE, Passwords, provision};
-use lanes_tests::remote_write::{Series, body};
-use lanes_tests::seed::seeded;
+use lanes_support::budget::Budget;
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::provision::{DATABASE, Passwords, provision};
+use lanes_support::remote_write::{Series, body};
+use lanes_support::seed::seeded;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::collections::HashMap;

@@ -13,9 +13,9 @@ mod ingest;
 mod short_file;
 mod sql;
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::process::POLL_INTERVAL;
-use lanes_tests::seed::Random;
+use lanes_support::cluster::Cluster;
+use lanes_support::process::POLL_INTERVAL;
+use lanes_support::seed::Random;
 use rand::seq::IndexedRandom;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! A file that is shorter than its metapage says: lengthening is not logged, so a standby that is promoted, a restored backup or a
 //! primary that lost power may have one. Blocks past its end must not be given out twice.
 
-use lanes_tests::cluster::{Cluster, Stop};
+use lanes_support::cluster::{Cluster, Stop};
 
 const BLOCK: u64 = 8192;
 

@@ -2,10 +2,10 @@
 //! sealed of the lanes table moves to object storage meanwhile, and is read and changed there.
 
 use super::{Victim, kill_a_backend};
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::objects::{Objects, Supplier, forget_recalled};
-use lanes_tests::seed::{Random, seeded};
+use lanes_support::budget::Budget;
+use lanes_support::cluster::Cluster;
+use lanes_support::objects::{Objects, Supplier, forget_recalled};
+use lanes_support::seed::{Random, seeded};
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Requests that carry an `Idempotency-Key`.
 
-use lanes_tests::gateway::{Answer, Gateway};
+use lanes_support::gateway::{Answer, Gateway};
 
 use super::{assert_refused, assert_stored, begin, run, scalar, settings};
 

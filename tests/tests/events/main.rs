@@ -9,9 +9,9 @@ mod keys;
 mod senders;
 mod tables;
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Answer, Gateway, Settings};
-use lanes_tests::provision::{DATABASE, Passwords, provision};
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Answer, Gateway, Settings};
+use lanes_support::provision::{DATABASE, Passwords, provision};
 use lanes_wire::{BatchBuilder, ColumnBuffer, ColumnType};
 
 const FLATBUFFERS: &str = "application/x-flatbuffers";

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{FLATBUFFERS, assert_stored, batch, begin, scalar, send, settings};
-use lanes_tests::gateway::Gateway;
-use lanes_tests::remote_write::{Series, body};
+use lanes_support::gateway::Gateway;
+use lanes_support::remote_write::{Series, body};
 use lanes_wire::ColumnType;
 
 const SENDERS: i64 = 8;

@@ -3,9 +3,9 @@
 use super::{
     FLATBUFFERS, assert_refused, assert_stored, batch, begin, run, scalar, send, settings,
 };
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::Gateway;
-use lanes_tests::provision::{Passwords, provision};
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::Gateway;
+use lanes_support::provision::{Passwords, provision};
 use lanes_wire::ColumnType;
 
 const GRANT: &str = "GRANT INSERT ON ALL TABLES IN SCHEMA public TO lanes_gateway";

@@ -4,9 +4,9 @@
 #[path = "../../fuzz/entries.rs"]
 mod entries;
 
-use lanes_tests::budget::Budget;
-use lanes_tests::place;
-use lanes_tests::seed::Random;
+use lanes_support::budget::Budget;
+use lanes_support::place;
+use lanes_support::seed::Random;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 

@@ -1,9 +1,9 @@
 //! Requests made to hurt.
 
 use super::{cluster, metric, samples, settings};
-use lanes_tests::gateway::Gateway;
-use lanes_tests::provision::DATABASE;
-use lanes_tests::remote_write::{
+use lanes_support::gateway::Gateway;
+use lanes_support::provision::DATABASE;
+use lanes_support::remote_write::{
     Series, body, compress, delimited, label, message, sample, varint,
 };
 

@@ -16,9 +16,9 @@ mod overload;
 mod replica;
 mod start;
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::provision::{DATABASE, Passwords, provision};
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::provision::{DATABASE, Passwords, provision};
 use std::time::{Duration, Instant};
 
 /// Long enough for any machine.

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use lanes_tests::gateway::{Answer, Gateway};
-use lanes_tests::provision::DATABASE;
+use lanes_support::gateway::{Answer, Gateway};
+use lanes_support::provision::DATABASE;
 
 use super::{cluster, metric, settings, until};
 

@@ -1,10 +1,10 @@
 //! Postgres away, and more than one gateway.
 
 use super::{PATIENCE, cluster, samples, settings};
-use lanes_tests::cluster::Stop;
-use lanes_tests::gateway::Gateway;
-use lanes_tests::provision::DATABASE;
-use lanes_tests::remote_write::{Series, body};
+use lanes_support::cluster::Stop;
+use lanes_support::gateway::Gateway;
+use lanes_support::provision::DATABASE;
+use lanes_support::remote_write::{Series, body};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 

@@ -1,10 +1,10 @@
 //! More requests than the gateway has memory for, while PostgreSQL stands still again and again.
 
 use super::{cluster, metric, settings, until};
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Answer, Gateway};
-use lanes_tests::provision::DATABASE;
-use lanes_tests::remote_write::{Series, body};
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Answer, Gateway};
+use lanes_support::provision::DATABASE;
+use lanes_support::remote_write::{Series, body};
 use lanes_wire::{BatchBuilder, ColumnType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

@@ -1,10 +1,10 @@
 //! Level `replica` with a real synchronous standby.
 
 use super::{cluster, metric, samples, settings, until};
-use lanes_tests::cluster::{Cluster, Stop};
-use lanes_tests::gateway::{Answer, Gateway};
-use lanes_tests::provision::DATABASE;
-use lanes_tests::remote_write::{Series, body};
+use lanes_support::cluster::{Cluster, Stop};
+use lanes_support::gateway::{Answer, Gateway};
+use lanes_support::provision::DATABASE;
+use lanes_support::remote_write::{Series, body};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 

@@ -1,9 +1,9 @@
 //! A gateway that starts where many series are registered: whatever the database keeps of their hashes, each label set
 //! stays one series.
 
-use lanes_tests::gateway::Gateway;
-use lanes_tests::provision::DATABASE;
-use lanes_tests::remote_write::{Series, body};
+use lanes_support::gateway::Gateway;
+use lanes_support::provision::DATABASE;
+use lanes_support::remote_write::{Series, body};
 
 use super::{cluster, settings};
 

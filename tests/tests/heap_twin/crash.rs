@@ -6,8 +6,8 @@
 
 use super::model::TABLES;
 use super::twin::Twin;
-use lanes_tests::cluster::Stop;
-use lanes_tests::objects::Sealed;
+use lanes_support::cluster::Stop;
+use lanes_support::objects::Sealed;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::thread::JoinHandle;

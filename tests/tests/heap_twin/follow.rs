@@ -6,7 +6,7 @@ use super::generate::Statement;
 use super::model;
 use super::queries::{digest, query};
 use super::twin::Twin;
-use lanes_tests::cluster::Stop;
+use lanes_support::cluster::Stop;
 use postgres::Client;
 use postgres::error::SqlState;
 use rand::RngExt;

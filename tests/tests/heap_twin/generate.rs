@@ -3,7 +3,7 @@
 use super::model::{TABLES, Table};
 use super::queries::{condition, query};
 use super::values::Type;
-use lanes_tests::seed::Random;
+use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 

@@ -35,9 +35,9 @@ mod stage;
 mod twin;
 mod values;
 
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::seed::{Random, seeded};
+use lanes_support::budget::Budget;
+use lanes_support::cluster::Cluster;
+use lanes_support::seed::{Random, seeded};
 use rand::{RngExt, SeedableRng};
 use stage::Stage;
 use twin::Twin;

@@ -1,7 +1,7 @@
 //! What the generator knows of the tables: read from the catalog before each statement, so that rollbacks need no thought.
 
 use super::values::Type;
-use lanes_tests::seed::Random;
+use lanes_support::seed::Random;
 use postgres::{Client, SimpleQueryMessage};
 use rand::seq::IndexedRandom;
 

@@ -1,7 +1,7 @@
 //! SELECTs whose answer, as a set of lines, does not depend on the order in which rows are stored.
 
 use super::model::Table;
-use lanes_tests::seed::Random;
+use lanes_support::seed::Random;
 use rand::RngExt;
 
 /// A condition over one table's columns, NULL-prone on purpose.

@@ -1,8 +1,8 @@
 //! Where scripts are played: a cluster, what is behind it, and what happens to it meanwhile.
 
-use lanes_tests::cluster::{Builder, Cluster};
-use lanes_tests::objects::{Objects, Supplier};
-use lanes_tests::seed::Random;
+use lanes_support::cluster::{Builder, Cluster};
+use lanes_support::objects::{Objects, Supplier};
+use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 

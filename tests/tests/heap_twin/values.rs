@@ -1,6 +1,6 @@
 //! Column types and their literals.
 
-use lanes_tests::seed::Random;
+use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 

@@ -1,9 +1,9 @@
 //! The dashboard's queries, with Grafana's macros put in.
 
 use crate::database::Database;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::place;
-use lanes_tests::remote_write::{Series, body};
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::place;
+use lanes_support::remote_write::{Series, body};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -86,7 +86,7 @@ fn every_query_of_the_dashboard_has_an_answer() {
     let mut database = Database::start("images_dashboard");
     let settings = Settings {
         folder: database.folder().join("gateway"),
-        port: lanes_tests::port::free().unwrap(),
+        port: lanes_support::port::free().unwrap(),
         postgres_port: database.port(),
         password: database.password("gateway", "lanes_gateway"),
         environment: vec![(

@@ -1,9 +1,9 @@
 //! The database image's scripts, run in a folder: passwords made, cluster made, server started.
 
-use lanes_tests::account::{Account, we_are_root};
-use lanes_tests::process::{Process, Signal, run};
-use lanes_tests::provision::DATABASE;
-use lanes_tests::{place, port};
+use lanes_support::account::{Account, we_are_root};
+use lanes_support::process::{Process, Signal, run};
+use lanes_support::provision::DATABASE;
+use lanes_support::{place, port};
 use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! What the images' files say of each other and of the product.
 
-use lanes_tests::place;
+use lanes_support::place;
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -2,16 +2,16 @@
 //! refuses, is slow or damaged holds nothing up but what needs it.
 
 use super::{PATIENCE, metric, start_with, wait_for, wait_for_state};
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::Gateway;
-use lanes_tests::objects::forget_recalled;
-use lanes_tests::place;
-use lanes_tests::process::{Signal, run_to_output, send};
-use lanes_tests::provision::{DATABASE, GATEWAY, Passwords, provision};
-use lanes_tests::remote_write::{Series, body};
-use lanes_tests::seed::seeded;
-use lanes_tests::store::Store;
+use lanes_support::budget::Budget;
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::Gateway;
+use lanes_support::objects::forget_recalled;
+use lanes_support::place;
+use lanes_support::process::{Signal, run_to_output, send};
+use lanes_support::provision::{DATABASE, GATEWAY, Passwords, provision};
+use lanes_support::remote_write::{Series, body};
+use lanes_support::seed::seeded;
+use lanes_support::store::Store;
 use postgres::Client;
 use rand::RngExt;
 use std::collections::BTreeSet;

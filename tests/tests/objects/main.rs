@@ -5,10 +5,10 @@
 mod extension;
 mod owners;
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::provision::{DATABASE, GATEWAY, Passwords};
-use lanes_tests::store::Store;
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::provision::{DATABASE, GATEWAY, Passwords};
+use lanes_support::store::Store;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};

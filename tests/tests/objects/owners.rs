@@ -1,10 +1,10 @@
 //! A store is one database's: gateways of standbys and copies read there, and take it over only where they may.
 
-use lanes_tests::cluster::{Cluster, Stop};
-use lanes_tests::gateway::Gateway;
-use lanes_tests::process::{run, run_to_output};
-use lanes_tests::provision::DATABASE;
-use lanes_tests::store::Store;
+use lanes_support::cluster::{Cluster, Stop};
+use lanes_support::gateway::Gateway;
+use lanes_support::process::{run, run_to_output};
+use lanes_support::provision::DATABASE;
+use lanes_support::store::Store;
 
 use super::extension::World;
 use super::{start_with, wait_for, wait_for_state};

@@ -1,7 +1,7 @@
 //! Random conditions and numbers over the columns of `t`.
 
 use super::values::{Column, Kind};
-use lanes_tests::seed::Random;
+use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 

@@ -25,9 +25,9 @@ mod sessions;
 mod tables;
 mod values;
 
-use lanes_tests::budget::Budget;
-use lanes_tests::cluster::{Builder, Cluster};
-use lanes_tests::seed::seeded;
+use lanes_support::budget::Budget;
+use lanes_support::cluster::{Builder, Cluster};
+use lanes_support::seed::seeded;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use sessions::Sessions;

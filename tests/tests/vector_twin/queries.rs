@@ -5,7 +5,7 @@ use super::conditions::Writer;
 use super::nested;
 use super::outer_joins;
 use super::values::{Column, Kind};
-use lanes_tests::seed::Random;
+use lanes_support::seed::Random;
 use rand::RngExt;
 
 /// Statements whose answers are compared.

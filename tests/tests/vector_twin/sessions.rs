@@ -2,7 +2,7 @@
 
 use super::queries::Query;
 use super::tables::SIDES;
-use lanes_tests::cluster::Cluster;
+use lanes_support::cluster::Cluster;
 use postgres::types::Type;
 use postgres::{Client, SimpleQueryMessage};
 

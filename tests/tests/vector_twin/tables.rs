@@ -1,7 +1,7 @@
 //! Tables of the same random rows in two schemas, `heap` and `lanes`.
 
 use super::values::COLUMNS;
-use lanes_tests::seed::Random;
+use lanes_support::seed::Random;
 use postgres::Client;
 use rand::RngExt;
 use rand::seq::IndexedRandom;

@@ -1,6 +1,6 @@
 //! Columns of the tables, and literals that meet their values.
 
-use lanes_tests::seed::Random;
+use lanes_support::seed::Random;
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 

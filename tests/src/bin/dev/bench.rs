@@ -6,9 +6,9 @@ use crate::packages::Purpose;
 use crate::peers::{self, Peer};
 use crate::product::{cargo, set_up};
 use crate::python_env::python;
-use lanes_tests::error::Result;
-use lanes_tests::place;
-use lanes_tests::process::run_visibly;
+use lanes_support::error::Result;
+use lanes_support::place;
+use lanes_support::process::run_visibly;
 
 /// What a command of `lanes-bench` needs beside its own program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,12 +15,12 @@
 //!        lock              held while a run goes on
 //! ```
 
-use lanes_tests::account::Account;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
-use lanes_tests::port;
-use lanes_tests::provision::{DATABASE, OWNER, Passwords, READER};
+use lanes_support::account::Account;
+use lanes_support::cluster::Cluster;
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
+use lanes_support::port;
+use lanes_support::provision::{DATABASE, OWNER, Passwords, READER};
 use std::fs::{File, OpenOptions};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::process::CommandExt;

@@ -26,7 +26,7 @@ mod session;
 mod status;
 mod steps;
 
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::process::ExitCode;
 
 const HELP: &str = "\

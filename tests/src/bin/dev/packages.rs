@@ -6,10 +6,10 @@
 //! we installed them, are not started at the next boot either. A package that is there already is not touched.
 
 use crate::steps::step;
-use lanes_tests::account::we_are_root;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place::POSTGRES_MAJOR;
-use lanes_tests::process::{run, run_to_output};
+use lanes_support::account::we_are_root;
+use lanes_support::error::{Error, Result};
+use lanes_support::place::POSTGRES_MAJOR;
+use lanes_support::process::{run, run_to_output};
 use std::path::Path;
 use std::process::Command;
 

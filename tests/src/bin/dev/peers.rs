@@ -7,9 +7,9 @@
 
 use crate::packages::{self, Purpose};
 use crate::steps::step;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
-use lanes_tests::process::{run, run_visibly};
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
+use lanes_support::process::{run, run_visibly};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -13,9 +13,9 @@
 
 use crate::packages::{self, Purpose, as_root};
 use crate::steps;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place::{self, under};
-use lanes_tests::process::{run, run_visibly};
+use lanes_support::error::{Error, Result};
+use lanes_support::place::{self, under};
+use lanes_support::process::{run, run_visibly};
 use std::ffi::OsStr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;

@@ -4,9 +4,9 @@
 
 use crate::home::shown;
 use crate::steps::step;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
-use lanes_tests::process::run_visibly;
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
+use lanes_support::process::run_visibly;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

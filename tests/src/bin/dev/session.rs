@@ -4,12 +4,12 @@ use crate::home::{HTTP_PORT, Home, PG_PORT, shown};
 use crate::packages::Purpose;
 use crate::product;
 use crate::status::StatusLine;
-use lanes_tests::cluster::{self, Cluster, Stop};
-use lanes_tests::error::Result;
-use lanes_tests::gateway::{self, Gateway};
-use lanes_tests::prometheus::{self, Prometheus};
-use lanes_tests::provision::{Passwords, provision};
-use lanes_tests::{port, process};
+use lanes_support::cluster::{self, Cluster, Stop};
+use lanes_support::error::Result;
+use lanes_support::gateway::{self, Gateway};
+use lanes_support::prometheus::{self, Prometheus};
+use lanes_support::provision::{Passwords, provision};
+use lanes_support::{port, process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,7 +61,7 @@ fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(
-            lanes_tests::error::Error::file("watch", format!("signal {signal}")),
+            lanes_support::error::Error::file("watch", format!("signal {signal}")),
         )?;
     }
     Ok(stop)

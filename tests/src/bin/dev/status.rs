@@ -1,8 +1,8 @@
 //! The status line: what the gateway and the arena say of themselves.
 
-use lanes_tests::cluster::Cluster;
-use lanes_tests::gateway::Gateway;
-use lanes_tests::provision::DATABASE;
+use lanes_support::cluster::Cluster;
+use lanes_support::gateway::Gateway;
+use lanes_support::provision::DATABASE;
 use postgres::Client;
 use serde_json::Value;
 use std::io::{IsTerminal, Write};

@@ -8,8 +8,8 @@
 //! The times are kept in `target/steps.json`, a number of seconds a step. A step that finds its work done already, in less than
 //! [`WORTH_TELLING`], leaves the last time as it was and says nothing.
 
-use lanes_tests::error::Result;
-use lanes_tests::place;
+use lanes_support::error::Result;
+use lanes_support::place;
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -6,10 +6,10 @@
 
 use super::outcome::{Outcome, one};
 use crate::steps::step;
-use lanes_tests::account::we_are_root;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::process::{POLL_INTERVAL, Process, Signal, run, run_visibly};
-use lanes_tests::{place, port};
+use lanes_support::account::we_are_root;
+use lanes_support::error::{Error, Result};
+use lanes_support::process::{POLL_INTERVAL, Process, Signal, run, run_visibly};
+use lanes_support::{place, port};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 //! does. What the images do is tested by `tests/tests/images`.
 
 use super::outcome::{Outcome, one};
-use lanes_tests::error::Result;
-use lanes_tests::place;
+use lanes_support::error::Result;
+use lanes_support::place;
 use std::process::Command;
 
 /// The files, read by the programs that they are for, without a Docker to talk to.

@@ -1,7 +1,7 @@
 //! The reports of nextest and pytest, which both write JUnit's XML.
 
 use super::outcome::{Outcome, one};
-use lanes_tests::error::{Error, Result};
+use lanes_support::error::{Error, Result};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

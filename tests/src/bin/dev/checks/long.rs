@@ -21,16 +21,16 @@ use crate::packages::Purpose;
 use crate::peers;
 use crate::product::cargo;
 use crate::python_env::tool;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
-use lanes_tests::process::{run as output_of, run_to_output};
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
+use lanes_support::process::{run as output_of, run_to_output};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long random tests and fuzzing go on unless the caller says otherwise.
 const MINUTES: u64 = 120;
-/// The test programs with tests that draw from [`lanes_tests::seed`]; a test below holds the list against the sources.
+/// The test programs with tests that draw from [`lanes_support::seed`]; a test below holds the list against the sources.
 const RANDOM: [&str; 10] = [
     "asof",
     "concurrent",

@@ -3,12 +3,12 @@
 use super::junit;
 use super::outcome::{Outcome, one};
 use crate::python_env::{pip_install, python};
-use lanes_tests::cluster::Cluster;
-use lanes_tests::error::Result;
-use lanes_tests::gateway::{Gateway, Settings};
-use lanes_tests::place;
-use lanes_tests::process::run_visibly;
-use lanes_tests::provision::{DATABASE, Passwords, provision};
+use lanes_support::cluster::Cluster;
+use lanes_support::error::Result;
+use lanes_support::gateway::{Gateway, Settings};
+use lanes_support::place;
+use lanes_support::process::run_visibly;
+use lanes_support::provision::{DATABASE, Passwords, provision};
 use std::process::Command;
 
 /// Installs the package as a user would, and runs mypy and pytest.

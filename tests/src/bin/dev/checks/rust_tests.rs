@@ -9,9 +9,9 @@ use super::outcome::{Outcome, one};
 use crate::product::{cargo, in_workspace};
 use crate::python_env::tool;
 use crate::steps::step;
-use lanes_tests::error::Result;
-use lanes_tests::process::run_visibly;
-use lanes_tests::{budget, place, seed};
+use lanes_support::error::Result;
+use lanes_support::process::run_visibly;
+use lanes_support::{budget, place, seed};
 use std::process::Command;
 
 /// The arguments by which Cargo and nextest build the tests of all our crates.

@@ -2,9 +2,9 @@
 
 use super::outcome::Outcome;
 use super::watch::watched;
-use lanes_tests::cluster::Cluster;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::{place, process};
+use lanes_support::cluster::Cluster;
+use lanes_support::error::{Error, Result};
+use lanes_support::{place, process};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

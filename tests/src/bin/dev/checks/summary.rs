@@ -2,8 +2,8 @@
 
 use super::outcome::Outcome;
 use crate::steps::in_words;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Runs a program that tells of its tests line by line, and ends one that falls silent.
 
 use super::outcome::Outcome;
-use lanes_tests::error::{Error, Result};
-use lanes_tests::process::{self, Signal, run_to_output};
+use lanes_support::error::{Error, Result};
+use lanes_support::process::{self, Signal, run_to_output};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;

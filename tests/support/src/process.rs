@@ -33,6 +33,18 @@ pub fn run(command: &mut Command) -> Result<String> {
     })
 }
 
+/// Returns a command that starts `program` through another one, whose words come first.
+///
+/// Without words the command starts the program itself.
+pub fn through(words: &[String], program: &Path) -> Command {
+    let Some((first, rest)) = words.split_first() else {
+        return Command::new(program);
+    };
+    let mut command = Command::new(first);
+    command.args(rest).arg(program);
+    command
+}
+
 /// Runs a program to its end, whatever that is.
 pub fn run_to_output(command: &mut Command) -> Result<Output> {
     command.output().map_err(|source| Error::Spawn {

@@ -56,7 +56,12 @@ pub fn require_extension() -> Result<()> {
 /// The root of the checkout that this program was built from.
 pub fn workspace() -> PathBuf {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    crate_folder.parent().unwrap_or(crate_folder).to_owned()
+    // This crate is `tests/support` of the checkout.
+    crate_folder
+        .ancestors()
+        .nth(2)
+        .unwrap_or(crate_folder)
+        .to_owned()
 }
 
 /// Cargo's target folder: the one that this program lies in.

@@ -21,9 +21,9 @@ pub const GATEWAY: &str = "lanes_gateway";
 /// The role of dashboards.
 pub const READER: &str = "lanes_reader";
 /// Makes the roles whose passwords are set.
-const ROLES: &str = include_str!("../../sql/provision/roles.sql");
+const ROLES: &str = include_str!("../../../sql/provision/roles.sql");
 /// Makes extension and privileges.
-const IN_DATABASE: &str = include_str!("../../sql/provision/database.sql");
+const IN_DATABASE: &str = include_str!("../../../sql/provision/database.sql");
 
 /// The passwords of the roles that have one.
 #[derive(Debug, Clone)]

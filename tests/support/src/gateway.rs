@@ -2,9 +2,8 @@
 
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
-use crate::process::{Process, Signal, run};
+use crate::process::{Process, Signal, run, through};
 use crate::provision::{DATABASE, GATEWAY, Passwords};
-use crate::store::through;
 use crate::{place, port};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};

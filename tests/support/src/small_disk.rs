@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn write(disk: &SmallDisk, name: &str) -> Result<String> {
-        let mut command = crate::store::through(&disk.through(), Path::new("sh"));
+        let mut command = crate::process::through(&disk.through(), Path::new("sh"));
         command.args(["-c", "head -c 100000 /dev/zero > \"$0\""]);
         crate::process::run(command.arg(disk.folder().join(name)))
     }

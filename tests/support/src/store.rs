@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::faulty_proxy::FaultyProxy;
 use crate::gateway::Settings;
 use crate::minio::{self, Minio};
+use crate::process::through;
 use crate::small_disk::SmallDisk;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -147,16 +148,6 @@ impl Store {
             _ => Vec::new(),
         }
     }
-}
-
-/// A program that these words start; none of them: itself.
-pub(crate) fn through(words: &[String], program: &Path) -> Command {
-    let Some((first, rest)) = words.split_first() else {
-        return Command::new(program);
-    };
-    let mut command = Command::new(first);
-    command.args(rest).arg(program);
-    command
 }
 
 impl Drop for Store {

@@ -1,13 +1,11 @@
 //! The list of all scenarios, and how one is run.
 
-use super::definition::Run;
-use super::findings::Findings;
-use super::options::Options;
-use super::{append, ceiling, context, durability, events, page, shards};
 use crate::machine::Machine;
+use crate::scenario::{Findings, Options, Run};
+use crate::scenario::{append, ceiling, context, durability, events, page, shards};
 use crate::{dashboards, devops, overload, remote_write, sealed};
-use lanes_tests::error::{Error, Result};
-use lanes_tests::place;
+use lanes_support::error::{Error, Result};
+use lanes_support::place;
 use std::time::Instant;
 
 /// A scenario.
