@@ -29,12 +29,12 @@ use pgrx::prelude::*;
 use refusal::Refusal;
 use target::{Target, Way};
 
-use crate::pg::heap;
+use crate::pg;
 
 /// Appends a batch; returns the rows inserted, which a BEFORE ROW trigger may make fewer than the batch holds.
 #[pg_extern(sql = false)]
 fn append(target: pg_sys::Oid, batch: &[u8]) -> i64 {
-    heap::keep_freed_memory();
+    pg::malloc::keep_freed_memory();
     append_batch(target, batch).unwrap_or_else(|refusal| refusal.report()) as i64
 }
 

@@ -8,8 +8,8 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use crate::error;
 use crate::pg::{ports, shmem};
 use crate::storage::directory::{FLAG_DEAD, FLAG_REMOTE, FLAG_SEALED};
-use crate::storage::load::{Runs, Shape};
 use crate::storage::metapage::Meta;
+use crate::table::runs::{Runs, Shape};
 use crate::table_am::routine;
 
 mod space;

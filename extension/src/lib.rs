@@ -11,25 +11,29 @@
 
 use pgrx::prelude::*;
 
-mod asof_join;
+mod asof_rewrite;
+mod background_worker;
 mod custom_scan;
 mod error;
-mod executor_hook;
+mod expressions;
 mod functions;
 mod gucs;
-mod hash_join;
+mod hooks;
 mod ingest;
 mod inspect;
 mod labels;
 mod maintenance;
-mod nested_aggregate;
+mod nodes;
+mod offload;
 mod pg;
+mod planner;
 mod remote;
-mod sealer;
 mod storage;
+mod table;
 mod table_am;
 mod table_options;
-mod utility_hook;
+mod vectorize;
+mod vectors;
 
 pgrx::pg_module_magic!();
 
@@ -49,13 +53,16 @@ pub extern "C-unwind" fn _PG_init() {
     }
     lanes_columnar::interrupt::register(pg::ports::CHECK_FOR_INTERRUPTS);
     gucs::register();
-    sealer::register();
+    background_worker::register();
     pg::slot::register();
     pg::shmem::register();
-    utility_hook::register();
-    executor_hook::register();
-    custom_scan::register();
-    asof_join::planner_hook::register();
-    asof_join::plan::register();
-    asof_join::offer::register();
+    hooks::utility::register();
+    hooks::executor::register();
+    vectorize::register();
+    nodes::register();
+    planner::offer::register();
+    planner::require::register();
+    hooks::planner::register();
+    nodes::asof::plan::register();
+    nodes::asof::offer::register();
 }

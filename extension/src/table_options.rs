@@ -2,7 +2,7 @@
 //!
 //! Core offers no way to add parameters for tables: it rejects names that it does not know when it checks them, and
 //! ignores them when it reads `pg_class.reloptions` back. So they are kept there like any other (pg_dump writes them,
-//! rewrites copy them), but core never gets to check them: [`crate::utility_hook`] takes ours out of a statement
+//! rewrites copy them), but core never gets to check them: [`crate::hooks::utility`] takes ours out of a statement
 //! before core sees it, and this module stores them afterwards. [`settings`] knows what they mean.
 
 use std::ffi::{CStr, CString};

@@ -4,10 +4,10 @@ use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
-use super::sort_key::OrderedBy;
-use super::vector_source::Counters;
-use crate::hash_join::stage::JoinCounters;
+use crate::expressions::sort_key::OrderedBy;
+use crate::nodes::hash_join::stage::JoinCounters;
 use crate::pg::{names, nodes, ports};
+use crate::vectors::vector_source::Counters;
 
 /// A node that is being explained, and where to.
 pub struct Explain {

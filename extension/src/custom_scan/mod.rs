@@ -44,74 +44,8 @@
 //! *Failures.* An ERROR unwinds through the engine as a panic that the callbacks' guards turn back into the ERROR; what
 //! a state owns is dropped with the query's memory context, or when the node ends, whichever is first.
 
-pub mod aggregate_call;
-pub mod aggregate_offer;
-pub mod aggregate_state;
-pub mod answers;
-pub mod buckets;
-pub mod call_memory;
-pub mod epoch_bucket;
 pub mod explain;
-pub mod group_order;
-pub mod join_plan;
-pub mod join_stage;
-pub mod kept_rows;
-pub mod latest_plan;
-pub mod latest_state;
 pub mod node;
-pub mod number_functions;
-pub mod offer;
-pub mod own_aggregate;
-pub mod percentile;
-pub mod plan;
+pub mod private_data;
 pub mod privilege;
-pub mod prune;
-pub mod read_share;
-pub mod remembered;
-pub mod require;
-pub mod results;
-pub mod right_side;
-pub mod row_plan;
-pub mod scalar;
-pub mod scan_state;
-pub mod settings;
-pub mod shared_scan;
-pub mod sort_key;
 pub mod stand_in;
-pub mod text_quals;
-pub mod text_test;
-pub mod time_join;
-pub mod time_join_offer;
-pub mod time_join_state;
-pub mod time_sort;
-pub mod top_n_plan;
-pub mod top_n_state;
-pub mod translate;
-pub mod uuid_quals;
-pub mod value_quals;
-pub mod value_test;
-pub mod vector_source;
-pub mod window_input;
-pub mod window_plan;
-pub mod window_rows;
-pub mod window_run;
-pub mod window_state;
-pub mod window_values;
-
-use crate::{hash_join, nested_aggregate};
-
-/// Registers nodes and hooks. Called from `_PG_init`.
-pub fn register() {
-    settings::register();
-    node::register::<scan_state::ScanState>();
-    node::register::<top_n_state::TopNState>();
-    node::register::<latest_state::LatestState>();
-    node::register::<aggregate_state::AggregateState>();
-    node::register::<nested_aggregate::state::NestedState>();
-    node::register::<time_join_state::JoinState>();
-    node::register::<hash_join::state::HashJoinState>();
-    node::register::<hash_join::latest_state::LatestJoinState>();
-    node::register::<window_state::WindowState>();
-    offer::register();
-    require::register();
-}

@@ -20,10 +20,11 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::explain::Explain;
-use super::scalar::{self, Base};
-use super::translate::Translation;
-use super::{stand_in, value_test};
+use super::stand_in;
 use crate::error;
+use crate::expressions::scalar::{self, Base};
+use crate::expressions::translate::Translation;
+use crate::expressions::{self};
 use crate::pg::{nodes, ports, tree};
 
 /// What a node does. Methods are called with a live node of this kind.
@@ -297,7 +298,7 @@ unsafe extern "C-unwind" fn begin<N: Node>(
             (*node).custom_ps = pg_sys::lappend((*node).custom_ps, child.cast());
         }
         own::<N>(node).state.begin(node);
-        value_test::begin_subplans(node);
+        expressions::value_predicate::begin_subplans(node);
     }
 }
 
@@ -502,6 +503,6 @@ unsafe extern "C-unwind" fn explain<N: Node>(
     unsafe {
         let explain = Explain::of(node, ancestors, output);
         state::<N>(node).explain(&explain);
-        value_test::explain(node, &explain);
+        expressions::value_predicate::explain(node, &explain);
     }
 }

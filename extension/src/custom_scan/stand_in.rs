@@ -16,8 +16,7 @@
 use pgrx::pg_sys;
 
 use super::node;
-use crate::asof_join::executor;
-use crate::pg::{nodes, ports, tree};
+use crate::pg::{executor, nodes, ports, tree};
 
 /// What EXPLAIN says of an aggregation that has handed over.
 pub const GROUPS_TOO_LARGE: &str =

@@ -9,7 +9,7 @@ use super::convert::{self, Conversion};
 use super::refusal::Refusal;
 use super::target::{Filling, Target};
 use crate::pg::{datum, ports, text};
-use crate::storage::append::RUN_ROWS_MAX;
+use crate::table::append::RUN_ROWS_MAX;
 use crate::table_am::insert;
 
 // Chunks of a batch begin at whole words of its bitmaps.

@@ -1,7 +1,7 @@
 //! Appending where somebody keeps a log of it: the rows go straight into a lanes table, and the answer tells their numbers.
 //!
 //! A row keeps its number until it is sealed, and the part that it is sealed into covers that number. So whoever knows the numbers of
-//! what was appended can tell from the ranges of parts alone whether these rows are among theirs ([`crate::remote::local`]).
+//! what was appended can tell from the ranges of parts alone whether these rows are among theirs ([`crate::offload::local_rows`]).
 
 use lanes_wire::BatchView;
 use pgrx::pg_sys;
@@ -10,7 +10,7 @@ use pgrx::prelude::*;
 use super::direct;
 use super::refusal::Refusal;
 use super::target::{Filling, Target, Way};
-use crate::pg::heap;
+use crate::pg;
 use crate::storage::metapage::Meta;
 
 /// Appends a batch to a table that takes it directly.
@@ -18,7 +18,7 @@ use crate::storage::metapage::Meta;
 /// The answer: the table's storage id, then first row and rows of each run, in the order of the batch's rows. Without rows, nothing.
 #[pg_extern(sql = false)]
 fn append_placed(target: pg_sys::Oid, batch: &[u8]) -> Vec<i64> {
-    heap::keep_freed_memory();
+    pg::malloc::keep_freed_memory();
     place(target, batch).unwrap_or_else(|refusal| refusal.report())
 }
 

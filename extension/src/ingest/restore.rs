@@ -19,7 +19,7 @@ use pgrx::{PgSqlErrorCode, pg_sys};
 use super::target::Target;
 use crate::error;
 use crate::pg::{datum, ports, text};
-use crate::storage::load::Shape;
+use crate::table::runs::Shape;
 use crate::table_am::{insert, routine};
 
 /// Inserts the rows of a segment's image; returns how many.

@@ -13,16 +13,16 @@ use lanes_columnar::zone_map::{self, Bound, Zone};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use crate::maintenance;
-use crate::pg::snapshot::{XidStatus, xid_status};
+use crate::maintenance::{self, seal_plan};
 use crate::pg::{names, ports};
 use crate::remote::cold_cache;
 use crate::remote::key::Key;
 use crate::storage::directory::FLAG_SEALED;
-use crate::storage::load::{self, Remote};
-use crate::storage::seal_plan;
 use crate::storage::tombstone::kind;
-use crate::table_am::reader::{Content, Reader};
+use crate::table;
+use crate::table::reader::{Content, Reader};
+use crate::table::runs::Remote;
+use crate::table::visibility::{XidStatus, xid_status};
 
 /// A time of a row, in microseconds since 2000-01-01, of the time zone UTC or of none.
 type Time = i64;
@@ -238,7 +238,7 @@ impl Open {
         let (from, to) = (self.first_row, self.end_row);
         // SAFETY: the caller's promise. What lies between runs and in dead ones is NULL.
         let decoded = unsafe {
-            load::decode_rows(
+            table::runs::decode_rows(
                 reader.relation,
                 &reader.shape,
                 &content.runs,
@@ -288,7 +288,7 @@ impl Clock {
     unsafe fn of(relation: pg_sys::Relation) -> Option<Clock> {
         // SAFETY: the caller's promise.
         unsafe {
-            let column = maintenance::time_column(relation)?;
+            let column = maintenance::upkeep::time_column(relation)?;
             let attribute = ports::TupleDescAttr((*relation).rd_att, column);
             Some(Clock {
                 column,

@@ -19,7 +19,7 @@ use pgrx::prelude::PgSqlErrorCode;
 use super::source::{Run, RunBlocks, sound};
 use crate::error;
 use crate::pg::text;
-use crate::pg::text_test::TextTest;
+use crate::pg::text_predicate::TextTest;
 
 /// Operators on texts that conditions may use: their functions.
 const OPERATORS: [(&str, u32); 15] = [

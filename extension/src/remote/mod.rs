@@ -23,12 +23,9 @@
 //! crash after an object was put and before its part was marked: the part is listed again, and put again under the
 //! same key. After it was marked: the local part's blocks are freed by the next VACUUM.
 
-pub mod away;
 pub mod cold_cache;
-pub mod directory;
+pub mod data_directory;
 pub mod expected;
 pub mod key;
-pub mod local;
 pub mod recall;
 pub mod requests;
-pub mod supply;

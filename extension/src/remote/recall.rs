@@ -11,14 +11,12 @@ use super::cold_cache;
 use super::expected::Expected;
 use super::key::Key;
 use super::requests::{self, Answer, Cause};
-use crate::error;
-use crate::gucs;
-use crate::maintenance;
 use crate::pg::ports;
 use crate::storage::directory::FLAG_REMOTE;
 use crate::storage::metapage::Meta;
 use crate::storage::part::Parts;
 use crate::storage::part_image;
+use crate::{error, gucs, maintenance};
 
 /// How long a segment that a scan is going to need is asked for. Microseconds.
 const AHEAD_LEASE: i64 = 15_000_000;
@@ -234,7 +232,7 @@ unsafe fn refuse(
 unsafe fn rows_text(relation: pg_sys::Relation, meta: &Meta, run: &RunEntry) -> String {
     // SAFETY: `image`'s caller promised an open table; the output function is the type's.
     unsafe {
-        if let Some(time) = maintenance::time_column(relation)
+        if let Some(time) = maintenance::upkeep::time_column(relation)
             && let Some(zone) = Parts::of(relation, meta).zone(relation, run.first_row, time)
             && let (Bound::Signed(oldest), Bound::Signed(newest)) = (zone.minimum, zone.maximum)
         {

@@ -102,7 +102,7 @@ impl Chain {
     }
 
     /// Notes in the metapage which page is the first.
-    pub(super) fn set_head(self, meta: &mut [u8], block: u32) {
+    pub fn set_head(self, meta: &mut [u8], block: u32) {
         match self {
             Chain::Directory => metapage::set_directory_head(meta, block),
             Chain::Tombstones => metapage::set_tombstone_head(meta, block),
@@ -111,7 +111,7 @@ impl Chain {
     }
 
     /// Notes in the metapage which page is the last.
-    pub(super) fn set_tail(self, meta: &mut [u8], block: u32) {
+    pub fn set_tail(self, meta: &mut [u8], block: u32) {
         match self {
             Chain::Directory => metapage::set_directory_tail(meta, block),
             Chain::Tombstones => metapage::set_tombstone_tail(meta, block),
@@ -120,7 +120,7 @@ impl Chain {
     }
 
     /// Notes in one of its pages which one comes after.
-    pub(super) fn set_next(self, bytes: &mut [u8], block: u32) {
+    pub fn set_next(self, bytes: &mut [u8], block: u32) {
         match self {
             Chain::Directory => directory::set_next(bytes, block),
             Chain::Tombstones => tombstone::set_next(bytes, block),
@@ -132,7 +132,7 @@ impl Chain {
     ///
     /// # Safety
     /// `relation` is an open lanes table, locked against everybody else who changes the chain before its last page.
-    pub(super) unsafe fn link(self, relation: pg_sys::Relation, before: Option<u32>, block: u32) {
+    pub unsafe fn link(self, relation: pg_sys::Relation, before: Option<u32>, block: u32) {
         // SAFETY: the caller's promise.
         unsafe {
             let page = LockedPage::exclusive(relation, before.unwrap_or(META_BLOCK));

@@ -1,7 +1,7 @@
 //! Free space: extents of consecutive blocks, kept in the metapage.
 //!
 //! The lowest blocks are given out first, so that what is alive gathers at the file's beginning and its end can be cut off
-//! ([`super::shorten`]).
+//! ([`crate::maintenance::shorten`]).
 //!
 //! The list is a cache of what no chain and no run names. It may forget blocks (a crash, more extents than fit): the
 //! next VACUUM's sweep finds them again. It never holds a block that is in use.
@@ -34,7 +34,7 @@ fn read(bytes: &[u8]) -> Vec<Extent> {
 }
 
 /// Writes the list, the largest extents if not all fit.
-pub(super) fn write(bytes: &mut [u8], extents: &mut Vec<Extent>) {
+pub fn write(bytes: &mut [u8], extents: &mut Vec<Extent>) {
     if extents.len() > EXTENTS_MAX {
         extents.sort_by_key(|e| std::cmp::Reverse(e.blocks));
         extents.truncate(EXTENTS_MAX);
@@ -49,7 +49,7 @@ pub(super) fn write(bytes: &mut [u8], extents: &mut Vec<Extent>) {
 }
 
 /// Takes the lowest `wanted` consecutive blocks from the list, all of them below a block.
-pub(super) fn take(extents: &mut Vec<Extent>, wanted: u32, below: u32) -> Option<u32> {
+pub fn take(extents: &mut Vec<Extent>, wanted: u32, below: u32) -> Option<u32> {
     let fits = |e: &Extent| e.blocks >= wanted && e.first.saturating_add(wanted) <= below;
     let index = extents.iter().position(fits)?;
     let extent = &mut extents[index];
@@ -63,7 +63,7 @@ pub(super) fn take(extents: &mut Vec<Extent>, wanted: u32, below: u32) -> Option
 }
 
 /// What of the extents lies within a file of `length` blocks.
-pub(super) fn within(mut extents: Vec<Extent>, length: u32) -> Vec<Extent> {
+pub fn within(mut extents: Vec<Extent>, length: u32) -> Vec<Extent> {
     extents.retain_mut(|e| {
         e.blocks = e.blocks.min(length.saturating_sub(e.first));
         e.blocks > 0

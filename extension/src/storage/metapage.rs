@@ -40,8 +40,8 @@ const AT_TOMBSTONE_TAIL: usize = 60;
 const AT_PART_HEAD: usize = 64;
 const AT_PART_TAIL: usize = 68;
 const AT_SEALINGS: usize = 72;
-pub(super) const AT_EXTENT_COUNT: usize = 84;
-pub(super) const AT_EXTENTS: usize = 88;
+pub const AT_EXTENT_COUNT: usize = 84;
+pub const AT_EXTENTS: usize = 88;
 
 /// What the metapage says, but for its free extents.
 #[derive(Clone, Copy, Debug)]
@@ -196,37 +196,37 @@ fn random_u64() -> u64 {
 }
 
 /// Writes the tail of the directory chain.
-pub(super) fn set_directory_tail(bytes: &mut [u8], block: u32) {
+pub fn set_directory_tail(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_DIRECTORY_TAIL, block);
 }
 
 /// Writes the tail of the tombstone chain.
-pub(super) fn set_tombstone_tail(bytes: &mut [u8], block: u32) {
+pub fn set_tombstone_tail(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_TOMBSTONE_TAIL, block);
 }
 
 /// Writes the head of the directory chain.
-pub(super) fn set_directory_head(bytes: &mut [u8], block: u32) {
+pub fn set_directory_head(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_DIRECTORY_HEAD, block);
 }
 
 /// Writes the head of the tombstone chain.
-pub(super) fn set_tombstone_head(bytes: &mut [u8], block: u32) {
+pub fn set_tombstone_head(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_TOMBSTONE_HEAD, block);
 }
 
 /// Writes the head of the chain of parts.
-pub(super) fn set_part_head(bytes: &mut [u8], block: u32) {
+pub fn set_part_head(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_PART_HEAD, block);
 }
 
 /// Writes the tail of the chain of parts.
-pub(super) fn set_part_tail(bytes: &mut [u8], block: u32) {
+pub fn set_part_tail(bytes: &mut [u8], block: u32) {
     put_u32(bytes, AT_PART_TAIL, block);
 }
 
 /// Rows were numbered anew.
-pub(super) fn count_sealing(bytes: &mut [u8]) {
+pub fn count_sealing(bytes: &mut [u8]) {
     let next = get_u64(bytes, AT_SEALINGS) + 1;
     put_u64(bytes, AT_SEALINGS, next);
 }

@@ -38,23 +38,13 @@
 //! 5. Only the holder of the exclusive metapage lock changes free extents or lengthens the relation. Only who has the relation
 //!    for itself shortens it; whoever has any lock on the relation finds every block that a live entry, a head, a tail or a link names.
 
-pub mod append;
-pub mod arena_budget;
 pub mod chain;
 pub mod data_page;
 pub mod directory;
 pub mod extent;
-pub mod generation;
-pub mod load;
 pub mod metapage;
-pub mod offload;
 pub mod part;
 pub mod part_image;
 pub mod reclaim;
-pub mod relocate;
-pub mod seal;
-pub mod seal_plan;
-pub mod shorten;
-pub mod stream;
 pub mod tombstone;
 pub mod unlink;

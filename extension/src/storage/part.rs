@@ -564,7 +564,7 @@ mod tests {
     }
 
     /// A part with sealed segments at these rows.
-    pub(super) fn part_of(first_row: u64, end_row: u64, segments: &[(u64, u32)]) -> LivePart {
+    pub fn part_of(first_row: u64, end_row: u64, segments: &[(u64, u32)]) -> LivePart {
         let index = PartIndex {
             segments: segments
                 .iter()

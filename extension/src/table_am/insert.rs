@@ -5,12 +5,12 @@ use lanes_columnar::column::Column;
 use lanes_columnar::kind::LaneKind;
 use pgrx::pg_sys;
 
-use super::tid;
 use crate::error;
 use crate::pg::datum::{self, RowIntake};
 use crate::pg::ports;
-use crate::storage::append::{PreparedRun, RUN_ROWS_MAX};
 use crate::storage::directory::FLAG_FROZEN;
+use crate::table::append::{PreparedRun, RUN_ROWS_MAX};
+use crate::table::tid;
 
 /// Appends the rows of some slots as one run (or several, past [`RUN_ROWS_MAX`]) and gives each slot its TID.
 ///

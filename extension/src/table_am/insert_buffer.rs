@@ -2,8 +2,8 @@
 //! says which is the last. Within one run of the executor (or one ALTER TABLE) the rows are gathered, so that they become a
 //! few long runs instead of many of one row.
 //!
-//! A [`Frame`] stands for one call of `ExecutorRun` (see [`crate::executor_hook`]) or one ALTER TABLE statement (see
-//! [`crate::utility_hook`]). What it gathered is written
+//! A [`Frame`] stands for one call of `ExecutorRun` (see [`crate::hooks::executor`]) or one ALTER TABLE statement (see
+//! [`crate::hooks::utility`]). What it gathered is written
 //! - when enough has come together,
 //! - when Postgres ends the bulk insert of the table, or the frame ends: before AFTER triggers, and before any later command,
 //! - when another executor run starts inside it (a volatile function's query), which may look at the table,

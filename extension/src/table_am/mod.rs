@@ -11,15 +11,8 @@
 pub mod insert;
 pub mod insert_buffer;
 pub mod modify;
-pub mod one_row;
-pub mod reader;
 pub mod refuse;
 pub mod relation;
 pub mod rewrite;
 pub mod routine;
-pub mod row_numbers;
 pub mod sample;
-pub mod scan;
-pub mod tid;
-pub mod vacuum;
-pub mod vacuum_report;

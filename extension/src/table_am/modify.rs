@@ -22,16 +22,14 @@ use pgrx::pg_sys;
 use pgrx::{PgLogLevel, PgSqlErrorCode, ereport};
 
 use super::insert;
-use super::one_row;
-use super::reader::{Content, Reader};
-use super::row_numbers;
-use super::tid;
 use crate::pg::lock::RowQueueLock;
-use crate::pg::snapshot::{Snapshot, XidStatus, xid_status};
 use crate::pg::{datum, ports};
-use crate::storage::append::PreparedRun;
 use crate::storage::directory::{FLAG_COMMITTED, FLAG_DEAD, FLAG_FROZEN};
 use crate::storage::tombstone::{FLAG_MOVED, Tail, Tombstone, kind};
+use crate::table::append::PreparedRun;
+use crate::table::reader::{Content, Reader};
+use crate::table::visibility::{Snapshot, XidStatus, xid_status};
+use crate::table::{one_row, row_numbers, tid};
 
 use pg_sys::LockTupleMode::{
     LockTupleExclusive, LockTupleKeyShare, LockTupleNoKeyExclusive, LockTupleShare,

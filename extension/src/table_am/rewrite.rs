@@ -8,15 +8,15 @@ use std::collections::{HashMap, HashSet};
 use lanes_columnar::column::Column;
 use pgrx::pg_sys;
 
-use super::reader::{Content, Reader, Window};
 use super::{insert, refuse};
 use crate::pg::datum::RowIntake;
 use crate::pg::ports;
-use crate::pg::snapshot::{XidStatus, xid_precedes, xid_status};
-use crate::storage::append::PreparedRun;
 use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage::Meta;
 use crate::storage::tombstone::{Tail, Tombstone, kind};
+use crate::table::append::PreparedRun;
+use crate::table::reader::{Content, Reader, Window};
+use crate::table::visibility::{XidStatus, xid_precedes, xid_status};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
 

@@ -10,11 +10,13 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::sample::{AnalyzeBlock, SampleBlock};
-use super::scan::{ParallelState, Scan, SharedSegments};
-use super::vacuum_report::Told;
-use super::{insert, insert_buffer, modify, one_row, refuse, relation, rewrite, tid, vacuum};
+use super::{insert, insert_buffer, modify, refuse, relation, rewrite};
+use crate::maintenance::shorten::Effort;
+use crate::maintenance::vacuum;
+use crate::maintenance::vacuum_report::Told;
 use crate::pg::{ports, slot};
-use crate::storage::shorten::Effort;
+use crate::table::scan::{ParallelState, Scan, SharedSegments};
+use crate::table::{one_row, tid};
 
 static ROUTINE: pg_sys::TableAmRoutine = pg_sys::TableAmRoutine {
     type_: pg_sys::NodeTag::T_TableAmRoutine,

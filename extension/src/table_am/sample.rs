@@ -10,15 +10,15 @@ use std::ops::Range;
 use lanes_columnar::arena::RunEntry;
 use pgrx::pg_sys;
 
-use super::reader::{Content, Window};
-use super::scan::{self, Scan};
-use super::tid::{self, BLOCK_ROWS};
 use crate::pg::ports;
 use crate::pg::slot::{self, RowHeader};
-use crate::pg::snapshot::{XidStatus, xid_status};
 use crate::storage::directory::{FLAG_DEAD, FLAG_FADING, FLAG_FROZEN};
 use crate::storage::metapage;
 use crate::storage::tombstone::Tombstone;
+use crate::table::reader::{Content, Window};
+use crate::table::scan::{self, Scan};
+use crate::table::tid::{self, BLOCK_ROWS};
+use crate::table::visibility::{XidStatus, xid_status};
 use lanes_columnar::limits::{segment_first_row, segment_of, segment_rows_max};
 use lanes_columnar::streamed::StreamMemory;
 

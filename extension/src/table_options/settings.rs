@@ -13,9 +13,8 @@ use std::ffi::{CStr, CString};
 use pgrx::datum::Interval;
 use pgrx::{IntoDatum, PgSqlErrorCode, pg_sys};
 
-use crate::error;
-use crate::maintenance;
 use crate::pg::{names, ports};
+use crate::{error, maintenance};
 
 pub const ORDER_BY: &CStr = c"order_by";
 pub const DEDUP: &CStr = c"dedup";
@@ -127,7 +126,7 @@ fn has_time(relation: pg_sys::Oid) -> bool {
     // SAFETY: the table is locked, so it is there.
     unsafe {
         let open = pg_sys::relation_open(relation, pg_sys::NoLock as i32);
-        let found = maintenance::time_column(open).is_some();
+        let found = maintenance::upkeep::time_column(open).is_some();
         pg_sys::relation_close(open, pg_sys::NoLock as i32);
         found
     }

@@ -1,0 +1,256 @@
+//! The background workers that seal by themselves: a launcher, and a sealer that visits one database after the other.
+//!
+//! ```text
+//! launcher   every lanes.seal_naptime: lists the databases from the shared catalogue, starts a sealer for each, waits for it
+//! sealer     if the database has the extension: new series of Prometheus are indexed by their labels, and the views of
+//!            metrics get columns for new labels; each lanes table that has something due and that nobody vacuums
+//!            just now is given what VACUUM would do: retention, sealing, settling, the sweep for free blocks; its file is
+//!            shortened only if much of it is free
+//! ```
+//!
+//! A sealer keeps no database busy for longer than its tables need: DROP DATABASE waits for such a time. Each table is a
+//! transaction of its own: an ERROR in one is logged, and keeps none of the others from its turn.
+//!
+//! A sealer is a superuser, and executes SQL of ours. The owner of a database, who need not be one, may give it
+//! settings: a `search_path` that finds other operators first, say. So the sealer has [settings of its own](SETTINGS).
+
+use std::ffi::CStr;
+use std::time::Duration;
+
+use pgrx::bgworkers::{
+    BackgroundWorker, BackgroundWorkerBuilder, BgWorkerStartTime, SignalWakeFlags,
+};
+use pgrx::pg_sys;
+use pgrx::pg_sys::panic::CaughtError;
+use pgrx::prelude::*;
+
+use crate::gucs;
+use crate::labels::maintain;
+use crate::maintenance::shorten::Effort;
+use crate::maintenance::vacuum_report::Told;
+use crate::maintenance::{self, vacuum};
+use crate::pg::{names, ports};
+use crate::table_am::routine;
+
+unsafe extern "C-unwind" {
+    // Core's handler of SIGTERM, without the bindings' error boundary: it only sets flags.
+    fn die(signal: std::ffi::c_int);
+}
+
+/// How often the launcher looks whether it has been switched on.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Settings that decide what the sealer's SQL means and whether it ends, whatever the database or its owner has set.
+const SETTINGS: [(&CStr, &CStr); 6] = [
+    (c"search_path", c"pg_catalog, pg_temp"),
+    (c"default_transaction_isolation", c"read committed"),
+    (c"default_transaction_read_only", c"off"),
+    (c"statement_timeout", c"0"),
+    (c"lock_timeout", c"0"),
+    (c"row_security", c"on"),
+];
+
+/// Registers the launcher. Called from `_PG_init`.
+pub fn register() {
+    BackgroundWorkerBuilder::new("lanes sealing launcher")
+        .set_library("lanes")
+        .set_function("lanes_sealing_launcher")
+        .enable_spi_access()
+        .set_start_time(BgWorkerStartTime::RecoveryFinished)
+        .set_restart_time(Some(Duration::from_secs(10)))
+        .load();
+}
+
+/// The launcher's main function.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn lanes_sealing_launcher(_argument: pg_sys::Datum) {
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP | SignalWakeFlags::SIGTERM);
+    // SAFETY: a background worker with access to databases; no database is chosen, so it reads shared catalogues only.
+    unsafe {
+        pg_sys::BackgroundWorkerInitializeConnection(std::ptr::null(), std::ptr::null(), 0);
+    }
+    loop {
+        let nap = gucs::seal_naptime();
+        if !BackgroundWorker::wait_latch(Some(nap.unwrap_or(IDLE))) {
+            return;
+        }
+        if BackgroundWorker::sighup_received() {
+            // SAFETY: outside of transactions.
+            unsafe { pg_sys::ProcessConfigFile(pg_sys::GucContext::PGC_SIGHUP) };
+        }
+        if gucs::seal_naptime().is_none() {
+            continue;
+        }
+        for database in BackgroundWorker::transaction(databases) {
+            if BackgroundWorker::sigterm_received() {
+                return;
+            }
+            // No free slot for a worker: the next round will find one.
+            let sealer = BackgroundWorkerBuilder::new("lanes sealer")
+                .set_library("lanes")
+                .set_function("lanes_sealer")
+                .enable_spi_access()
+                .set_argument(Some(database.into()))
+                // SAFETY: a plain read.
+                .set_notify_pid(unsafe { pg_sys::MyProcPid })
+                .load_dynamic();
+            if let Ok(sealer) = sealer {
+                // Whether it ended well is for its own log to say; the postmaster's death ends us too.
+                let _ = sealer.wait_for_shutdown();
+            }
+        }
+    }
+}
+
+/// The databases that may be connected to.
+fn databases() -> Vec<pg_sys::Oid> {
+    let mut found = Vec::new();
+    // SAFETY: inside a transaction; the scan is of a shared catalogue, as the autovacuum launcher does it.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as i32;
+        let catalogue = pg_sys::table_open(pg_sys::DatabaseRelationId, lock);
+        let scan = pg_sys::table_beginscan_catalog(catalogue, 0, std::ptr::null_mut());
+        loop {
+            let tuple = pg_sys::heap_getnext(scan, pg_sys::ScanDirection::ForwardScanDirection);
+            if tuple.is_null() {
+                break;
+            }
+            let database: pg_sys::Form_pg_database = pg_sys::GETSTRUCT(tuple).cast();
+            if (*database).datallowconn && !(*database).datistemplate {
+                found.push((*database).oid);
+            }
+        }
+        ports::table_endscan(scan);
+        pg_sys::table_close(catalogue, lock);
+    }
+    found
+}
+
+/// A sealer's main function; its argument is the database.
+#[pg_guard]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn lanes_sealer(database: pg_sys::Datum) {
+    // SAFETY: core's own handler, by which a long piece of work ends at its next check for interrupts; nothing runs yet.
+    unsafe { pg_sys::pqsignal(pg_sys::SIGTERM as i32, Some(die)) };
+    BackgroundWorker::attach_signal_handlers(SignalWakeFlags::SIGHUP);
+    // SAFETY: the launcher's argument.
+    let database = unsafe { pg_sys::Oid::from_datum(database, false) };
+    BackgroundWorker::connect_worker_to_spi_by_oid(database, None);
+    for (name, value) in SETTINGS {
+        // SAFETY: names and values end in a zero; outside of transactions, as autovacuum sets its own.
+        unsafe {
+            let (context, source) = (
+                pg_sys::GucContext::PGC_SUSET,
+                pg_sys::GucSource::PGC_S_OVERRIDE,
+            );
+            pg_sys::SetConfigOption(name.as_ptr(), value.as_ptr(), context, source);
+        }
+    }
+    give_way(gucs::seal_nice());
+    if let Err(failure) = attempt(maintain::visit) {
+        pgrx::log!("lanes: could not index labels: {failure}");
+    }
+    for metric in BackgroundWorker::transaction(maintain::metrics_to_extend) {
+        if let Err(failure) = attempt(|| maintain::extend_view(&metric)) {
+            // Somebody reads the view: the next round will do it.
+            pgrx::debug1!("lanes: no new columns for metric \"{metric}\": {failure}");
+        }
+    }
+    for table in BackgroundWorker::transaction(tables) {
+        if let Err(failure) = attempt(|| visit(table)) {
+            let name = BackgroundWorker::transaction(|| names::table_name(table));
+            pgrx::log!("lanes: could not seal \"{name}\": {failure}");
+        }
+    }
+}
+
+/// Runs something in a transaction of its own; what an ERROR said.
+fn attempt(
+    work: impl FnOnce() + std::panic::UnwindSafe + std::panic::RefUnwindSafe,
+) -> Result<(), String> {
+    let attempted = PgTryBuilder::new(|| {
+        BackgroundWorker::transaction(work);
+        Ok(())
+    })
+    .catch_others(|failure| Err(message(&failure)))
+    .execute();
+    if attempted.is_err() {
+        // SAFETY: what core does after an ERROR at the top; locks, pins and memory of the transaction go with it.
+        unsafe { pg_sys::AbortCurrentTransaction() };
+    }
+    attempted
+}
+
+/// Lets sessions have the processors first: sealing can wait, those who send rows and ask for them do.
+fn give_way(nice: i32) {
+    if nice == 0 {
+        return;
+    }
+    // SAFETY: a call without pointers, about this process, which has one thread. If it is refused, sealing is as urgent as all else.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+    // Where Linux groups processes by session (each of PostgreSQL's begins one), a nice value counts within the group alone; the group has
+    // one of its own. Elsewhere there is no such file.
+    let _ = std::fs::write("/proc/self/autogroup", nice.to_string());
+}
+
+/// What an ERROR says.
+fn message(failure: &CaughtError) -> String {
+    let (CaughtError::PostgresError(report)
+    | CaughtError::ErrorReport(report)
+    | CaughtError::RustPanic {
+        ereport: report, ..
+    }) = failure;
+    report.message().to_owned()
+}
+
+/// The lanes tables of the database that have files of their own; none without the extension.
+pub fn tables() -> Vec<pg_sys::Oid> {
+    // SAFETY: inside a transaction; a catalogue scan as above.
+    unsafe {
+        let method = pg_sys::get_am_oid(c"lanes".as_ptr(), true);
+        let mut found = Vec::new();
+        if method == pg_sys::InvalidOid {
+            return found;
+        }
+        let lock = pg_sys::AccessShareLock as i32;
+        let catalogue = pg_sys::table_open(pg_sys::RelationRelationId, lock);
+        let scan = pg_sys::table_beginscan_catalog(catalogue, 0, std::ptr::null_mut());
+        loop {
+            let tuple = pg_sys::heap_getnext(scan, pg_sys::ScanDirection::ForwardScanDirection);
+            if tuple.is_null() {
+                break;
+            }
+            let class: pg_sys::Form_pg_class = pg_sys::GETSTRUCT(tuple).cast();
+            let is_ours = (*class).relam == method
+                && (*class).relpersistence != pg_sys::RELPERSISTENCE_TEMP as std::ffi::c_char
+                && matches!((*class).relkind as u8, b'r' | b'm');
+            if is_ours {
+                found.push((*class).oid);
+            }
+        }
+        ports::table_endscan(scan);
+        pg_sys::table_close(catalogue, lock);
+        found
+    }
+}
+
+/// Does what is due in a table, if nobody else is at it.
+fn visit(table: pg_sys::Oid) {
+    let mode = pg_sys::ShareUpdateExclusiveLock as i32;
+    // SAFETY: inside a transaction; the lock is held until it ends.
+    unsafe {
+        if !pg_sys::ConditionalLockRelationOid(table, mode) {
+            return;
+        }
+        let relation = pg_sys::try_relation_open(table, pg_sys::NoLock as i32);
+        if relation.is_null() {
+            return;
+        }
+        if (*relation).rd_tableam == routine::routine() && maintenance::upkeep::is_due(relation) {
+            let effort = ports::vacuum_truncate(relation).then_some(Effort::BACKGROUND);
+            vacuum::vacuum(relation, Told::Nobody, effort);
+        }
+        pg_sys::relation_close(relation, pg_sys::NoLock as i32);
+    }
+}

@@ -1,0 +1,241 @@
+//! A condition of PostgreSQL's on one column, evaluated value by value instead of row by row.
+//!
+//! ```text
+//! values of a vector that are new ──► a slot with this column alone ──► the condition's state ──► true, false, NULL
+//! ```
+//! Slot, context and the condition's state belong to the node and live as long as the query; what was answered belongs
+//! to the engine's predicate, and is gone when the node starts again. So a condition is initialised once, and a
+//! subquery in it that has no parameters is run once.
+//!
+//! Many values are evaluated behind one error boundary, because a boundary costs as much as a simple condition.
+
+use lanes_columnar::vector::asked_predicate::{Answer, ValueTest};
+use pgrx::pg_sys;
+
+use super::scalar;
+use super::translate::Translation;
+use crate::custom_scan::explain::Explain;
+use crate::pg::{nodes, ports, tree};
+
+unsafe extern "C-unwind" {
+    // Called without the bindings' error boundary: the loop over values has one for all of them.
+    #[link_name = "MemoryContextReset"]
+    fn reset(context: pg_sys::MemoryContext);
+}
+
+/// Where a node evaluates conditions by values; all zero at first.
+#[repr(C)]
+pub struct Room {
+    context: *mut pg_sys::ExprContext,
+    /// A row of the table, of which one column at a time is filled.
+    slot: *mut pg_sys::TupleTableSlot,
+    /// How many values were evaluated.
+    evaluated: u64,
+}
+
+impl Room {
+    /// Makes it ready for rows of a table.
+    ///
+    /// # Safety
+    /// A node in execution, whose table is open.
+    unsafe fn open(&mut self, plan: *mut pg_sys::PlanState) -> Translation<()> {
+        // SAFETY: the caller's promise; what is made lives as long as the query.
+        unsafe {
+            if !self.context.is_null() {
+                return Ok(());
+            }
+            let table = scalar::table(plan);
+            if table.is_null() {
+                return Err("a condition on no table".into());
+            }
+            let estate = (*plan).state;
+            let before = pg_sys::MemoryContextSwitchTo((*estate).es_query_cxt);
+            // A copy, as no resource owner has to be told of it.
+            let descriptor = pg_sys::CreateTupleDescCopy((*table).rd_att);
+            let operations = &raw const pg_sys::TTSOpsVirtual;
+            let slot = pg_sys::ExecInitExtraTupleSlot(estate, descriptor, operations);
+            let columns = (*descriptor).natts as usize;
+            std::slice::from_raw_parts_mut((*slot).tts_isnull, columns).fill(true);
+            ports::ExecStoreVirtualTuple(slot);
+            (*slot).tts_tableOid = (*table).rd_id;
+            self.slot = slot;
+            self.context = pg_sys::CreateExprContext(estate);
+            (*self.context).ecxt_scantuple = slot;
+            pg_sys::MemoryContextSwitchTo(before);
+            Ok(())
+        }
+    }
+}
+
+/// A condition on one column.
+pub struct ConditionTest {
+    state: *mut pg_sys::ExprState,
+    room: *mut Room,
+    attribute: usize,
+    /// Bytes of values that are kept by value.
+    width: Option<u8>,
+}
+
+impl ConditionTest {
+    /// # Safety
+    /// A live condition, with no columns but this one, of a node that has started; its table is open.
+    ///
+    /// # Errors
+    /// If the node has no table.
+    pub unsafe fn new(
+        condition: *mut pg_sys::Node,
+        attribute: usize,
+        plan: *mut pg_sys::PlanState,
+    ) -> Translation<ConditionTest> {
+        // SAFETY: the caller's promise; the node outlives the test.
+        unsafe {
+            let room = scalar::room(plan);
+            (*room).open(plan)?;
+            let descriptor = (*(*room).slot).tts_tupleDescriptor;
+            let column = ports::TupleDescAttr(descriptor, attribute);
+            let width = column.attbyval.then_some(column.attlen as u8);
+            let state = scalar::initialised(condition.cast(), plan);
+            Ok(ConditionTest {
+                state,
+                room,
+                attribute,
+                width,
+            })
+        }
+    }
+
+    /// Whether the column's values are kept by value.
+    pub fn is_by_value(&self) -> bool {
+        self.width.is_some()
+    }
+
+    /// A value as a datum, extended by its sign as PostgreSQL's macros do.
+    fn datum(&self, value: u64) -> pg_sys::Datum {
+        match self.width {
+            Some(1) => pg_sys::Datum::from(value as i8),
+            Some(2) => pg_sys::Datum::from(value as i16),
+            Some(4) => pg_sys::Datum::from(value as i32),
+            _ => pg_sys::Datum::from(value as usize),
+        }
+    }
+
+    /// Evaluates the condition for what the slot holds.
+    ///
+    /// # Safety
+    /// An error boundary is around it, and no frame within has anything to drop.
+    unsafe fn evaluate(&self) -> Answer {
+        // SAFETY: the caller's promise; state, context and slot live as long as the query.
+        unsafe {
+            let context = (*self.room).context;
+            let memory = (*context).ecxt_per_tuple_memory;
+            if !(*memory).isReset || !(*memory).firstchild.is_null() {
+                reset(memory);
+            }
+            let mut is_null = false;
+            // The first evaluation replaces the function by a faster one.
+            let Some(evaluate) = (*self.state).evalfunc else {
+                return Answer::Null;
+            };
+            let datum = evaluate(self.state, context, &raw mut is_null);
+            match (is_null, datum.value() & 0xff != 0) {
+                (true, _) => Answer::Null,
+                (false, true) => Answer::True,
+                (false, false) => Answer::False,
+            }
+        }
+    }
+
+    /// Answers about values until all are answered or an interrupt is pending, at least about one; gives how many.
+    ///
+    /// # Safety
+    /// As for [`Self::evaluate`]; values of the column.
+    unsafe fn answer(&self, values: &[u64], answers: &mut [Answer]) -> usize {
+        let mut count = 0;
+        // SAFETY: the caller's promise; the context is put back also when an ERROR passes, by the boundary.
+        unsafe {
+            let slot = (*self.room).slot;
+            let before = pg_sys::CurrentMemoryContext;
+            pg_sys::CurrentMemoryContext = (*(*self.room).context).ecxt_per_tuple_memory;
+            *(*slot).tts_isnull.add(self.attribute) = false;
+            for (value, answer) in values.iter().zip(answers) {
+                *(*slot).tts_values.add(self.attribute) = self.datum(*value);
+                *answer = self.evaluate();
+                count += 1;
+                if std::ptr::read_volatile(&raw const pg_sys::InterruptPending) != 0 {
+                    break;
+                }
+            }
+            pg_sys::CurrentMemoryContext = before;
+        }
+        count
+    }
+}
+
+impl ValueTest for ConditionTest {
+    unsafe fn ask(&mut self, values: &[u64], answers: &mut [Answer]) {
+        let mut done = 0;
+        while done < values.len() {
+            ports::CHECK_FOR_INTERRUPTS();
+            let (values, answers) = (&values[done..], &mut answers[done..]);
+            // SAFETY: the frames within the boundary have nothing to drop, and do not panic.
+            done += unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| self.answer(values, answers)) };
+        }
+        // SAFETY: the node's room.
+        unsafe { (*self.room).evaluated += values.len() as u64 }
+    }
+
+    fn ask_null(&mut self) -> Answer {
+        // SAFETY: as above; the switch back happens also when an ERROR passes, as the boundary does it.
+        unsafe {
+            (*self.room).evaluated += 1;
+            *(*(*self.room).slot).tts_isnull.add(self.attribute) = true;
+            let memory = (*(*self.room).context).ecxt_per_tuple_memory;
+            let before = pg_sys::MemoryContextSwitchTo(memory);
+            let answer = pg_sys::ffi::pg_guard_ffi_boundary(|| self.evaluate());
+            pg_sys::MemoryContextSwitchTo(before);
+            answer
+        }
+    }
+}
+
+/// Initialises the subqueries of what a node evaluates, as EXPLAIN shows those that the node knows when it begins.
+///
+/// # Safety
+/// A node of ours, freshly initialised.
+pub unsafe fn begin_subplans(node: *mut pg_sys::CustomScanState) {
+    // SAFETY: the caller's promise; casts follow tags.
+    unsafe {
+        let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        // In the other list are parameters, where no table is scanned.
+        let expressions = match (*scan).scan.scanrelid {
+            0 => (*scan).custom_scan_tlist,
+            _ => (*scan).custom_exprs,
+        };
+        let mut found: Vec<*mut pg_sys::SubPlan> = Vec::new();
+        tree::walk_expression(expressions.cast(), &mut |node, _| {
+            if (*node).type_ == pg_sys::NodeTag::T_SubPlan {
+                found.push(node.cast());
+            }
+            false
+        });
+        for subplan in found {
+            let known = nodes::list::<pg_sys::SubPlanState>((*node).ss.ps.subPlan);
+            let mut known = known.map(|state| (*(*state).subplan).plan_id);
+            if !known.any(|plan| plan == (*subplan).plan_id) {
+                scalar::initialised(subplan.cast(), &raw mut (*node).ss.ps);
+            }
+        }
+    }
+}
+
+/// Says how many values a node evaluated conditions for.
+///
+/// # Safety
+/// A node of ours that is explained.
+pub unsafe fn explain(node: *mut pg_sys::CustomScanState, explain: &Explain) {
+    // SAFETY: the caller's promise.
+    let evaluated = unsafe { (*scalar::room(&raw mut (*node).ss.ps)).evaluated };
+    if explain.is_analyze() && evaluated > 0 {
+        explain.integer(c"Values Evaluated", evaluated);
+    }
+}

@@ -1,0 +1,10 @@
+//! Maintenance of tables: sealing, retention, VACUUM.
+
+pub mod relocate;
+pub mod replace_part;
+pub mod seal;
+pub mod seal_plan;
+pub mod shorten;
+pub mod upkeep;
+pub mod vacuum;
+pub mod vacuum_report;

@@ -1,0 +1,300 @@
+//! Offers `LanesAggregate`: a table's groups, or those of what a join by time gives its rows.
+
+use pgrx::pg_sys;
+
+use super::group_order::{self, GroupOrder};
+use super::plan::{self, Joined};
+use super::state::AggregateState;
+use crate::custom_scan::{node, stand_in};
+use crate::expressions::lanes_aggregate::Arrival;
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::expressions::{aggregate_call, percentile};
+use crate::nodes::hash_join::sides::{HashJoin, Sides};
+use crate::nodes::hash_join::{self, conditions, equal_columns};
+use crate::nodes::time_join::find::TimeJoin;
+use crate::nodes::time_join::offer::{JOIN_SHARE, fits_memory};
+use crate::pg::{nodes, ports, tree};
+use crate::planner;
+use crate::planner::offer::{VECTOR_SHARE, quals};
+
+/// Grouping joined rows by vectors costs at most this share of what it costs to return them. Where few rows are expected,
+/// costs are too close to tell plans apart, and mostly many more come.
+const LESS_THAN_ROWS: f64 = 0.95;
+
+/// What the rows of a hash join cost, if the cheapest way to get them is our own node.
+unsafe fn rows_cost(sides: &Sides) -> Option<f64> {
+    // SAFETY: the planner's live structures; the cast follows the tag.
+    unsafe {
+        let mut path = (*sides.joined).cheapest_total_path;
+        let cost = (!path.is_null()).then(|| (*path).total_cost)?;
+        while (*path).type_ == pg_sys::NodeTag::T_ProjectionPath {
+            path = (*path.cast::<pg_sys::ProjectionPath>()).subpath;
+        }
+        hash_join::offer::sides_of_path(path).map(|_| cost)
+    }
+}
+
+/// Offers to aggregate a table, or what a join by time or a hash join gives its rows.
+///
+/// # Safety
+/// The planner's live structures: a table, and the relation of groups or of distinct rows.
+///
+/// # Errors
+/// Why it cannot be done.
+pub unsafe fn offer(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    join: Option<&TimeJoin>,
+    hash_join: Option<&mut HashJoin>,
+    output: *mut pg_sys::RelOptInfo,
+    stage: pg_sys::UpperRelationKind::Type,
+) -> Translation<()> {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let query = (*root).parse;
+        if !(*query).groupingSets.is_null() {
+            return Err("grouping sets".into());
+        }
+        if (*query).hasTargetSRFs {
+            return Err("a set-returning function".into());
+        }
+        if !(*input).lateral_relids.is_null() {
+            return Err("a lateral reference".into());
+        }
+        let index = (*input).relid;
+        let target = (*root).upper_targets[stage as usize];
+        let leaves = leaves((*target).exprs, (*query).havingQual);
+        let clauses = if stage == pg_sys::UpperRelationKind::UPPERREL_DISTINCT {
+            (*query).distinctClause
+        } else {
+            (*query).groupClause
+        };
+        let grouped: Vec<_> = nodes::list::<pg_sys::SortGroupClause>(clauses)
+            .map(|clause| {
+                let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+                (clause, expression)
+            })
+            .collect();
+        let mut codes = 0;
+        // What the engine groups by.
+        let mut evaluated: Vec<_> = grouped.iter().map(|(_, expression)| *expression).collect();
+        let hash_join = match hash_join {
+            None => None,
+            Some(join) => {
+                for ((clause, expression), evaluated) in grouped.iter().zip(&mut evaluated) {
+                    if let Some(key) = equal_columns::instead(join, *expression) {
+                        *evaluated = key;
+                    }
+                    join.want(*evaluated)?;
+                    if join.plan.is_small(*evaluated) {
+                        hash_join::offer::check_group(*clause, *evaluated)?;
+                        join.plan.dimension_of(*evaluated)?;
+                        codes += 1;
+                    }
+                }
+                // Columns outside of aggregates are in grouping expressions, as is checked below.
+                let calls = leaves.iter().filter(|leaf| !is_column(**leaf));
+                for &leaf in calls {
+                    join.want(leaf)?;
+                }
+                Some(&*join)
+            }
+        };
+        let mut translator = match (join, hash_join) {
+            (Some(join), _) => {
+                fits_memory(join)?;
+                Translator::of_join(Scalars::Unknown, index, &join.plan)
+            }
+            (None, Some(join)) => {
+                let calls = leaves.iter().copied();
+                let calls = calls.filter(|leaf| (**leaf).type_ == pg_sys::NodeTag::T_Aggref);
+                let conditions = conditions::of_filters(&join.plan, calls.map(|leaf| leaf.cast()));
+                Translator::of_hash_join(Scalars::Unknown, &join.plan, codes)
+                    .with_conditions(&conditions)
+            }
+            (None, None) => Translator::new(Scalars::Unknown),
+        };
+        let mut filters = std::ptr::null_mut();
+        for qual in quals(root, input) {
+            if (*qual).pseudoconstant {
+                return Err("a qual without columns".into());
+            }
+            if join.is_some() && (*qual).security_level > 0 {
+                return Err("a join behind a security barrier".into());
+            }
+            let clause = (*qual).clause.cast::<pg_sys::Node>();
+            translator.predicate(clause)?;
+            filters = pg_sys::lappend(filters, clause.cast());
+        }
+        if let Some(join) = join {
+            join.plan.check(&mut translator)?;
+            for qual in &join.quals {
+                translator.predicate(*qual)?;
+            }
+        }
+        let (mut keys, mut shapes) = (std::ptr::null_mut(), Vec::new());
+        for ((_, expression), evaluated) in grouped.iter().zip(&evaluated) {
+            let is_small = hash_join.is_some_and(|join| join.plan.is_small(*evaluated));
+            shapes.push(match is_small {
+                true => None,
+                false => Some(aggregate_call::key(&mut translator, *evaluated)?.1),
+            });
+            keys = pg_sys::lappend(keys, expression.cast());
+        }
+        let expressions: Vec<_> = nodes::list::<pg_sys::Node>(keys).collect();
+        let order = GroupOrder::wanted(root, &expressions, &shapes);
+        let mut calls = std::ptr::null_mut();
+        let mut keeps_numbers = false;
+        for &leaf in &leaves {
+            if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
+                keeps_numbers |= percentile::choice(&*leaf.cast()).is_some();
+                aggregate_call::aggregate(&mut translator, leaf.cast(), Arrival::InOrder)?;
+                calls = pg_sys::list_append_unique(calls, leaf.cast());
+            }
+        }
+        ungrouped_columns((*target).exprs.cast(), keys)?;
+        ungrouped_columns((*query).havingQual, keys)?;
+        let aggregates = ports::list_length(calls);
+
+        let path = node::path::<AggregateState>(output, target);
+        let base = &mut (*path).path;
+        base.parallel_safe = join.is_none() && hash_join.is_none() && (*output).consider_parallel;
+        base.rows = nodes::list::<pg_sys::Path>((*output).pathlist)
+            .next()
+            .map_or(1.0, |path| (*path).rows);
+        let per_row = |work: i32| f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
+        // Keys and aggregates see only rows that passed.
+        let share = planner::selectivity::of(root, input, filters);
+        let filtering = (*input).tuples * share * per_row(ports::list_length(filters));
+        let reading = f64::from((*input).pages) * share * pg_sys::seq_page_cost * 0.1 + filtering;
+        let grouping = |rows: f64| rows * per_row(ports::list_length(keys) + aggregates);
+        let (read, below) = match hash_join {
+            Some(join) => {
+                let rows = (*join.sides.joined).rows;
+                let cost = hash_join::offer::Cost::of(root, join, rows, filters);
+                let small = hash_join::offer::small_paths(root, join);
+                (*path).custom_paths = small;
+                let read = hash_join::offer::total_cost(small)
+                    + cost.build
+                    + cost.reading
+                    + grouping(rows);
+                (read, Joined::ByHash(&join.plan, tree::list(&evaluated)))
+            }
+            None => {
+                let by_time = join.map_or(0.0, |join| {
+                    (join.right_rows + (*input).tuples) * pg_sys::cpu_operator_cost * JOIN_SHARE
+                });
+                let below = join.map_or(Joined::No, Joined::ByTime);
+                (reading + by_time + grouping((*input).rows), below)
+            }
+        };
+        base.startup_cost = read + (*target).cost.startup;
+        base.total_cost = base.startup_cost
+            + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
+        if let Some(join) = hash_join
+            && let Some(handed_over) = rows_cost(&join.sides)
+        {
+            let less = handed_over * LESS_THAN_ROWS;
+            base.startup_cost = base.startup_cost.min(less);
+            base.total_cost = base.total_cost.min(less);
+        }
+        if let Some(join) = join {
+            (*path).custom_paths = tree::list(&[join.path]);
+        }
+        // Without keys there is one group, which is small unless an aggregate keeps its numbers. Neither a join by time
+        // nor a hash join that is not divisible can be divided when it is too large.
+        let is_divisible = join.is_none() && hash_join.is_none_or(|join| join.plan.is_divisible());
+        let stand_in = match keys.is_null() && is_divisible && !keeps_numbers {
+            true => None,
+            false => stand_in::path(output),
+        };
+        let stand_in = match (stand_in, order) {
+            (Some(path), Some((_, order))) => Some(group_order::in_order(root, path, order)),
+            (stand_in, _) => stand_in,
+        };
+        if stand_in.is_none() && (!is_divisible || keeps_numbers) {
+            return Err("no other plan".into());
+        }
+        if let Some(stand_in) = stand_in {
+            (*path).path.parallel_safe &= !stand_in::has_workers(stand_in);
+            (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
+        }
+        let has_stand_in = stand_in.is_some();
+        (*path).path.pathkeys = order.map_or(std::ptr::null_mut(), |(_, keys)| keys);
+        let order = order.map(|(order, _)| order);
+        (*path).custom_private =
+            plan::engine_private(index, keys, calls, filters, below, has_stand_in, order);
+        pg_sys::add_path(output, path.cast());
+        Ok(())
+    }
+}
+
+/// The columns and aggregates of a target list and of HAVING.
+///
+/// # Safety
+/// The planner's live expressions, or null.
+pub unsafe fn leaves(
+    target: *mut pg_sys::List,
+    having: *mut pg_sys::Node,
+) -> Vec<*mut pg_sys::Node> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let leaves = pg_sys::pull_var_clause(target.cast(), LEAVES);
+        let leaves = pg_sys::list_concat(leaves, pg_sys::pull_var_clause(having, LEAVES));
+        nodes::list(leaves).collect()
+    }
+}
+
+/// Whether a leaf is a column.
+unsafe fn is_column(leaf: *mut pg_sys::Node) -> bool {
+    // SAFETY: the caller has a live expression.
+    unsafe { (*leaf).type_ == pg_sys::NodeTag::T_Var }
+}
+
+/// Aggregates are leaves, not looked into.
+const LEAVES: i32 = (pg_sys::PVC_INCLUDE_AGGREGATES
+    | pg_sys::PVC_RECURSE_WINDOWFUNCS
+    | pg_sys::PVC_INCLUDE_PLACEHOLDERS) as i32;
+
+/// Refuses columns outside aggregates that are no grouping expression: they depend on one functionally.
+///
+/// # Safety
+/// The planner's live expressions, or null.
+///
+/// # Errors
+/// If there is such a column.
+pub unsafe fn ungrouped_columns(
+    node: *mut pg_sys::Node,
+    keys: *mut pg_sys::List,
+) -> Translation<()> {
+    // A comparison may raise an ERROR, which a visitor must not. So what may be a key is found first, and compared then.
+    let (mut grouped, mut is_found) = (Vec::new(), false);
+    // SAFETY: the planner's live expressions; the copy is forgotten.
+    unsafe {
+        let tags: Vec<_> = nodes::list::<pg_sys::Node>(keys)
+            .map(|key| (*key).type_)
+            .collect();
+        tree::walk_expression(node, &mut |node, _| {
+            if tags.contains(&(*node).type_) {
+                grouped.push(node);
+            }
+            false
+        });
+        grouped.retain(|node| pg_sys::list_member(keys, node.cast()));
+        tree::replaced(node, &mut |node| {
+            let is_column = matches!(
+                (*node).type_,
+                pg_sys::NodeTag::T_Var
+                    | pg_sys::NodeTag::T_PlaceHolderVar
+                    | pg_sys::NodeTag::T_GroupingFunc
+            );
+            let is_settled = (*node).type_ == pg_sys::NodeTag::T_Aggref || grouped.contains(&node);
+            is_found |= is_column && !is_settled;
+            (is_column || is_settled).then_some(node)
+        });
+    }
+    if is_found {
+        return Err("a column that depends on a grouping column".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Conditions on one small side in the FILTER of an aggregate, such as `FILTER (WHERE mode = 'idle')`.
+//!
+//! PostgreSQL evaluates such a condition once for each small row that finds a left row, as it does with what is
+//! [grouped by](super::group_codes). The rows of a vector are then given a code each: FALSE, TRUE or NULL.
+//!
+//! A filter that is over one small side alone is one condition: PostgreSQL would evaluate it for the same small rows.
+//! Any other filter is taken apart at AND, OR and NOT, which stay the engine's. There PostgreSQL need not evaluate a
+//! part for each small row, since another part may have decided already. So a part is taken only if it cannot fail.
+
+use pgrx::pg_sys;
+
+use super::plan::HashJoinPlan;
+use crate::expressions::translate::number_type;
+use crate::pg::{nodes, tree};
+
+/// The code of a condition that does not hold.
+pub const FALSE: u64 = 0;
+/// The code of a condition that holds.
+pub const TRUE: u64 = 1;
+/// The code of a condition that is NULL.
+pub const NULL: u64 = 2;
+
+/// The conditions in the filters of some calls that the engine does not know, as they look at columns that are no
+/// numbers.
+///
+/// # Safety
+/// Live calls over a join that gives all of their columns.
+pub unsafe fn of_filters(
+    plan: &HashJoinPlan,
+    calls: impl Iterator<Item = *mut pg_sys::Aggref>,
+) -> Vec<*mut pg_sys::Node> {
+    let mut conditions = Vec::new();
+    // SAFETY: the caller's promise.
+    unsafe {
+        for call in calls {
+            let filter = (*call).aggfilter.cast::<pg_sys::Node>();
+            if filter.is_null() {
+                continue;
+            }
+            match is_condition(plan, filter) {
+                true => conditions.push(filter),
+                false => add_parts(plan, filter, &mut conditions),
+            }
+        }
+    }
+    conditions
+}
+
+/// Adds the parts of a filter that are conditions and cannot fail.
+unsafe fn add_parts(
+    plan: &HashJoinPlan,
+    node: *mut pg_sys::Node,
+    conditions: &mut Vec<*mut pg_sys::Node>,
+) {
+    // SAFETY: a live expression; the cast follows the tag.
+    unsafe {
+        if (*node).type_ == pg_sys::NodeTag::T_BoolExpr {
+            let parts = (*node.cast::<pg_sys::BoolExpr>()).args;
+            for part in nodes::list::<pg_sys::Node>(parts) {
+                add_parts(plan, part, conditions);
+            }
+        } else if is_condition(plan, node) && cannot_fail(node) {
+            conditions.push(node);
+        }
+    }
+}
+
+/// Whether an expression is over one small side alone, has columns that are no numbers, and has one value a small row.
+unsafe fn is_condition(plan: &HashJoinPlan, node: *mut pg_sys::Node) -> bool {
+    // SAFETY: a live expression.
+    unsafe {
+        plan.is_small(node)
+            && has_other_than_numbers(node)
+            && plan.dimension_of(node).is_ok()
+            && !pg_sys::contain_volatile_functions(node)
+            && !nodes::contains_subplan(node)
+    }
+}
+
+/// Whether a condition gives an answer for all values: one that compares texts and members of `jsonb` with constants,
+/// or tests them for NULL.
+unsafe fn cannot_fail(node: *mut pg_sys::Node) -> bool {
+    use pg_sys::NodeTag::*;
+    let is_known = |function: pg_sys::Oid| FUNCTIONS.contains(&function.to_u32());
+    // SAFETY: a live expression; casts follow tags.
+    unsafe {
+        !tree::walk_expression(node, &mut |node, _| match (*node).type_ {
+            T_Var | T_Const | T_RelabelType | T_List | T_NullTest | T_BooleanTest => false,
+            T_Param => {
+                let kind = (*node.cast::<pg_sys::Param>()).paramkind;
+                kind != pg_sys::ParamKind::PARAM_EXTERN
+            }
+            T_OpExpr => !is_known((*node.cast::<pg_sys::OpExpr>()).opfuncid),
+            T_ScalarArrayOpExpr => !is_known((*node.cast::<pg_sys::ScalarArrayOpExpr>()).opfuncid),
+            _ => true,
+        })
+    }
+}
+
+/// Functions that give a value for all arguments.
+const FUNCTIONS: [u32; 7] = [
+    pg_sys::F_TEXTEQ,
+    pg_sys::F_TEXTNE,
+    pg_sys::F_TEXT_LT,
+    pg_sys::F_TEXT_LE,
+    pg_sys::F_TEXT_GT,
+    pg_sys::F_TEXT_GE,
+    pg_sys::F_JSONB_OBJECT_FIELD_TEXT,
+];
+
+/// Whether an expression has a column that is no number.
+unsafe fn has_other_than_numbers(expression: *mut pg_sys::Node) -> bool {
+    let mut types = Vec::new();
+    // SAFETY: a live expression; the cast follows the tag.
+    unsafe {
+        tree::walk_expression(expression, &mut |node, _| {
+            if (*node).type_ == pg_sys::NodeTag::T_Var {
+                types.push((*node.cast::<pg_sys::Var>()).vartype);
+            }
+            false
+        });
+    }
+    types
+        .into_iter()
+        .any(|type_of| number_type(type_of).is_none())
+}

@@ -1,0 +1,239 @@
+//! An expression over the small side that is grouped by: equal values have one code.
+//!
+//! The expression is evaluated at most once for each small row, when that row first finds a left row. The engine groups
+//! by the codes; the values are looked up when the groups are returned. Where rows are known to have one value, the
+//! first of them is evaluated for all.
+
+use std::collections::HashMap;
+
+use lanes_columnar::join::equal::SmallKey;
+use lanes_columnar::join::key_codes::KeyCodes;
+use lanes_columnar::join::series::SeriesColumn;
+use lanes_columnar::vector::number::NumberType;
+use pgrx::pg_sys;
+
+use super::conditions;
+use super::plan::HashJoinPlan;
+use super::small_expression::SmallExpression;
+use super::small_side::SmallSide;
+use crate::expressions::scalar;
+use crate::pg::call_ports::datumCopy;
+use crate::pg::executor;
+
+/// Stands for a row whose code is not known yet.
+const UNKNOWN: u64 = u64::MAX;
+
+/// What tells rows of the batch for which the expression has one value, although it is not evaluated.
+enum Alike {
+    No,
+    /// All columns are of these shared rows.
+    Shared(usize),
+    /// The only column is this one, whose values are passed by value. Equal ones have one number.
+    ByValue(usize, KeyCodes),
+}
+
+impl Alike {
+    /// Of an expression with these columns.
+    fn of(outputs: &[usize], small: &SmallSide) -> Alike {
+        if let Some(of) = small.shared_by(outputs) {
+            return Alike::Shared(of);
+        }
+        match outputs {
+            [output, rest @ ..] if rest.iter().all(|other| other == output) => {
+                match small.is_by_value(*output) {
+                    true => Alike::ByValue(*output, KeyCodes::default()),
+                    false => Alike::No,
+                }
+            }
+            _ => Alike::No,
+        }
+    }
+
+    /// The number that a row has in common with those that are like it.
+    fn number(&mut self, row: u32, small: &SmallSide) -> Option<u32> {
+        match self {
+            Alike::No => None,
+            Alike::Shared(of) => small.shared_place(*of, row),
+            Alike::ByValue(output, numbers) => {
+                let value = small.value(*output, row)?.value() as i64;
+                numbers.code(SmallKey::Integer(value))
+            }
+        }
+    }
+}
+
+/// The codes of one expression.
+pub struct GroupCodes {
+    expression: SmallExpression,
+    kind: *mut pg_sys::TypeCacheEntry,
+    collation: pg_sys::Oid,
+    /// Where values are copied to: they live until the node starts again.
+    memory: pg_sys::MemoryContext,
+    /// The code of each small row of the batch.
+    codes: SeriesColumn,
+    /// How many rows of the batch may still be found and have no code.
+    unknown: usize,
+    /// The row that stands for none, if it may not be found.
+    never: Option<u32>,
+    /// The columns of the expression.
+    outputs: Vec<usize>,
+    alike: Alike,
+    /// The codes of rows that are alike, by the number that these have.
+    by_number: Vec<u64>,
+    null: Option<u32>,
+    /// Codes by the hash of their values.
+    by_hash: HashMap<u32, Vec<u32>>,
+    values: Vec<Option<pg_sys::Datum>>,
+}
+
+impl GroupCodes {
+    /// The codes of an expression before any row is known.
+    ///
+    /// # Safety
+    /// A node in execution, and an expression of its plan over one small side alone, whose plan returns so many keys.
+    pub unsafe fn of(
+        expression: *mut pg_sys::Node,
+        plan: &HashJoinPlan,
+        keys: usize,
+        node: *mut pg_sys::PlanState,
+    ) -> GroupCodes {
+        // SAFETY: the caller's promise; the copy is ours to change.
+        unsafe {
+            let kind = pg_sys::lookup_type_cache(
+                pg_sys::exprType(expression),
+                (pg_sys::TYPECACHE_EQ_OPR_FINFO | pg_sys::TYPECACHE_HASH_PROC_FINFO) as i32,
+            );
+            GroupCodes {
+                expression: SmallExpression::of(expression, plan, keys, node),
+                kind,
+                collation: pg_sys::exprCollation(expression),
+                memory: scalar::memory(node),
+                codes: SeriesColumn::new(NumberType::I64),
+                unknown: 0,
+                never: None,
+                outputs: plan.places_in_dimension(expression),
+                alike: Alike::No,
+                by_number: Vec::new(),
+                null: None,
+                by_hash: HashMap::new(),
+                values: Vec::new(),
+            }
+        }
+    }
+
+    /// The codes of a condition, which are those that [`conditions`] names.
+    ///
+    /// # Safety
+    /// As for [`Self::of`], and the expression is of type bool.
+    pub unsafe fn of_condition(
+        condition: *mut pg_sys::Node,
+        plan: &HashJoinPlan,
+        keys: usize,
+        node: *mut pg_sys::PlanState,
+    ) -> GroupCodes {
+        // SAFETY: the caller's promise; bools are compared and hashed by functions of their own type.
+        unsafe {
+            let mut codes = GroupCodes::of(condition, plan, keys, node);
+            let values = [
+                (conditions::FALSE, Some(pg_sys::Datum::from(false))),
+                (conditions::TRUE, Some(pg_sys::Datum::from(true))),
+                (conditions::NULL, None),
+            ];
+            for (code, value) in values {
+                let given = u64::from(codes.code(value));
+                debug_assert_eq!(given, code);
+            }
+            codes
+        }
+    }
+
+    /// Begins a new batch of so many rows of the small side, none of whose codes is known. One more row stands for
+    /// none: left rows may have it instead of a match, or `needs_match`.
+    pub fn begin(&mut self, rows: usize, needs_match: bool, small: &SmallSide) {
+        self.alike = Alike::of(&self.outputs, small);
+        self.by_number.clear();
+        self.codes.values.clear();
+        self.codes.values.resize(rows + 1, UNKNOWN);
+        self.unknown = rows + usize::from(!needs_match);
+        self.never = needs_match.then_some(rows as u32);
+    }
+
+    /// Whether the code of each row is known that may be found.
+    pub fn are_known(&self) -> bool {
+        self.unknown == 0
+    }
+
+    /// Evaluates the expression for a row of the batch, unless its code is known already.
+    ///
+    /// # Safety
+    /// The node is in execution; a row of the batch.
+    pub unsafe fn know(&mut self, row: u32, small: &SmallSide) {
+        if self.codes.values[row as usize] != UNKNOWN {
+            return;
+        }
+        self.unknown -= usize::from(self.never != Some(row));
+        let number = self.alike.number(row, small);
+        let number = number.map(|number| number as usize);
+        if let Some(code) = number.and_then(|number| self.by_number.get(number))
+            && *code != UNKNOWN
+        {
+            self.codes.values[row as usize] = *code;
+            return;
+        }
+        // SAFETY: the caller's promise; the value is of the expression's type.
+        let code = unsafe {
+            let value = self.expression.value(row, small);
+            let code = u64::from(self.code(value));
+            self.expression.reset();
+            code
+        };
+        self.codes.values[row as usize] = code;
+        if let Some(number) = number {
+            let numbers = self.by_number.len().max(number + 1);
+            self.by_number.resize(numbers, UNKNOWN);
+            self.by_number[number] = code;
+        }
+    }
+
+    unsafe fn code(&mut self, value: Option<pg_sys::Datum>) -> u32 {
+        let next = self.values.len() as u32;
+        let Some(value) = value else {
+            return *self.null.get_or_insert_with(|| {
+                self.values.push(None);
+                next
+            });
+        };
+        // SAFETY: the type has both functions, as the planner checked; values are of it.
+        unsafe {
+            let (equal, hash) = (
+                &raw mut (*self.kind).eq_opr_finfo,
+                &raw mut (*self.kind).hash_proc_finfo,
+            );
+            let hash = pg_sys::FunctionCall1Coll(hash, self.collation, value).value() as u32;
+            let codes = self.by_hash.entry(hash).or_default();
+            for &code in codes.iter() {
+                if let Some(known) = self.values[code as usize]
+                    && pg_sys::FunctionCall2Coll(equal, self.collation, known, value).value() & 0xff
+                        != 0
+                {
+                    return code;
+                }
+            }
+            codes.push(next);
+            let (by_value, length) = ((*self.kind).typbyval, (*self.kind).typlen);
+            let copy = executor::in_context(self.memory, || datumCopy(value, by_value, length));
+            self.values.push(Some(copy));
+            next
+        }
+    }
+
+    /// The codes, by row of the batch.
+    pub fn codes(&self) -> &SeriesColumn {
+        &self.codes
+    }
+
+    /// The values, by code; `None` is NULL.
+    pub fn values(self) -> Vec<Option<pg_sys::Datum>> {
+        self.values
+    }
+}

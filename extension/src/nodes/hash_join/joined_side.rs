@@ -1,0 +1,208 @@
+//! One small side of a hash join under execution.
+
+use lanes_columnar::aggregate::Key;
+use lanes_columnar::join::equal::EqualJoin;
+use lanes_columnar::join::key_set::KeySet;
+use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::vector::Evaluation;
+use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::number::NumberType;
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::{Operand, Value};
+use pgrx::pg_sys;
+
+use super::given_key::GivenKey;
+use super::key_types;
+use super::plan::{HashJoinPlan, JoinKind};
+use super::small_side::SmallSide;
+use super::stage::Batch;
+use super::unmatched::UnmatchedRows;
+use crate::expressions::aggregate_call;
+use crate::expressions::translate::{Translation, Translator};
+
+/// A small side, its keys, and what the rows of the vector under way have found there.
+pub struct JoinedSide {
+    pub join: EqualJoin,
+    pub small: SmallSide,
+    kind: JoinKind,
+    /// The rows of the vector whose small row is one of the batch.
+    pub matched: Selection,
+    /// The small rows of the batch that no left row has found, where the join returns these.
+    unmatched: UnmatchedRows,
+    /// The lanes table's attributes that are keys, where one is a column itself.
+    key_attributes: Vec<Option<usize>>,
+    /// The keys over sides joined before, and what the rows of the vector are given for them.
+    given_keys: Vec<GivenKey>,
+    operands: Vec<Operand>,
+}
+
+impl JoinedSide {
+    /// The side after those `before`, about to be read. Its plan is the child at its place.
+    ///
+    /// # Errors
+    /// What cannot be done by vectors.
+    ///
+    /// # Safety
+    /// A node in execution for as long as there is this side, with a plan of its own and the small sides as its
+    /// children.
+    pub unsafe fn begin(
+        plan: &HashJoinPlan,
+        node: *mut pg_sys::CustomScanState,
+        before: &[JoinedSide],
+        translator: &mut Translator,
+    ) -> Translation<JoinedSide> {
+        let child = before.len();
+        let dimension = &plan.dimensions[child];
+        let (mut keys, mut key_attributes) = (Vec::new(), Vec::new());
+        let (mut given_keys, mut is_given) = (Vec::new(), Vec::new());
+        // SAFETY: the caller's promise.
+        unsafe {
+            for (index, left) in dimension.left_keys.iter().enumerate() {
+                let is_small = plan.is_small(*left);
+                is_given.push(is_small);
+                if is_small {
+                    let place = given_keys.len();
+                    let state = &raw mut (*node).ss.ps;
+                    given_keys.push(GivenKey::of(*left, index, plan, before, state)?);
+                    key_attributes.push(None);
+                    keys.push(Key::Number(Value::Given(NumberType::I64, place)));
+                    continue;
+                }
+                let (key, _) = aggregate_call::key(translator, *left)?;
+                key_attributes.push(key.column());
+                keys.push(key);
+            }
+            let small = SmallSide::of(node, child, &is_given);
+            let keys = keys.into_iter().zip(is_given).enumerate();
+            let keys: Vec<_> = keys
+                .map(|(index, (key, is_given))| match is_given {
+                    true => key,
+                    false => key_types::widened(key, small.key_number(index)),
+                })
+                .collect();
+            Ok(JoinedSide {
+                small,
+                join: EqualJoin::new(keys),
+                kind: dimension.kind,
+                matched: Selection::NONE,
+                unmatched: UnmatchedRows::default(),
+                key_attributes,
+                operands: given_keys.iter().map(GivenKey::operand).collect(),
+                given_keys,
+            })
+        }
+    }
+
+    /// Whether it has a key over a side joined before.
+    pub fn has_given_keys(&self) -> bool {
+        !self.given_keys.is_empty()
+    }
+
+    /// All sides have begun a batch, those `before` too.
+    pub fn begin_keys(&mut self, before: &[JoinedSide]) {
+        for key in &mut self.given_keys {
+            key.begin(before);
+        }
+    }
+
+    /// Goes on to the next batch, which is the only one of a side that is not divisible. There is none without rows
+    /// where left rows need a match.
+    ///
+    /// # Safety
+    /// The node is in execution.
+    pub unsafe fn next_batch(&mut self, is_divisible: bool) -> Batch {
+        self.join.clear();
+        // SAFETY: the caller's promise.
+        if !unsafe { self.small.read(&mut self.join, self.kind, is_divisible) } {
+            return Batch::TooLarge;
+        }
+        let rows = self.join.rows();
+        if self.kind.keeps_small_rows() {
+            self.unmatched.begin(rows);
+        }
+        match rows > 0 || !self.kind.needs_match() {
+            true => Batch::Ready,
+            false => Batch::None,
+        }
+    }
+
+    /// Whether no left row counts that finds none of its rows.
+    pub fn needs_match(&self) -> bool {
+        self.kind.needs_match()
+    }
+
+    /// The keys of the batch by attribute, for zone maps.
+    pub fn key_sets(&self) -> Vec<(usize, KeySet)> {
+        if !self.kind.needs_match() {
+            return Vec::new();
+        }
+        let attributes = self.key_attributes.iter().enumerate();
+        let sets = attributes
+            .filter_map(|(key, attribute)| Some(((*attribute)?, self.join.key_set(key)?)));
+        sets.collect()
+    }
+
+    /// Finds the first small row of each selected row; rows that the join does not give leave the selection. The sides
+    /// `before` have found theirs.
+    ///
+    /// # Errors
+    /// The first error that evaluating a key of a selected row raises.
+    pub fn find(
+        &mut self,
+        before: &[JoinedSide],
+        frame: &Frame<'_>,
+        selection: &mut Selection,
+    ) -> Evaluation<()> {
+        self.matched = *selection;
+        for key in &mut self.given_keys {
+            key.gather(before, &mut self.small, selection);
+        }
+        let frame = Frame {
+            given: &self.operands,
+            ..*frame
+        };
+        self.join.find(&frame, &mut self.matched)?;
+        self.note_matches();
+        match self.kind {
+            JoinKind::Inner | JoinKind::Semi | JoinKind::Right => *selection = self.matched,
+            JoinKind::Anti => *selection = selection.and_not(&self.matched),
+            JoinKind::Left | JoinKind::Full => {
+                self.join.find_nothing(&selection.and_not(&self.matched));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next small row of each row that has one; the selection becomes those that had another.
+    pub fn find_next(&mut self, selection: &mut Selection) {
+        match self.kind.wants_keys_alone() {
+            true => self.matched = Selection::NONE,
+            false => {
+                self.join.find_next(&mut self.matched);
+                self.note_matches();
+            }
+        }
+        *selection = self.matched;
+    }
+
+    fn note_matches(&mut self) {
+        if self.kind.keeps_small_rows() {
+            self.unmatched
+                .remove(self.join.found().rows(), &self.matched);
+        }
+    }
+
+    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found; gives
+    /// how many they are, 0 at the end.
+    pub fn next_unmatched(&mut self) -> usize {
+        let rows = self.unmatched.next(VECTOR_ROWS);
+        self.join.give(rows.iter().copied());
+        rows.len()
+    }
+
+    /// Bytes that the batch takes.
+    pub fn bytes(&self) -> usize {
+        let given_keys = self.given_keys.iter().map(GivenKey::bytes);
+        self.join.bytes() + self.small.bytes() + given_keys.sum::<usize>()
+    }
+}

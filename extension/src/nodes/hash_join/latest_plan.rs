@@ -1,0 +1,261 @@
+//! `LanesHashLatest`: the first joined row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC` over a
+//! lanes table joined by equality with something smaller; path and plan.
+//!
+//! | numbers | custom_exprs | custom_scan_tlist |
+//! |---|---|---|
+//! | how many of each of the six; the kind of the join; flags a key | parameters of all expressions | columns that the node returns, quals, groups, what rows are ordered by, the join's keys, its outputs; a column of the table |
+//!
+//! The last child is PostgreSQL's own plan, which [stands in](stand_in) where the small side or the groups take too
+//! much memory.
+
+use pgrx::pg_sys;
+
+use super::latest_state::LatestJoinState;
+use super::offer::{Cost, check_group, filters, small_paths, total_cost};
+use super::plan::{HashJoinPlan, JoinKind};
+use super::sides::Sides;
+use crate::custom_scan::explain::Explain;
+use crate::custom_scan::node::{self, Planned};
+use crate::custom_scan::private_data::{Remembered, Targets, table_column, table_of};
+use crate::custom_scan::{self, stand_in};
+use crate::expressions::aggregate_call;
+use crate::expressions::sort_key::{self, OrderedBy};
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::latest;
+use crate::pg::{nodes, tree};
+use crate::planner::offer::VECTOR_SHARE;
+use crate::planner::require::About;
+
+/// Offers to find the rows of a DISTINCT ON over a join.
+///
+/// # Errors
+/// Why it cannot be done.
+///
+/// # Safety
+/// The planner's live structures, and the sides of the join of which the query asks for rows that are distinct.
+pub unsafe fn offer(
+    root: *mut pg_sys::PlannerInfo,
+    sides: Sides,
+    output: *mut pg_sys::RelOptInfo,
+) -> Translation<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let query = &*(*root).parse;
+        latest::plan::check(query)?;
+        let mut join = sides.join(root)?;
+        if join.plan.dimensions.len() > 1 {
+            return Err("several joined tables".into());
+        }
+        if join.plan.keeps_small_rows() {
+            return Err("the lanes table on the null side of an outer join".into());
+        }
+        let targets = (*root).processed_tlist;
+        let (mut groups, mut codes) = (Vec::new(), 0);
+        for clause in nodes::list::<pg_sys::SortGroupClause>(query.distinctClause) {
+            let expression = pg_sys::get_sortgroupclause_expr(clause, targets);
+            join.want(expression)?;
+            if join.plan.is_small(expression) {
+                check_group(clause, expression)?;
+                codes += 1;
+            }
+            groups.push(expression);
+        }
+        let stage = pg_sys::UpperRelationKind::UPPERREL_DISTINCT;
+        let target = (*root).upper_targets[stage as usize];
+        let leaves = pg_sys::PVC_INCLUDE_PLACEHOLDERS as i32;
+        let mut columns = std::ptr::null_mut();
+        for leaf in
+            nodes::list::<pg_sys::Node>(pg_sys::pull_var_clause((*target).exprs.cast(), leaves))
+        {
+            join.want(leaf)?;
+            columns = pg_sys::list_append_unique(columns, leaf.cast());
+        }
+        let mut translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, codes);
+        let quals = filters(root, &join);
+        for column in nodes::list::<pg_sys::Node>(columns) {
+            if join.plan.place_of(column.cast()).is_none() {
+                translator.attribute(column)?;
+            }
+        }
+        for group in &groups {
+            if !join.plan.is_small(*group) {
+                aggregate_call::key(&mut translator, *group)?;
+            }
+        }
+        let (order, distinct) = (query.sortClause, query.distinctClause);
+        let keys = sort_key::of_clauses(&mut translator, targets, order, distinct)?;
+        let estimated = nodes::list::<pg_sys::Path>((*output).pathlist)
+            .next()
+            .map_or(1.0, |path| (*path).rows);
+        // Where groups are told apart by what the join compares or by its small side alone, there is at most one for each
+        // small row. PostgreSQL reckons with all values that the table has.
+        let of_small_row = |group: &*mut pg_sys::Node| {
+            let is_key = |key: &*mut pg_sys::Node| pg_sys::equal((*key).cast(), (*group).cast());
+            join.plan.is_small(*group) || join.plan.left_keys().iter().any(is_key)
+        };
+        let is_bounded =
+            join.plan.dimensions[0].kind == JoinKind::Inner && groups.iter().all(of_small_row);
+        let rows = match is_bounded {
+            true => estimated.min((*join.sides.dimensions[0].small).rows.max(1.0)),
+            false => estimated,
+        };
+        let stand_in = stand_in::path(output).ok_or("no other plan")?;
+
+        let path = node::path::<LatestJoinState>(output, target);
+        let joined_rows = (*join.sides.joined).rows;
+        let cost = Cost::of(root, &join, joined_rows, quals);
+        let small = small_paths(root, &join);
+        let base = &mut (*path).path;
+        base.parallel_safe = false;
+        base.rows = rows;
+        // A look-up and a comparison for each joined row.
+        let each = (groups.len() + keys.len()) as f64 * VECTOR_SHARE * pg_sys::cpu_operator_cost;
+        base.startup_cost = (*target).cost.startup
+            + total_cost(small)
+            + cost.build
+            + cost.reading
+            + joined_rows * each;
+        base.total_cost =
+            base.startup_cost + rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
+        let remembered = LatestJoinPlan {
+            columns: tree::elements(columns),
+            quals: tree::elements(quals),
+            groups,
+            keys,
+            join: join.plan,
+            reasons: std::ptr::null_mut(),
+        };
+        (*path).custom_private = remembered.remembered().of_path();
+        (*path).custom_paths = pg_sys::lappend(small, stand_in.cast());
+        pg_sys::add_path(output, path.cast());
+        Ok(())
+    }
+}
+
+/// Makes the plan of a path.
+///
+/// # Safety
+/// The planner's live structures, and a path made above.
+pub unsafe fn plan(planned: &Planned) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let index = planned.take_over();
+        planned.note_reasons(index, Some(About::Use));
+    }
+}
+
+/// The plan, taken apart.
+pub struct LatestJoinPlan {
+    /// The columns that the node returns, of either side.
+    pub columns: Vec<*mut pg_sys::Node>,
+    /// The quals of the lanes table.
+    pub quals: Vec<*mut pg_sys::Node>,
+    /// The expressions that rows are grouped by.
+    pub groups: Vec<*mut pg_sys::Node>,
+    /// The expressions that the rows of a group are ordered by.
+    pub keys: Vec<OrderedBy>,
+    /// The join.
+    pub join: HashJoinPlan,
+    /// Why something is not vectorised, as strings.
+    pub reasons: *mut pg_sys::List,
+}
+
+impl LatestJoinPlan {
+    /// All expressions that the engine evaluates.
+    pub fn expressions(&self) -> impl Iterator<Item = *mut pg_sys::Node> {
+        let keys = self.keys.iter().map(|key| key.expression);
+        let others = [&self.quals, &self.groups].into_iter().flatten().copied();
+        others.chain(self.join.left_keys()).chain(keys)
+    }
+
+    unsafe fn remembered(&self) -> Remembered {
+        let keys: Vec<_> = self.keys.iter().map(|key| key.expression).collect();
+        let (left_keys, outputs) = (self.join.left_keys(), self.join.columns());
+        let parts: [&[*mut pg_sys::Node]; 6] = [
+            &self.columns,
+            &self.quals,
+            &self.groups,
+            &keys,
+            &left_keys,
+            &outputs,
+        ];
+        let (mut numbers, mut targets) = (Vec::new(), Targets::new());
+        for (number, part) in parts.into_iter().enumerate() {
+            numbers.push(part.len() as i32);
+            for expression in part {
+                // SAFETY: live expressions of the planner's.
+                unsafe {
+                    match number {
+                        0 => targets.push(*expression),
+                        _ => targets.push_hidden(*expression),
+                    }
+                }
+            }
+        }
+        // SAFETY: as above.
+        unsafe { targets.push(table_column(self.join.table)) }
+        numbers.extend(self.keys.iter().map(|key| sort_key::to_flags(key.order)));
+        numbers.extend(self.join.numbers());
+        Remembered {
+            index: self.join.table,
+            numbers,
+            nodes: std::ptr::null_mut(),
+            expressions: targets.parameters,
+            targets: targets.entries,
+        }
+    }
+
+    /// Takes a plan apart that remembers these parts.
+    ///
+    /// # Safety
+    /// A plan that remembers it.
+    pub unsafe fn of(scan: *mut pg_sys::CustomScan) -> LatestJoinPlan {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let numbers = custom_scan::private_data::numbers(scan);
+            let mut expressions = nodes::list::<pg_sys::TargetEntry>((*scan).custom_scan_tlist)
+                .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
+            let columns = expressions.by_ref().take(numbers[0] as usize).collect();
+            let mut hidden = |part: usize| -> Vec<*mut pg_sys::Node> {
+                let entries = expressions.by_ref().take(numbers[part] as usize);
+                entries
+                    .map(|entry| custom_scan::private_data::hidden(entry))
+                    .collect()
+            };
+            let (quals, groups, ordered_by) = (hidden(1), hidden(2), hidden(3));
+            let (left_keys, outputs) = (hidden(4), hidden(5));
+            let table = expressions.next().expect("the table's column is last");
+            let (orders, of_join) = numbers[6..].split_at(ordered_by.len());
+            let key = |(expression, flags): (_, &i32)| OrderedBy {
+                expression,
+                order: sort_key::of_flags(*flags),
+            };
+            LatestJoinPlan {
+                columns,
+                quals,
+                groups,
+                keys: ordered_by.into_iter().zip(orders).map(key).collect(),
+                join: HashJoinPlan::of_numbers(table_of(table), left_keys, outputs, of_join)
+                    .expect("a plan of a join remembers it"),
+                reasons: custom_scan::private_data::reasons(scan),
+            }
+        }
+    }
+
+    /// Adds the plan's lines to EXPLAIN.
+    ///
+    /// # Safety
+    /// The plan of the node that is explained.
+    pub unsafe fn explain(&self, explain: &Explain) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            explain.table(self.join.table);
+            explain.expressions(c"Group Key", &self.groups);
+            explain.order(&self.keys);
+            explain.text(c"Hash Join", &self.join.kinds());
+            explain.expressions(c"Join Key", &self.join.left_keys());
+            explain.quals(&self.quals);
+            explain.reasons(self.reasons);
+        }
+    }
+}

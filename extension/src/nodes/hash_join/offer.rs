@@ -1,0 +1,317 @@
+//! Offers hash joins to the planner: for joined rows, and below aggregations.
+//!
+//! Costs: PostgreSQL's own for the small side; a probe for each row that the small side's keys do not rule out. Where the
+//! lanes table is sealed by the key, that is about the rows that match, with a few vectors around them.
+
+use lanes_columnar::limits::VECTOR_ROWS;
+use pgrx::pg_sys;
+
+use super::plan::JoinKind;
+use super::sides::{HashJoin, Side, Sides};
+use super::state::HashJoinState;
+use crate::custom_scan::node::{self, Node};
+use crate::custom_scan::stand_in;
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::aggregate::plan::{Joined, engine_private};
+use crate::pg::{nodes, ports, tree};
+use crate::planner::offer::{VECTOR_SHARE, quals};
+use crate::planner::require::{self, About};
+use crate::table_options;
+use crate::vectorize::{self, Vectorize};
+
+/// Cost of looking up a row's key, in units of `cpu_operator_cost`.
+const PROBE_SHARE: f64 = 0.2;
+/// Cost of taking in a row of the small side, in units of `cpu_operator_cost`.
+const BUILD_SHARE: f64 = 2.0;
+
+/// Offers the rows of a join, if it is one of a lanes table with something smaller.
+///
+/// # Safety
+/// As for a `set_join_pathlist_hook`.
+pub unsafe fn offer(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if vectorize::vectorize() == Vectorize::Off || !pg_sys::enable_hashjoin {
+            return;
+        }
+        let Some(sides) = Sides::of(root, joined, outer, inner, kind, (*extra).restrictlist) else {
+            return;
+        };
+        // The same star is found in each order of its joins. Offered once, it has driven out the plans that could
+        // stand in for it.
+        let is_star = sides.dimensions.len() > 1;
+        let mut paths = nodes::list::<pg_sys::Path>((*joined).pathlist);
+        if is_star && paths.any(|path| sides_of_path(path).is_some()) {
+            return;
+        }
+        // `require` accepts PostgreSQL's joins above vectorised scans, so there is nothing to hold against them. Where
+        // joins are no star, another order of them may be vectorised all the same.
+        let is_noted = vectorize::vectorize() != Vectorize::Require && !is_star;
+        let index = (*sides.lanes).relid;
+        if let Err(reason) = offer_rows(root, sides)
+            && is_noted
+        {
+            require::note(root, index, About::Use, format!("hash join: {reason}"));
+        }
+    }
+}
+
+unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translation<()> {
+    let joined = sides.joined;
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let command = (*(*root).parse).commandType;
+        // Rows that are locked are joined once more when they have changed, one at a time.
+        let locks = !(*root).rowMarks.is_null()
+            || !matches!(
+                command,
+                pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT
+            );
+        if locks {
+            return Err("rows are locked or changed".into());
+        }
+        let remembered_sides = sides.remember();
+        let mut join = sides.join(root)?;
+        let outputs = (*(*joined).reltarget).exprs;
+        for output in nodes::list::<pg_sys::Node>(outputs) {
+            if (*output).type_ != pg_sys::NodeTag::T_Var {
+                return Err("the join gives more than columns".into());
+            }
+            join.want(output)?;
+        }
+        let translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, 0);
+        let filters = filters(root, &join);
+        for output in nodes::list::<pg_sys::Node>(outputs) {
+            if !translator.is_given(output) {
+                translator.attribute(output)?;
+            }
+        }
+        let path = node::path::<HashJoinState>(joined, (*joined).reltarget);
+        // Who wants more than its columns has them computed above it.
+        (*path).flags = 0;
+        let small = small_paths(root, &join);
+        let cost = Cost::of(root, &join, (*joined).rows, filters);
+        let base = &mut (*path).path;
+        base.parallel_safe = false;
+        base.rows = (*joined).rows;
+        base.startup_cost = total_cost(small) + cost.build;
+        base.total_cost =
+            base.startup_cost + cost.reading + base.rows * pg_sys::cpu_tuple_cost * 0.5;
+        let keys = outputs;
+        let none = std::ptr::null_mut();
+        let by_hash = Joined::ByHash(&join.plan, none);
+        // What may fail for want of memory is not offered without something to fall back on.
+        let stand_in = match join.plan.is_divisible() {
+            true => None,
+            false => Some(stand_in::path(joined).ok_or("no other plan")?),
+        };
+        let has_stand_in = stand_in.is_some();
+        let remembered = engine_private(
+            join.plan.table,
+            keys,
+            none,
+            filters,
+            by_hash,
+            has_stand_in,
+            None,
+        );
+        (*path).custom_private = pg_sys::lappend(remembered, remembered_sides.cast());
+        (*path).custom_paths = small;
+        if let Some(stand_in) = stand_in {
+            (*path).custom_paths = pg_sys::lappend((*path).custom_paths, stand_in.cast());
+        }
+        pg_sys::add_path(joined, path.cast());
+        Ok(())
+    }
+}
+
+/// The quals of the lanes table as a list of expressions. The engine can evaluate all of them, as
+/// [`Sides::of`] has checked.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn filters(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let quals = quals(root, join.sides.lanes).into_iter();
+        let clauses: Vec<_> = quals.map(|qual| (*qual).clause).collect();
+        tree::list(&clauses)
+    }
+}
+
+/// What a join costs beside its small side's plan and its result.
+pub struct Cost {
+    /// Keeping the small side's rows.
+    pub build: f64,
+    /// Reading the lanes table, and looking up keys.
+    pub reading: f64,
+}
+
+impl Cost {
+    /// # Safety
+    /// The planner's live structures; quals of the lanes table.
+    pub unsafe fn of(
+        root: *mut pg_sys::PlannerInfo,
+        join: &HashJoin,
+        joined_rows: f64,
+        filters: *mut pg_sys::List,
+    ) -> Cost {
+        // SAFETY: the caller's promise; settings of this session.
+        unsafe {
+            let lanes = join.sides.lanes;
+            let entry = tree::planner_entry(root, (*lanes).relid as i32);
+            let order = table_options::of((*entry).relid).keys((*entry).relid);
+            let leading = order.and_then(|order| order.first().copied());
+            let is_leading = |key: &*mut pg_sys::Node| {
+                let key = key.cast::<pg_sys::Var>();
+                tree::is_a(key, pg_sys::NodeTag::T_Var)
+                    && leading == Some((*key).varattno as usize - 1)
+            };
+            let tuples = (*lanes).tuples.max(1.0);
+            let (mut share, mut small_rows): (f64, f64) = (1.0, 0.0);
+            for (side, dimension) in join.sides.dimensions.iter().zip(&join.plan.dimensions) {
+                let rows = (*side.small).rows;
+                small_rows += rows;
+                let rules_out = dimension.left_keys.first().is_some_and(is_leading)
+                    && dimension.kind.needs_match();
+                if rules_out {
+                    // What matches, and a vector of other rows around the rows of each key.
+                    let around = rows * VECTOR_ROWS as f64;
+                    share = share.min((joined_rows + around) / tuples);
+                }
+            }
+            let probes = PROBE_SHARE * join.plan.dimensions.len() as f64;
+            let per_row = pg_sys::cpu_operator_cost
+                * (probes + VECTOR_SHARE * f64::from(ports::list_length(filters)));
+            Cost {
+                build: small_rows * pg_sys::cpu_operator_cost * BUILD_SHARE,
+                reading: share
+                    * (f64::from((*lanes).pages) * pg_sys::seq_page_cost * 0.1 + tuples * per_row),
+            }
+        }
+    }
+}
+
+/// The paths to the rows of each small side: its keys, then its outputs.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn small_paths(root: *mut pg_sys::PlannerInfo, join: &HashJoin) -> *mut pg_sys::List {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut paths = std::ptr::null_mut();
+        let sides = join.sides.dimensions.iter().zip(&join.small_keys);
+        for (dimension, (side, keys)) in sides.enumerate() {
+            let target = pg_sys::create_empty_pathtarget();
+            for key in keys {
+                pg_sys::add_column_to_pathtarget(target, key.cast(), 0);
+            }
+            let outputs = join.plan.outputs.iter();
+            for output in outputs.filter(|output| output.dimension == dimension) {
+                pg_sys::add_column_to_pathtarget(target, output.column.cast(), 0);
+            }
+            let target = pg_sys::set_pathtarget_cost_width(root, target);
+            let below = (*side.small).cheapest_total_path;
+            let path = pg_sys::create_projection_path(root, side.small, below, target);
+            paths = pg_sys::lappend(paths, path.cast());
+        }
+        paths
+    }
+}
+
+/// What reading all of these paths costs.
+///
+/// # Safety
+/// A list of live paths.
+pub unsafe fn total_cost(paths: *mut pg_sys::List) -> f64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        nodes::list::<pg_sys::Path>(paths)
+            .map(|path| (*path).total_cost)
+            .sum()
+    }
+}
+
+impl Sides {
+    /// The sides as the last element of what a `LanesHashJoin` path remembers: the lanes table, then the relation, the
+    /// conditions and the kind of each dimension.
+    unsafe fn remember(&self) -> *mut pg_sys::List {
+        // SAFETY: the planner's live structures, which outlive its paths.
+        unsafe {
+            let mut all = tree::list(&[self.lanes.cast::<pg_sys::List>()]);
+            for side in &self.dimensions {
+                all = pg_sys::lappend(all, side.small.cast());
+                all = pg_sys::lappend(all, side.conditions.cast());
+                all = pg_sys::lappend(all, nodes::integers(&[side.kind.number()]).cast());
+            }
+            all
+        }
+    }
+}
+
+/// The sides of the join whose rows a `LanesHashJoin` path returns; none for any other path.
+///
+/// # Safety
+/// A live path.
+pub unsafe fn sides_of_path(path: *mut pg_sys::Path) -> Option<Sides> {
+    // SAFETY: the caller's promise; casts follow tags.
+    unsafe {
+        if (*path).type_ != pg_sys::NodeTag::T_CustomPath {
+            return None;
+        }
+        let path = path.cast::<pg_sys::CustomPath>();
+        if !std::ptr::eq((*path).methods, &raw const HashJoinState::ROUTINES.path) {
+            return None;
+        }
+        let remembered: *mut pg_sys::List = ports::list_nth((*path).custom_private, 4);
+        let side = |first: i32| {
+            let kind = nodes::integers_of(ports::list_nth(remembered, first + 2))[0];
+            Some(Side {
+                small: ports::list_nth(remembered, first),
+                conditions: ports::list_nth(remembered, first + 1),
+                kind: JoinKind::from_number(kind)?,
+            })
+        };
+        let dimensions = (1..ports::list_length(remembered)).step_by(3).map(side);
+        Some(Sides {
+            joined: (*path).path.parent,
+            lanes: ports::list_nth(remembered, 0),
+            dimensions: dimensions.collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// Refuses a grouping expression over the small side whose values cannot be told apart by a hash.
+///
+/// # Safety
+/// The planner's live structures.
+///
+/// # Errors
+/// Why it cannot be grouped by.
+pub unsafe fn check_group(
+    clause: *mut pg_sys::SortGroupClause,
+    expression: *mut pg_sys::Node,
+) -> Translation<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if pg_sys::contain_volatile_functions(expression) || nodes::contains_subplan(expression) {
+            return Err("GROUP BY a joined value that is volatile or a subquery".into());
+        }
+        let kind = &*pg_sys::lookup_type_cache(
+            pg_sys::exprType(expression),
+            (pg_sys::TYPECACHE_EQ_OPR | pg_sys::TYPECACHE_HASH_PROC) as i32,
+        );
+        let hashes = kind.hash_proc != pg_sys::InvalidOid && kind.eq_opr == (*clause).eqop;
+        match hashes && (*clause).hashable {
+            true => Ok(()),
+            false => Err("GROUP BY a joined value without a hash".into()),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Rows of a small side of the child, which many rows that the child returns share.
+//!
+//! Each such row gets a *place* when it is first met. Its columns are evaluated and copied then, once.
+
+use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::vector::selection::Selection;
+use pgrx::pg_sys;
+
+use super::small_column::Column;
+use super::small_expression::SmallExpression;
+use super::stage::HashStage;
+use crate::pg::call_ports::{datumCopy, datumGetSize};
+use crate::pg::executor;
+
+/// Stands for a row without a place, and for a row of the vector that was not asked about.
+const NO_PLACE: u32 = u32::MAX;
+
+/// The rows of one small side of the child, as far as they were met.
+pub struct SharedRows {
+    /// Which of the child's small sides.
+    pub dimension: usize,
+    columns: Vec<SharedColumn>,
+    /// The place of each row of the child's batch.
+    places: Vec<u32>,
+    /// How many places there are.
+    count: u32,
+    /// The place of each row of the vector under way that was asked about.
+    found: Box<[u32; VECTOR_ROWS]>,
+    /// The place of each row that was kept.
+    kept: Vec<u32>,
+    /// Where values are copied to.
+    memory: pg_sys::MemoryContext,
+    bytes: usize,
+}
+
+/// A column of shared rows.
+struct SharedColumn {
+    expression: SmallExpression,
+    column: Column,
+    /// Values by place; `None` is NULL.
+    values: Vec<Option<pg_sys::Datum>>,
+}
+
+impl SharedRows {
+    /// No columns yet.
+    pub fn of(dimension: usize) -> SharedRows {
+        SharedRows {
+            dimension,
+            columns: Vec::new(),
+            places: Vec::new(),
+            count: 0,
+            found: Box::new([NO_PLACE; VECTOR_ROWS]),
+            kept: Vec::new(),
+            memory: std::ptr::null_mut(),
+            bytes: 0,
+        }
+    }
+
+    /// Adds a column of an SQL type; gives its number.
+    pub fn add(&mut self, expression: SmallExpression, type_of: pg_sys::Oid) -> usize {
+        self.columns.push(SharedColumn {
+            expression,
+            column: Column::of(type_of),
+            values: Vec::new(),
+        });
+        self.columns.len() - 1
+    }
+
+    /// Forgets all values, and what was kept. `memory`, where values are copied to from now on, is empty.
+    pub fn begin(&mut self, memory: pg_sys::MemoryContext) {
+        self.memory = memory;
+        self.forget_rows();
+        self.count = 0;
+        self.kept.clear();
+        self.bytes = 0;
+        for column in &mut self.columns {
+            column.values.clear();
+        }
+    }
+
+    /// The child has other rows from now on. What has a place keeps it.
+    pub fn forget_rows(&mut self) {
+        self.places.clear();
+    }
+
+    /// Gives the rows of the small side that these rows of the child have found their places.
+    ///
+    /// # Safety
+    /// The child is in execution, and has found these.
+    pub unsafe fn know(&mut self, stage: &HashStage, selection: &Selection) {
+        let found = stage.found_of(self.dimension);
+        // Rows one after another mostly share a small row.
+        let mut last = (u32::MAX, NO_PLACE);
+        selection.for_each(|row| {
+            if found[row] != last.0 {
+                let index = found[row] as usize;
+                if index >= self.places.len() {
+                    self.places.resize(index + 1, NO_PLACE);
+                }
+                if self.places[index] == NO_PLACE {
+                    // SAFETY: the caller's promise.
+                    self.places[index] = unsafe { self.evaluate(stage, found[row]) };
+                }
+                last = (found[row], self.places[index]);
+            }
+            self.found[row] = last.1;
+        });
+    }
+
+    /// A new place for a row of the small side.
+    unsafe fn evaluate(&mut self, stage: &HashStage, small_row: u32) -> u32 {
+        let small = stage.small_of(self.dimension);
+        for shared in &mut self.columns {
+            let column = shared.column;
+            // SAFETY: the caller's promise; the values are of the column's type.
+            unsafe {
+                let value = shared.expression.value(small_row, small);
+                shared.values.push(value.map(|value| {
+                    if column.by_value {
+                        return value;
+                    }
+                    self.bytes += datumGetSize(value, false, column.length);
+                    executor::in_context(self.memory, || datumCopy(value, false, column.length))
+                }));
+                shared.expression.reset();
+            }
+            self.bytes += size_of::<Option<pg_sys::Datum>>();
+        }
+        self.count += 1;
+        self.count - 1
+    }
+
+    /// The place of a row of the vector under way.
+    pub fn place(&self, row: usize) -> u32 {
+        self.found[row]
+    }
+
+    /// The places of all rows of the vector under way.
+    pub fn places(&self) -> &[u32; VECTOR_ROWS] {
+        &self.found
+    }
+
+    /// Takes down the places of these rows of the vector, which are kept.
+    pub fn keep_all(&mut self, selection: &Selection) {
+        let before = self.kept.len();
+        selection.for_each(|row| self.kept.push(self.found[row]));
+        self.bytes += (self.kept.len() - before) * size_of::<u32>();
+    }
+
+    /// Takes down the place of a row that is kept.
+    pub fn keep(&mut self, row: usize) {
+        self.kept.push(self.found[row]);
+        self.bytes += size_of::<u32>();
+    }
+
+    /// How many rows were kept.
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The value of a column at a place.
+    pub fn value(&self, column: usize, place: u32) -> Option<pg_sys::Datum> {
+        self.columns[column].values[place as usize]
+    }
+
+    /// The place of a row that was kept; none past the last.
+    pub fn place_of_kept(&self, row: u32) -> Option<u32> {
+        self.kept.get(row as usize).copied()
+    }
+
+    /// The value of a column in a row that was kept; NULL past the last.
+    pub fn value_of_kept(&self, column: usize, row: u32) -> Option<pg_sys::Datum> {
+        self.value(column, self.place_of_kept(row)?)
+    }
+
+    /// Bytes of memory that values and kept rows take.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}

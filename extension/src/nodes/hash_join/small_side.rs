@@ -1,0 +1,447 @@
+//! The small side of a hash join: its plan is executed, and its rows are kept in batches.
+//!
+//! Where the plan is one of our own scans or joins, its rows are taken [by vectors](super::column_child).
+//!
+//! All of it lies in memory that is freed when the node starts again.
+
+use lanes_columnar::join::equal::{EqualJoin, SmallKey};
+use lanes_columnar::join::key_codes::KeyCodes;
+use lanes_columnar::join::series::SeriesColumn;
+use lanes_columnar::limits::VECTOR_ROWS;
+use lanes_columnar::vector::number::NumberType;
+use pgrx::pg_sys;
+
+use super::column_child::{ColumnChild, ColumnSource};
+use super::plan::JoinKind;
+use super::shared_rows::SharedRows;
+use super::small_column::Column;
+use super::small_row::{Row, SlotRow, VectorRow};
+use super::vector_rows::{NumberColumn, VectorKeys};
+use crate::error;
+use crate::expressions::scalar;
+use crate::expressions::translate::to_scalar;
+use crate::pg::call_ports::{datumCopy, datumGetSize};
+use crate::pg::{executor, ports};
+
+/// The rows of a batch, and the plan that they come from.
+pub struct SmallSide {
+    child: *mut pg_sys::PlanState,
+    /// The same if its rows come by vectors, which is found out when the first batch is read.
+    by_columns: Option<ColumnChild>,
+    has_begun: bool,
+    /// How keys are taken from those vectors, if that is done a column at a time.
+    pub vector_keys: Option<VectorKeys>,
+    /// Those of the child's own small sides, if it has such.
+    shared: Vec<SharedRows>,
+    /// The child's columns: the keys first, then the outputs.
+    pub columns: Vec<Column>,
+    pub keys: usize,
+    /// Codes of the keys that are compared with columns of sides joined before.
+    pub codes: Vec<Option<KeyCodes>>,
+    /// The shared row whose code each of these was asked for last, with that code.
+    last_codes: Vec<Option<(u32, Option<u32>)>>,
+    /// Holds the values of a batch that are passed by reference.
+    memory: pg_sys::MemoryContext,
+    /// Bytes that a batch may take.
+    limit: usize,
+    is_done: bool,
+    /// Outputs, a column each.
+    pub values: Vec<Kept>,
+    pub bytes: usize,
+    /// Rows of all batches so far.
+    pub rows: u64,
+    batches: u64,
+    /// A row of the batch, for expressions over it.
+    slot: *mut pg_sys::TupleTableSlot,
+}
+
+/// The values of an output.
+pub enum Kept {
+    /// One for each row; `None` is NULL.
+    Each(Vec<Option<pg_sys::Datum>>),
+    /// Those of a column of shared rows.
+    Shared { of: usize, column: usize },
+    /// Numbers that were taken from vectors.
+    Numbers(NumberColumn),
+}
+
+/// Bytes that a row takes beside its values.
+pub const ROW_BYTES: usize = 48;
+/// Rows of a batch have numbers of 32 bits; a vector is taken in as a whole.
+const ROWS_MAX: usize = u32::MAX as usize - 1 - VECTOR_ROWS;
+
+impl SmallSide {
+    /// The small side before its first row is read.
+    ///
+    /// # Safety
+    /// A node in execution with the small side's plan as this child, which returns a column for each of the keys and
+    /// then the outputs. Of each key it is said whether it is compared with columns of a side joined before.
+    pub unsafe fn of(node: *mut pg_sys::CustomScanState, child: usize, keys: &[bool]) -> SmallSide {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let child: *mut pg_sys::PlanState = ports::list_nth((*node).custom_ps, child as i32);
+            let descriptor = (*child).ps_ResultTupleDesc;
+            let columns: Vec<Column> = (0..(*descriptor).natts as usize)
+                .map(|index| Column::of(ports::TupleDescAttr(descriptor, index).atttypid))
+                .collect();
+            let lasting = scalar::memory(&raw mut (*node).ss.ps);
+            let memory = pg_sys::AllocSetContextCreateInternal(
+                lasting,
+                c"lanes hash join".as_ptr(),
+                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+            );
+            let slot = executor::in_context(lasting, || {
+                pg_sys::MakeSingleTupleTableSlot(descriptor, &raw const pg_sys::TTSOpsVirtual)
+            });
+            let outputs = columns.len().saturating_sub(keys.len());
+            let codes = keys.iter().map(|given| given.then(KeyCodes::default));
+            SmallSide {
+                child,
+                by_columns: None,
+                has_begun: false,
+                vector_keys: None,
+                shared: Vec::new(),
+                columns,
+                keys: keys.len(),
+                codes: codes.collect(),
+                last_codes: vec![None; keys.len()],
+                memory,
+                limit: pg_sys::get_hash_memory_limit(),
+                is_done: false,
+                values: (0..outputs).map(|_| Kept::Each(Vec::new())).collect(),
+                bytes: 0,
+                rows: 0,
+                batches: 0,
+                slot,
+            }
+        }
+    }
+
+    /// Reads the next batch into `join`, which is empty. A [divisible](super::plan::HashJoinPlan::is_divisible) join
+    /// is done in several batches where one would take too much memory. Any other needs all rows at once: false says
+    /// that they take too much.
+    ///
+    /// # Safety
+    /// The node is in execution.
+    pub unsafe fn read(
+        &mut self,
+        join: &mut EqualJoin,
+        kind: JoinKind,
+        is_divisible: bool,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            pg_sys::MemoryContextReset(self.memory);
+            self.begin(join, kind);
+            self.bytes = 0;
+            self.batches += 1;
+            let codes = self.codes.iter_mut().flatten();
+            codes.for_each(|codes| *codes = KeyCodes::default());
+            let mut items = vec![Vec::new(); self.keys];
+            match self.by_columns.take() {
+                Some(mut child) => {
+                    let mut shared = std::mem::take(&mut self.shared);
+                    self.read_vectors(&mut child, &mut shared, join, &mut items, kind);
+                    (self.by_columns, self.shared) = (Some(child), shared);
+                }
+                None => self.read_slots(join, &mut items, kind),
+            }
+            if !self.is_done && !is_divisible {
+                return false;
+            }
+            join.finish();
+            self.codes.iter_mut().flatten().for_each(KeyCodes::close);
+            for kept in &mut self.values {
+                if let Kept::Numbers(numbers) = kept
+                    && kind.keeps_left_rows()
+                {
+                    numbers.finish();
+                }
+            }
+            true
+        }
+    }
+
+    /// Forgets the batch before, and finds out how the child's rows come.
+    unsafe fn begin(&mut self, join: &mut EqualJoin, kind: JoinKind) {
+        let by_columns = match std::mem::replace(&mut self.has_begun, true) {
+            true => None,
+            // SAFETY: the caller's promise: the first row is still to be read.
+            false => unsafe { ColumnChild::of(self.child) },
+        };
+        if let Some((child, shared)) = by_columns {
+            for (kept, source) in self.values.iter_mut().zip(&child.sources[self.keys..]) {
+                if let ColumnSource::Shared { of, column } = *source {
+                    *kept = Kept::Shared { of, column };
+                }
+            }
+            self.begin_vectors(&child, join, kind);
+            (self.by_columns, self.shared) = (Some(child), shared);
+        }
+        for kept in &mut self.values {
+            match kept {
+                Kept::Each(values) => values.clear(),
+                Kept::Numbers(numbers) => numbers.begin(),
+                Kept::Shared { .. } => {}
+            }
+        }
+        self.vector_keys.iter_mut().for_each(VectorKeys::begin);
+        self.last_codes.fill(None);
+        let shared = self.shared.iter_mut();
+        shared.for_each(|shared| shared.begin(self.memory));
+    }
+
+    /// Reads slots until there are no more, or too many.
+    unsafe fn read_slots(&mut self, join: &mut EqualJoin, items: &mut [Vec<u8>], kind: JoinKind) {
+        while !self.is_full(join, &[]) {
+            // SAFETY: the node is in execution. An ERROR becomes a panic here, as this owns memory.
+            unsafe {
+                let slot = pg_sys::ffi::pg_guard_ffi_boundary(|| executor::next_row(self.child));
+                if executor::is_empty(slot) {
+                    self.is_done = true;
+                    return;
+                }
+                ports::slot_getallattrs(slot);
+                self.take(&mut SlotRow(slot), join, items, kind);
+            }
+        }
+    }
+
+    /// Reads vectors until there are no more, or too many.
+    unsafe fn read_vectors(
+        &mut self,
+        child: &mut ColumnChild,
+        shared: &mut [SharedRows],
+        join: &mut EqualJoin,
+        items: &mut [Vec<u8>],
+        kind: JoinKind,
+    ) {
+        loop {
+            // SAFETY: the node is in execution, and the shared rows came with the child.
+            let Some(rows) = (unsafe { child.rest(shared) }) else {
+                self.is_done = true;
+                return;
+            };
+            if let Some(mut keys) = self.vector_keys.take() {
+                let is_full = self.is_full(join, shared);
+                if !is_full {
+                    // SAFETY: these rows were given last; values are of the types of the columns.
+                    let taken =
+                        unsafe { self.take_vector(child, &rows, shared, &mut keys, join, kind) };
+                    taken.unwrap_or_else(|failure| error::evaluation(failure));
+                }
+                self.vector_keys = Some(keys);
+                if is_full {
+                    child.leave(rows, 0);
+                    return;
+                }
+                continue;
+            }
+            let mut next = 0;
+            while let Some(row) = rows.selection.next(next) {
+                if self.is_full(join, shared) {
+                    child.leave(rows, row);
+                    return;
+                }
+                next = row + 1;
+                let mut of_vector = VectorRow {
+                    child: &mut *child,
+                    shared: &*shared,
+                    rows: &rows,
+                    row,
+                };
+                // SAFETY: the values are of the types of the columns.
+                if unsafe { self.take(&mut of_vector, join, items, kind) } {
+                    shared.iter_mut().for_each(|shared| shared.keep(row));
+                }
+            }
+        }
+    }
+
+    /// Whether the batch takes as much memory as it may.
+    fn is_full(&self, join: &EqualJoin, shared: &[SharedRows]) -> bool {
+        let shared = shared.iter().map(SharedRows::bytes);
+        let codes = self.codes.iter().flatten().map(KeyCodes::bytes);
+        self.bytes + shared.sum::<usize>() + codes.sum::<usize>() > self.limit
+            || join.rows() >= ROWS_MAX
+    }
+
+    /// Takes in a row, unless a key of it is NULL and the join returns no small rows without a match; gives whether its
+    /// outputs are kept.
+    unsafe fn take(
+        &mut self,
+        row: &mut impl Row,
+        join: &mut EqualJoin,
+        items: &mut [Vec<u8>],
+        kind: JoinKind,
+    ) -> bool {
+        self.rows += 1;
+        // SAFETY: the row's values are of the types of the columns.
+        unsafe {
+            let mut keys = Vec::with_capacity(self.keys);
+            let mut key_bytes = 0;
+            for (index, item) in items.iter_mut().enumerate() {
+                let column = self.columns[index];
+                let key = match &mut self.codes[index] {
+                    Some(codes) => {
+                        let place = row.place(index);
+                        let code = match (place, self.last_codes[index]) {
+                            (Some(place), Some((last, code))) if place == last => code,
+                            _ => codes.code(column.key(row.value(index), item)),
+                        };
+                        self.last_codes[index] = place.map(|place| (place, code));
+                        code.map_or(SmallKey::Null, |code| SmallKey::Integer(code.into()))
+                    }
+                    None => column.key(row.value(index), item),
+                };
+                match key {
+                    SmallKey::Null if !kind.keeps_small_rows() => return false,
+                    SmallKey::Text(item) => key_bytes += item.len(),
+                    _ => {}
+                }
+                keys.push(key);
+            }
+            let before = join.rows();
+            match kind.wants_keys_alone() {
+                true => join.push_key(&keys),
+                false => drop(join.push(&keys)),
+            }
+            if join.rows() == before {
+                return false;
+            }
+            self.bytes += ROW_BYTES + key_bytes;
+            if kind.wants_keys_alone() {
+                return false;
+            }
+            for (place, kept) in self.values.iter_mut().enumerate() {
+                let Kept::Each(kept) = kept else {
+                    continue;
+                };
+                let column = self.columns[self.keys + place];
+                let copy = row.value(self.keys + place).map(|datum| {
+                    if column.by_value {
+                        return datum;
+                    }
+                    self.bytes += datumGetSize(datum, false, column.length);
+                    executor::in_context(self.memory, || datumCopy(datum, false, column.length))
+                });
+                self.bytes += size_of::<Option<pg_sys::Datum>>();
+                kept.push(copy);
+            }
+            true
+        }
+    }
+
+    /// The code that a value has as a key compared with columns of a side joined before; none if no row has it.
+    pub fn code(&mut self, key: usize, value: SmallKey<'_>) -> Option<u32> {
+        self.codes[key].as_mut()?.code(value)
+    }
+
+    /// Whether the values of an output are passed by value.
+    pub fn is_by_value(&self, output: usize) -> bool {
+        self.columns[self.keys + output].by_value
+    }
+
+    /// The shared rows that all of these outputs are of; none if one is not.
+    pub fn shared_by(&self, outputs: &[usize]) -> Option<usize> {
+        let mut of = outputs.iter().map(|output| match self.values[*output] {
+            Kept::Shared { of, .. } => Some(of),
+            Kept::Each(_) | Kept::Numbers(_) => None,
+        });
+        let first = of.next()??;
+        of.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// The place of the shared row that a row of the batch has; none past the last.
+    pub fn shared_place(&self, of: usize, row: u32) -> Option<u32> {
+        self.shared[of].place_of_kept(row)
+    }
+
+    /// Whether there may be another batch.
+    pub fn has_more(&self) -> bool {
+        !self.is_done
+    }
+
+    /// The value of an output in a row of the batch; NULL past the last.
+    pub fn value(&self, output: usize, row: u32) -> Option<pg_sys::Datum> {
+        match &self.values[output] {
+            Kept::Each(values) => values.get(row as usize).copied().flatten(),
+            Kept::Shared { of, column } => self.shared[*of].value_of_kept(*column, row),
+            Kept::Numbers(numbers) => numbers.value(row),
+        }
+    }
+
+    /// The number type of a key.
+    pub fn key_number(&self, key: usize) -> Option<NumberType> {
+        self.columns[key].number
+    }
+
+    /// The number type of an output.
+    pub fn number(&self, output: usize) -> Option<NumberType> {
+        self.columns[self.keys + output].number
+    }
+
+    /// An output that is a number as it is kept for the engine; none if it has to be [made](Self::numbers).
+    pub fn kept_numbers(&self, output: usize) -> Option<&SeriesColumn> {
+        match &self.values[output] {
+            Kept::Numbers(numbers) => Some(numbers.numbers()),
+            _ => None,
+        }
+    }
+
+    /// An output that is a number, for the engine, unless it is [kept](Self::kept_numbers) so: after the last row
+    /// comes one that is NULL.
+    pub fn numbers(&self, output: usize) -> Option<SeriesColumn> {
+        let number = self.number(output)?;
+        let rows = match &self.values[output] {
+            Kept::Each(values) => values.len(),
+            Kept::Shared { of, .. } => self.shared[*of].kept(),
+            Kept::Numbers(_) => return None,
+        };
+        let values = || (0..=rows as u32).map(|row| self.value(output, row));
+        let scalar = |value: Option<pg_sys::Datum>| value.map_or(0, |v| to_scalar(number, v).0);
+        Some(SeriesColumn {
+            number,
+            values: values().map(scalar).collect(),
+            valid: Some(values().map(|value| value.is_some()).collect()),
+            failed: None,
+        })
+    }
+
+    /// A row of the batch in a slot: the keys are NULL, then come the outputs. All are NULL past the last row.
+    ///
+    /// # Safety
+    /// The node is in execution.
+    pub unsafe fn slot(&self, row: u32) -> *mut pg_sys::TupleTableSlot {
+        // SAFETY: the slot has a place for each column.
+        unsafe {
+            ports::ExecClearTuple(self.slot);
+            for index in 0..self.columns.len() {
+                let output = index.checked_sub(self.keys);
+                let value = output.and_then(|output| self.value(output, row));
+                *(*self.slot).tts_isnull.add(index) = value.is_none();
+                *(*self.slot).tts_values.add(index) = value.unwrap_or(pg_sys::Datum::null());
+            }
+            ports::ExecStoreVirtualTuple(self.slot)
+        }
+    }
+
+    /// Rows of all batches so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Batches so far.
+    pub fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// Bytes that the batch takes.
+    pub fn bytes(&self) -> usize {
+        let codes = self.codes.iter().flatten();
+        let shared = self.shared.iter().map(SharedRows::bytes);
+        self.bytes + codes.map(KeyCodes::bytes).sum::<usize>() + shared.sum::<usize>()
+    }
+}

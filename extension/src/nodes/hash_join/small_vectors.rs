@@ -1,0 +1,88 @@
+//! A small side whose rows are taken from vectors, a column at a time.
+
+use lanes_columnar::join::equal::EqualJoin;
+use lanes_columnar::vector::Evaluation;
+use lanes_columnar::vector::frame::Frame;
+
+use super::column_child::{ColumnChild, ColumnSource, VectorRows};
+use super::plan::JoinKind;
+use super::shared_rows::SharedRows;
+use super::small_side::{Kept, ROW_BYTES, SmallSide};
+use super::vector_rows::{NumberColumn, VectorKeys};
+
+impl SmallSide {
+    /// Finds out whether vectors of the child are taken a column at a time.
+    pub fn begin_vectors(&mut self, child: &ColumnChild, join: &mut EqualJoin, kind: JoinKind) {
+        // A small row that is NULL in a key is needed where small rows without a match are
+        // returned.
+        if kind.keeps_small_rows() {
+            return;
+        }
+        let (sources, outputs) = child.sources.split_at(self.keys);
+        let columns = &self.columns[self.keys..];
+        let mut numbers = Vec::new();
+        for (output, (source, column)) in outputs.iter().zip(columns).enumerate() {
+            match (source, column.number) {
+                (ColumnSource::Shared { .. }, _) => {}
+                (ColumnSource::Attribute(attribute), Some(number)) => {
+                    numbers.push((output, NumberColumn::new(*attribute, number)));
+                }
+                _ => return,
+            }
+        }
+        let has_codes = |key: usize| self.codes[key].is_some();
+        let left = |key: usize| join.number(key);
+        if let Some((vector_keys, keys)) = VectorKeys::of(sources, &self.columns, has_codes, left) {
+            self.vector_keys = Some(vector_keys);
+            join.take_vectors(keys);
+            for (output, numbers) in numbers {
+                self.values[output] = Kept::Numbers(numbers);
+            }
+        }
+    }
+
+    /// Takes in the rows of a vector that are NULL in no key.
+    ///
+    /// # Safety
+    /// The rows are those that the child gave last.
+    pub unsafe fn take_vector(
+        &mut self,
+        child: &ColumnChild,
+        rows: &VectorRows,
+        shared: &mut [SharedRows],
+        keys: &mut VectorKeys,
+        join: &mut EqualJoin,
+        kind: JoinKind,
+    ) -> Evaluation<()> {
+        // SAFETY: the caller's promise.
+        let frame = unsafe { child.frame(rows) };
+        let mut selection = rows.selection;
+        self.rows += selection.count() as u64;
+        let (columns, codes) = (&self.columns, &mut self.codes);
+        let mut item = Vec::new();
+        keys.ready(&frame, shared, &mut selection, |key, value| {
+            // SAFETY: the value is of the column's type.
+            let value = unsafe { columns[key].key(value, &mut item) };
+            codes[key].as_mut()?.code(value)
+        });
+        let given = keys.operands();
+        let frame = Frame { given, ..frame };
+        let (rows_before, texts_before) = (join.rows(), join.text_bytes());
+        join.push_vector(&frame, &selection, kind.wants_keys_alone())?;
+        let rows = join.rows() - rows_before;
+        self.bytes += rows * ROW_BYTES + join.text_bytes() - texts_before;
+        if kind.wants_keys_alone() {
+            return Ok(());
+        }
+        for kept in &mut self.values {
+            if let Kept::Numbers(numbers) = kept {
+                numbers.push(&frame, &selection)?;
+                self.bytes += rows * size_of::<u64>();
+            }
+        }
+        shared
+            .iter_mut()
+            .for_each(|shared| shared.keep_all(&selection));
+        Ok(())
+    }
+}

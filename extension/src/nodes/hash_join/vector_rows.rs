@@ -1,0 +1,213 @@
+//! Rows of a small side, taken from vectors a column at a time.
+//!
+//! ```text
+//! vector + selection ── keys: lanes, codes of shared rows ──► EqualJoin
+//!                    └── outputs: lanes of numbers ──► NumberColumn; places of shared rows
+//! ```
+//! That is done where each key is a lane or a column of shared rows that has codes, and each output
+//! a number or a column of shared rows. Rows of any other small side are taken one by one.
+
+use lanes_columnar::aggregate::Key;
+use lanes_columnar::join::given::Given;
+use lanes_columnar::join::series::SeriesColumn;
+use lanes_columnar::vector::Evaluation;
+use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::number::{NumberType, Scalar};
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::{Operand, Value};
+use pgrx::pg_sys;
+
+use super::column_child::ColumnSource;
+use super::shared_rows::SharedRows;
+use super::small_column::Column;
+use crate::expressions::translate::to_datum;
+
+/// Stands for a place that was not asked yet.
+const UNASKED: u64 = u64::MAX;
+/// Stands for the place of a row whose key is NULL.
+const NO_CODE: u64 = UNASKED - 1;
+
+/// How the keys come with the vectors of a small side.
+pub struct VectorKeys {
+    /// The attributes that are keys: rows that are NULL in one of them are left out.
+    attributes: Vec<usize>,
+    codes: Vec<PlaceCodes>,
+    operands: Vec<Operand>,
+}
+
+/// The codes of a column of shared rows.
+struct PlaceCodes {
+    key: usize,
+    of: usize,
+    column: usize,
+    by_place: SeriesColumn,
+    given: Given,
+}
+
+impl VectorKeys {
+    /// The keys that have these sources and types, as they come and as the engine reads them; none
+    /// if one has to be taken row by row. Of each it is said whether it has codes; `left` are the
+    /// numbers of the left keys.
+    pub fn of(
+        sources: &[ColumnSource],
+        columns: &[Column],
+        has_codes: impl Fn(usize) -> bool,
+        left: impl Fn(usize) -> Option<NumberType>,
+    ) -> Option<(VectorKeys, Vec<Key>)> {
+        let (mut attributes, mut codes, mut keys) =
+            (Vec::new(), Vec::<PlaceCodes>::new(), Vec::new());
+        for (key, (source, column)) in sources.iter().zip(columns).enumerate() {
+            match *source {
+                ColumnSource::Attribute(attribute) if !has_codes(key) => {
+                    attributes.push(attribute);
+                    keys.push(lane_key(attribute, column, left(key))?);
+                }
+                ColumnSource::Shared { of, column } if has_codes(key) => {
+                    keys.push(Key::Number(Value::Given(NumberType::I64, codes.len())));
+                    codes.push(PlaceCodes {
+                        key,
+                        of,
+                        column,
+                        by_place: SeriesColumn::new(NumberType::I64),
+                        given: Given::new(NumberType::I64),
+                    });
+                }
+                _ => return None,
+            }
+        }
+        let operands = codes.iter().map(|codes| codes.given.operand()).collect();
+        let vector_keys = VectorKeys {
+            attributes,
+            codes,
+            operands,
+        };
+        Some((vector_keys, keys))
+    }
+
+    /// Forgets the codes of the batch before.
+    pub fn begin(&mut self) {
+        for codes in &mut self.codes {
+            codes.by_place.values.clear();
+        }
+    }
+
+    /// Makes the keys of the selected rows of a vector ready, and leaves out rows with a key that
+    /// is NULL. `code` gives the code of a key's value; none for NULL.
+    pub fn ready(
+        &mut self,
+        frame: &Frame<'_>,
+        shared: &[SharedRows],
+        selection: &mut Selection,
+        mut code: impl FnMut(usize, Option<pg_sys::Datum>) -> Option<u32>,
+    ) {
+        for attribute in &self.attributes {
+            *selection = frame.present(*attribute, selection);
+        }
+        for codes in &mut self.codes {
+            let rows = &shared[codes.of];
+            let by_place = &mut codes.by_place.values;
+            let places = rows.places();
+            let all = *selection;
+            let mut last = (u32::MAX, NO_CODE);
+            all.for_each(|row| {
+                let place = places[row];
+                if place != last.0 {
+                    let index = place as usize;
+                    if index >= by_place.len() {
+                        by_place.resize(index + 1, UNASKED);
+                    }
+                    if by_place[index] == UNASKED {
+                        let code = code(codes.key, rows.value(codes.column, place));
+                        by_place[index] = code.map_or(NO_CODE, u64::from);
+                    }
+                    last = (place, by_place[index]);
+                }
+                if last.1 == NO_CODE {
+                    selection.remove(row);
+                }
+            });
+            codes.given.gather(&codes.by_place, places, selection);
+        }
+    }
+
+    /// What the frame has to be given.
+    pub fn operands(&self) -> &[Operand] {
+        &self.operands
+    }
+}
+
+/// The key that an attribute is for the engine, compared with left keys of this number type.
+fn lane_key(attribute: usize, column: &Column, left: Option<NumberType>) -> Option<Key> {
+    Some(match (column.number, left) {
+        (Some(number), Some(left)) => {
+            let value = Value::Column(number, attribute);
+            match (number.is_float(), left.is_float()) {
+                (false, false) => Key::Number(value),
+                (true, true) if number == left => Key::Number(value),
+                (true, true) if left == NumberType::F64 => {
+                    Key::Number(Value::convert(NumberType::F64, value))
+                }
+                _ => return None,
+            }
+        }
+        (None, None) if column.is_uuid => Key::Bytes16(attribute),
+        (None, None) => Key::Text(attribute),
+        _ => return None,
+    })
+}
+
+/// The numbers of an output, a row each, and at last a row that is NULL.
+pub struct NumberColumn {
+    /// The attribute that they are of.
+    value: Value,
+    column: SeriesColumn,
+}
+
+impl NumberColumn {
+    /// The numbers of an attribute, no row yet.
+    pub fn new(attribute: usize, number: NumberType) -> NumberColumn {
+        NumberColumn {
+            value: Value::Column(number, attribute),
+            column: SeriesColumn::new(number),
+        }
+    }
+
+    /// Forgets all rows.
+    pub fn begin(&mut self) {
+        self.column.values.clear();
+        self.column.valid = None;
+    }
+
+    /// Adds the selected rows of a vector.
+    ///
+    /// # Errors
+    /// None, as columns are read.
+    pub fn push(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
+        let operand = self.value.evaluate(frame, selection)?;
+        self.column.push(operand, selection, frame.rows);
+        Ok(())
+    }
+
+    /// Adds the row that is NULL.
+    pub fn finish(&mut self) {
+        self.column.push(Operand::Null, &Selection::first(1), 1);
+    }
+
+    /// The number of a row; NULL past the last.
+    pub fn value(&self, row: u32) -> Option<pg_sys::Datum> {
+        let SeriesColumn {
+            number,
+            values,
+            valid,
+            ..
+        } = &self.column;
+        let bits = *values.get(row as usize)?;
+        let is_valid = valid.as_ref().is_none_or(|valid| valid[row as usize]);
+        is_valid.then(|| to_datum(*number, Scalar(bits)))
+    }
+
+    /// All rows, for the engine.
+    pub fn numbers(&self) -> &SeriesColumn {
+        &self.column
+    }
+}

@@ -1,0 +1,131 @@
+//! `LanesLatest`: the first row of each group, for `SELECT DISTINCT ON (k) … ORDER BY k, ts DESC`; path and plan.
+//!
+//! The path gives the groups' rows in no order; a stock Sort above it, if one is asked for, has a row a group to sort.
+//! Of rows of a group that tie, which one wins is not defined in SQL. Here it is the last one in row order if the first
+//! key of the order is descending, the first one otherwise.
+
+use pgrx::pg_sys;
+
+use super::state::LatestState;
+use crate::custom_scan::node::{self, Planned};
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::expressions::{aggregate_call, sort_key};
+use crate::nodes::top_n::row_plan::RowPlan;
+use crate::pg::{nodes, ports};
+use crate::planner::offer::{self, Quals};
+use crate::planner::require;
+
+/// Bytes that a group takes, about.
+const GROUP_BYTES: f64 = 150.0;
+
+/// Offers to find the rows of a DISTINCT ON.
+///
+/// # Errors
+/// Why it cannot be done.
+///
+/// # Safety
+/// The planner's live structures; `input` is a lanes table, of which the query asks for rows that are distinct.
+pub unsafe fn offer(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+) -> Translation<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let query = &*(*root).parse;
+        check(query)?;
+        if !(*input).lateral_relids.is_null() {
+            return Err("a lateral reference".into());
+        }
+        if offer::asks_for_transaction_ids(input) {
+            return Err("a system column other than ctid".into());
+        }
+        for qual in nodes::list::<pg_sys::RestrictInfo>((*input).baserestrictinfo) {
+            if (*qual).pseudoconstant {
+                return Err("a qual without columns".into());
+            }
+        }
+        let mut translator = Translator::new(Scalars::Unknown);
+        let targets = (*root).processed_tlist;
+        let mut groups: Vec<*mut pg_sys::Node> = Vec::new();
+        for clause in nodes::list::<pg_sys::SortGroupClause>(query.distinctClause) {
+            let expression = pg_sys::get_sortgroupclause_expr(clause, targets);
+            aggregate_call::key(&mut translator, expression)?;
+            groups.push(expression);
+        }
+        let (order, distinct) = (query.sortClause, query.distinctClause);
+        let keys = sort_key::of_clauses(&mut translator, targets, order, distinct)?;
+        let Quals { pushed, kept } = offer::split_quals(root, input, &mut translator);
+        let is_column = |group: &*mut pg_sys::Node| {
+            (*crate::expressions::translate::strip(*group)).type_ == pg_sys::NodeTag::T_Var
+        };
+        let plain = groups.iter().all(is_column) && sort_key::leading_columns(&keys) == keys.len();
+        if !kept.is_null() && !plain {
+            return Err("an expression before a qual".into());
+        }
+        let target = (*root).upper_targets[pg_sys::UpperRelationKind::UPPERREL_DISTINCT as usize];
+        let rows = nodes::list::<pg_sys::Path>((*output).pathlist)
+            .next()
+            .map_or(1.0, |path| (*path).rows);
+        let bytes = rows * (GROUP_BYTES + f64::from((*target).width));
+        if bytes > pg_sys::get_hash_memory_limit() as f64 {
+            return Err("its groups would not fit in memory (see work_mem)".into());
+        }
+
+        let path = node::path::<LatestState>(output, target);
+        let base = &mut (*path).path;
+        base.rows = rows;
+        let operator = pg_sys::cpu_operator_cost;
+        let work = f64::from(ports::list_length(pushed)) * offer::VECTOR_SHARE;
+        // A look-up and a comparison for each row that passes.
+        let each = (groups.len() + keys.len()) as f64 * offer::VECTOR_SHARE;
+        base.startup_cost = (*target).cost.startup
+            + f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
+            + (*input).tuples * work * operator
+            + (*input).rows * each * operator
+            + rows * f64::from(ports::list_length(kept)) * operator;
+        base.total_cost =
+            base.startup_cost + rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
+        let remembered = RowPlan {
+            first_pass: 0,
+            pushed: pg_sys::extract_actual_clauses(pushed, false),
+            kept: pg_sys::extract_actual_clauses(kept, false),
+            groups,
+            keys,
+            reasons: std::ptr::null_mut(),
+        };
+        (*path).custom_private = remembered.remembered((*input).relid).of_path();
+        pg_sys::add_path(output, path.cast());
+        Ok(())
+    }
+}
+
+/// Refuses a query whose first rows of groups must be found by PostgreSQL itself.
+///
+/// # Errors
+/// Why they must.
+pub fn check(query: &pg_sys::Query) -> Translation<()> {
+    if query.hasTargetSRFs {
+        return Err("a set-returning function".into());
+    }
+    if !query.rowMarks.is_null() {
+        return Err("rows to be locked".into());
+    }
+    if require::may_scroll() {
+        return Err("a cursor without NO SCROLL".into());
+    }
+    Ok(())
+}
+
+/// Makes the plan of a path.
+///
+/// # Safety
+/// The planner's live structures, and a path made above.
+pub unsafe fn plan(planned: &Planned) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let index = planned.take_over();
+        planned.note_reasons(index, None);
+        (*planned.scan).scan.scanrelid = index;
+    }
+}

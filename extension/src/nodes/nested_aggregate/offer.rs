@@ -1,0 +1,236 @@
+//! Offers `LanesNestedAggregate`: an aggregation of a sub-select that `LanesAggregate` carries out.
+
+use pgrx::pg_sys;
+
+use super::outputs::Outputs;
+use super::state::NestedState;
+use crate::custom_scan::node::{self, Node};
+use crate::custom_scan::stand_in;
+use crate::expressions::aggregate_call;
+use crate::expressions::lanes_aggregate::Arrival;
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::aggregate;
+use crate::nodes::aggregate::offer::ungrouped_columns;
+use crate::nodes::aggregate::plan::{Joined, engine_private};
+use crate::nodes::aggregate::state::AggregateState;
+use crate::pg::{nodes, ports, tree};
+use crate::planner::offer::VECTOR_SHARE;
+
+/// The aggregation of a sub-select, as it is planned.
+struct Below {
+    /// The path of the sub-select in the query above.
+    scan: *mut pg_sys::Path,
+    aggregation: *mut pg_sys::CustomPath,
+    root: *mut pg_sys::PlannerInfo,
+}
+
+impl Below {
+    /// The cheapest path of a relation that is a sub-select whose rows are the groups of one of our nodes.
+    ///
+    /// # Safety
+    /// The planner's live structures.
+    unsafe fn of(root: *mut pg_sys::PlannerInfo, input: *mut pg_sys::RelOptInfo) -> Option<Below> {
+        // SAFETY: the caller's promise; casts follow tags.
+        unsafe {
+            let is_alone = (*input).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
+                && (*input).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
+                && !(*input).subroot.is_null();
+            if !is_alone {
+                return None;
+            }
+            let entry = *(*root).simple_rte_array.add((*input).relid as usize);
+            let is_plain = (*input).lateral_relids.is_null()
+                && (*input).baserestrictinfo.is_null()
+                && !(*entry).inh;
+            let paths = nodes::list::<pg_sys::Path>((*input).pathlist).filter_map(|path| {
+                // Grouping expressions above it are the engine's.
+                let path = match (*path).type_ {
+                    pg_sys::NodeTag::T_ProjectionPath => {
+                        (*path.cast::<pg_sys::ProjectionPath>()).subpath
+                    }
+                    _ => path,
+                };
+                if (*path).type_ != pg_sys::NodeTag::T_SubqueryScanPath
+                    || !(*path).param_info.is_null()
+                {
+                    return None;
+                }
+                let below = (*path.cast::<pg_sys::SubqueryScanPath>()).subpath;
+                is_groups(below).then_some(Below {
+                    scan: path,
+                    aggregation: below.cast(),
+                    root: (*input).subroot,
+                })
+            });
+            let cost = |below: &Below| (*below.scan).total_cost;
+            paths
+                .filter(|_| is_plain)
+                .min_by(|a, b| cost(a).total_cmp(&cost(b)))
+        }
+    }
+
+    /// A part of what the path remembers: its numbers, or its targets.
+    unsafe fn remembered(&self, part: i32) -> *mut pg_sys::List {
+        // SAFETY: a path that `engine_private` made.
+        unsafe { ports::list_nth((*self.aggregation).custom_private, part) }
+    }
+
+    /// How many keys and how many aggregates there are.
+    unsafe fn counts(&self) -> (usize, usize) {
+        // SAFETY: as above.
+        let numbers = unsafe { nodes::integers_of(ports::list_nth(self.remembered(0), 0)) };
+        (numbers[0] as usize, numbers[1] as usize)
+    }
+
+    /// What the sub-select returns.
+    unsafe fn outputs(&self, index: u32) -> Outputs {
+        // SAFETY: as above.
+        unsafe {
+            let (keys, calls) = self.counts();
+            let entries = nodes::list::<pg_sys::TargetEntry>(self.remembered(2));
+            let entries: Vec<_> = entries
+                .take(keys + calls)
+                .map(|entry| (*entry).expr.cast::<pg_sys::Node>())
+                .collect();
+            let list = (*(*self.aggregation).path.pathtarget).exprs;
+            Outputs::of_path(index, list, &entries, keys)
+        }
+    }
+
+    /// The operator by which values of a key are distinct.
+    unsafe fn equality(&self, key: usize) -> pg_sys::Oid {
+        // SAFETY: keys are in the order of these clauses.
+        unsafe {
+            let query = (*self.root).parse;
+            let clauses = match (*query).groupClause.is_null() {
+                true => (*query).distinctClause,
+                false => (*query).groupClause,
+            };
+            let clause: *mut pg_sys::SortGroupClause = ports::list_nth(clauses, key as i32);
+            (*clause).eqop
+        }
+    }
+
+    /// The conditions of HAVING, if they are not on distinct rows.
+    unsafe fn having(&self) -> *mut pg_sys::List {
+        // SAFETY: the planner's live structures.
+        unsafe { (*(*self.root).parse).havingQual.cast() }
+    }
+}
+
+/// Whether a path gives the groups of one of our nodes.
+unsafe fn is_groups(path: *mut pg_sys::Path) -> bool {
+    // SAFETY: a live path; the cast follows the tag.
+    unsafe {
+        let ours = [
+            &raw const AggregateState::ROUTINES.path,
+            &raw const NestedState::ROUTINES.path,
+        ];
+        (*path).type_ == pg_sys::NodeTag::T_CustomPath
+            && ours.contains(&(*path.cast::<pg_sys::CustomPath>()).methods)
+    }
+}
+
+/// Offers to aggregate the groups of a sub-select, if there is such a sub-select.
+///
+/// # Errors
+/// Why it cannot be done.
+///
+/// # Safety
+/// The planner's live structures.
+pub unsafe fn offer(
+    root: *mut pg_sys::PlannerInfo,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+) -> Translation<()> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Some(below) = Below::of(root, input) else {
+            return Ok(());
+        };
+        let query = (*root).parse;
+        if !(*query).groupingSets.is_null() || (*query).hasTargetSRFs {
+            return Err("grouping sets, or a set-returning function".into());
+        }
+        let index = (*input).relid;
+        let outputs = below.outputs(index);
+        let mut translator = Translator::of_other_table(Scalars::Unknown);
+        having(&below, index, &mut translator)?;
+        let target = (*root).upper_targets[pg_sys::UpperRelationKind::UPPERREL_GROUP_AGG as usize];
+        let keys = keys(root, &below, &outputs, &mut translator)?;
+        let mut calls = std::ptr::null_mut();
+        for leaf in aggregate::offer::leaves((*target).exprs, (*query).havingQual) {
+            if (*leaf).type_ == pg_sys::NodeTag::T_Aggref {
+                let call = outputs.over_entries(leaf)?;
+                aggregate_call::aggregate(&mut translator, call.cast(), Arrival::Any)?;
+                calls = pg_sys::list_append_unique(calls, leaf.cast());
+            }
+        }
+        outputs.check(&translator.attributes())?;
+        ungrouped_columns((*target).exprs.cast(), keys)?;
+        ungrouped_columns((*query).havingQual, keys)?;
+
+        let path = node::path::<NestedState>(output, target);
+        let stand_in = stand_in::path(output).ok_or("no other plan")?;
+        let base = &mut (*path).path;
+        // As PostgreSQL's own: of two paths that cost about as much, it keeps the one that workers may execute.
+        base.parallel_safe = (*output).consider_parallel
+            && (*below.scan).parallel_safe
+            && !stand_in::has_workers(stand_in);
+        base.rows = (*stand_in).rows;
+        let work = ports::list_length(keys) + ports::list_length(calls);
+        let per_row = f64::from(work.max(1)) * pg_sys::cpu_operator_cost * VECTOR_SHARE;
+        let groups = &(*below.aggregation).path;
+        base.startup_cost = groups.startup_cost + groups.rows * per_row + (*target).cost.startup;
+        base.total_cost = base.startup_cost
+            + base.rows * (pg_sys::cpu_tuple_cost * 0.5 + (*target).cost.per_tuple);
+        (*path).custom_paths = tree::list(&[below.scan, stand_in]);
+        let quals = std::ptr::null_mut();
+        (*path).custom_private = engine_private(index, keys, calls, quals, Joined::No, true, None);
+        pg_sys::add_path(output, path.cast());
+        Ok(())
+    }
+}
+
+/// Checks that the engine can evaluate HAVING below.
+unsafe fn having(below: &Below, index: u32, translator: &mut Translator) -> Translation<()> {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let (keys, calls) = below.counts();
+        let entries = nodes::list::<pg_sys::TargetEntry>(below.remembered(2)).take(keys + calls);
+        let entries: Vec<_> = entries.map(|entry| (*entry).expr.cast()).collect();
+        let conditions = Outputs::of_path(index, below.having(), &entries, keys);
+        for condition in conditions.columns() {
+            translator.predicate(*condition)?;
+        }
+        Ok(())
+    }
+}
+
+/// The expressions that are grouped by.
+unsafe fn keys(
+    root: *mut pg_sys::PlannerInfo,
+    below: &Below,
+    outputs: &Outputs,
+    translator: &mut Translator,
+) -> Translation<*mut pg_sys::List> {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let mut keys = std::ptr::null_mut();
+        for clause in nodes::list::<pg_sys::SortGroupClause>((*(*root).parse).groupClause) {
+            let expression = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
+            keys = pg_sys::lappend(keys, expression.cast());
+            match outputs.key_of(expression) {
+                Some(key) if below.equality(key) != (*clause).eqop => {
+                    return Err("GROUP BY with two ideas of what is equal".into());
+                }
+                Some(_) => {}
+                None => {
+                    let expression = outputs.over_entries(expression)?;
+                    aggregate_call::key(translator, expression)?;
+                }
+            }
+        }
+        Ok(keys)
+    }
+}

@@ -1,0 +1,4 @@
+//! `LanesScan`: the rows of a table that pass the pushed conditions.
+
+pub mod shared_scan;
+pub mod state;

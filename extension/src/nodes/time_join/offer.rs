@@ -1,0 +1,211 @@
+//! Offers `LanesTimeJoin` for the rows of a join by time.
+
+use pgrx::pg_sys;
+
+use super::find::{self, Sides, TimeJoin};
+use super::plan::number_types;
+use super::state::JoinState;
+use crate::custom_scan::node;
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::nodes::aggregate::plan::{Joined, engine_private};
+use crate::nodes::asof::offer;
+use crate::pg::{nodes, ports, tree};
+use crate::planner::offer::{Quals, VECTOR_SHARE, is_lanes_scan, quals, scan_path};
+use crate::planner::require::{self, About};
+use crate::vectorize::{self, Vectorize};
+
+/// Cost of a row of either side of a join by time, in units of `cpu_operator_cost`.
+pub const JOIN_SHARE: f64 = 1.0;
+
+/// Offers to join a lanes table with a lateral sub-select, if it is one by time. If it cannot, and the join is not `accelerated` in
+/// another way, the reason is noted.
+///
+/// # Safety
+/// As for a `set_join_pathlist_hook`.
+pub unsafe fn offer(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    outer: *mut pg_sys::RelOptInfo,
+    inner: *mut pg_sys::RelOptInfo,
+    kind: pg_sys::JoinType::Type,
+    extra: *mut pg_sys::JoinPathExtraData,
+    accelerated: bool,
+) {
+    if vectorize::vectorize() == Vectorize::Off {
+        return;
+    }
+    let mut sides = Sides {
+        outer,
+        inner,
+        kind,
+        path: std::ptr::null_mut(),
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Err(reason) = offer_sides(root, joined, &mut sides, extra)
+            && !accelerated
+        {
+            note(root, &sides, &reason);
+        }
+    }
+}
+
+unsafe fn offer_sides(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    sides: &mut Sides,
+    extra: *mut pg_sys::JoinPathExtraData,
+) -> Translation<()> {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        if !sides.are_alike(root) {
+            return Err("the left side is not one lanes table alone".into());
+        }
+        // Rows that are locked are joined once more when they have changed, one at a time: that is for the nested loop.
+        let locks = !(*root).rowMarks.is_null()
+            || (*(*root).parse).commandType != pg_sys::CmdType::CMD_SELECT;
+        if locks {
+            return Err("rows are locked or changed".into());
+        }
+        let Sides {
+            outer, inner, kind, ..
+        } = *sides;
+        let Some(nested) = offer::nested_loop(root, joined, outer, inner, kind, extra) else {
+            return Err("a lateral reference".into());
+        };
+        sides.path = nested.cast();
+        let mut join = TimeJoin::of_sides(root, sides, (*extra).restrictlist)?;
+        // What takes over when memory is not enough: it reads the left side in the order of its rows.
+        let quals = Quals {
+            pushed: tree::list(&quals(root, outer)),
+            kept: std::ptr::null_mut(),
+        };
+        let (left, _) = scan_path(root, outer, &quals);
+        let own = offer::nested_loop_over(root, joined, left.cast(), inner, kind, extra);
+        join.path = own.map_or(join.path, |path| path.cast());
+        offer_rows(root, joined, nested, &join)
+    }
+}
+
+/// Notes why a join by time is left to a nested loop: of its left side, or of the right side's tables if that is no lanes table.
+unsafe fn note(root: *mut pg_sys::PlannerInfo, sides: &Sides, reason: &str) {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        let query = (*tree::planner_entry(root, (*sides.inner).relid as i32)).subquery;
+        if query.is_null() || !find::seeks_by_time(query) {
+            return;
+        }
+        let mut right = Vec::new();
+        lanes_tables((*sides.inner).subroot, &mut right);
+        if right.is_empty() {
+            return;
+        }
+        let concerned = match sides.is_left_lanes_table(root) {
+            true => vec![(root, (*sides.outer).relid)],
+            false => right,
+        };
+        for (root, index) in concerned {
+            require::note(root, index, About::Use, format!("join by time: {reason}"));
+        }
+    }
+}
+
+/// The lanes tables that a sub-select reads, by planner and range-table index.
+unsafe fn lanes_tables(
+    root: *mut pg_sys::PlannerInfo,
+    found: &mut Vec<(*mut pg_sys::PlannerInfo, u32)>,
+) {
+    // SAFETY: a planner's live structures, or null.
+    unsafe {
+        if root.is_null() {
+            return;
+        }
+        for index in 1..(*root).simple_rel_array_size {
+            let relation = *(*root).simple_rel_array.add(index as usize);
+            if relation.is_null() {
+                continue;
+            }
+            if is_lanes_scan(relation, tree::planner_entry(root, index)) {
+                found.push((root, index as u32));
+            }
+            lanes_tables((*relation).subroot, found);
+        }
+    }
+}
+
+unsafe fn offer_rows(
+    root: *mut pg_sys::PlannerInfo,
+    joined: *mut pg_sys::RelOptInfo,
+    nested: *mut pg_sys::NestPath,
+    join: &TimeJoin,
+) -> Translation<()> {
+    // SAFETY: the planner's live structures.
+    unsafe {
+        fits_memory(join)?;
+        let left = join.left_relation;
+        let index = (*left).relid;
+        let mut translator = Translator::of_join(Scalars::Unknown, index, &join.plan);
+        let mut filters = std::ptr::null_mut();
+        for qual in quals(root, left) {
+            if (*qual).pseudoconstant || (*qual).security_level > 0 {
+                return Err("a qual without columns, or a security barrier".into());
+            }
+            translator.predicate((*qual).clause.cast())?;
+            filters = pg_sys::lappend(filters, (*qual).clause.cast());
+        }
+        join.plan.check(&mut translator)?;
+        for qual in &join.quals {
+            translator.predicate(*qual)?;
+        }
+        let outputs = (*(*joined).reltarget).exprs;
+        for output in nodes::list::<pg_sys::Node>(outputs) {
+            if (*output).type_ != pg_sys::NodeTag::T_Var {
+                return Err("the join gives more than columns".into());
+            }
+            match translator.is_given(output) {
+                true => drop(translator.value(output)?),
+                false => drop(translator.attribute(output)?),
+            }
+        }
+        let path = node::path::<JoinState>(joined, (*joined).reltarget);
+        // Who wants more than its columns has them computed above it.
+        (*path).flags = 0;
+        let base = &mut (*path).path;
+        base.parallel_safe = false;
+        base.rows = (*nested).jpath.path.rows;
+        let filters_count = f64::from(ports::list_length(filters).max(1));
+        let per_row = pg_sys::cpu_operator_cost * (JOIN_SHARE + filters_count * VECTOR_SHARE);
+        base.startup_cost = join.right_rows * pg_sys::cpu_operator_cost * JOIN_SHARE;
+        base.total_cost = base.startup_cost
+            + f64::from((*left).pages) * pg_sys::seq_page_cost * 0.1
+            + (*left).tuples * per_row
+            + base.rows * pg_sys::cpu_tuple_cost;
+        (*path).custom_private = engine_private(
+            index,
+            outputs,
+            std::ptr::null_mut(),
+            filters,
+            Joined::ByTime(join),
+            false,
+            None,
+        );
+        (*path).custom_paths = tree::list(&[join.path]);
+        pg_sys::add_path(joined, path.cast());
+        Ok(())
+    }
+}
+
+/// Bytes that a row of a series takes while it is put in order, but for its columns.
+const SERIES_ROW: f64 = 24.0;
+
+/// Refuses a right side that would not fit in the memory that such joins are given.
+pub unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
+    let columns = number_types(&join.plan).len() as f64;
+    let bytes = join.right_rows * (SERIES_ROW + 16.0 * columns.min(4.0));
+    // SAFETY: settings of this session.
+    let limit = unsafe { pg_sys::get_hash_memory_limit() } as f64;
+    if bytes > limit * offer::MEMORY_FACTOR {
+        return Err("the join's right side would not fit in memory (see work_mem)".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,360 @@
+//! What a plan remembers of a join by time, and its way through `custom_private`.
+
+use pgrx::pg_sys;
+
+use super::right_side::RightSide;
+use crate::expressions::aggregate_call;
+use crate::expressions::translate::{Translation, Translator, number_type};
+use crate::pg::kind::Kind;
+use crate::pg::{names, nodes, ports, tree};
+use crate::planner::time_match::Shape;
+
+/// One side's part of an equality.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyColumn {
+    /// The right side's column, counted from 1.
+    pub column: i16,
+    /// How it is read.
+    pub kind: Kind,
+    /// NULL equals NULL.
+    pub nulls_match: bool,
+}
+
+/// A bound of the right side's time.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeBound {
+    /// Equal is within.
+    pub inclusive: bool,
+    /// The time, an expression over the left side.
+    pub time: *mut pg_sys::Node,
+}
+
+/// A column of a sub-select that is an expression: its place among the outputs, and the expression.
+pub type Computed = (usize, *mut pg_sys::Node);
+
+/// What is wanted of the rows within bounds.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// The nearest: the latest when looking back.
+    Nearest {
+        /// Looking back.
+        backward: bool,
+        /// The right side's columns that are the sub-select's, counted from 1; 0 for what is no column. Then those that only
+        /// `computed` has.
+        outputs: Vec<i16>,
+        /// Columns of the sub-select that are expressions: their places among the outputs, and the expressions, over outputs as
+        /// columns of `INNER_VAR`.
+        computed: Vec<Computed>,
+    },
+    /// Aggregates of all.
+    Aggregates(Vec<*mut pg_sys::Aggref>),
+}
+
+/// What a plan remembers of a join by time.
+#[derive(Clone, Debug)]
+pub struct JoinPlan {
+    /// The right side's table.
+    pub table: pg_sys::Oid,
+    /// Its time, counted from 1.
+    pub time: i16,
+    /// Left rows that find nothing are left out.
+    pub inner: bool,
+    /// Equalities.
+    pub keys: Vec<KeyColumn>,
+    /// Their other sides, expressions over the left side.
+    pub left_keys: Vec<*mut pg_sys::Node>,
+    /// The lower bound.
+    pub lower: Option<TimeBound>,
+    /// The upper bound.
+    pub upper: Option<TimeBound>,
+    /// Conditions on the right side's table alone, in its own terms.
+    pub table_quals: *mut pg_sys::List,
+    /// What is wanted.
+    pub wanted: Wanted,
+}
+
+impl JoinPlan {
+    /// What a shape says.
+    ///
+    /// # Safety
+    /// The shape's live expressions, which are copies.
+    ///
+    /// # Errors
+    /// What of it cannot be done by vectors.
+    pub unsafe fn of(shape: &Shape, wanted: Wanted, inner: bool) -> Translation<JoinPlan> {
+        // SAFETY: the shape's live expressions, which are copies.
+        unsafe {
+            if !shape.residual_quals.is_empty() {
+                return Err("a condition on both sides beside the time and the keys".into());
+            }
+            if !shape.ties.is_empty() {
+                return Err("a tie of the join's own".into());
+            }
+            if let Wanted::Nearest { backward, .. } = wanted
+                && shape
+                    .arrival
+                    .is_some_and(|descending| descending != backward)
+            {
+                return Err("the join takes the earlier arrival".into());
+            }
+            if !matches!(
+                shape.time_kind,
+                Kind::Int2
+                    | Kind::Int4
+                    | Kind::Int8
+                    | Kind::Date
+                    | Kind::Timestamp
+                    | Kind::Timestamptz
+            ) {
+                return Err("the join's time is a float".into());
+            }
+            let (mut lower, mut upper) = (None, None);
+            for bound in &shape.bounds {
+                let place = if bound.upper { &mut upper } else { &mut lower };
+                if place.is_some() {
+                    return Err("several bounds on one side of the time".into());
+                }
+                *place = Some(TimeBound {
+                    inclusive: bound.inclusive,
+                    time: raised(bound.outer),
+                });
+            }
+            if let Wanted::Nearest { backward, .. } = wanted {
+                let near = if backward { &upper } else { &lower };
+                if near.is_none() {
+                    return Err("the nearest row of a side without a bound".into());
+                }
+            }
+            let mut keys = Vec::new();
+            for key in &shape.keys {
+                let is_float = matches!(key.kind, Kind::Float4 | Kind::Float8);
+                if key.kind == Kind::Uuid || is_float && key.kind != key.outer_kind {
+                    return Err("a key of the join of type uuid, or of two types of floats".into());
+                }
+                keys.push(KeyColumn {
+                    column: key.column,
+                    kind: key.kind,
+                    nulls_match: key.nulls_match,
+                });
+            }
+            let table_quals = tree::list(&shape.table_quals);
+            pg_sys::fix_opfuncids(table_quals.cast());
+            Ok(JoinPlan {
+                table: shape.table,
+                time: shape.time,
+                inner,
+                keys,
+                left_keys: shape.keys.iter().map(|key| raised(key.outer)).collect(),
+                lower,
+                upper,
+                table_quals,
+                wanted,
+            })
+        }
+    }
+
+    /// The sub-select's columns that are expressions.
+    pub fn computed(&self) -> &[Computed] {
+        match &self.wanted {
+            Wanted::Nearest { computed, .. } => computed,
+            Wanted::Aggregates(_) => &[],
+        }
+    }
+
+    /// The number types of what the sub-select gives; `None` where it is no number.
+    pub fn outputs(&self) -> Vec<Option<pg_sys::Oid>> {
+        // SAFETY: catalogue look-ups about a locked table; live calls.
+        unsafe {
+            match &self.wanted {
+                Wanted::Nearest {
+                    outputs, computed, ..
+                } => {
+                    let type_of = |column: &i16| {
+                        (*column > 0).then(|| pg_sys::get_atttype(self.table, *column))
+                    };
+                    let mut types: Vec<_> = outputs.iter().map(type_of).collect();
+                    for (place, expression) in computed {
+                        types[*place] = Some(pg_sys::exprType(*expression));
+                    }
+                    types
+                }
+                Wanted::Aggregates(calls) => {
+                    calls.iter().map(|call| Some((**call).aggtype)).collect()
+                }
+            }
+        }
+    }
+
+    /// Whether all of it can be done by vectors; `translator` is that of the left side.
+    ///
+    /// # Safety
+    /// A plan's live expressions.
+    pub unsafe fn check(&self, translator: &mut Translator) -> Translation<()> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            for key in &self.left_keys {
+                aggregate_call::key(translator, *key)?;
+            }
+            for bound in [self.lower, self.upper].into_iter().flatten() {
+                translator.value(bound.time)?;
+            }
+            RightSide::check(self)
+        }
+    }
+
+    /// The expressions over the left side: keys, then bounds.
+    pub fn left_expressions(&self) -> Vec<*mut pg_sys::Node> {
+        let bounds = [self.lower, self.upper].into_iter().flatten();
+        let keys = self.left_keys.iter().copied();
+        keys.chain(bounds.map(|bound| bound.time)).collect()
+    }
+
+    /// As a list of nodes that PostgreSQL can copy, without the expressions over the left side.
+    ///
+    /// # Safety
+    /// A plan's live expressions.
+    pub unsafe fn encode(&self) -> *mut pg_sys::List {
+        let inclusive =
+            |bound: &Option<TimeBound>| bound.map_or(0, |bound| 1 + i32::from(bound.inclusive));
+        let mut numbers = vec![
+            self.table.to_u32() as i32,
+            i32::from(self.time),
+            i32::from(self.inner),
+            inclusive(&self.lower),
+            inclusive(&self.upper),
+            self.keys.len() as i32,
+        ];
+        for key in &self.keys {
+            let column = i32::from(key.column);
+            numbers.extend([column, key.kind as i32, i32::from(key.nulls_match)]);
+        }
+        // SAFETY: makes lists of live nodes.
+        unsafe {
+            let (mut calls, mut expressions) = (std::ptr::null_mut(), std::ptr::null_mut());
+            match &self.wanted {
+                Wanted::Nearest {
+                    backward,
+                    outputs,
+                    computed,
+                } => {
+                    numbers.extend([i32::from(*backward), outputs.len() as i32]);
+                    numbers.extend(outputs.iter().map(|column| i32::from(*column)));
+                    for (place, expression) in computed {
+                        numbers.push(*place as i32);
+                        expressions = pg_sys::lappend(expressions, expression.cast());
+                    }
+                }
+                Wanted::Aggregates(aggregates) => {
+                    numbers.push(AGGREGATES);
+                    calls = tree::list(aggregates);
+                }
+            }
+            tree::list(&[
+                nodes::integers(&numbers),
+                self.table_quals,
+                calls,
+                expressions,
+            ])
+        }
+    }
+
+    /// Back, with the expressions over the left side.
+    ///
+    /// # Safety
+    /// `encoded` was made by [`JoinPlan::encode`], and the expressions by [`JoinPlan::left_expressions`].
+    pub unsafe fn decode(
+        encoded: *mut pg_sys::List,
+        expressions: &[*mut pg_sys::Node],
+    ) -> JoinPlan {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut numbers = nodes::integers_of(ports::list_nth(encoded, 0)).into_iter();
+            let mut next = || numbers.next().unwrap_or_default();
+            let table = pg_sys::Oid::from(next() as u32);
+            let (time, inner) = (next() as i16, next() != 0);
+            let (lower, upper) = (next(), next());
+            let keys: Vec<KeyColumn> = (0..next())
+                .map(|_| KeyColumn {
+                    column: next() as i16,
+                    kind: Kind::from_number(next()).unwrap_or(Kind::Int8),
+                    nulls_match: next() != 0,
+                })
+                .collect();
+            let wanted = match next() {
+                AGGREGATES => {
+                    let calls: *mut pg_sys::List = ports::list_nth(encoded, 2);
+                    Wanted::Aggregates(nodes::list(calls).collect())
+                }
+                backward => Wanted::Nearest {
+                    backward: backward != 0,
+                    outputs: (0..next()).map(|_| next() as i16).collect(),
+                    computed: nodes::list(ports::list_nth(encoded, 3))
+                        .map(|expression| (next() as usize, expression))
+                        .collect(),
+                },
+            };
+            let (left_keys, bounds) = expressions.split_at(keys.len());
+            let mut bounds = bounds.iter();
+            let mut bound = |how: i32| {
+                (how > 0)
+                    .then(|| bounds.next())
+                    .flatten()
+                    .map(|time| TimeBound {
+                        inclusive: how > 1,
+                        time: *time,
+                    })
+            };
+            JoinPlan {
+                table,
+                time,
+                inner,
+                left_keys: left_keys.to_vec(),
+                lower: bound(lower),
+                upper: bound(upper),
+                keys,
+                table_quals: ports::list_nth(encoded, 1),
+                wanted,
+            }
+        }
+    }
+
+    /// In words, for EXPLAIN.
+    pub fn describe(&self) -> String {
+        let name = |column: i16| names::column_name(self.table, column);
+        let table = names::table_name(self.table);
+        let columns = self.keys.iter().map(|key| key.column).chain([self.time]);
+        let columns: Vec<String> = columns.map(name).collect();
+        let kind = match &self.wanted {
+            Wanted::Nearest { backward: true, .. } => "asof backward",
+            Wanted::Nearest { .. } => "asof forward",
+            Wanted::Aggregates(_) => "window",
+        };
+        let join = if self.inner { "inner" } else { "left" };
+        format!("{kind} ({join}) of {table} by {}", columns.join(", "))
+    }
+}
+
+/// Stands where a plan for the nearest says whether it looks back.
+const AGGREGATES: i32 = 2;
+
+/// A sub-select's expression over the outer query, in the outer query's terms.
+unsafe fn raised(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: the copy is ours to change; casts follow tags.
+    unsafe {
+        let copy = tree::copy(expression);
+        tree::walk_expression(copy, &mut |node, _| {
+            if (*node).type_ == pg_sys::NodeTag::T_Var {
+                (*node.cast::<pg_sys::Var>()).varlevelsup = 0;
+            }
+            false
+        });
+        pg_sys::fix_opfuncids(copy);
+        copy
+    }
+}
+
+/// The number types of what a sub-select gives, for a translator.
+pub fn number_types(plan: &JoinPlan) -> Vec<Option<lanes_columnar::vector::number::NumberType>> {
+    let outputs = plan.outputs().into_iter();
+    outputs.map(|output| output.and_then(number_type)).collect()
+}

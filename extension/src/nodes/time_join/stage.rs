@@ -1,0 +1,489 @@
+//! A join by time under execution: each vector of the left side is given what it finds on the right side.
+//!
+//! The latest rows are found, and windows between two bounds aggregated, by reading both sides side by side, while they come in
+//! the order of their times. A row of the right side that comes late would be missed by left rows that are done, so its order
+//! is made sure of before. Where both sides come by key, and then by time, as tables do that were sealed so, the latest rows are
+//! found key by key, on the same terms. From the first vector of the left side that is not in order, the right side is read into a series,
+//! which is searched: each left row finds the same, however it is found. Everything else is looked up in a series from the
+//! beginning.
+//!
+//! *Memory* is counted while the join runs, and has a bound. Where it would be passed, the node hands over to
+//! PostgreSQL's own plan ([`crate::custom_scan::stand_in`]), for the left rows that are not done.
+
+use lanes_columnar::join::asof::Asof;
+use lanes_columnar::join::by_key::{ByKey, Step};
+use lanes_columnar::join::cursor::Bound;
+use lanes_columnar::join::given::Given;
+use lanes_columnar::join::keys::{JoinKey, JoinKeys, Side};
+use lanes_columnar::join::merge::Merge;
+use lanes_columnar::join::series::Series;
+use lanes_columnar::join::side_by_side::{LeftTimes, SideBySide};
+use lanes_columnar::join::sliding::{self, Sliding};
+use lanes_columnar::join::window::{Window, WindowCall};
+use lanes_columnar::vector::frame::Frame;
+use lanes_columnar::vector::number::NumberType;
+use lanes_columnar::vector::selection::Selection;
+use lanes_columnar::vector::value::{Operand, Value};
+use lanes_columnar::vector::{Evaluation, EvaluationError};
+use pgrx::pg_sys;
+
+use super::plan::{JoinPlan, TimeBound, Wanted};
+use super::right_side::{RightSide, RightVector, goes_on};
+use crate::custom_scan::stand_in;
+use crate::error;
+use crate::expressions::aggregate_call;
+use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::vectors::vector_source::Counters;
+
+/// A join by time under execution.
+pub struct JoinStage {
+    inner: bool,
+    snapshot: pg_sys::Snapshot,
+    keys: JoinKeys,
+    lower: Option<(Value, bool)>,
+    upper: Option<(Value, bool)>,
+    right: RightSide,
+    find: Find,
+    given: Vec<Given>,
+    operands: Vec<Operand>,
+    bytes: usize,
+    /// Bytes that it may take.
+    limit: usize,
+}
+
+/// How left rows find right rows.
+enum Find {
+    /// While both sides are read side by side, as they are as long as they come in order.
+    SideBySide {
+        reading: Box<dyn SideBySide>,
+        latest: Latest,
+        /// What to look up in a series from then on.
+        calls: Option<Vec<WindowCall>>,
+    },
+    /// While both sides come by key and time.
+    ByKey(Box<ByKey>),
+    /// The nearest rows, in a series.
+    Nearest {
+        series: Series,
+        asof: Asof,
+        backward: bool,
+    },
+    /// Aggregates of rows of a series.
+    Window { series: Series, window: Window },
+}
+
+/// The latest times so far.
+struct Latest {
+    lower: i64,
+    upper: i64,
+    right: i64,
+}
+
+impl JoinStage {
+    /// A join about to begin. `translator` has translated what else the query wants of the left side and of the join.
+    /// `None`: the right side takes too much memory.
+    ///
+    /// # Safety
+    /// A plan's live expressions, and a plan node under execution.
+    pub unsafe fn begin(
+        plan: &JoinPlan,
+        node: *mut pg_sys::PlanState,
+        translator: &mut Translator,
+    ) -> Translation<Option<JoinStage>> {
+        let limit = stand_in::memory_limit();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let outputs = translator.given().to_vec();
+            let mut right = RightSide::of(plan, Scalars::Evaluated(node), &outputs)?;
+            let mut keys = Vec::new();
+            let right_keys = std::mem::take(&mut right.keys);
+            for ((left, column), right) in plan.left_keys.iter().zip(&plan.keys).zip(right_keys) {
+                keys.push(JoinKey {
+                    left: aggregate_call::key(translator, *left)?.0,
+                    right,
+                    nulls_match: column.nulls_match,
+                });
+            }
+            let mut bound = |bound: Option<TimeBound>| -> Translation<Option<(Value, bool)>> {
+                let Some(bound) = bound else {
+                    return Ok(None);
+                };
+                Ok(Some((translator.value(bound.time)?, bound.inclusive)))
+            };
+            let (lower, upper) = (bound(plan.lower)?, bound(plan.upper)?);
+            let mut keys = JoinKeys::new(keys);
+            let snapshot = (*(*node).state).es_snapshot;
+            let numbers = right.column_types();
+            let calls = match &plan.wanted {
+                Wanted::Nearest { .. } => None,
+                Wanted::Aggregates(_) => Some(std::mem::take(&mut right.calls)),
+            };
+            let results = match &calls {
+                None => numbers.clone(),
+                Some(calls) => calls.iter().map(|call| call.number(&numbers)).collect(),
+            };
+            let given: Vec<Given> = results.into_iter().map(Given::new).collect();
+            let is_time = |bound: &Option<(Value, bool)>| {
+                let bound = bound.as_ref();
+                bound
+                    .filter(|(value, _)| value.number() == NumberType::I64)
+                    .map(|bound| bound.1)
+            };
+            let (has_lower, has_upper) = (is_time(&lower), is_time(&upper));
+            let plain = right.time_type() == NumberType::I64 && right.has_plain_columns();
+            let reading: Option<Box<dyn SideBySide>> = match (&plan.wanted, &calls) {
+                (Wanted::Nearest { backward: true, .. }, _) if plain && lower.is_none() => {
+                    has_upper
+                        .map(|upper| Box::new(Merge::new(upper, &numbers)) as Box<dyn SideBySide>)
+                }
+                (_, Some(calls)) if plain && numbers.len() <= sliding::COLUMNS_MAX => {
+                    has_lower.zip(has_upper).map(|(lower, upper)| {
+                        let calls = calls.clone();
+                        Box::new(Sliding::new(lower, upper, calls, numbers.clone()))
+                            as Box<dyn SideBySide>
+                    })
+                }
+                _ => None,
+            };
+            let backward = matches!(&plan.wanted, Wanted::Nearest { backward: true, .. });
+            if reading.is_some() {
+                right.open(snapshot);
+            }
+            let is_nearest = reading.is_some() && matches!(plan.wanted, Wanted::Nearest { .. });
+            let reading = reading.filter(|_| right.is_in_order());
+            let mut is_by_key = || {
+                let found = right.is_by_key(&mut keys);
+                found.unwrap_or_else(|failure| error::evaluation(failure))
+            };
+            let find = match (reading, has_upper) {
+                (None, Some(inclusive)) if is_nearest && is_by_key() => {
+                    Find::ByKey(Box::new(ByKey::new(inclusive, &numbers)))
+                }
+                (Some(reading), _) => {
+                    let latest = Latest {
+                        lower: i64::MIN,
+                        upper: i64::MIN,
+                        right: i64::MIN,
+                    };
+                    Find::SideBySide {
+                        reading,
+                        latest,
+                        calls,
+                    }
+                }
+                _ => match in_series(&mut right, snapshot, &mut keys, calls, backward, limit) {
+                    Ok(find) => find,
+                    Err(EvaluationError::TooMuchMemory) => return Ok(None),
+                    Err(failure) => error::evaluation(failure),
+                },
+            };
+            Ok(Some(JoinStage {
+                inner: plan.inner,
+                snapshot,
+                keys,
+                lower,
+                upper,
+                right,
+                find,
+                operands: given.iter().map(Given::operand).collect(),
+                given,
+                bytes: 0,
+                limit,
+            }))
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let find = match &self.find {
+            Find::SideBySide { reading, .. } => reading.bytes(),
+            Find::ByKey(reading) => reading.bytes(),
+            Find::Nearest { series, asof, .. } => series.bytes() + asof.bytes(),
+            Find::Window { series, window } => series.bytes() + window.bytes(),
+        };
+        self.keys.bytes() + find.max(self.bytes)
+    }
+
+    /// How right rows are found, for EXPLAIN.
+    pub fn algorithm(&self) -> &'static str {
+        match &self.find {
+            Find::SideBySide { .. } => "side by side",
+            Find::ByKey(_) => "key by key",
+            _ => "search by key and time",
+        }
+    }
+
+    /// Ends reading; gives what reading the right side took.
+    pub fn end(&mut self) -> Counters {
+        self.right.close();
+        self.right.counters
+    }
+
+    /// Finds what the selected rows of a vector of the left side are given, and leaves out rows that have no part in the join.
+    ///
+    /// # Errors
+    /// Those of keys, bounds and aggregates, and too much memory.
+    pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
+        if self.find_nothing(selection)? {
+            return Ok(());
+        }
+        let mut matching = *selection;
+        let evaluate = |bound: &mut Option<(Value, bool)>, matching: &mut Selection| {
+            let Some((value, inclusive)) = bound else {
+                return Ok(None);
+            };
+            let times = value.evaluate(frame, selection)?;
+            *matching = times.valid(matching);
+            Ok(Some(Bound {
+                number: value.number(),
+                times,
+                inclusive: *inclusive,
+            }))
+        };
+        let lower = evaluate(&mut self.lower, &mut matching)?;
+        let upper = evaluate(&mut self.upper, &mut matching)?;
+        if !self.read_on(frame, lower.as_ref(), upper.as_ref(), *selection, matching)? {
+            self.bytes = self.bytes();
+            let calls = match &mut self.find {
+                Find::SideBySide { calls, .. } => calls.take(),
+                _ => None,
+            };
+            let backward = true;
+            // SAFETY: the table stays locked, and the snapshot is the query's.
+            self.find = unsafe {
+                in_series(
+                    &mut self.right,
+                    self.snapshot,
+                    &mut self.keys,
+                    calls,
+                    backward,
+                    self.limit,
+                )?
+            };
+        }
+        match &mut self.find {
+            Find::SideBySide { reading, .. } => {
+                if self.inner
+                    && let Some(found) = reading.found()
+                {
+                    *selection = selection.and(&found);
+                }
+                Ok(())
+            }
+            Find::ByKey(reading) => {
+                if self.inner {
+                    *selection = selection.and(&reading.found());
+                }
+                Ok(())
+            }
+            Find::Nearest {
+                series,
+                asof,
+                backward,
+            } => {
+                let (near, far) = if *backward {
+                    (upper, lower)
+                } else {
+                    (lower, upper)
+                };
+                let Some(near) = near else {
+                    return Ok(());
+                };
+                let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
+                // SAFETY: bounds and ids are of this vector.
+                let found = unsafe { asof.find(series, ids, &near, far.as_ref(), &matching) };
+                for (given, column) in self.given.iter_mut().zip(&series.columns) {
+                    given.gather(column, asof.places(), &found);
+                }
+                if self.inner {
+                    *selection = found;
+                }
+                Ok(())
+            }
+            Find::Window { series, window } => {
+                let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
+                let (lower, upper) = (lower.as_ref(), upper.as_ref());
+                // SAFETY: as above.
+                unsafe {
+                    let given = &mut self.given;
+                    window.aggregate(series, ids, lower, upper, selection, &matching, given)
+                }
+            }
+        }
+    }
+
+    /// If there are no right rows, left rows find nothing; neither keys nor bounds are evaluated then, as they would not be for each
+    /// row. False if there are some.
+    fn find_nothing(&mut self, selection: &mut Selection) -> Evaluation<bool> {
+        match &mut self.find {
+            Find::Nearest { series, asof, .. } if series.is_empty() => {
+                for (given, column) in self.given.iter_mut().zip(&series.columns) {
+                    given.gather(column, asof.places(), &Selection::NONE);
+                }
+                if self.inner {
+                    *selection = Selection::NONE;
+                }
+                Ok(true)
+            }
+            Find::Window { series, window } if series.is_empty() => {
+                let (given, none) = (&mut self.given, &Selection::NONE);
+                // SAFETY: no row matches, so neither ids nor bounds are looked at.
+                unsafe { window.aggregate(series, &[], None, None, selection, none, given)? };
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Reads both sides on, up to the end of a vector of the left side; false if one of them is not in order. If they are not
+    /// read side by side there is nothing to do.
+    fn read_on(
+        &mut self,
+        frame: &Frame<'_>,
+        lower: Option<&Bound>,
+        upper: Option<&Bound>,
+        selection: Selection,
+        mut matching: Selection,
+    ) -> Evaluation<bool> {
+        let (reading, latest) = match &mut self.find {
+            Find::SideBySide {
+                reading, latest, ..
+            } => (reading, latest),
+            Find::ByKey(_) => return self.read_by_key(frame, upper, matching),
+            _ => return Ok(true),
+        };
+        let times = |bound: Option<&Bound>| match bound.map(|bound| bound.times) {
+            None => Some(std::ptr::null()),
+            Some(Operand::Each { values, .. }) => Some(values.cast::<i64>()),
+            Some(_) => None,
+        };
+        let (Some(lower), Some(upper)) = (times(lower), times(upper)) else {
+            return Ok(false);
+        };
+        let left = LeftTimes { lower, upper };
+        // SAFETY: the operands have a time for each row of their vectors, which are read before either side goes on.
+        unsafe {
+            let in_order = (lower.is_null() || goes_on(lower, frame.rows, &mut latest.lower))
+                && goes_on(upper, frame.rows, &mut latest.upper);
+            if !in_order {
+                return Ok(false);
+            }
+            let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
+            reading.enter_left(left, ids, &selection, &matching, frame.rows);
+            reading.make_room(self.keys.len());
+            loop {
+                reading.advance(&mut self.given)?;
+                if reading.is_left_done() {
+                    return Ok(true);
+                }
+                let (before, mut left_window) = (self.right.windows(), false);
+                let next = self.right.next(&mut self.keys, || {
+                    left_window = true;
+                    reading.leave_window();
+                });
+                let Some(vector) = next? else {
+                    reading.finish_left(&mut self.given)?;
+                    return Ok(true);
+                };
+                let (RightVector { ids, rows, .. }, place) = (&vector, vector.place);
+                let Operand::Each { values, .. } = vector.times else {
+                    return Ok(false);
+                };
+                // They are in order; to read them through once more brings them near for the merge, which jumps.
+                if !goes_on(values.cast(), *rows, &mut latest.right) {
+                    return Ok(false);
+                }
+                if left_window || self.right.windows() != before {
+                    reading.enter_window(self.right.window_columns());
+                }
+                reading.enter_right(values.cast(), ids, &vector.selection, *rows, place);
+                reading.make_room(self.keys.len());
+                fits(self.limit, self.keys.bytes() + reading.bytes())?;
+            }
+        }
+    }
+
+    /// Reads on key by key, up to the end of a vector of the left side; false if one of the sides is not in order.
+    fn read_by_key(
+        &mut self,
+        frame: &Frame<'_>,
+        upper: Option<&Bound>,
+        mut matching: Selection,
+    ) -> Evaluation<bool> {
+        let Find::ByKey(reading) = &mut self.find else {
+            return Ok(true);
+        };
+        let Some(Operand::Each { values, .. }) = upper.map(|bound| bound.times) else {
+            return Ok(false);
+        };
+        let (rows, given) = (frame.rows, &mut self.given[..]);
+        let ids = self.keys.assign(Side::Left, frame, &mut matching)?;
+        // SAFETY: operands and columns have what they have for each row of their vectors, which are read before either side
+        // goes on.
+        unsafe {
+            if !reading.enter_left(values.cast(), ids, &matching, rows, given) {
+                return Ok(false);
+            }
+            loop {
+                match reading.advance(given, |a, b| self.keys.order(a, b)) {
+                    Step::LeftDone => return Ok(true),
+                    Step::OutOfOrder => return Ok(false),
+                    Step::RightDone => {}
+                }
+                let Some(vector) = self.right.next(&mut self.keys, || ())? else {
+                    reading.end_right();
+                    continue;
+                };
+                let RightVector { ids, rows, .. } = vector;
+                let Operand::Each { values, .. } = vector.times else {
+                    return Ok(false);
+                };
+                let window = (vector.place, self.right.window_columns());
+                if !reading.enter_right(values.cast(), ids, &vector.selection, rows, window) {
+                    return Ok(false);
+                }
+                fits(self.limit, self.keys.bytes() + reading.bytes())?;
+            }
+        }
+    }
+
+    /// What the rows of the vector were given.
+    pub fn operands(&self) -> &[Operand] {
+        &self.operands
+    }
+}
+
+/// Says that so many bytes are too many, if they are.
+fn fits(limit: usize, bytes: usize) -> Evaluation<()> {
+    match bytes > limit {
+        true => Err(EvaluationError::TooMuchMemory),
+        false => Ok(()),
+    }
+}
+
+/// Reads the right side into a series: to look for the nearest rows in it, or to aggregate.
+///
+/// # Safety
+/// As for [`RightSide::open`].
+unsafe fn in_series(
+    right: &mut RightSide,
+    snapshot: pg_sys::Snapshot,
+    keys: &mut JoinKeys,
+    calls: Option<Vec<WindowCall>>,
+    backward: bool,
+    limit: usize,
+) -> Evaluation<Find> {
+    // SAFETY: the caller's promise.
+    let series = unsafe { right.series(snapshot, keys, limit)? };
+    Ok(match calls {
+        None => Find::Nearest {
+            asof: Asof::new(&series, backward),
+            series,
+            backward,
+        },
+        Some(calls) => Find::Window {
+            window: Window::new(&series, calls),
+            series,
+        },
+    })
+}

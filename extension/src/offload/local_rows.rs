@@ -1,0 +1,107 @@
+//! Which rows of a table are only here: whoever keeps a log of what was appended keeps it for these, and for no others.
+//!
+//! Rows are named by the table's storage id and their numbers. Those that are not named here are in object storage, or gone: deleted with
+//! their run, aged out, or of another file of the table. What is running counts as here.
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use super::due;
+use crate::background_worker;
+use crate::storage::directory::{self, FLAG_DEAD};
+use crate::storage::metapage::Meta;
+use crate::storage::part::Parts;
+use lanes_columnar::arena::Position;
+
+/// A range of rows of a table.
+type Range = (u64, u64);
+
+/// All tables, each with its storage id and the ranges of rows that are nowhere else; one of no such rows has one empty range.
+#[pg_extern(sql = false)]
+fn local_rows() -> TableIterator<
+    'static,
+    (
+        name!(target, pg_sys::Oid),
+        name!(storage_id, i64),
+        name!(first_row, i64),
+        name!(end_row, i64),
+    ),
+> {
+    let mut rows = Vec::new();
+    // SAFETY: inside a transaction; tables are closed again. A table that is locked exclusively is waited for: what is left out
+    // counts as gone.
+    unsafe {
+        let lock = pg_sys::AccessShareLock as i32;
+        for table in background_worker::tables() {
+            let relation = pg_sys::try_relation_open(table, lock);
+            if relation.is_null() {
+                continue;
+            }
+            if due::is_offloadable(relation) {
+                let (storage_id, mut ranges) = ranges(relation);
+                if ranges.is_empty() {
+                    ranges.push((0, 0));
+                }
+                let rows_of =
+                    |(from, to): Range| (table, storage_id as i64, from as i64, to as i64);
+                rows.extend(ranges.into_iter().map(rows_of));
+            }
+            pg_sys::relation_close(relation, lock);
+        }
+    }
+    TableIterator::new(rows)
+}
+
+/// The storage id and the ranges; 0 and none of a table that was never written to.
+///
+/// # Safety
+/// `relation` is an open lanes table.
+unsafe fn ranges(relation: pg_sys::Relation) -> (u64, Vec<Range>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let Some(meta) = Meta::load(relation) else {
+            return (0, Vec::new());
+        };
+        // Runs first: what is sealed meanwhile is then found twice rather than not at all.
+        let mut found: Vec<Range> = Vec::new();
+        let all = Position::default();
+        directory::walk(relation, meta.directory_head, all, |_, entries, _| {
+            let live = entries.iter().filter(|run| run.flags & FLAG_DEAD == 0);
+            found.extend(live.map(|run| (run.first_row, run.end_row())));
+            true
+        });
+        // As of now, which is after the runs were read.
+        let meta = Meta::load(relation).unwrap_or(meta);
+        let parts = Parts::of(relation, &meta);
+        found.retain(|run| parts.of_row(run.0).is_none());
+        let local = parts.live().iter().map(|part| &part.entry);
+        let local = local.filter(|entry| !entry.is_remote() && entry.bytes != 0);
+        found.extend(local.map(|entry| (entry.first_row, entry.end_row)));
+        (meta.storage_id, joined(found))
+    }
+}
+
+/// Ranges in order, those that meet or overlap made one.
+fn joined(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.sort_unstable();
+    let mut joined: Vec<Range> = Vec::new();
+    for (from, to) in ranges {
+        match joined.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => joined.push((from, to)),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::offload::local_rows::joined;
+
+    #[test]
+    fn ranges_that_meet_or_overlap_are_one() {
+        let ranges = vec![(10, 20), (0, 5), (5, 7), (12, 15), (21, 22)];
+        assert_eq!(joined(ranges), [(0, 7), (10, 20), (21, 22)]);
+        assert!(joined(Vec::new()).is_empty());
+    }
+}

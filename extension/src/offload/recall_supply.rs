@@ -1,0 +1,92 @@
+//! The gateway's half of recalling, as SQL functions. They work on standbys, and in read-only transactions.
+
+use pgrx::PgSqlErrorCode;
+use pgrx::datum::Interval;
+use pgrx::prelude::*;
+
+use crate::remote::cold_cache;
+use crate::remote::key::{Key, own_database};
+use crate::remote::requests::{self, Cause};
+use crate::{error, gucs};
+
+/// Waits no longer than this at a time.
+const WAIT_MAX: i64 = 3_600_000_000;
+
+/// Keys of segments of this database that backends wait for.
+#[pg_extern(sql = false)]
+fn recall_next(timeout: Interval) -> SetOfIterator<'static, String> {
+    let keys = requests::next(own_database(), wait_micros(&timeout));
+    SetOfIterator::new(keys.into_iter().map(|key| key.to_string()))
+}
+
+/// Waits until backends wait for segments of this database. The wait is a transaction without a snapshot: who waits for
+/// hours keeps no row from being sealed, and none from being removed by VACUUM.
+#[pg_extern(sql = false)]
+fn recall_wait(timeout: Option<Interval>, info: pg_sys::FunctionCallInfo) {
+    let wait = timeout.as_ref().map_or(0, wait_micros);
+    // SAFETY: the call's own information; a procedure that was called at the top ends the transaction of its call as
+    // PL/pgSQL's COMMIT does.
+    unsafe {
+        let context = (*info).context;
+        let is_call = !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_CallContext;
+        if !is_call || (*context.cast::<pg_sys::CallContext>()).atomic {
+            error::raise(
+                PgSqlErrorCode::ERRCODE_ACTIVE_SQL_TRANSACTION,
+                "lanes.recall_wait() cannot run inside a transaction block or a function",
+                "Its wait begins with a COMMIT: CALL it as a statement of its own.",
+            );
+        }
+        pg_sys::SPI_connect_ext(pg_sys::SPI_OPT_NONATOMIC as i32);
+        pg_sys::SPI_commit();
+        requests::wait(own_database(), wait);
+        pg_sys::SPI_finish();
+    }
+}
+
+fn wait_micros(timeout: &Interval) -> i64 {
+    timeout.as_micros().clamp(0, i128::from(WAIT_MAX)) as i64
+}
+
+/// Here is a segment that was asked for. One that nobody wants any more is ignored.
+#[pg_extern(sql = false)]
+fn recall_supply(key: &str, image: &[u8]) {
+    let parsed = parse(key);
+    let Some(expected) = requests::expected(&parsed) else {
+        return;
+    };
+    if let Err(refusal) = expected.check(image) {
+        let reason = format!("the object {key} is not the segment's image: {refusal}");
+        requests::failed(&parsed, &reason, Cause::Image);
+        error::raise(
+            PgSqlErrorCode::ERRCODE_DATA_CORRUPTED,
+            reason,
+            "Find out who or what changed the object in the store, and put a copy of the right one back; who waited for it is told.",
+        );
+    }
+    if let Err(failure) = cold_cache::write(&parsed, image, gucs::cold_cache_bytes()) {
+        let reason = format!("the cold cache cannot be written: {failure}");
+        requests::failed(&parsed, &reason, Cause::Delivery);
+        error::raise(
+            PgSqlErrorCode::ERRCODE_IO_ERROR,
+            reason,
+            "Check free disk space of the data directory, and lanes.cold_cache_size.",
+        );
+    }
+    requests::supplied(&parsed);
+}
+
+/// A segment that was asked for cannot be had.
+#[pg_extern(sql = false)]
+fn recall_fail(key: &str, reason: &str) {
+    requests::failed(&parse(key), reason, Cause::Delivery);
+}
+
+fn parse(text: &str) -> Key {
+    Key::parse(text).unwrap_or_else(|| {
+        error::raise(
+            PgSqlErrorCode::ERRCODE_INVALID_PARAMETER_VALUE,
+            format!("\"{text}\" is no key of a segment of this database"),
+            "Give a key as lanes.recall_next() gave it.",
+        )
+    })
+}

@@ -1,0 +1,107 @@
+//! How the rows of a segment are read: where the arena has them, or from their images.
+
+use lanes_columnar::limits::{segment_first_row, segment_of};
+use lanes_columnar::streamed::StreamMemory;
+
+use super::Scan;
+use super::remote_rows::is_resident;
+use crate::gucs;
+use crate::pg::shmem;
+use crate::table::reader::{Content, Window};
+use crate::table::stream::SealedRows;
+
+/// How many times a segment is opened for a few of its rows at the cost of decoding all of them, in parts of
+/// `lanes.decode_after`: opening it takes some 20 µs, decoding it 1 ms.
+const OPENS_A_LOOK: u32 = 8;
+
+/// How many rows somebody wants of a segment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Whoever scans it: all that pass.
+    Many,
+    /// Whoever knows their numbers: so few that it is not decoded for them.
+    Few,
+}
+
+impl Scan {
+    /// Opens the window on rows of one segment.
+    ///
+    /// | the rows are | they are read |
+    /// |---|---|
+    /// | in the arena, decoded | there |
+    /// | all sealed | from their images, which the arena keeps if it can |
+    /// | all sealed, most of them looked at `lanes.decode_after` times, and many wanted | from the arena, to which they are decoded |
+    /// | all sealed, opened [`OPENS_A_LOOK`] times as often, and there is room in the arena | from the arena, to which they are decoded |
+    /// | others | from the arena, to which they are decoded |
+    ///
+    /// Once the arena is full and this scan has displaced its share of it, the scan brings nothing more there: what others read
+    /// again and again stays.
+    ///
+    /// # Safety
+    /// `content` is the reader's and holds these rows.
+    pub unsafe fn open_within_share(
+        &self,
+        content: &Content,
+        (from, to): (u64, u64),
+        wanted: Wanted,
+        memory: &mut StreamMemory,
+    ) -> Window {
+        let segment = segment_of(from);
+        let decoded_bytes = || (to - segment_first_row(segment)) * self.reader.shape.bytes_a_row();
+        if is_resident(content, segment, to) {
+            // SAFETY: the caller's promise.
+            return unsafe { Window::open(&self.reader, content, from, to) };
+        }
+        let sealed = SealedRows::find(&content.runs, from, to);
+        // Whether it is streamed, and whether its images are to be kept then.
+        let (streams, keep) = match &sealed {
+            Some(sealed) if gucs::decode_after() > 0 => {
+                let after = gucs::decode_after();
+                match sealed.reads() {
+                    Some((looks, _)) if looks >= after && wanted == Wanted::Many => {
+                        (!self.may_load(content, decoded_bytes()), false)
+                    }
+                    Some((_, opens)) => {
+                        let is_opened_often = opens / OPENS_A_LOOK >= after;
+                        (!is_opened_often || !has_room(decoded_bytes()), false)
+                    }
+                    None => (true, self.may_load(content, sealed.bytes)),
+                }
+            }
+            _ => (!self.may_load(content, decoded_bytes()), false),
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            if streams {
+                let (rows, wanted) = ((from, to), self.wanted.as_deref());
+                return Window::stream(&self.reader, content, rows, wanted, (sealed, keep), memory);
+            }
+            // Images make way for lanes only once nobody has them pinned.
+            drop(sealed);
+            Window::open(&self.reader, content, from, to)
+        }
+    }
+
+    /// Whether the arena has room for so many bytes of a table, or what this scan may displace makes some.
+    fn may_load(&self, content: &Content, bytes: u64) -> bool {
+        let budget = content.runs.cached().map_or(0, |c| c.stats().bytes_max);
+        if budget != 0 && bytes > budget {
+            return false;
+        }
+        if has_room(bytes) {
+            return true;
+        }
+        let left = self.may_displace.get().checked_sub(bytes);
+        self.may_displace
+            .set(left.unwrap_or(self.may_displace.get()));
+        left.is_some()
+    }
+}
+
+/// Whether the arena takes so many bytes of lanes, and what goes with them, without anything having to go.
+fn has_room(bytes: u64) -> bool {
+    shmem::arena().is_some_and(|arena| {
+        let stats = arena.stats();
+        stats.bytes_usable.saturating_sub(stats.bytes_used) >= 2 * bytes
+    })
+}

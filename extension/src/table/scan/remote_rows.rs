@@ -1,0 +1,119 @@
+//! Segments some rows of which are in object storage.
+//!
+//! Of such a segment, what zones rule out is not asked for, and rows that are here are read without those that are not, if
+//! none of those is wanted. What is wanted comes as a whole: the arena has all rows of a segment up to some row, or none.
+
+use lanes_columnar::arena::RunEntry;
+use lanes_columnar::limits::{segment_first_row, segment_of};
+use lanes_columnar::streamed::StreamMemory;
+use pgrx::pg_sys;
+
+use super::{ByZone, Range, Scan, Wanted};
+use crate::gucs;
+use crate::remote::recall;
+use crate::storage::directory::FLAG_REMOTE;
+use crate::table::reader::{Content, Window};
+
+impl Scan {
+    /// Opens the window on a segment some rows of which are in object storage. Takes out of `ranges` those that are to be left
+    /// out, and those that their zones rule out; `None`: nothing is left.
+    ///
+    /// # Safety
+    /// `content` is the reader's and holds the rows of these ranges, which are of that segment.
+    pub unsafe fn open_partly_remote(
+        &self,
+        content: &Content,
+        segment: u32,
+        ranges: &mut Vec<Range>,
+        by_zone: Option<ByZone<'_>>,
+        memory: &mut StreamMemory,
+    ) -> Option<Window> {
+        if let Some(rules_out) = by_zone.map(|by_zone| by_zone.rules_out) {
+            ranges.retain(|range| {
+                let run = remote_run(content, range.from);
+                !run.is_some_and(|run| self.rules_out_run(content, &run, rules_out))
+            });
+        }
+        if self.leaves_remote() {
+            let before = ranges.len();
+            ranges.retain(|range| remote_run(content, range.from).is_none());
+            if ranges.len() < before {
+                // SAFETY: the relation is open (`begin`'s promise).
+                unsafe { recall::warn_of_rows_left_out(self.reader.relation) };
+            }
+        }
+        let (from, to) = (ranges.first()?.from, ranges.last()?.to);
+        let is_needed = |range: &Range| remote_run(content, range.from).is_some();
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_resident(content, segment, to) {
+                return Some(Window::open(&self.reader, content, from, to));
+            }
+            if !ranges.iter().any(is_needed) {
+                return Some(Window::open_local(&self.reader, content, from, to));
+            }
+            self.ask_ahead(content, segment, by_zone);
+            Some(self.open_within_share(content, (from, to), Wanted::Many, memory))
+        }
+    }
+
+    /// Whether rows in object storage are left out. Those of statements that change, lock or rewrite rows are not: what they
+    /// do not see would be lost.
+    pub fn leaves_remote(&self) -> bool {
+        let lock = pg_sys::RowShareLock as i32;
+        gucs::recall_skips()
+            // SAFETY: the relation is open (`begin`'s promise).
+            && !unsafe { pg_sys::CheckRelationLockedByMe(self.reader.relation, lock, true) }
+    }
+
+    /// Asks for the remote segments that this scan needs next, those of `segment` first, so that several come at once.
+    fn ask_ahead(&self, content: &Content, segment: u32, by_zone: Option<ByZone<'_>>) {
+        /// Asked for at a time.
+        const AHEAD: usize = 8;
+        /// Looked at to find them.
+        const LOOKS: usize = 64;
+        let first_row = segment_first_row(segment);
+        let first = content.runs.first_ending_after(first_row);
+        let ahead = (first..content.runs.len())
+            .take(LOOKS)
+            .map(|index| content.runs.get(index))
+            .take_while(|run| run.first_row < self.bounds.1)
+            .filter(|run| run.flags & FLAG_REMOTE != 0 && run.end_row() > self.bounds.0)
+            .filter(|run| !by_zone.is_some_and(|by_zone| self.is_spared(content, run, by_zone)))
+            .filter(|run| !is_resident(content, segment_of(run.first_row), run.end_row()))
+            .filter(|run| !is_kept(content, run.first_row));
+        for run in ahead.take(AHEAD) {
+            // SAFETY: the relation is open (`begin`'s promise); nothing is locked here.
+            unsafe { recall::ask_ahead(self.reader.relation, &content.meta, &run) };
+        }
+    }
+}
+
+/// Whether some of the rows `[from, to)` are in object storage.
+pub fn holds_remote(content: &Content, from: u64, to: u64) -> bool {
+    content.parts.has_remote()
+        && (content.runs.first_ending_after(from)..content.runs.len())
+            .map(|index| content.runs.get(index))
+            .take_while(|run| run.first_row < to)
+            .any(|run| run.flags & FLAG_REMOTE != 0)
+}
+
+/// The run of a row, if it is in object storage.
+fn remote_run(content: &Content, row: u64) -> Option<RunEntry> {
+    let (_, run) = content.run_of(row)?;
+    (run.flags & FLAG_REMOTE != 0).then_some(run)
+}
+
+/// Whether the arena keeps the image of the run that begins at a row.
+fn is_kept(content: &Content, first_row: u64) -> bool {
+    let cached = content.runs.cached();
+    let images = cached.and_then(|cached| cached.pin_images(segment_of(first_row)));
+    images.is_some_and(|images| images.of_run(first_row).is_some())
+}
+
+/// Whether the arena has the rows of a segment up to `to`.
+pub fn is_resident(content: &Content, segment: u32, to: u64) -> bool {
+    let cached = content.runs.cached();
+    let pinned = cached.and_then(|cached| cached.pin_segment(segment));
+    pinned.is_some_and(|pinned| segment_first_row(segment) + pinned.rows_resident() as u64 >= to)
+}

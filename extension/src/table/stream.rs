@@ -1,0 +1,187 @@
+//! Sealed rows read without being decoded for others: a vector at a time, and only as the scan comes to it.
+//!
+//! Their images come from the arena, if it keeps them, else from pages or from object storage; then the arena is given them to
+//! keep, if it has room. What is decoded is the scan's own.
+
+use lanes_columnar::arena::{Images, NewImage, RunEntry};
+use lanes_columnar::limits::{VECTOR_ROWS, segment_first_row, segment_of, segment_rows_max};
+use lanes_columnar::streamed::{self, ImageBytes, SealedRun, StreamMemory, Streamed};
+use pgrx::pg_sys;
+
+use super::runs::{self, Runs, Shape};
+use crate::pg::shmem::ArenaLocks;
+use crate::storage::directory::{self, FLAG_DEAD, FLAG_SEALED};
+
+/// Rows of one segment that are being streamed. Drops them before the images that they are decoded from.
+pub struct Stream {
+    pub rows: Streamed,
+    images: Option<Images<ArenaLocks>>,
+    is_noted: bool,
+}
+
+impl Stream {
+    /// Tells the arena that its images were looked at, once most of their rows were.
+    pub fn note_look(&mut self) {
+        if let Some(images) = &self.images
+            && !self.is_noted
+            && self.rows.is_mostly_filled()
+        {
+            images.note_look();
+            self.is_noted = true;
+        }
+    }
+}
+
+/// Sealed rows of one segment, found and not read yet.
+pub struct SealedRows {
+    segment: u32,
+    runs: Vec<RunEntry>,
+    /// The segment in which the runs begin.
+    home: u32,
+    /// Bytes of their images.
+    pub bytes: u64,
+    /// Those that the arena keeps.
+    images: Option<Images<ArenaLocks>>,
+}
+
+/// Why rows are not streamed.
+pub enum NotStreamed {
+    /// They are not kept so. What decodes all of them at once knows how to read them.
+    Otherwise,
+    /// They cannot be read.
+    Unreadable(String),
+}
+
+impl SealedRows {
+    /// The runs that overlap the rows `[from, to)`, all of one segment, if all of those runs are sealed or dead.
+    ///
+    /// The first segments of a table are small, and one run may be several of them. Its image is kept where it begins, and looks at
+    /// those rows count. Once they are decoded there, the others are to be decoded too.
+    pub fn find(runs: &Runs, from: u64, to: u64) -> Option<SealedRows> {
+        let segment = segment_of(from);
+        let start = segment_first_row(segment);
+        let end = start + u64::from(segment_rows_max(segment));
+        let mut found = Vec::new();
+        let overlapping = (runs.first_ending_after(from)..runs.len()).map(|index| runs.get(index));
+        for run in overlapping.take_while(|run| run.first_row < to) {
+            if run.flags & (FLAG_SEALED | FLAG_DEAD) == 0 {
+                return None;
+            }
+            // Nobody sees the rows of a dead run, so no place of theirs is read.
+            if run.flags & FLAG_DEAD == 0 {
+                found.push(run);
+            }
+        }
+        let is_within = |run: &RunEntry| run.first_row >= start && run.end_row() <= end;
+        let home = match &found[..] {
+            runs if runs.iter().all(is_within) => segment,
+            [run] => segment_of(run.first_row),
+            _ => return None,
+        };
+        let cached = runs.cached();
+        let images = cached.and_then(|cached| cached.pin_images(home));
+        if home != segment
+            && images.is_none()
+            && cached.is_some_and(|cached| cached.pin_segment(home).is_some())
+        {
+            return None;
+        }
+        Some(SealedRows {
+            segment,
+            bytes: found.iter().map(|run| u64::from(run.bytes)).sum(),
+            runs: found,
+            home,
+            images,
+        })
+    }
+
+    /// How often most of them were looked at, and how often they were opened, if the arena keeps their images.
+    pub fn reads(&self) -> Option<(u32, u32)> {
+        let images = self.images.as_ref();
+        images.map(|images| (images.looks(), images.opens()))
+    }
+
+    /// Opens them; the segment's first row has place 0. Those in object storage are waited for. If `keep`, the arena is given the
+    /// images to keep.
+    ///
+    /// # Errors
+    /// Why they are not streamed.
+    ///
+    /// # Safety
+    /// `relation` is the open lanes table that `runs` are of, among which they were found.
+    pub unsafe fn open(
+        self,
+        relation: pg_sys::Relation,
+        shape: &Shape,
+        runs: &Runs,
+        memory: &mut StreamMemory,
+        keep: bool,
+    ) -> Result<Stream, NotStreamed> {
+        let (start, places) = (
+            segment_first_row(self.segment),
+            segment_rows_max(self.segment) as usize,
+        );
+        let unreadable = |run: &RunEntry, failure: &dyn std::fmt::Display| {
+            // SAFETY: the caller's promise.
+            match unsafe { directory::is_dead_by_now(relation, run) } {
+                // VACUUM has found it so, and reused its blocks, since its entry was read.
+                true => NotStreamed::Otherwise,
+                false => NotStreamed::Unreadable(runs::failure_of(run, failure)),
+            }
+        };
+        let mut sealed = Vec::with_capacity(self.runs.len());
+        for run in &self.runs {
+            let images = self.images.as_ref();
+            let kept = images.and_then(|images| images.of_run(run.first_row));
+            let image = match kept.filter(|kept| kept.bytes().len() == run.bytes as usize) {
+                // SAFETY: the pin is kept as long as what reads the bytes.
+                Some(kept) => unsafe { ImageBytes::kept(kept) },
+                None => {
+                    let mut image = memory.image();
+                    // SAFETY: the caller's promise.
+                    let read = unsafe { runs::read_image(relation, run, &mut image) };
+                    read.map_err(|failure| unreadable(run, &failure))?;
+                    ImageBytes::Own(image)
+                }
+            };
+            let end = run.end_row().min(start + places as u64);
+            let first = run.first_row.max(start);
+            sealed.push(SealedRun {
+                image,
+                image_rows: run.rows as usize,
+                rows: (first - run.first_row) as usize..(end - run.first_row) as usize,
+                place: (first - start) as usize,
+            });
+        }
+        let (room, missing) = (std::mem::take(memory), &shape.missing);
+        let rows = match Streamed::open(room, &shape.kinds, missing, places, sealed) {
+            Ok(rows) => rows,
+            Err(streamed::NotStreamed::Unsealed(room)) => {
+                *memory = *room;
+                return Err(NotStreamed::Otherwise);
+            }
+            Err(streamed::NotStreamed::Unreadable(index, failure)) => {
+                return Err(unreadable(&self.runs[index], &failure));
+            }
+        };
+        // Not before they are verified: what the arena keeps is trusted.
+        if let Some(cached) = runs.cached().filter(|_| keep && self.images.is_none()) {
+            let verified = rows.own_images();
+            let verified = verified.map(|(index, bytes)| NewImage {
+                first_row: self.runs[index].first_row,
+                bytes,
+                columns: shape.kinds.len(),
+                vectors: (self.runs[index].rows as usize).div_ceil(VECTOR_ROWS),
+            });
+            cached.put_images(self.home, &verified.collect::<Vec<_>>());
+        }
+        if let Some(images) = self.images.as_ref().filter(|_| self.home == self.segment) {
+            images.note_open();
+        }
+        Ok(Stream {
+            rows,
+            images: self.images,
+            is_noted: self.home != self.segment,
+        })
+    }
+}
