@@ -21,6 +21,7 @@ mod gucs;
 mod hooks;
 mod ingest;
 mod inspect;
+mod joins;
 mod labels;
 mod maintenance;
 mod nodes;
@@ -56,13 +57,9 @@ pub extern "C-unwind" fn _PG_init() {
     background_worker::register();
     pg::slot::register();
     pg::shmem::register();
-    hooks::utility::register();
-    hooks::executor::register();
     vectorize::register();
     nodes::register();
-    planner::offer::register();
-    planner::require::register();
-    hooks::planner::register();
+    planner::reasons::register();
+    hooks::register();
     nodes::asof::plan::register();
-    nodes::asof::offer::register();
 }

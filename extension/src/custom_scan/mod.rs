@@ -44,7 +44,7 @@
 //! *Failures.* An ERROR unwinds through the engine as a panic that the callbacks' guards turn back into the ERROR; what
 //! a state owns is dropped with the query's memory context, or when the node ends, whichever is first.
 
-pub mod explain;
+pub mod names;
 pub mod node;
 pub mod private_data;
 pub mod privilege;

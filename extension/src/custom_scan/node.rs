@@ -19,12 +19,12 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
-use super::explain::Explain;
 use super::stand_in;
 use crate::error;
 use crate::expressions::scalar::{self, Base};
 use crate::expressions::translate::Translation;
 use crate::expressions::{self};
+use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports, tree};
 
 /// What a node does. Methods are called with a live node of this kind.

@@ -12,7 +12,7 @@ use pgrx::pg_sys;
 
 use super::node::Planned;
 use crate::pg::{nodes, ports, tree};
-use crate::planner::require::{self, About};
+use crate::planner::reasons::{self, About};
 
 /// The place of the reasons among what is private.
 const REASONS: i32 = 2;
@@ -115,7 +115,7 @@ impl Planned {
     pub unsafe fn note_reasons(&self, index: u32, about: Option<About>) {
         // SAFETY: the caller's promise.
         unsafe {
-            let reasons = require::reason_list(self.root, index, about);
+            let reasons = reasons::reason_list(self.root, index, about);
             tree::list_set((*self.scan).custom_private, REASONS, reasons);
         }
     }

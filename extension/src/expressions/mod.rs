@@ -3,7 +3,9 @@
 pub mod aggregate_call;
 pub mod buckets;
 pub mod call_memory;
+pub mod condition_code;
 pub mod epoch_bucket;
+pub mod joined_columns;
 pub mod lanes_aggregate;
 pub mod number_functions;
 pub mod percentile;

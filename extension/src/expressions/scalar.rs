@@ -12,7 +12,7 @@ use pgrx::pg_sys;
 
 use super::value_predicate::Room;
 use crate::pg::{nodes, tree};
-use crate::vectors::vector_source::VectorSource;
+use crate::table::scan;
 
 /// What a node keeps for its expressions; all zero at first.
 #[repr(C)]
@@ -184,7 +184,7 @@ unsafe fn has_row(plan: *mut pg_sys::PlanState) -> bool {
     // SAFETY: the caller's node, in execution.
     unsafe {
         let table = table(plan);
-        table.is_null() || VectorSource::has_row(table, (*(*plan).state).es_snapshot)
+        table.is_null() || scan::has_row(table, (*(*plan).state).es_snapshot)
     }
 }
 

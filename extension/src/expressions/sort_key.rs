@@ -4,6 +4,7 @@ use lanes_columnar::order::{KEYS_MAX, Order, SortKey};
 use pgrx::pg_sys;
 
 use super::translate::{self, Refusal, Translation, Translator};
+use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports};
 
 /// An expression with the order that is wanted of it.
@@ -163,4 +164,26 @@ pub unsafe fn keys(
         })
     };
     ordered_by.iter().map(key).collect()
+}
+
+/// What rows are ordered by.
+///
+/// # Safety
+/// Expressions of the plan's.
+pub unsafe fn explain_order(explain: &Explain, keys: &[OrderedBy]) {
+    let expressions: Vec<*mut pg_sys::Node> = keys.iter().map(|key| key.expression).collect();
+    // SAFETY: the caller's promise.
+    let mut shown = unsafe { explain.deparse(&expressions) };
+    for (text, key) in shown.iter_mut().zip(keys) {
+        if key.order.descending {
+            text.push_str(" DESC");
+        }
+        if key.order.nulls_first != key.order.descending {
+            let first = key.order.nulls_first;
+            text.push_str(if first { " NULLS FIRST" } else { " NULLS LAST" });
+        }
+    }
+    if !shown.is_empty() {
+        explain.text(c"Order By", &shown.join(", "));
+    }
 }

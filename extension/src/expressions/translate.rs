@@ -19,13 +19,12 @@ use lanes_columnar::with_number;
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
+use super::condition_code;
+use super::joined_columns::{Computed, JoinedColumns};
 use super::number_functions::{arithmetic, cast, microseconds, negation, rounding, shift};
 use super::scalar;
 use super::text_quals::{TextFunction, text_function};
 use super::uuid_quals::uuid_comparison;
-use crate::nodes::hash_join::conditions;
-use crate::nodes::hash_join::plan::HashJoinPlan;
-use crate::nodes::time_join::plan::{Computed, JoinPlan, number_types};
 use crate::pg::names::{describe, function_name, operator_name, type_name};
 use crate::pg::{datum, nodes, ports};
 
@@ -87,7 +86,7 @@ struct Joined {
     variables: Option<Vec<(i32, i16)>>,
     /// How many operands a frame is given before the joined columns.
     given_before: usize,
-    /// The [conditions](crate::nodes::hash_join::conditions) whose codes are the last of these.
+    /// The [conditions](crate::joins::by_key::conditions) whose codes are the last of these.
     conditions: Vec<*mut pg_sys::Node>,
 }
 
@@ -108,42 +107,15 @@ impl Translator {
     }
 
     /// For a table that is joined.
-    pub fn of_join(scalars_from: Scalars, table: u32, plan: &JoinPlan) -> Translator {
+    pub fn of_joined(scalars_from: Scalars, columns: JoinedColumns) -> Translator {
         Translator {
             joined: Some(Joined {
-                table,
-                columns: number_types(plan),
-                computed: plan.computed().to_vec(),
+                table: columns.table,
+                columns: columns.types,
+                computed: columns.computed,
                 wanted: Vec::new(),
-                variables: None,
-                given_before: 0,
-                conditions: Vec::new(),
-            }),
-            ..Translator::new(scalars_from)
-        }
-    }
-
-    /// For a table that is joined by equality. The frame is given so many codes before the joined columns.
-    pub fn of_hash_join(
-        scalars_from: Scalars,
-        plan: &HashJoinPlan,
-        given_before: usize,
-    ) -> Translator {
-        // SAFETY: the plan's live columns.
-        let outputs = || plan.outputs.iter().map(|output| unsafe { &*output.column });
-        // SAFETY: a catalogue look-up.
-        let type_of = |output: &pg_sys::Var| unsafe { pg_sys::getBaseType(output.vartype) };
-        let variables = outputs().map(|output| (output.varno, output.varattno));
-        Translator {
-            joined: Some(Joined {
-                table: plan.table,
-                columns: outputs()
-                    .map(|output| number_type(type_of(output)))
-                    .collect(),
-                computed: Vec::new(),
-                wanted: Vec::new(),
-                variables: Some(variables.collect()),
-                given_before,
+                variables: columns.variables,
+                given_before: columns.codes_before,
                 conditions: Vec::new(),
             }),
             ..Translator::new(scalars_from)
@@ -173,7 +145,7 @@ impl Translator {
             );
             Predicate::Compare(Comparison::Equal, given, code)
         };
-        let (holds, is_null) = (is(conditions::TRUE), is(conditions::NULL));
+        let (holds, is_null) = (is(condition_code::TRUE), is(condition_code::NULL));
         let null = Predicate::Scalar(self.scalar(None));
         Some(Predicate::Or(vec![
             holds,

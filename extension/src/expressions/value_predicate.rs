@@ -14,7 +14,7 @@ use pgrx::pg_sys;
 
 use super::scalar;
 use super::translate::Translation;
-use crate::custom_scan::explain::Explain;
+use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports, tree};
 
 unsafe extern "C-unwind" {

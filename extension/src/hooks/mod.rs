@@ -1,5 +1,16 @@
 //! The hooks of PostgreSQL that this library is chained into.
 
 pub mod executor;
-pub mod planner;
-pub mod utility;
+mod paths;
+mod planner;
+mod require;
+mod utility;
+
+/// Installs all hooks. Called from `_PG_init`.
+pub fn register() {
+    utility::register();
+    executor::register();
+    paths::register();
+    require::register();
+    planner::register();
+}

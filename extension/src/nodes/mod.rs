@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub mod asof;
+pub mod engine;
 pub mod hash_join;
 pub mod latest;
 pub mod nested_aggregate;

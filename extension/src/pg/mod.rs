@@ -17,6 +17,7 @@ pub mod call;
 pub mod call_ports;
 pub mod datum;
 pub mod executor;
+pub mod explain;
 pub mod fresh;
 pub mod kind;
 pub mod lock;

@@ -1,7 +1,8 @@
-//! What the planner is offered.
+//! What the planner is offered: which tables and quals are ours, what reading them costs, and why not.
 
-pub mod offer;
-pub mod require;
+pub mod lanes_table;
+pub mod quals;
+pub mod reasons;
 pub mod selectivity;
 pub mod time_match;
 pub mod window_match;

@@ -519,6 +519,21 @@ impl Scan {
     }
 }
 
+/// Whether a snapshot sees a row of a table.
+///
+/// # Safety
+/// As for [`Scan::begin`].
+pub unsafe fn has_row(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool {
+    // SAFETY: the caller's promise.
+    let mut scan = unsafe { Scan::begin(relation, snapshot, std::ptr::null()) };
+    scan.wanted = Some(Vec::new());
+    let any = ByZone {
+        rules_out: &|_| false,
+        takes: None,
+    };
+    scan.next_window(true, any).is_some()
+}
+
 impl Drop for Scan {
     fn drop(&mut self) {
         self.leave();

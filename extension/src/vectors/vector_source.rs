@@ -22,6 +22,7 @@ use pgrx::pg_sys;
 
 use super::prune::{Filter, Verdict};
 use crate::pg::datum::RowOutlet;
+use crate::pg::explain::Explain;
 use crate::pg::ports;
 use crate::table::scan::{ByZone, Range, Scan, SharedSegments, TakesZones};
 use crate::table::tid;
@@ -52,6 +53,46 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Shows what the source of a node did.
+    pub fn explain(&self, explain: &Explain) {
+        explain.integer(c"Segments", self.segments);
+        if self.segments_skipped > 0 {
+            explain.integer(c"Segments Skipped", self.segments_skipped);
+        }
+        if self.segments_streamed > 0 {
+            explain.integer(c"Segments Streamed", self.segments_streamed);
+            explain.integer(c"Column Vectors Decoded", self.columns_decoded);
+        }
+        if self.segments_recalled > 0 {
+            explain.integer(c"Segments Recalled", self.segments_recalled);
+            explain.integer(c"Bytes Recalled", self.bytes_recalled);
+            explain.integer(c"Cold Cache Hits", self.cold_cache_hits);
+        }
+        explain.integer(c"Vectors", self.vectors);
+        explain.integer(c"Vectors Skipped", self.vectors_skipped);
+        if self.vectors_without_keys > 0 {
+            explain.integer(c"Vectors Skipped By Join Keys", self.vectors_without_keys);
+        }
+        explain.integer(c"Rows Scanned", self.rows);
+    }
+
+    /// Shows how the right side of a join was read, and by which algorithm its rows were found.
+    pub fn explain_joined(&self, algorithm: &str, explain: &Explain) {
+        explain.text(c"Join Algorithm", algorithm);
+        if self.segments_streamed > 0 {
+            explain.integer(c"Joined Segments Streamed", self.segments_streamed);
+            explain.integer(c"Joined Column Vectors Decoded", self.columns_decoded);
+        }
+        if self.segments_recalled > 0 {
+            explain.integer(c"Joined Segments Recalled", self.segments_recalled);
+            explain.integer(c"Joined Bytes Recalled", self.bytes_recalled);
+            explain.integer(c"Joined Cold Cache Hits", self.cold_cache_hits);
+        }
+        explain.integer(c"Joined Vectors", self.vectors);
+        explain.integer(c"Joined Vectors Skipped", self.vectors_skipped);
+        explain.integer(c"Joined Rows", self.rows);
+    }
+
     /// Of both.
     pub fn plus(&self, other: &Counters) -> Counters {
         Counters {
@@ -138,21 +179,6 @@ impl VectorSource {
                 counters: Counters::default(),
             }
         }
-    }
-
-    /// Whether a snapshot sees a row of a table.
-    ///
-    /// # Safety
-    /// As for [`Scan::begin`].
-    pub unsafe fn has_row(relation: pg_sys::Relation, snapshot: pg_sys::Snapshot) -> bool {
-        // SAFETY: the caller's promise.
-        let mut scan = unsafe { Scan::begin(relation, snapshot, std::ptr::null()) };
-        scan.wanted = Some(Vec::new());
-        let any = ByZone {
-            rules_out: &|_| false,
-            takes: None,
-        };
-        scan.next_window(true, any).is_some()
     }
 
     /// Shares the segments with the other participants of a parallel scan.

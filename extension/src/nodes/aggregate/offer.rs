@@ -2,20 +2,21 @@
 
 use pgrx::pg_sys;
 
-use super::group_order::{self, GroupOrder};
-use super::plan::{self, Joined};
 use super::state::AggregateState;
 use crate::custom_scan::{node, stand_in};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::expressions::{aggregate_call, percentile};
-use crate::nodes::hash_join::sides::{HashJoin, Sides};
-use crate::nodes::hash_join::{self, conditions, equal_columns};
-use crate::nodes::time_join::find::TimeJoin;
+use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
+use crate::joins::by_key::{conditions, equal_columns};
+use crate::joins::by_time::find::TimeJoin;
+use crate::nodes::engine::group_order::{self, GroupOrder};
+use crate::nodes::engine::plan::{self, Joined};
+use crate::nodes::hash_join;
 use crate::nodes::time_join::offer::{JOIN_SHARE, fits_memory};
 use crate::pg::{nodes, ports, tree};
 use crate::planner;
-use crate::planner::offer::{VECTOR_SHARE, quals};
+use crate::planner::quals::{VECTOR_SHARE, quals};
 
 /// Grouping joined rows by vectors costs at most this share of what it costs to return them. Where few rows are expected,
 /// costs are too close to tell plans apart, and mostly many more come.
@@ -30,7 +31,7 @@ unsafe fn rows_cost(sides: &Sides) -> Option<f64> {
         while (*path).type_ == pg_sys::NodeTag::T_ProjectionPath {
             path = (*path.cast::<pg_sys::ProjectionPath>()).subpath;
         }
-        hash_join::offer::sides_of_path(path).map(|_| cost)
+        sides_of_path(path).map(|_| cost)
     }
 }
 
@@ -103,13 +104,13 @@ pub unsafe fn offer(
         let mut translator = match (join, hash_join) {
             (Some(join), _) => {
                 fits_memory(join)?;
-                Translator::of_join(Scalars::Unknown, index, &join.plan)
+                Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index))
             }
             (None, Some(join)) => {
                 let calls = leaves.iter().copied();
                 let calls = calls.filter(|leaf| (**leaf).type_ == pg_sys::NodeTag::T_Aggref);
                 let conditions = conditions::of_filters(&join.plan, calls.map(|leaf| leaf.cast()));
-                Translator::of_hash_join(Scalars::Unknown, &join.plan, codes)
+                Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes))
                     .with_conditions(&conditions)
             }
             (None, None) => Translator::new(Scalars::Unknown),

@@ -6,9 +6,9 @@ use lanes_columnar::aggregate::{Aggregation, KeyValue, Numbers};
 use lanes_columnar::vector::number::Scalar;
 use pgrx::pg_sys;
 
-use super::group_order::GroupOrder;
 use crate::expressions;
 use crate::expressions::aggregate_call::{KeyShape, Shape};
+use crate::nodes::engine::group_order::GroupOrder;
 
 /// The finished groups.
 pub struct Results {

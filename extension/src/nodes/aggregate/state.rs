@@ -12,9 +12,7 @@ use lanes_columnar::vector::value::{Operand, Value};
 use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use pgrx::pg_sys;
 
-use super::plan::{self, EnginePlan};
 use super::results::Results;
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{self, Node, Planned, Routines};
 use crate::custom_scan::{privilege, stand_in};
 use crate::error;
@@ -22,9 +20,11 @@ use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::scalar;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::hash_join::conditions;
-use crate::nodes::hash_join::stage::{Batch, HashStage, JoinCounters};
-use crate::nodes::time_join::stage::JoinStage;
+use crate::joins::by_key::conditions;
+use crate::joins::by_key::stage::{Batch, HashStage, JoinCounters};
+use crate::joins::by_time::stage::JoinStage;
+use crate::nodes::engine::plan::{self, EnginePlan};
+use crate::pg::explain::Explain;
 use crate::pg::ports;
 use crate::table::scan::{StoredZones, TakesZones};
 use crate::table_am::insert_buffer;
@@ -153,10 +153,12 @@ impl Node for AggregateState {
             plan.explain(explain);
         }
         if explain.is_analyze() {
-            explain.counters(&self.counters);
-            explain.joined(&self.join);
+            self.counters.explain(explain);
+            if let Some((counters, algorithm)) = &self.join {
+                counters.explain_joined(algorithm, explain);
+            }
             if let Some(join) = &self.hash_join {
-                explain.hash_joined(join);
+                join.explain(explain);
             }
             explain.integer(c"Vector Rows Passed", self.passed);
             if self.segments_told > 0 {
@@ -300,9 +302,10 @@ impl Program {
             unsafe { conditions::of_filters(join, plan.calls.iter().copied()) }
         });
         let mut translator = match (&plan.join, &plan.hash_join) {
-            (Some(join), _) => Translator::of_join(scalars, plan.index, join),
+            (Some(join), _) => Translator::of_joined(scalars, join.joined_columns(plan.index)),
             (None, Some(join)) => {
-                Translator::of_hash_join(scalars, join, grouped.len()).with_conditions(&conditions)
+                Translator::of_joined(scalars, join.joined_columns(grouped.len()))
+                    .with_conditions(&conditions)
             }
             (None, None) => Translator::new(scalars),
         };

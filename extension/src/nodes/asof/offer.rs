@@ -1,60 +1,13 @@
 //! Offers the planner an accelerated join wherever the inner side of a nested loop is a lateral sub-select of the shape.
 
 use pgrx::pg_sys;
-use pgrx::prelude::*;
 
 use super::plan;
-use crate::nodes::{hash_join, time_join};
+use crate::joins::by_time::nested_loop::{MEMORY_FACTOR, nested_loop};
 use crate::pg::{ports, tree};
+use crate::planner;
 use crate::planner::time_match::{Output, Shape};
 use crate::table_am::routine;
-use crate::{gucs, planner};
-
-static mut PREVIOUS: pg_sys::set_join_pathlist_hook_type = None;
-
-/// Installs the hook. Called from `_PG_init`.
-pub fn register() {
-    // SAFETY: single-threaded, once a process.
-    unsafe {
-        PREVIOUS = pg_sys::set_join_pathlist_hook;
-        pg_sys::set_join_pathlist_hook = Some(join_paths);
-    }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn join_paths(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer: *mut pg_sys::RelOptInfo,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-) {
-    // SAFETY: what the planner hands over is live.
-    unsafe {
-        if let Some(previous) = PREVIOUS {
-            previous(root, joined, outer, inner, kind, extra);
-        }
-        hash_join::offer::offer(root, joined, outer, inner, kind, extra);
-        let lateral = (*inner).rtekind == pg_sys::RTEKind::RTE_SUBQUERY
-            && (*inner).reloptkind == pg_sys::RelOptKind::RELOPT_BASEREL
-            && !(*inner).lateral_relids.is_null();
-        if lateral
-            && gucs::enable_asof()
-            && matches!(
-                kind,
-                pg_sys::JoinType::JOIN_INNER | pg_sys::JoinType::JOIN_LEFT
-            )
-        {
-            let offered = offer(root, joined, outer, inner, kind, extra);
-            time_join::offer::offer(root, joined, outer, inner, kind, extra, offered);
-        }
-    }
-}
-
-/// How much more than `work_mem * hash_mem_multiplier` a history may be expected to take. It does not spill, so there must be a
-/// limit; without an index the alternative is to read the table for each row, so it is not the same one.
-pub const MEMORY_FACTOR: f64 = 16.0;
 
 /// Costs of what the node does, in the planner's units.
 struct Cost {
@@ -63,8 +16,11 @@ struct Cost {
     bytes: f64,
 }
 
-/// Whether it is offered.
-unsafe fn offer(
+/// Offers the node; returns whether it is offered.
+///
+/// # Safety
+/// As for a `set_join_pathlist_hook`.
+pub unsafe fn offer(
     root: *mut pg_sys::PlannerInfo,
     joined: *mut pg_sys::RelOptInfo,
     outer: *mut pg_sys::RelOptInfo,
@@ -118,67 +74,6 @@ unsafe fn offer(
         (*path).methods = plan::path_methods();
         pg_sys::add_path(joined, path.cast());
         true
-    }
-}
-
-/// The join as a nested loop runs it, with values from the outer side alone.
-///
-/// # Safety
-/// As for a `set_join_pathlist_hook`.
-pub unsafe fn nested_loop(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer: *mut pg_sys::RelOptInfo,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-) -> Option<*mut pg_sys::NestPath> {
-    // SAFETY: the caller's promise; the cast follows the tag.
-    unsafe {
-        let outer_path = (*outer).cheapest_total_path;
-        if outer_path.is_null() || !(*outer_path).param_info.is_null() {
-            return None;
-        }
-        nested_loop_over(root, joined, outer_path, inner, kind, extra)
-    }
-}
-
-/// The same over a path of the outer side, which needs no parameters.
-///
-/// # Safety
-/// As for a `set_join_pathlist_hook`.
-pub unsafe fn nested_loop_over(
-    root: *mut pg_sys::PlannerInfo,
-    joined: *mut pg_sys::RelOptInfo,
-    outer_path: *mut pg_sys::Path,
-    inner: *mut pg_sys::RelOptInfo,
-    kind: pg_sys::JoinType::Type,
-    extra: *mut pg_sys::JoinPathExtraData,
-) -> Option<*mut pg_sys::NestPath> {
-    // SAFETY: the caller's promise; the cast follows the tag.
-    unsafe {
-        let outer = (*outer_path).parent;
-        let inner_path = tree::elements::<pg_sys::Path>((*inner).pathlist)
-            .into_iter()
-            .find(|&path| {
-                (*path).type_ == pg_sys::NodeTag::T_SubqueryScanPath
-                    && !(*path).param_info.is_null()
-                    && pg_sys::bms_is_subset((*(*path).param_info).ppi_req_outer, (*outer).relids)
-            })?;
-        let mut workspace = pg_sys::JoinCostWorkspace::default();
-        pg_sys::initial_cost_nestloop(root, &mut workspace, kind, outer_path, inner_path, extra);
-        Some(pg_sys::create_nestloop_path(
-            root,
-            joined,
-            kind,
-            &mut workspace,
-            extra,
-            outer_path,
-            inner_path,
-            (*extra).restrictlist,
-            (*outer_path).pathkeys,
-            std::ptr::null_mut(),
-        ))
     }
 }
 

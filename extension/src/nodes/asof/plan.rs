@@ -10,7 +10,7 @@ use crate::planner;
 use crate::planner::time_match::{Output, Shape};
 
 /// The node's name in EXPLAIN.
-pub const NAME: &std::ffi::CStr = c"LanesAsofJoin";
+pub const NAME: &std::ffi::CStr = crate::custom_scan::names::ASOF_JOIN;
 
 struct PathMethods(pg_sys::CustomPathMethods);
 // SAFETY: constant, and Postgres is single-threaded.

@@ -12,19 +12,19 @@ use pgrx::pg_sys;
 
 use super::latest_state::LatestJoinState;
 use super::offer::{Cost, check_group, filters, small_paths, total_cost};
-use super::plan::{HashJoinPlan, JoinKind};
-use super::sides::Sides;
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{self, Planned};
 use crate::custom_scan::private_data::{Remembered, Targets, table_column, table_of};
 use crate::custom_scan::{self, stand_in};
 use crate::expressions::aggregate_call;
 use crate::expressions::sort_key::{self, OrderedBy};
 use crate::expressions::translate::{Scalars, Translation, Translator};
+use crate::joins::by_key::plan::{HashJoinPlan, JoinKind};
+use crate::joins::by_key::sides::Sides;
 use crate::nodes::latest;
+use crate::pg::explain::Explain;
 use crate::pg::{nodes, tree};
-use crate::planner::offer::VECTOR_SHARE;
-use crate::planner::require::About;
+use crate::planner::quals::VECTOR_SHARE;
+use crate::planner::reasons::About;
 
 /// Offers to find the rows of a DISTINCT ON over a join.
 ///
@@ -70,7 +70,8 @@ pub unsafe fn offer(
             join.want(leaf)?;
             columns = pg_sys::list_append_unique(columns, leaf.cast());
         }
-        let mut translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, codes);
+        let mut translator =
+            Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(codes));
         let quals = filters(root, &join);
         for column in nodes::list::<pg_sys::Node>(columns) {
             if join.plan.place_of(column.cast()).is_none() {
@@ -251,7 +252,7 @@ impl LatestJoinPlan {
         unsafe {
             explain.table(self.join.table);
             explain.expressions(c"Group Key", &self.groups);
-            explain.order(&self.keys);
+            sort_key::explain_order(explain, &self.keys);
             explain.text(c"Hash Join", &self.join.kinds());
             explain.expressions(c"Join Key", &self.join.left_keys());
             explain.quals(&self.quals);

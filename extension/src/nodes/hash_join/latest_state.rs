@@ -16,14 +16,14 @@ use lanes_columnar::vector::value::Value;
 use pgrx::pg_sys;
 
 use super::latest_plan::{self, LatestJoinPlan};
-use super::output::Output;
-use super::stage::{Batch, HashStage, JoinCounters};
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{Node, Planned, Routines};
 use crate::custom_scan::{privilege, stand_in};
 use crate::error;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::expressions::{aggregate_call, scalar, sort_key};
+use crate::joins::by_key::output::Output;
+use crate::joins::by_key::stage::{Batch, HashStage, JoinCounters};
+use crate::pg::explain::Explain;
 use crate::vectors::kept_rows::{KeptRows, ROWS_FETCHED};
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::{Counters, VectorSource};
@@ -174,8 +174,8 @@ impl Node for LatestJoinState {
         // SAFETY: the node's plan.
         unsafe { LatestJoinPlan::of(explain.plan()).explain(explain) }
         if explain.is_analyze() {
-            explain.counters(&self.counters);
-            explain.hash_joined(&self.joined);
+            self.counters.explain(explain);
+            self.joined.explain(explain);
             explain.integer(c"Vector Rows Passed", self.passed);
             explain.kilobytes(c"Memory", self.bytes);
             if self.handed_over {
@@ -239,7 +239,8 @@ impl Pass {
             let is_joined = |group: &*mut pg_sys::Node| plan.join.is_small(*group);
             let grouped: Vec<_> = plan.groups.iter().copied().filter(is_joined).collect();
             let scalars = Scalars::Evaluated(&raw mut (*node).ss.ps);
-            let mut translator = Translator::of_hash_join(scalars, &plan.join, grouped.len());
+            let mut translator =
+                Translator::of_joined(scalars, plan.join.joined_columns(grouped.len()));
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let of_quals = translator.asked();
             let (mut groups, mut codes) = (Vec::new(), 0);
@@ -255,7 +256,7 @@ impl Pass {
             let looked_at = translator.asked_since(&of_quals).attributes();
             let stage = HashStage::begin(&plan.join, node, &mut translator, &grouped, &[])?;
             // Only fetched for the rows that are found, so not what the pass looks at.
-            let columns = Translator::of_hash_join(Scalars::Unknown, &plan.join, 0);
+            let columns = Translator::of_joined(Scalars::Unknown, plan.join.joined_columns(0));
             let outputs = Output::of(&plan.columns, &plan.join, &columns)?;
             let pass = Pass {
                 translator,

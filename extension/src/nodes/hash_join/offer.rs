@@ -6,16 +6,15 @@
 use lanes_columnar::limits::VECTOR_ROWS;
 use pgrx::pg_sys;
 
-use super::plan::JoinKind;
-use super::sides::{HashJoin, Side, Sides};
 use super::state::HashJoinState;
-use crate::custom_scan::node::{self, Node};
+use crate::custom_scan::node;
 use crate::custom_scan::stand_in;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::aggregate::plan::{Joined, engine_private};
+use crate::joins::by_key::sides::{HashJoin, Sides, sides_of_path};
+use crate::nodes::engine::plan::{Joined, engine_private};
 use crate::pg::{nodes, ports, tree};
-use crate::planner::offer::{VECTOR_SHARE, quals};
-use crate::planner::require::{self, About};
+use crate::planner::quals::{VECTOR_SHARE, quals};
+use crate::planner::reasons::{self, About};
 use crate::table_options;
 use crate::vectorize::{self, Vectorize};
 
@@ -58,7 +57,7 @@ pub unsafe fn offer(
         if let Err(reason) = offer_rows(root, sides)
             && is_noted
         {
-            require::note(root, index, About::Use, format!("hash join: {reason}"));
+            reasons::note(root, index, About::Use, format!("hash join: {reason}"));
         }
     }
 }
@@ -86,7 +85,7 @@ unsafe fn offer_rows(root: *mut pg_sys::PlannerInfo, sides: Sides) -> Translatio
             }
             join.want(output)?;
         }
-        let translator = Translator::of_hash_join(Scalars::Unknown, &join.plan, 0);
+        let translator = Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(0));
         let filters = filters(root, &join);
         for output in nodes::list::<pg_sys::Node>(outputs) {
             if !translator.is_given(output) {
@@ -253,38 +252,6 @@ impl Sides {
             }
             all
         }
-    }
-}
-
-/// The sides of the join whose rows a `LanesHashJoin` path returns; none for any other path.
-///
-/// # Safety
-/// A live path.
-pub unsafe fn sides_of_path(path: *mut pg_sys::Path) -> Option<Sides> {
-    // SAFETY: the caller's promise; casts follow tags.
-    unsafe {
-        if (*path).type_ != pg_sys::NodeTag::T_CustomPath {
-            return None;
-        }
-        let path = path.cast::<pg_sys::CustomPath>();
-        if !std::ptr::eq((*path).methods, &raw const HashJoinState::ROUTINES.path) {
-            return None;
-        }
-        let remembered: *mut pg_sys::List = ports::list_nth((*path).custom_private, 4);
-        let side = |first: i32| {
-            let kind = nodes::integers_of(ports::list_nth(remembered, first + 2))[0];
-            Some(Side {
-                small: ports::list_nth(remembered, first),
-                conditions: ports::list_nth(remembered, first + 1),
-                kind: JoinKind::from_number(kind)?,
-            })
-        };
-        let dimensions = (1..ports::list_length(remembered)).step_by(3).map(side);
-        Some(Sides {
-            joined: (*path).path.parent,
-            lanes: ports::list_nth(remembered, 0),
-            dimensions: dimensions.collect::<Option<_>>()?,
-        })
     }
 }
 

@@ -6,14 +6,15 @@ use lanes_columnar::vector::Evaluation;
 use lanes_columnar::vector::selection::Selection;
 use pgrx::pg_sys;
 
-use super::output::Output;
-use super::stage::{Batch, HashStage, JoinCounters};
-use crate::custom_scan::explain::Explain;
+use crate::custom_scan::names;
 use crate::custom_scan::node::{Node, Planned, Routines};
 use crate::custom_scan::{privilege, stand_in};
 use crate::expressions::scalar;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::aggregate::plan::{self, EnginePlan};
+use crate::joins::by_key::output::Output;
+use crate::joins::by_key::stage::{Batch, HashStage, JoinCounters};
+use crate::nodes::engine::plan::{self, EnginePlan};
+use crate::pg::explain::Explain;
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::{Counters, VectorSource};
 
@@ -51,7 +52,7 @@ pub struct Running {
 }
 
 impl Node for HashJoinState {
-    const NAME: &'static CStr = c"LanesHashJoin";
+    const NAME: &'static CStr = names::HASH_JOIN;
     const ROUTINES: &'static Routines = &ROUTINES;
     type Running = Running;
 
@@ -88,7 +89,8 @@ impl Node for HashJoinState {
             };
             let state = &raw mut (*node).ss.ps;
             scalar::reads(state, table);
-            let mut translator = Translator::of_hash_join(Scalars::Evaluated(state), join, 0);
+            let mut translator =
+                Translator::of_joined(Scalars::Evaluated(state), join.joined_columns(0));
             let mut filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let outputs = Output::of(&plan.keys, join, &translator)?;
             let mut stage = HashStage::begin(join, node, &mut translator, &[], &[])?;
@@ -155,8 +157,8 @@ impl Node for HashJoinState {
             plan.explain(explain);
         }
         if explain.is_analyze() {
-            explain.counters(&self.counters);
-            explain.hash_joined(&self.joined);
+            self.counters.explain(explain);
+            self.joined.explain(explain);
             if self.handed_over {
                 explain.text(c"Handed Over", stand_in::SMALL_SIDE_TOO_LARGE);
             }

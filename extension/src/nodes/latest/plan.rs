@@ -12,8 +12,9 @@ use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::expressions::{aggregate_call, sort_key};
 use crate::nodes::top_n::row_plan::RowPlan;
 use crate::pg::{nodes, ports};
-use crate::planner::offer::{self, Quals};
-use crate::planner::require;
+use crate::planner::quals;
+use crate::planner::quals::Quals;
+use crate::planner::{lanes_table, reasons};
 
 /// Bytes that a group takes, about.
 const GROUP_BYTES: f64 = 150.0;
@@ -37,7 +38,7 @@ pub unsafe fn offer(
         if !(*input).lateral_relids.is_null() {
             return Err("a lateral reference".into());
         }
-        if offer::asks_for_transaction_ids(input) {
+        if lanes_table::asks_for_transaction_ids(input) {
             return Err("a system column other than ctid".into());
         }
         for qual in nodes::list::<pg_sys::RestrictInfo>((*input).baserestrictinfo) {
@@ -55,7 +56,7 @@ pub unsafe fn offer(
         }
         let (order, distinct) = (query.sortClause, query.distinctClause);
         let keys = sort_key::of_clauses(&mut translator, targets, order, distinct)?;
-        let Quals { pushed, kept } = offer::split_quals(root, input, &mut translator);
+        let Quals { pushed, kept } = quals::split_quals(root, input, &mut translator);
         let is_column = |group: &*mut pg_sys::Node| {
             (*crate::expressions::translate::strip(*group)).type_ == pg_sys::NodeTag::T_Var
         };
@@ -76,9 +77,9 @@ pub unsafe fn offer(
         let base = &mut (*path).path;
         base.rows = rows;
         let operator = pg_sys::cpu_operator_cost;
-        let work = f64::from(ports::list_length(pushed)) * offer::VECTOR_SHARE;
+        let work = f64::from(ports::list_length(pushed)) * quals::VECTOR_SHARE;
         // A look-up and a comparison for each row that passes.
-        let each = (groups.len() + keys.len()) as f64 * offer::VECTOR_SHARE;
+        let each = (groups.len() + keys.len()) as f64 * quals::VECTOR_SHARE;
         base.startup_cost = (*target).cost.startup
             + f64::from((*input).pages) * pg_sys::seq_page_cost * 0.1
             + (*input).tuples * work * operator
@@ -111,7 +112,7 @@ pub fn check(query: &pg_sys::Query) -> Translation<()> {
     if !query.rowMarks.is_null() {
         return Err("rows to be locked".into());
     }
-    if require::may_scroll() {
+    if reasons::may_scroll() {
         return Err("a cursor without NO SCROLL".into());
     }
     Ok(())

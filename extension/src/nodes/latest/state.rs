@@ -8,7 +8,6 @@ use lanes_columnar::vector::Evaluation;
 use pgrx::pg_sys;
 
 use super::plan;
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{Node, Planned, Routines};
 use crate::custom_scan::privilege;
 use crate::error;
@@ -17,6 +16,7 @@ use crate::expressions::{aggregate_call, sort_key};
 use crate::nodes::scan::state::begin_table;
 use crate::nodes::top_n;
 use crate::nodes::top_n::row_plan::RowPlan;
+use crate::pg::explain::Explain;
 use crate::pg::nodes;
 use crate::vectors::kept_rows::{KeptRows, ROWS_FETCHED};
 use crate::vectors::prune::Filter;
@@ -154,7 +154,7 @@ impl Node for LatestState {
         // SAFETY: the node's plan.
         unsafe { RowPlan::of(explain.plan()).explain(explain) }
         if explain.is_analyze() {
-            explain.counters(&self.counters);
+            self.counters.explain(explain);
             explain.integer(c"Vector Rows Passed", self.passed);
             explain.kilobytes(c"Memory", self.bytes);
         }

@@ -11,10 +11,10 @@ use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::aggregate;
 use crate::nodes::aggregate::offer::ungrouped_columns;
-use crate::nodes::aggregate::plan::{Joined, engine_private};
 use crate::nodes::aggregate::state::AggregateState;
+use crate::nodes::engine::plan::{Joined, engine_private};
 use crate::pg::{nodes, ports, tree};
-use crate::planner::offer::VECTOR_SHARE;
+use crate::planner::quals::VECTOR_SHARE;
 
 /// The aggregation of a sub-select, as it is planned.
 struct Below {

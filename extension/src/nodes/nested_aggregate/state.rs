@@ -14,7 +14,6 @@ use pgrx::pg_sys;
 
 use super::group_lanes::GroupLanes;
 use super::outputs::{Outputs, over_entries};
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{self, Node, Planned, Routines};
 use crate::custom_scan::{privilege, stand_in};
 use crate::error;
@@ -22,9 +21,10 @@ use crate::expressions::aggregate_call::{self, KeyShape, Shape};
 use crate::expressions::lanes_aggregate::Arrival;
 use crate::expressions::scalar;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::aggregate::plan::{self, EnginePlan};
 use crate::nodes::aggregate::results::Results;
 use crate::nodes::aggregate::state::AggregateState;
+use crate::nodes::engine::plan::{self, EnginePlan};
+use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports};
 use crate::vectors::prune::predicates;
 

@@ -11,11 +11,11 @@ use pgrx::pg_sys;
 use pgrx::prelude::*;
 
 use super::shared_scan::SharedScan;
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{self, Node, Planned, Routines};
 use crate::custom_scan::{self};
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::aggregate::plan;
+use crate::nodes::engine::plan;
+use crate::pg::explain::Explain;
 use crate::pg::nodes;
 use crate::table_am::insert_buffer;
 use crate::vectors::prune::Filter;
@@ -141,7 +141,7 @@ impl Node for ScanState {
             explain.reasons(custom_scan::private_data::reasons(explain.plan()));
         }
         if explain.is_analyze() {
-            explain.counters(&self.counters.plus(&self.of_workers));
+            self.counters.plus(&self.of_workers).explain(explain);
             explain.integer(c"Vector Rows Passed", self.passed);
         }
     }

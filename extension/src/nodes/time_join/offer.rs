@@ -2,16 +2,18 @@
 
 use pgrx::pg_sys;
 
-use super::find::{self, Sides, TimeJoin};
-use super::plan::number_types;
 use super::state::JoinState;
 use crate::custom_scan::node;
 use crate::expressions::translate::{Scalars, Translation, Translator};
-use crate::nodes::aggregate::plan::{Joined, engine_private};
-use crate::nodes::asof::offer;
+use crate::joins::by_time::find::{self, Sides, TimeJoin};
+use crate::joins::by_time::nested_loop;
+use crate::joins::by_time::plan::number_types;
+use crate::nodes::engine::plan::{Joined, engine_private};
+use crate::nodes::scan::offer::scan_path;
 use crate::pg::{nodes, ports, tree};
-use crate::planner::offer::{Quals, VECTOR_SHARE, is_lanes_scan, quals, scan_path};
-use crate::planner::require::{self, About};
+use crate::planner::lanes_table::is_lanes_scan;
+use crate::planner::quals::{Quals, VECTOR_SHARE, quals};
+use crate::planner::reasons::{self, About};
 use crate::vectorize::{self, Vectorize};
 
 /// Cost of a row of either side of a join by time, in units of `cpu_operator_cost`.
@@ -70,7 +72,7 @@ unsafe fn offer_sides(
         let Sides {
             outer, inner, kind, ..
         } = *sides;
-        let Some(nested) = offer::nested_loop(root, joined, outer, inner, kind, extra) else {
+        let Some(nested) = nested_loop::nested_loop(root, joined, outer, inner, kind, extra) else {
             return Err("a lateral reference".into());
         };
         sides.path = nested.cast();
@@ -81,7 +83,7 @@ unsafe fn offer_sides(
             kept: std::ptr::null_mut(),
         };
         let (left, _) = scan_path(root, outer, &quals);
-        let own = offer::nested_loop_over(root, joined, left.cast(), inner, kind, extra);
+        let own = nested_loop::nested_loop_over(root, joined, left.cast(), inner, kind, extra);
         join.path = own.map_or(join.path, |path| path.cast());
         offer_rows(root, joined, nested, &join)
     }
@@ -105,7 +107,7 @@ unsafe fn note(root: *mut pg_sys::PlannerInfo, sides: &Sides, reason: &str) {
             false => right,
         };
         for (root, index) in concerned {
-            require::note(root, index, About::Use, format!("join by time: {reason}"));
+            reasons::note(root, index, About::Use, format!("join by time: {reason}"));
         }
     }
 }
@@ -144,7 +146,8 @@ unsafe fn offer_rows(
         fits_memory(join)?;
         let left = join.left_relation;
         let index = (*left).relid;
-        let mut translator = Translator::of_join(Scalars::Unknown, index, &join.plan);
+        let mut translator =
+            Translator::of_joined(Scalars::Unknown, join.plan.joined_columns(index));
         let mut filters = std::ptr::null_mut();
         for qual in quals(root, left) {
             if (*qual).pseudoconstant || (*qual).security_level > 0 {
@@ -204,7 +207,7 @@ pub unsafe fn fits_memory(join: &TimeJoin) -> Translation<()> {
     let bytes = join.right_rows * (SERIES_ROW + 16.0 * columns.min(4.0));
     // SAFETY: settings of this session.
     let limit = unsafe { pg_sys::get_hash_memory_limit() } as f64;
-    if bytes > limit * offer::MEMORY_FACTOR {
+    if bytes > limit * nested_loop::MEMORY_FACTOR {
         return Err("the join's right side would not fit in memory (see work_mem)".into());
     }
     Ok(())

@@ -15,14 +15,15 @@ use lanes_columnar::vector::{Evaluation, EvaluationError, narrow};
 use lanes_columnar::with_number;
 use pgrx::pg_sys;
 
-use super::stage::JoinStage;
-use crate::custom_scan::explain::Explain;
+use crate::custom_scan::names;
 use crate::custom_scan::node::{Node, Planned, Routines};
 use crate::custom_scan::{privilege, stand_in};
 use crate::expressions::scalar;
 use crate::expressions::translate::{Scalars, Translation, Translator, to_datum};
-use crate::nodes::aggregate::plan::{self, EnginePlan};
+use crate::joins::by_time::stage::JoinStage;
+use crate::nodes::engine::plan::{self, EnginePlan};
 use crate::nodes::scan;
+use crate::pg::explain::Explain;
 use crate::vectors::prune::{Filter, predicates};
 use crate::vectors::vector_source::{Counters, VectorSource};
 
@@ -68,7 +69,7 @@ pub struct Running {
 }
 
 impl Node for JoinState {
-    const NAME: &'static CStr = c"LanesTimeJoin";
+    const NAME: &'static CStr = names::TIME_JOIN;
     const ROUTINES: &'static Routines = &ROUTINES;
     type Running = Running;
 
@@ -100,7 +101,8 @@ impl Node for JoinState {
             };
             let state = &raw mut (*node).ss.ps;
             scalar::reads(state, table);
-            let mut translator = Translator::of_join(Scalars::Evaluated(state), plan.index, join);
+            let mut translator =
+                Translator::of_joined(Scalars::Evaluated(state), join.joined_columns(plan.index));
             let filter = Filter::of(&mut translator, plan.quals.iter().copied())?;
             let mut outputs = Vec::new();
             for column in &plan.keys {
@@ -182,8 +184,10 @@ impl Node for JoinState {
             plan.explain(explain);
         }
         if explain.is_analyze() {
-            explain.counters(&self.counters);
-            explain.joined(&self.joined);
+            self.counters.explain(explain);
+            if let Some((counters, algorithm)) = &self.joined {
+                counters.explain_joined(algorithm, explain);
+            }
             explain.integer(c"Vector Rows Passed", self.passed);
             explain.kilobytes(c"Memory", self.bytes);
             if self.handed_over {

@@ -12,8 +12,8 @@ use crate::custom_scan::node::{self, Planned};
 use crate::expressions::sort_key;
 use crate::expressions::translate::Translator;
 use crate::pg::ports;
-use crate::planner::offer;
-use crate::planner::require::{self, About};
+use crate::planner::quals;
+use crate::planner::reasons::{self, About};
 
 /// Rows that the first pass keeps where it is not known how many are asked for.
 const FIRST_PASS_MIN: f64 = 64.0;
@@ -66,7 +66,7 @@ pub unsafe fn offer(
         }
         if keys.is_empty() {
             let reason = refusal.unwrap_or_else(|| "an expression before a qual".into());
-            require::note(
+            reasons::note(
                 root,
                 (*relation).relid,
                 About::Reading,
@@ -129,7 +129,7 @@ unsafe fn cost(
         let operator = pg_sys::cpu_operator_cost;
         let row = pg_sys::cpu_tuple_cost * 0.5 + target.per_tuple;
         let scan = base.total_cost - base.startup_cost - base.rows * row
-            + base.rows * keys as f64 * operator * offer::VECTOR_SHARE;
+            + base.rows * keys as f64 * operator * quals::VECTOR_SHARE;
         let row_bytes = f64::from((*(*relation).reltarget).width) + ROW_BYTES;
         let most = (f64::from(pg_sys::work_mem) * 1024.0 / row_bytes).max(FIRST_PASS_MIN);
         let (mut passes, mut pass) = (1.0, f64::from(first_pass).min(most));

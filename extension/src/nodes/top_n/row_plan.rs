@@ -7,9 +7,9 @@
 use pgrx::pg_sys;
 
 use crate::custom_scan;
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::private_data::Remembered;
 use crate::expressions::sort_key::{self, OrderedBy};
+use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports, tree};
 
 /// The plan, taken apart.
@@ -95,7 +95,7 @@ impl RowPlan {
         // SAFETY: the caller's promise.
         unsafe {
             explain.expressions(c"Group Key", &self.groups);
-            explain.order(&self.keys);
+            sort_key::explain_order(explain, &self.keys);
             explain.quals(&tree::elements(self.pushed));
             explain.filter(&tree::elements(self.kept));
             explain.reasons(self.reasons);

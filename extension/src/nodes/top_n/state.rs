@@ -15,12 +15,12 @@ use pgrx::pg_sys;
 
 use super::plan;
 use super::row_plan::RowPlan;
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{Node, Planned, Routines};
 use crate::expressions::sort_key;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::nodes::scan::state::begin_table;
 use crate::pg::datum::RowOutlet;
+use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports};
 use crate::vectors::kept_rows::KeptRows;
 use crate::vectors::prune::Filter;
@@ -154,7 +154,7 @@ impl Node for TopNState {
         // SAFETY: the node's plan.
         unsafe { RowPlan::of(explain.plan()).explain(explain) }
         if explain.is_analyze() {
-            explain.counters(&self.counters);
+            self.counters.explain(explain);
             explain.integer(c"Vector Rows Passed", self.passed);
             explain.integer(c"Passes", self.passes);
             explain.kilobytes(c"Memory", self.bytes);

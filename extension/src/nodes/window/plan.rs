@@ -19,7 +19,7 @@ use crate::expressions::lanes_aggregate::is_ours;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::pg::names::function_name;
 use crate::pg::{nodes, ports, tree};
-use crate::planner::offer::{VECTOR_SHARE, quals};
+use crate::planner::quals::{VECTOR_SHARE, quals};
 
 /// Bytes that a partition takes, about.
 const PARTITION_BYTES: f64 = 150.0;

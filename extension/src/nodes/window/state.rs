@@ -12,10 +12,10 @@ use pgrx::pg_sys;
 
 use super::plan::WindowPlan;
 use super::run::Running;
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::{Node, Planned, Routines};
 use crate::custom_scan::privilege;
 use crate::expressions::translate::Translation;
+use crate::pg::explain::Explain;
 use crate::pg::tree;
 use crate::vectors::vector_source::Counters;
 
@@ -90,7 +90,7 @@ impl Node for WindowState {
             explain.quals(&plan.quals);
         }
         if explain.is_analyze() {
-            explain.counters(&self.counters);
+            self.counters.explain(explain);
             explain.integer(c"Vector Rows Passed", self.passed);
             explain.integer(c"Partitions", self.partitions as u64);
             explain.kilobytes(c"Memory", self.bytes);

@@ -4,6 +4,7 @@ use pgrx::pg_sys;
 
 use super::right_side::RightSide;
 use crate::expressions::aggregate_call;
+use crate::expressions::joined_columns::{Computed, JoinedColumns};
 use crate::expressions::translate::{Translation, Translator, number_type};
 use crate::pg::kind::Kind;
 use crate::pg::{names, nodes, ports, tree};
@@ -28,9 +29,6 @@ pub struct TimeBound {
     /// The time, an expression over the left side.
     pub time: *mut pg_sys::Node,
 }
-
-/// A column of a sub-select that is an expression: its place among the outputs, and the expression.
-pub type Computed = (usize, *mut pg_sys::Node);
 
 /// What is wanted of the rows within bounds.
 #[derive(Clone, Debug)]
@@ -357,4 +355,17 @@ unsafe fn raised(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
 pub fn number_types(plan: &JoinPlan) -> Vec<Option<lanes_columnar::vector::number::NumberType>> {
     let outputs = plan.outputs().into_iter();
     outputs.map(|output| output.and_then(number_type)).collect()
+}
+
+impl JoinPlan {
+    /// The columns of the sub-select, for a translator of expressions over the joined rows of a table.
+    pub fn joined_columns(&self, table: u32) -> JoinedColumns {
+        JoinedColumns {
+            table,
+            types: number_types(self),
+            computed: self.computed().to_vec(),
+            variables: None,
+            codes_before: 0,
+        }
+    }
 }

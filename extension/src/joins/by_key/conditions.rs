@@ -13,13 +13,6 @@ use super::plan::HashJoinPlan;
 use crate::expressions::translate::number_type;
 use crate::pg::{nodes, tree};
 
-/// The code of a condition that does not hold.
-pub const FALSE: u64 = 0;
-/// The code of a condition that holds.
-pub const TRUE: u64 = 1;
-/// The code of a condition that is NULL.
-pub const NULL: u64 = 2;
-
 /// The conditions in the filters of some calls that the engine does not know, as they look at columns that are no
 /// numbers.
 ///

@@ -10,14 +10,13 @@
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
 
-use super::plan::{Computed, JoinPlan, Wanted};
-use super::state::JoinState;
-use crate::custom_scan::node::Node;
+use super::plan::{JoinPlan, Wanted};
+use crate::custom_scan::names;
+use crate::expressions::joined_columns::Computed;
 use crate::expressions::translate::Translation;
 use crate::gucs;
-use crate::nodes::asof::plan as asof_plan;
 use crate::pg::{nodes, ports, tree};
-use crate::planner::offer;
+use crate::planner::lanes_table;
 use crate::planner::time_match::{Output, match_shape};
 use crate::planner::window_match::match_window;
 
@@ -76,7 +75,7 @@ impl Sides {
             matches!(
                 (*outer).reloptkind,
                 pg_sys::RelOptKind::RELOPT_BASEREL | pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL
-            ) && offer::is_lanes_scan(outer, tree::planner_entry(root, (*outer).relid as i32))
+            ) && lanes_table::is_lanes_scan(outer, tree::planner_entry(root, (*outer).relid as i32))
         }
     }
 }
@@ -154,7 +153,7 @@ impl TimeJoin {
                 }
             };
             let table = *(*subroot).simple_rel_array.add(shape.entry as usize);
-            if table.is_null() || !offer::is_lanes_table(shape.table) {
+            if table.is_null() || !lanes_table::is_lanes_table(shape.table) {
                 return Err("the lateral sub-select does not read a lanes table".into());
             }
             let table_entry = tree::planner_entry(subroot, shape.entry);
@@ -298,11 +297,8 @@ unsafe fn nested_loop(mut path: *mut pg_sys::Path) -> Option<*mut pg_sys::NestPa
                 }
                 pg_sys::NodeTag::T_CustomPath => {
                     let custom = path.cast::<pg_sys::CustomPath>();
-                    let ours = [
-                        asof_plan::path_methods(),
-                        &raw const JoinState::ROUTINES.path,
-                    ];
-                    if !ours.contains(&(*custom).methods) {
+                    let ours = [names::ASOF_JOIN, names::TIME_JOIN];
+                    if !ours.iter().any(|name| names::is_path_of(custom, name)) {
                         return None;
                     }
                     path = ports::list_nth((*custom).custom_paths, 0);

@@ -12,10 +12,10 @@ use lanes_columnar::join::series::SeriesColumn;
 use lanes_columnar::vector::number::NumberType;
 use pgrx::pg_sys;
 
-use super::conditions;
 use super::plan::HashJoinPlan;
 use super::small_expression::SmallExpression;
 use super::small_side::SmallSide;
+use crate::expressions::condition_code;
 use crate::expressions::scalar;
 use crate::pg::call_ports::datumCopy;
 use crate::pg::executor;
@@ -135,9 +135,9 @@ impl GroupCodes {
         unsafe {
             let mut codes = GroupCodes::of(condition, plan, keys, node);
             let values = [
-                (conditions::FALSE, Some(pg_sys::Datum::from(false))),
-                (conditions::TRUE, Some(pg_sys::Datum::from(true))),
-                (conditions::NULL, None),
+                (condition_code::FALSE, Some(pg_sys::Datum::from(false))),
+                (condition_code::TRUE, Some(pg_sys::Datum::from(true))),
+                (condition_code::NULL, None),
             ];
             for (code, value) in values {
                 let given = u64::from(codes.code(value));

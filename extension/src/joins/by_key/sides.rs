@@ -6,10 +6,12 @@ use pgrx::pg_sys;
 use super::key_types;
 use super::plan::{Dimension, HashJoinPlan, JoinKind};
 use super::small_side::ROW_BYTES;
+use crate::custom_scan::names;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translation, Translator};
 use crate::pg::{nodes, ports, tree};
-use crate::planner::offer::{has_vector_quals, is_lanes_scan};
+use crate::planner::lanes_table::is_lanes_scan;
+use crate::planner::quals::has_vector_quals;
 
 /// One relation that a lanes table is joined with.
 #[derive(Clone, Copy)]
@@ -135,7 +137,7 @@ impl Sides {
                 while (*path).type_ == pg_sys::NodeTag::T_ProjectionPath {
                     path = (*path.cast::<pg_sys::ProjectionPath>()).subpath;
                 }
-                if let Some(sides) = super::offer::sides_of_path(path) {
+                if let Some(sides) = sides_of_path(path) {
                     return Some(sides);
                 }
                 let is_join = matches!(
@@ -352,5 +354,37 @@ unsafe fn key(
                 Err("a key of the join that is neither a number, a time, a text nor a uuid".into())
             }
         }
+    }
+}
+
+/// The sides of the join whose rows a `LanesHashJoin` path returns; none for any other path.
+///
+/// # Safety
+/// A live path.
+pub unsafe fn sides_of_path(path: *mut pg_sys::Path) -> Option<Sides> {
+    // SAFETY: the caller's promise; casts follow tags.
+    unsafe {
+        if (*path).type_ != pg_sys::NodeTag::T_CustomPath {
+            return None;
+        }
+        let path = path.cast::<pg_sys::CustomPath>();
+        if !names::is_path_of(path, names::HASH_JOIN) {
+            return None;
+        }
+        let remembered: *mut pg_sys::List = ports::list_nth((*path).custom_private, 4);
+        let side = |first: i32| {
+            let kind = nodes::integers_of(ports::list_nth(remembered, first + 2))[0];
+            Some(Side {
+                small: ports::list_nth(remembered, first),
+                conditions: ports::list_nth(remembered, first + 1),
+                kind: JoinKind::from_number(kind)?,
+            })
+        };
+        let dimensions = (1..ports::list_length(remembered)).step_by(3).map(side);
+        Some(Sides {
+            joined: (*path).path.parent,
+            lanes: ports::list_nth(remembered, 0),
+            dimensions: dimensions.collect::<Option<_>>()?,
+        })
     }
 }

@@ -23,6 +23,7 @@ use super::joined_side::JoinedSide;
 use super::plan::HashJoinPlan;
 use super::small_side::SmallSide;
 use crate::expressions::translate::{Translation, Translator};
+use crate::pg::explain::Explain;
 use crate::pg::{self, ports};
 
 /// What a join did, for EXPLAIN.
@@ -34,6 +35,17 @@ pub struct JoinCounters {
     pub batches: u64,
     /// Most bytes of a batch.
     pub bytes: usize,
+}
+
+impl JoinCounters {
+    /// Shows what a hash join did.
+    pub fn explain(&self, explain: &Explain) {
+        explain.integer(c"Small Side Rows", self.rows);
+        if self.batches > 1 {
+            explain.integer(c"Batches", self.batches);
+        }
+        explain.kilobytes(c"Small Side Memory", self.bytes);
+    }
 }
 
 /// A batch of the small side.

@@ -14,14 +14,14 @@ use pgrx::pg_sys;
 
 use super::group_order::GroupOrder;
 use crate::custom_scan;
-use crate::custom_scan::explain::Explain;
 use crate::custom_scan::node::Planned;
 use crate::custom_scan::private_data::{Remembered, Targets, table_column, table_of};
-use crate::nodes::hash_join::plan::HashJoinPlan;
-use crate::nodes::time_join::find::TimeJoin;
-use crate::nodes::time_join::plan::{JoinPlan, Wanted};
+use crate::joins::by_key::plan::HashJoinPlan;
+use crate::joins::by_time::find::TimeJoin;
+use crate::joins::by_time::plan::{JoinPlan, Wanted};
+use crate::pg::explain::Explain;
 use crate::pg::{nodes, ports, tree};
-use crate::planner::require::About;
+use crate::planner::reasons::About;
 
 /// Makes the plan of a `LanesScan`.
 ///

@@ -4,10 +4,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
-use crate::expressions::sort_key::OrderedBy;
-use crate::nodes::hash_join::stage::JoinCounters;
-use crate::pg::{names, nodes, ports};
-use crate::vectors::vector_source::Counters;
+use super::{names, nodes, ports};
 
 /// A node that is being explained, and where to.
 pub struct Explain {
@@ -64,60 +61,6 @@ impl Explain {
         let (unit, value) = (c"kB".as_ptr(), bytes.div_ceil(1024) as i64);
         // SAFETY: EXPLAIN's live state.
         unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), unit, value, self.output) }
-    }
-
-    /// What a source did.
-    pub fn counters(&self, counters: &Counters) {
-        self.integer(c"Segments", counters.segments);
-        if counters.segments_skipped > 0 {
-            self.integer(c"Segments Skipped", counters.segments_skipped);
-        }
-        if counters.segments_streamed > 0 {
-            self.integer(c"Segments Streamed", counters.segments_streamed);
-            self.integer(c"Column Vectors Decoded", counters.columns_decoded);
-        }
-        if counters.segments_recalled > 0 {
-            self.integer(c"Segments Recalled", counters.segments_recalled);
-            self.integer(c"Bytes Recalled", counters.bytes_recalled);
-            self.integer(c"Cold Cache Hits", counters.cold_cache_hits);
-        }
-        self.integer(c"Vectors", counters.vectors);
-        self.integer(c"Vectors Skipped", counters.vectors_skipped);
-        if counters.vectors_without_keys > 0 {
-            self.integer(
-                c"Vectors Skipped By Join Keys",
-                counters.vectors_without_keys,
-            );
-        }
-        self.integer(c"Rows Scanned", counters.rows);
-    }
-
-    /// What a hash join did.
-    pub fn hash_joined(&self, counters: &JoinCounters) {
-        self.integer(c"Small Side Rows", counters.rows);
-        if counters.batches > 1 {
-            self.integer(c"Batches", counters.batches);
-        }
-        self.kilobytes(c"Small Side Memory", counters.bytes);
-    }
-
-    /// What reading the right side of a join took, and how its rows were found.
-    pub fn joined(&self, joined: &Option<(Counters, &'static str)>) {
-        if let Some((counters, algorithm)) = joined {
-            self.text(c"Join Algorithm", algorithm);
-            if counters.segments_streamed > 0 {
-                self.integer(c"Joined Segments Streamed", counters.segments_streamed);
-                self.integer(c"Joined Column Vectors Decoded", counters.columns_decoded);
-            }
-            if counters.segments_recalled > 0 {
-                self.integer(c"Joined Segments Recalled", counters.segments_recalled);
-                self.integer(c"Joined Bytes Recalled", counters.bytes_recalled);
-                self.integer(c"Joined Cold Cache Hits", counters.cold_cache_hits);
-            }
-            self.integer(c"Joined Vectors", counters.vectors);
-            self.integer(c"Joined Vectors Skipped", counters.vectors_skipped);
-            self.integer(c"Joined Rows", counters.rows);
-        }
     }
 
     /// The table of a node that names none itself.
@@ -190,28 +133,6 @@ impl Explain {
         unsafe { self.joined_by(", ", label, expressions) }
     }
 
-    /// What rows are ordered by.
-    ///
-    /// # Safety
-    /// Expressions of the plan's.
-    pub unsafe fn order(&self, keys: &[OrderedBy]) {
-        let expressions: Vec<*mut pg_sys::Node> = keys.iter().map(|key| key.expression).collect();
-        // SAFETY: the caller's promise.
-        let mut shown = unsafe { self.deparse(&expressions) };
-        for (text, key) in shown.iter_mut().zip(keys) {
-            if key.order.descending {
-                text.push_str(" DESC");
-            }
-            if key.order.nulls_first != key.order.descending {
-                let first = key.order.nulls_first;
-                text.push_str(if first { " NULLS FIRST" } else { " NULLS LAST" });
-            }
-        }
-        if !shown.is_empty() {
-            self.text(c"Order By", &shown.join(", "));
-        }
-    }
-
     unsafe fn joined_by(&self, separator: &str, label: &CStr, expressions: &[*mut pg_sys::Node]) {
         if !expressions.is_empty() {
             // SAFETY: the caller has expressions of the plan's.
@@ -221,7 +142,10 @@ impl Explain {
     }
 
     /// Expressions as SQL.
-    unsafe fn deparse(&self, expressions: &[*mut pg_sys::Node]) -> Vec<String> {
+    ///
+    /// # Safety
+    /// Expressions of the plan's.
+    pub unsafe fn deparse(&self, expressions: &[*mut pg_sys::Node]) -> Vec<String> {
         // SAFETY: EXPLAIN's live structures; the caller has expressions of the plan's.
         unsafe {
             let (output, plan) = (&*self.output, (*self.node).ss.ps.plan);

@@ -2,6 +2,9 @@
 
 use pgrx::pg_sys;
 
+use crate::expressions::joined_columns::JoinedColumns;
+use crate::expressions::translate::number_type;
+
 /// Which rows a join gives. The lanes table is its left side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
@@ -195,6 +198,24 @@ impl HashJoinPlan {
             outputs: columns.into_iter().zip(numbers).map(output).collect(),
             divided: usize::try_from(divided).ok(),
         })
+    }
+
+    /// The wanted columns of small sides, for a translator whose frame has so many codes before them.
+    pub fn joined_columns(&self, codes_before: usize) -> JoinedColumns {
+        // SAFETY: the plan's live columns.
+        let outputs = || self.outputs.iter().map(|output| unsafe { &*output.column });
+        // SAFETY: a catalogue look-up.
+        let type_of = |output: &pg_sys::Var| unsafe { pg_sys::getBaseType(output.vartype) };
+        let variables = outputs().map(|output| (output.varno, output.varattno));
+        JoinedColumns {
+            table: self.table,
+            types: outputs()
+                .map(|output| number_type(type_of(output)))
+                .collect(),
+            computed: Vec::new(),
+            variables: Some(variables.collect()),
+            codes_before,
+        }
     }
 
     /// The place of a column among the outputs.

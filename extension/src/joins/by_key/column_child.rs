@@ -14,11 +14,11 @@ use pgrx::pg_sys;
 
 use super::shared_rows::SharedRows;
 use super::small_expression::SmallExpression;
-use super::state::HashJoinState;
 use crate::custom_scan::node::{self, Node};
 use crate::error;
 use crate::expressions::translate::strip;
-use crate::nodes::aggregate::plan::EnginePlan;
+use crate::nodes::engine::plan::EnginePlan;
+use crate::nodes::hash_join::state::HashJoinState;
 use crate::nodes::scan::state::ScanState;
 use crate::pg::datum::RowOutlet;
 use crate::pg::{nodes, ports, tree};

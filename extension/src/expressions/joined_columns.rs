@@ -1,0 +1,21 @@
+//! The columns that a join adds to those of a lanes table, as a translator of expressions sees them.
+
+use lanes_columnar::vector::number::NumberType;
+use pgrx::pg_sys;
+
+/// A column of a sub-select that is an expression: its place among the outputs, and the expression.
+pub type Computed = (usize, *mut pg_sys::Node);
+
+/// The columns of a join. Columns of any other range-table entry than the table's are the join's.
+pub struct JoinedColumns {
+    /// The range-table index of the lanes table.
+    pub table: u32,
+    /// The types of the columns, where they are numbers.
+    pub types: Vec<Option<NumberType>>,
+    /// Columns that are computed from others.
+    pub computed: Vec<Computed>,
+    /// The range-table index and column number of each column; none if all belong to one sub-select.
+    pub variables: Option<Vec<(i32, i16)>>,
+    /// How many codes a frame has before the joined columns.
+    pub codes_before: usize,
+}

@@ -1,0 +1,165 @@
+//! `lanes.vectorize = require`: a lanes table that is read in any other way than by nodes of ours without reasons fails
+//! the query with them. The finished plan is looked through.
+
+use pgrx::pg_sys;
+use pgrx::prelude::*;
+
+use crate::custom_scan::node::Node;
+use crate::nodes::aggregate::state::AggregateState;
+use crate::nodes::engine::plan::EnginePlan;
+use crate::nodes::hash_join::latest_plan::LatestJoinPlan;
+use crate::nodes::hash_join::latest_state::LatestJoinState;
+use crate::nodes::hash_join::state::HashJoinState;
+use crate::nodes::latest::state::LatestState;
+use crate::nodes::nested_aggregate::state::NestedState;
+use crate::nodes::scan::state::ScanState;
+use crate::nodes::time_join::state::JoinState;
+use crate::nodes::top_n::state::TopNState;
+use crate::pg::{names, nodes, ports};
+use crate::planner::lanes_table::is_lanes_table;
+use crate::planner::reasons::{self, all_reasons};
+use crate::vectorize::{self, Vectorize};
+use crate::{custom_scan, error};
+
+static mut PREVIOUS: pg_sys::planner_hook_type = None;
+
+unsafe extern "C-unwind" {
+    // Called without the bindings' error boundary, so that errors keep their position.
+    #[link_name = "standard_planner"]
+    fn standard_planner(
+        query: *mut pg_sys::Query,
+        text: *const std::ffi::c_char,
+        options: i32,
+        parameters: pg_sys::ParamListInfo,
+    ) -> *mut pg_sys::PlannedStmt;
+}
+
+/// The hook. Errors of planning pass through this frame as core's own jump: nothing here needs dropping.
+unsafe extern "C-unwind" fn planner(
+    query: *mut pg_sys::Query,
+    text: *const std::ffi::c_char,
+    options: i32,
+    parameters: pg_sys::ParamListInfo,
+) -> *mut pg_sys::PlannedStmt {
+    // SAFETY: the arguments are the ones we were called with.
+    unsafe {
+        reasons::begin(options);
+        let next = PREVIOUS.unwrap_or(standard_planner);
+        let planned = next(query, text, options, parameters);
+        end(planned);
+        planned
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn end(planned: *mut pg_sys::PlannedStmt) {
+    if vectorize::vectorize() == Vectorize::Require && !planned.is_null() {
+        // SAFETY: a finished plan.
+        unsafe {
+            check((*planned).planTree, planned);
+            for subplan in nodes::list::<pg_sys::Plan>((*planned).subplans) {
+                check(subplan, planned);
+            }
+        }
+    }
+    reasons::end();
+}
+
+/// Fails if a lanes table is read by a node that is not ours, or by one that could not do all.
+unsafe fn check(plan: *mut pg_sys::Plan, planned: *mut pg_sys::PlannedStmt) {
+    // SAFETY: a live plan; each node is read as what its tag says.
+    unsafe {
+        if plan.is_null() {
+            return;
+        }
+        let table = |index: u32| {
+            let entry: *mut pg_sys::RangeTblEntry =
+                ports::list_nth((*planned).rtable, index as i32 - 1);
+            (*entry).relid
+        };
+        match (*plan).type_ {
+            pg_sys::NodeTag::T_SeqScan
+            | pg_sys::NodeTag::T_SampleScan
+            | pg_sys::NodeTag::T_TidScan
+            | pg_sys::NodeTag::T_TidRangeScan => {
+                let relid = table((*plan.cast::<pg_sys::Scan>()).scanrelid);
+                if is_lanes_table(relid) {
+                    fail(relid, all_reasons("read by a scan of PostgreSQL's own"));
+                }
+            }
+            pg_sys::NodeTag::T_CustomScan => {
+                let scan = plan.cast::<pg_sys::CustomScan>();
+                let name = std::ffi::CStr::from_ptr((*(*scan).methods).CustomName);
+                let is_whole =
+                    [AggregateState::NAME, JoinState::NAME, HashJoinState::NAME].contains(&name);
+                let is_scan = [ScanState::NAME, TopNState::NAME, LatestState::NAME].contains(&name);
+                let mut children = usize::MAX;
+                let (index, reasons) = if is_whole {
+                    let plan = EnginePlan::of(scan);
+                    // Others are not executed, or only when memory is not enough.
+                    children = plan.hash_join.is_some().into();
+                    (plan.index, custom_scan::private_data::reasons(scan))
+                } else if name == LatestJoinState::NAME {
+                    children = 1;
+                    let table = LatestJoinPlan::of(scan).join.table;
+                    (table, custom_scan::private_data::reasons(scan))
+                } else if name == NestedState::NAME {
+                    children = 1;
+                    (0, std::ptr::null_mut())
+                } else if is_scan {
+                    (
+                        (*scan).scan.scanrelid,
+                        custom_scan::private_data::reasons(scan),
+                    )
+                } else {
+                    (0, std::ptr::null_mut())
+                };
+                if !reasons.is_null() {
+                    let reasons: Vec<String> = nodes::list(reasons)
+                        .map(|node| nodes::text_of(node))
+                        .collect();
+                    fail(table(index), reasons.join("; "));
+                }
+                for child in nodes::list::<pg_sys::Plan>((*scan).custom_plans).take(children) {
+                    check(child, planned);
+                }
+            }
+            pg_sys::NodeTag::T_Append => {
+                let append = plan.cast::<pg_sys::Append>();
+                for child in nodes::list::<pg_sys::Plan>((*append).appendplans) {
+                    check(child, planned);
+                }
+            }
+            pg_sys::NodeTag::T_MergeAppend => {
+                let append = plan.cast::<pg_sys::MergeAppend>();
+                for child in nodes::list::<pg_sys::Plan>((*append).mergeplans) {
+                    check(child, planned);
+                }
+            }
+            pg_sys::NodeTag::T_SubqueryScan => {
+                check((*plan.cast::<pg_sys::SubqueryScan>()).subplan, planned);
+            }
+            _ => {}
+        }
+        check((*plan).lefttree, planned);
+        check((*plan).righttree, planned);
+    }
+}
+
+fn fail(table: pg_sys::Oid, reason: String) -> ! {
+    let name = names::table_name(table);
+    error::raise(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("query on lanes table \"{name}\" is not vectorised: {reason}"),
+        "Set lanes.vectorize to on to run it all the same.",
+    )
+}
+
+/// Installs the hook.
+pub fn register() {
+    // SAFETY: single-threaded, once a process.
+    unsafe {
+        PREVIOUS = pg_sys::planner_hook;
+        pg_sys::planner_hook = Some(planner);
+    }
+}
