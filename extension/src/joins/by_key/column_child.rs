@@ -1,11 +1,13 @@
-//! A small side whose plan is a scan or a join of ours: its rows are taken from vectors, without a slot for each.
+//! A small side whose plan is a `LanesScan` or a `LanesHashJoin`. Its rows are read as vectors,
+//! without a slot for each row.
 //!
 //! ```text
-//! LanesScan, LanesHashJoin ── next ──► vector + selection ──► attributes, read from the lanes for each row
-//!                                            └── rows of its own small sides ──► SharedRows: each is asked once
+//! LanesScan, LanesHashJoin ── next ──► vector + selection ──► attributes, read from the lanes row by row
+//!                                            └── rows of the child's own small sides ──► SharedRows: each is read once
 //! ```
-//! PostgreSQL may have put a projection above our node. Each of the projection's columns is then an attribute of the
-//! lanes table, or an expression over one small side of the node. Any other child returns slots.
+//! PostgreSQL may have put a projection above the child node. Each column of the projection is
+//! then an attribute of the lanes table, or an expression over one small side of the child. Any
+//! other plan returns slots.
 
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::frame::Frame;
@@ -23,55 +25,60 @@ use crate::nodes::scan::state::ScanState;
 use crate::pg::datum::RowOutlet;
 use crate::pg::{nodes, ports, tree};
 
-/// Where a column of the child comes from.
+/// The source of a column of the child.
 #[derive(Clone, Copy)]
 pub enum ColumnSource {
     /// An attribute of the child's table.
     Attribute(usize),
-    /// Rows of one of the child's small sides: which of the shared rows, and which of their columns.
+    /// A column of the rows of one of the child's small sides: the index of the [`SharedRows`],
+    /// and of the column among them.
     Shared { of: usize, column: usize },
 }
 
-/// Which of our nodes the child is.
+/// The node that executes the child.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Scan,
     HashJoin,
 }
 
-/// Rows of a vector.
+/// The selected rows of one vector.
 pub struct VectorRows {
     pub selection: Selection,
     outlet: *const RowOutlet,
-    /// The place of the vector's first row in its lanes; none if the rows have no row of the table.
+    /// The place of the vector's first row in its lanes. It is `None` for small rows without a
+    /// match, which have no row of the lanes table.
     place: Option<usize>,
 }
 
-/// The child under execution.
+/// A child under execution whose rows are read as vectors.
 pub struct ColumnChild {
-    /// What PostgreSQL would ask for rows: the node itself, or the projection above it.
+    /// The plan state that PostgreSQL would ask for rows: the node itself, or the projection
+    /// above it.
     top: *mut pg_sys::PlanState,
     node: *mut pg_sys::CustomScanState,
     kind: Kind,
-    /// Where each of the columns comes from.
+    /// The source of each column.
     pub sources: Vec<ColumnSource>,
-    /// The batch of the child's small sides whose rows the shared rows know.
+    /// The batch of the child's small sides that the shared rows belong to.
     batch: u64,
-    /// Rows of the vector under way that are still to be taken.
+    /// The rows of the current vector that have not been read yet.
     left: Option<VectorRows>,
     values: Vec<pg_sys::Datum>,
     nulls: Vec<bool>,
 }
 
 impl ColumnChild {
-    /// The child as one of our nodes, and its shared rows, if all of its columns can be taken from vectors.
+    /// Returns the child with its shared rows, or `None` if one of its columns cannot be read
+    /// from vectors.
     ///
     /// # Safety
-    /// A child in execution that has not returned a row since it began, or began anew.
+    /// The child is being executed, and has returned no row since it was started or restarted.
     pub unsafe fn of(child: *mut pg_sys::PlanState) -> Option<(ColumnChild, Vec<SharedRows>)> {
         // SAFETY: the caller's promise; casts follow tags.
         unsafe {
-            // Rows that have changed meanwhile are checked once more by slots.
+            // EvalPlanQual checks rows that were changed meanwhile, and it hands them over in
+            // slots.
             if !(*(*child).state).es_epq_active.is_null() {
                 return None;
             }
@@ -122,16 +129,17 @@ impl ColumnChild {
         }
     }
 
-    /// Leaves rows of the vector under way, from this one on, for the next batch.
+    /// Keeps the rows of the current vector from `from` on for the next batch.
     pub fn leave(&mut self, mut rows: VectorRows, from: usize) {
         rows.selection = rows.selection.within(from, VECTOR_ROWS);
         self.left = Some(rows);
     }
 
-    /// The rows that were left, or the next ones; none at the end. The shared rows that they have found are known then.
+    /// Returns the rows that [`leave`](Self::leave) kept, or the next ones; `None` at the end.
+    /// It also looks up the shared rows that belong to them.
     ///
     /// # Safety
-    /// The child is in execution, and the shared rows came with it.
+    /// The child is being executed, and `shared` was returned together with it.
     pub unsafe fn rest(&mut self, shared: &mut [SharedRows]) -> Option<VectorRows> {
         // SAFETY: the caller's promise.
         unsafe {
@@ -148,10 +156,11 @@ impl ColumnChild {
         }
     }
 
-    /// The next rows; none at the end. The shared rows that they have found are known then.
+    /// Returns the next rows; `None` at the end. It also looks up the shared rows that belong to
+    /// them.
     ///
     /// # Safety
-    /// The child is in execution, and the shared rows came with it.
+    /// The child is being executed, and `shared` was returned together with it.
     unsafe fn next(&mut self, shared: &mut [SharedRows]) -> Option<VectorRows> {
         ports::CHECK_FOR_INTERRUPTS();
         // SAFETY: the caller's promise.
@@ -209,10 +218,11 @@ impl ColumnChild {
         }
     }
 
-    /// The vector of rows that were given last, or left.
+    /// The vector that the rows were read from.
     ///
     /// # Safety
-    /// The child is in execution. The lanes are alive until the next rows are asked for.
+    /// The child is being executed, and `rows` are the last rows that it returned. The lanes
+    /// stay valid until the next rows are read.
     pub unsafe fn frame(&self, rows: &VectorRows) -> Frame<'_> {
         // SAFETY: the caller's promise; a node of this kind.
         unsafe {
@@ -227,10 +237,10 @@ impl ColumnChild {
         }
     }
 
-    /// The value of an attribute in one of the rows that were given last.
+    /// The value of an attribute in one row of the last rows that were returned.
     ///
     /// # Safety
-    /// Such a row, and an attribute among the sources.
+    /// `row` is one of these rows, and `attribute` is one of the sources.
     pub unsafe fn attribute(
         &mut self,
         attribute: usize,
@@ -247,7 +257,8 @@ impl ColumnChild {
     }
 }
 
-/// `ExecProcNode` does so before the first row, if parameters have changed.
+/// Restarts a node whose parameters have changed, as `ExecProcNode` does before it fetches a
+/// row.
 unsafe fn begin_anew(state: *mut pg_sys::PlanState) {
     // SAFETY: the caller has a live node; an ERROR becomes a panic, as callers own memory.
     unsafe {
@@ -266,7 +277,8 @@ unsafe fn expressions(targets: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
     }
 }
 
-/// Expressions over the columns of a target list as expressions over what that list itself looks at.
+/// Rewrites expressions over the columns of a target list into expressions over the input of
+/// that target list.
 unsafe fn over(columns: &[*mut pg_sys::Node], below: *mut pg_sys::List) -> Vec<*mut pg_sys::Node> {
     // SAFETY: the caller has live target lists.
     unsafe {
@@ -282,7 +294,7 @@ unsafe fn over(columns: &[*mut pg_sys::Node], below: *mut pg_sys::List) -> Vec<*
     }
 }
 
-/// The attribute of a table that an expression is.
+/// The attribute of the table that an expression consists of; `None` for any other expression.
 unsafe fn attribute(column: *mut pg_sys::Node, table: u32) -> Option<ColumnSource> {
     // SAFETY: the caller has a live expression; the cast follows the tag.
     unsafe {
@@ -294,7 +306,7 @@ unsafe fn attribute(column: *mut pg_sys::Node, table: u32) -> Option<ColumnSourc
     }
 }
 
-/// The columns of a scan: attributes of its table alone.
+/// The sources of the columns of a scan, all of which are attributes of its table.
 unsafe fn of_scan(
     columns: &[*mut pg_sys::Node],
     node: *mut pg_sys::CustomScanState,
@@ -309,7 +321,8 @@ unsafe fn of_scan(
     }
 }
 
-/// The columns of a join: attributes of its table, or expressions over one of its small sides each.
+/// The sources of the columns of a join. Each is an attribute of its table, or an expression
+/// over one of its small sides.
 unsafe fn of_join(
     columns: &[*mut pg_sys::Node],
     node: *mut pg_sys::CustomScanState,

@@ -1,11 +1,15 @@
-//! Conditions on one small side in the FILTER of an aggregate, such as `FILTER (WHERE mode = 'idle')`.
+//! Conditions on one small side in the FILTER of an aggregate, such as `FILTER (WHERE mode =
+//! 'idle')`.
 //!
-//! PostgreSQL evaluates such a condition once for each small row that finds a left row, as it does with what is
-//! [grouped by](super::group_codes). The rows of a vector are then given a code each: FALSE, TRUE or NULL.
+//! PostgreSQL evaluates such a condition once for each small row that finds a left row, as it
+//! evaluates [grouping expressions](super::group_codes). Each row of a vector then has a code:
+//! FALSE, TRUE or NULL.
 //!
-//! A filter that is over one small side alone is one condition: PostgreSQL would evaluate it for the same small rows.
-//! Any other filter is taken apart at AND, OR and NOT, which stay the engine's. There PostgreSQL need not evaluate a
-//! part for each small row, since another part may have decided already. So a part is taken only if it cannot fail.
+//! A filter over a single small side is one condition, because PostgreSQL would evaluate it for
+//! the same small rows. Any other filter is split at AND, OR and NOT, which the engine
+//! evaluates. PostgreSQL might not evaluate a part of such a filter for each small row, since
+//! another part may already have decided the result. So a part becomes a condition only if it
+//! cannot fail.
 
 use pgrx::pg_sys;
 
@@ -13,11 +17,11 @@ use super::plan::HashJoinPlan;
 use crate::expressions::translate::number_type;
 use crate::pg::{nodes, tree};
 
-/// The conditions in the filters of some calls that the engine does not know, as they look at columns that are no
-/// numbers.
+/// The conditions in the filters of these calls that the engine cannot evaluate, because they
+/// have columns that are not numbers.
 ///
 /// # Safety
-/// Live calls over a join that gives all of their columns.
+/// The calls are live, and the join provides all of their columns.
 pub unsafe fn of_filters(
     plan: &HashJoinPlan,
     calls: impl Iterator<Item = *mut pg_sys::Aggref>,
@@ -58,7 +62,8 @@ unsafe fn add_parts(
     }
 }
 
-/// Whether an expression is over one small side alone, has columns that are no numbers, and has one value a small row.
+/// Whether an expression is over a single small side, has a column that is not a number, and
+/// always has the same value for a small row.
 unsafe fn is_condition(plan: &HashJoinPlan, node: *mut pg_sys::Node) -> bool {
     // SAFETY: a live expression.
     unsafe {
@@ -70,8 +75,8 @@ unsafe fn is_condition(plan: &HashJoinPlan, node: *mut pg_sys::Node) -> bool {
     }
 }
 
-/// Whether a condition gives an answer for all values: one that compares texts and members of `jsonb` with constants,
-/// or tests them for NULL.
+/// Whether a condition has a result for all values: it compares texts and members of `jsonb`
+/// with constants, or tests them for NULL.
 unsafe fn cannot_fail(node: *mut pg_sys::Node) -> bool {
     use pg_sys::NodeTag::*;
     let is_known = |function: pg_sys::Oid| FUNCTIONS.contains(&function.to_u32());
@@ -90,7 +95,7 @@ unsafe fn cannot_fail(node: *mut pg_sys::Node) -> bool {
     }
 }
 
-/// Functions that give a value for all arguments.
+/// Functions that return a value for all arguments.
 const FUNCTIONS: [u32; 7] = [
     pg_sys::F_TEXTEQ,
     pg_sys::F_TEXTNE,
@@ -101,7 +106,7 @@ const FUNCTIONS: [u32; 7] = [
     pg_sys::F_JSONB_OBJECT_FIELD_TEXT,
 ];
 
-/// Whether an expression has a column that is no number.
+/// Whether an expression has a column that is not a number.
 unsafe fn has_other_than_numbers(expression: *mut pg_sys::Node) -> bool {
     let mut types = Vec::new();
     // SAFETY: a live expression; the cast follows the tag.

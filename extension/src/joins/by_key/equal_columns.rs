@@ -1,8 +1,9 @@
-//! Columns of small sides that equal a column of the lanes table, since both are compared as keys.
+//! Columns of small sides that equal a column of the lanes table, because the join compares both
+//! as keys.
 //!
-//! `GROUP BY small.ts` of a join by `small.ts = lanes.ts` is grouped by the lanes table's own
-//! column. Then no small row is asked for its value, and the vectors of a sorted table come in runs
-//! of one group.
+//! In a join by `small.ts = lanes.ts`, `GROUP BY small.ts` groups by the lanes table's own
+//! column. Then no value of a small row is needed, and rows of one group follow one another in
+//! the vectors of a sorted table.
 
 use pgrx::pg_sys;
 
@@ -12,13 +13,13 @@ use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Scalars, Translator, number_type};
 use crate::pg::tree;
 
-/// A column of a small side, and the lanes table's column that has the same value in each joined
-/// row.
+/// A column of a small side, and the column of the lanes table that has the same value in each
+/// joined row.
 type Equal = (*mut pg_sys::Var, *mut pg_sys::Var);
 
-/// What to group by instead of an expression over small sides, with the same value in each joined
-/// row: an expression over the lanes table alone, or over a side joined before. None if there is
-/// none.
+/// Finds an expression to group by instead of an expression over small sides. It has the same
+/// value in each joined row, and is over the lanes table alone or over a side that is joined
+/// earlier.
 ///
 /// # Safety
 /// A live expression of the planner's.
@@ -32,7 +33,7 @@ pub unsafe fn instead(join: &HashJoin, expression: *mut pg_sys::Node) -> Option<
     }
 }
 
-/// The expression over the lanes table's own columns that has the same value, if the engine can group by it.
+/// The equal expression over the lanes table's own columns, if the engine can group by it.
 unsafe fn over_lanes(join: &HashJoin, expression: *mut pg_sys::Node) -> Option<*mut pg_sys::Node> {
     // SAFETY: the caller has a live expression; casts follow tags.
     unsafe {
@@ -51,8 +52,8 @@ unsafe fn over_lanes(join: &HashJoin, expression: *mut pg_sys::Node) -> Option<*
     }
 }
 
-/// The other side of a key that an expression is, if that is over a side joined before: of it many
-/// rows in a row find one small row.
+/// If the expression is one side of a key, the other side of that key, provided that it is over
+/// a side that is joined earlier. Consecutive rows mostly find the same row of an earlier side.
 unsafe fn over_side_before(
     join: &HashJoin,
     expression: *mut pg_sys::Node,
@@ -67,7 +68,7 @@ unsafe fn over_side_before(
     pairs.next().map(|(left, _)| left)
 }
 
-/// Whether two columns are one.
+/// Whether two columns are the same column.
 unsafe fn is_same(a: *mut pg_sys::Var, b: *mut pg_sys::Var) -> bool {
     // SAFETY: the caller has live columns.
     unsafe {
@@ -76,7 +77,8 @@ unsafe fn is_same(a: *mut pg_sys::Var, b: *mut pg_sys::Var) -> bool {
     }
 }
 
-/// Both sides of each key, of inner joins alone, as others return rows without a match.
+/// Both sides of each key of the inner joins. Other kinds of join also return rows without a
+/// match, whose sides differ.
 fn key_pairs(join: &HashJoin) -> impl Iterator<Item = (*mut pg_sys::Node, *mut pg_sys::Node)> {
     let dimensions = join.plan.dimensions.iter().zip(&join.small_keys);
     let inner = dimensions.filter(|(dimension, _)| dimension.kind == JoinKind::Inner);
@@ -98,8 +100,8 @@ unsafe fn equal_columns(join: &HashJoin) -> Vec<Equal> {
     columns.collect()
 }
 
-/// Whether equal values of two expressions are the same: they are of one type, of which equal
-/// values have one form. Floats have not, as -0 equals 0.
+/// Whether equal values of two expressions are identical: both have the same type, and equal
+/// values of that type have one representation. Floats do not qualify, because -0 equals 0.
 unsafe fn are_alike(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> bool {
     // SAFETY: the caller has live expressions.
     unsafe {
@@ -114,7 +116,7 @@ unsafe fn are_alike(a: *mut pg_sys::Node, b: *mut pg_sys::Node) -> bool {
         let base = pg_sys::getBaseType(pg_sys::exprType(a));
         let has_one_form = match number_type(base) {
             Some(number) => !number.is_float(),
-            // What keys compare beside numbers are uuids, and texts byte by byte.
+            // Keys that are not numbers are uuids, or texts that are compared byte by byte.
             None => true,
         };
         kind(a) == kind(b) && has_one_form

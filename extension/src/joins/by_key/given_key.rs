@@ -1,10 +1,10 @@
-//! A key over the columns of a side joined before, instead of over the lanes table.
+//! A key over the columns of an earlier small side instead of over the lanes table.
 //!
 //! ```text
-//! row of the side before ── expression ──► value ── codes of the small side's values ──► code, once a row
-//! rows of the vector     ── what they found on the side before ──► a code each ── EqualJoin
+//! row of the earlier side ── expression ──► value ── codes of this side's key values ──► code, once a row
+//! rows of the vector      ── rows that they found on the earlier side ──► a code each ── EqualJoin
 //! ```
-//! PostgreSQL evaluates the expression when a row of the side before has first been found.
+//! PostgreSQL evaluates the expression when a row of the earlier side is first found.
 
 use lanes_columnar::join::given::Given;
 use lanes_columnar::join::series::SeriesColumn;
@@ -20,33 +20,34 @@ use super::small_expression::SmallExpression;
 use super::small_side::SmallSide;
 use crate::expressions::translate::Translation;
 
-/// Stands for a row that was not asked yet.
+/// Marks a row whose code has not been looked up yet.
 const UNASKED: u64 = u64::MAX;
-/// Stands for a value that equals none of the small side's. No value has this code.
+/// Marks a value that equals no key value of this side. No value has this code.
 const NO_CODE: u64 = UNASKED - 1;
 
-/// The key under execution.
+/// A key over an earlier side, under execution.
 pub struct GivenKey {
-    /// The side whose columns it looks at.
+    /// The index of the earlier side.
     of: usize,
-    /// Its place among the keys.
+    /// The index of the key among the keys of its side.
     key: usize,
     expression: SmallExpression,
     column: Column,
-    /// The code of each row of that side's batch.
+    /// The code of each row in the earlier side's batch.
     codes: SeriesColumn,
     given: Given,
     item: Vec<u8>,
 }
 
 impl GivenKey {
-    /// The key at a place among those of a side. Sides before it return so many keys each.
+    /// Prepares the key at index `key` of a side. The earlier sides are `before`.
     ///
     /// # Errors
-    /// If its columns are of several sides, or of none before this one.
+    /// If the columns of the expression belong to several sides, or to none of the earlier ones.
     ///
     /// # Safety
-    /// A node in execution, for as long as there is this key; an expression of its plan over small sides alone.
+    /// The node is being executed for as long as this key exists. The expression belongs to its
+    /// plan and is over small sides alone.
     pub unsafe fn of(
         expression: *mut pg_sys::Node,
         key: usize,
@@ -73,20 +74,21 @@ impl GivenKey {
         }
     }
 
-    /// What the rows of the vector are given.
+    /// The operand of the frame that holds the codes of the vector's rows.
     pub fn operand(&self) -> Operand {
         self.given.operand()
     }
 
-    /// Begins a batch: of the sides before, whose rows may be others, or of the key's own, which may have other codes.
+    /// Starts a batch of an earlier side, which may have other rows, or of the key's own side,
+    /// which may have other codes.
     pub fn begin(&mut self, before: &[JoinedSide]) {
         self.codes.values.clear();
-        // Past the last row comes the one that is NULL.
+        // The row past the last one stands for NULL.
         let rows = before[self.of].join.rows() + 1;
         self.codes.values.resize(rows, UNASKED);
     }
 
-    /// Gives the selected rows of the vector the codes of the rows that they have found before.
+    /// Looks up the codes of the selected rows of the vector.
     pub fn gather(&mut self, before: &[JoinedSide], own: &mut SmallSide, selection: &Selection) {
         let side = &before[self.of];
         let found = side.join.found();
@@ -94,7 +96,7 @@ impl GivenKey {
         self.given.gather_found(&self.codes, found, selection);
     }
 
-    /// Asks a row of the side before, unless it was asked already.
+    /// Looks up the code of a row of the earlier side, once a batch.
     fn ask(&mut self, row: u32, before: &SmallSide, own: &mut SmallSide) {
         let code = &mut self.codes.values[row as usize];
         if *code != UNASKED {
@@ -109,7 +111,7 @@ impl GivenKey {
         }
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory that the codes take.
     pub fn bytes(&self) -> usize {
         self.codes.values.capacity() * 8
     }

@@ -1,8 +1,8 @@
-//! An expression over the small side that is grouped by: equal values have one code.
+//! Codes of an expression over a small side that is grouped by. Equal values have the same code.
 //!
-//! The expression is evaluated at most once for each small row, when that row first finds a left row. The engine groups
-//! by the codes; the values are looked up when the groups are returned. Where rows are known to have one value, the
-//! first of them is evaluated for all.
+//! The expression is evaluated at most once for each small row, when that row first finds a left
+//! row. The engine groups by the codes, and the values are looked up when the groups are
+//! returned. Where rows are known to have the same value, only the first of them is evaluated.
 
 use std::collections::HashMap;
 
@@ -20,20 +20,22 @@ use crate::expressions::scalar;
 use crate::pg::call_ports::datumCopy;
 use crate::pg::executor;
 
-/// Stands for a row whose code is not known yet.
+/// Marks a row whose code is not known yet.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What tells rows of the batch for which the expression has one value, although it is not evaluated.
+/// How rows of the batch are recognised that have the same value, without evaluating the
+/// expression.
 enum Alike {
     No,
-    /// All columns are of these shared rows.
+    /// All columns belong to these shared rows.
     Shared(usize),
-    /// The only column is this one, whose values are passed by value. Equal ones have one number.
+    /// The expression has a single column, whose values are passed by value. Equal values have
+    /// the same number.
     ByValue(usize, KeyCodes),
 }
 
 impl Alike {
-    /// Of an expression with these columns.
+    /// Chooses the way for an expression with these columns.
     fn of(outputs: &[usize], small: &SmallSide) -> Alike {
         if let Some(of) = small.shared_by(outputs) {
             return Alike::Shared(of);
@@ -49,7 +51,7 @@ impl Alike {
         }
     }
 
-    /// The number that a row has in common with those that are like it.
+    /// The number that a row shares with the rows that have the same value.
     fn number(&mut self, row: u32, small: &SmallSide) -> Option<u32> {
         match self {
             Alike::No => None,
@@ -67,30 +69,31 @@ pub struct GroupCodes {
     expression: SmallExpression,
     kind: *mut pg_sys::TypeCacheEntry,
     collation: pg_sys::Oid,
-    /// Where values are copied to: they live until the node starts again.
+    /// Memory that values are copied to. It lives until the node is restarted.
     memory: pg_sys::MemoryContext,
     /// The code of each small row of the batch.
     codes: SeriesColumn,
-    /// How many rows of the batch may still be found and have no code.
+    /// The number of rows in the batch that may still be found and have no code yet.
     unknown: usize,
-    /// The row that stands for none, if it may not be found.
+    /// The row that stands for a missing match, if left rows never find it.
     never: Option<u32>,
     /// The columns of the expression.
     outputs: Vec<usize>,
     alike: Alike,
-    /// The codes of rows that are alike, by the number that these have.
+    /// Codes by the number that rows with the same value share.
     by_number: Vec<u64>,
     null: Option<u32>,
-    /// Codes by the hash of their values.
+    /// Codes by the hashes of their values.
     by_hash: HashMap<u32, Vec<u32>>,
     values: Vec<Option<pg_sys::Datum>>,
 }
 
 impl GroupCodes {
-    /// The codes of an expression before any row is known.
+    /// Prepares the codes of an expression. No row has a code yet.
     ///
     /// # Safety
-    /// A node in execution, and an expression of its plan over one small side alone, whose plan returns so many keys.
+    /// The node is being executed. The expression belongs to its plan and is over one small
+    /// side, whose plan returns `keys` keys.
     pub unsafe fn of(
         expression: *mut pg_sys::Node,
         plan: &HashJoinPlan,
@@ -121,10 +124,10 @@ impl GroupCodes {
         }
     }
 
-    /// The codes of a condition, which are those that [`conditions`] names.
+    /// Prepares the codes of a condition, as [`condition_code`] defines them.
     ///
     /// # Safety
-    /// As for [`Self::of`], and the expression is of type bool.
+    /// As for [`Self::of`], and the expression has type bool.
     pub unsafe fn of_condition(
         condition: *mut pg_sys::Node,
         plan: &HashJoinPlan,
@@ -147,8 +150,8 @@ impl GroupCodes {
         }
     }
 
-    /// Begins a new batch of so many rows of the small side, none of whose codes is known. One more row stands for
-    /// none: left rows may have it instead of a match, or `needs_match`.
+    /// Starts a batch of `rows` small rows, none of which has a code. One more row stands for a
+    /// missing match, unless every left row `needs_match`.
     pub fn begin(&mut self, rows: usize, needs_match: bool, small: &SmallSide) {
         self.alike = Alike::of(&self.outputs, small);
         self.by_number.clear();
@@ -158,15 +161,15 @@ impl GroupCodes {
         self.never = needs_match.then_some(rows as u32);
     }
 
-    /// Whether the code of each row is known that may be found.
+    /// Whether every row that may be found has a code.
     pub fn are_known(&self) -> bool {
         self.unknown == 0
     }
 
-    /// Evaluates the expression for a row of the batch, unless its code is known already.
+    /// Evaluates the expression for a row of the batch, unless the row has a code already.
     ///
     /// # Safety
-    /// The node is in execution; a row of the batch.
+    /// The node is being executed, and `row` belongs to the batch.
     pub unsafe fn know(&mut self, row: u32, small: &SmallSide) {
         if self.codes.values[row as usize] != UNKNOWN {
             return;
@@ -203,7 +206,8 @@ impl GroupCodes {
                 next
             });
         };
-        // SAFETY: the type has both functions, as the planner checked; values are of it.
+        // SAFETY: the planner checked that the type has both functions, and the values are of
+        // this type.
         unsafe {
             let (equal, hash) = (
                 &raw mut (*self.kind).eq_opr_finfo,
@@ -227,12 +231,12 @@ impl GroupCodes {
         }
     }
 
-    /// The codes, by row of the batch.
+    /// The codes by the rows of the batch.
     pub fn codes(&self) -> &SeriesColumn {
         &self.codes
     }
 
-    /// The values, by code; `None` is NULL.
+    /// The values by code; `None` is NULL.
     pub fn values(self) -> Vec<Option<pg_sys::Datum>> {
         self.values
     }

@@ -20,31 +20,32 @@ use super::unmatched::UnmatchedRows;
 use crate::expressions::aggregate_call;
 use crate::expressions::translate::{Translation, Translator};
 
-/// A small side, its keys, and what the rows of the vector under way have found there.
+/// A small side, its keys, and the small rows that the rows of the current vector have found.
 pub struct JoinedSide {
     pub join: EqualJoin,
     pub small: SmallSide,
     kind: JoinKind,
-    /// The rows of the vector whose small row is one of the batch.
+    /// The rows of the vector that have found a small row of the batch.
     pub matched: Selection,
-    /// The small rows of the batch that no left row has found, where the join returns these.
+    /// The small rows of the batch that no left row has found, if the join returns them.
     unmatched: UnmatchedRows,
-    /// The lanes table's attributes that are keys, where one is a column itself.
+    /// The attribute of the lanes table that each key is, if the key is a plain column.
     key_attributes: Vec<Option<usize>>,
-    /// The keys over sides joined before, and what the rows of the vector are given for them.
+    /// The keys over earlier sides, and the operands that hold their codes.
     given_keys: Vec<GivenKey>,
     operands: Vec<Operand>,
 }
 
 impl JoinedSide {
-    /// The side after those `before`, about to be read. Its plan is the child at its place.
+    /// Prepares the side that follows the sides `before`. Its plan is the child of the same
+    /// index.
     ///
     /// # Errors
-    /// What cannot be done by vectors.
+    /// Why the join cannot be vectorised.
     ///
     /// # Safety
-    /// A node in execution for as long as there is this side, with a plan of its own and the small sides as its
-    /// children.
+    /// The node is being executed for as long as this side exists. It has its own plan, and the
+    /// small sides are its children.
     pub unsafe fn begin(
         plan: &HashJoinPlan,
         node: *mut pg_sys::CustomScanState,
@@ -93,23 +94,23 @@ impl JoinedSide {
         }
     }
 
-    /// Whether it has a key over a side joined before.
+    /// Whether it has a key over an earlier side.
     pub fn has_given_keys(&self) -> bool {
         !self.given_keys.is_empty()
     }
 
-    /// All sides have begun a batch, those `before` too.
+    /// Prepares the keys over earlier sides, once all sides have started a batch.
     pub fn begin_keys(&mut self, before: &[JoinedSide]) {
         for key in &mut self.given_keys {
             key.begin(before);
         }
     }
 
-    /// Goes on to the next batch, which is the only one of a side that is not divisible. There is none without rows
-    /// where left rows need a match.
+    /// Reads the next batch. A side that is not divisible has a single batch. The result is
+    /// [`Batch::None`] if the batch is empty and left rows need a match.
     ///
     /// # Safety
-    /// The node is in execution.
+    /// The node is being executed.
     pub unsafe fn next_batch(&mut self, is_divisible: bool) -> Batch {
         self.join.clear();
         // SAFETY: the caller's promise.
@@ -126,7 +127,7 @@ impl JoinedSide {
         }
     }
 
-    /// Whether no left row counts that finds none of its rows.
+    /// Whether a left row without a match is dropped.
     pub fn needs_match(&self) -> bool {
         self.kind.needs_match()
     }
@@ -142,8 +143,8 @@ impl JoinedSide {
         sets.collect()
     }
 
-    /// Finds the first small row of each selected row; rows that the join does not give leave the selection. The sides
-    /// `before` have found theirs.
+    /// Finds the first small row of each selected row, and deselects the rows that the join does
+    /// not return. The sides `before` have found their rows already.
     ///
     /// # Errors
     /// The first error that evaluating a key of a selected row raises.
@@ -173,7 +174,7 @@ impl JoinedSide {
         Ok(())
     }
 
-    /// Goes on to the next small row of each row that has one; the selection becomes those that had another.
+    /// Moves each row that has another small row on to it, and deselects the other rows.
     pub fn find_next(&mut self, selection: &mut Selection) {
         match self.kind.wants_keys_alone() {
             true => self.matched = Selection::NONE,
@@ -192,15 +193,15 @@ impl JoinedSide {
         }
     }
 
-    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found; gives
-    /// how many they are, 0 at the end.
+    /// Moves on to the next small rows of the batch that no left row has found; returns their
+    /// number, 0 at the end. All left rows have found their rows already.
     pub fn next_unmatched(&mut self) -> usize {
         let rows = self.unmatched.next(VECTOR_ROWS);
         self.join.give(rows.iter().copied());
         rows.len()
     }
 
-    /// Bytes that the batch takes.
+    /// Bytes of memory that the batch takes.
     pub fn bytes(&self) -> usize {
         let given_keys = self.given_keys.iter().map(GivenKey::bytes);
         self.join.bytes() + self.small.bytes() + given_keys.sum::<usize>()

@@ -1,5 +1,5 @@
-//! Keys of a join that are no lanes of integers, times or texts: uuids, and floats, of which both sides may have
-//! different widths; and keys over the columns of a side joined before.
+//! Checks of the types that keys of a join may have, beyond integers, times and texts of the
+//! lanes table: uuids, floats of different widths, and keys over the columns of an earlier side.
 
 use lanes_columnar::aggregate::Key;
 use lanes_columnar::vector::number::NumberType;
@@ -10,10 +10,10 @@ use pgrx::pg_sys;
 use crate::expressions::translate::{Translation, number_type, strip};
 use crate::pg::{nodes, ports};
 
-/// Checks that an equality compares a column of uuid with a uuid.
+/// Checks that an equality compares a uuid column with a uuid.
 ///
 /// # Safety
-/// A live operator of the planner's, and its side over the small side.
+/// A live operator of the planner's, and its operand over the small side.
 pub unsafe fn check_uuid(clause: *mut pg_sys::OpExpr, small: *mut pg_sys::Node) -> Translation<()> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -94,11 +94,11 @@ pub unsafe fn check_text(clause: *mut pg_sys::OpExpr, small: *mut pg_sys::Node) 
     }
 }
 
-/// Checks that an equality of two sides that are no lanes compares what has codes: texts, uuids, floats, integers or
-/// times.
+/// Checks that an equality over small sides alone compares values that can have codes: texts,
+/// uuids, floats, integers or times.
 ///
 /// # Safety
-/// As for [`check_uuid`], with both sides.
+/// As for [`check_uuid`], with both operands.
 pub unsafe fn check_given(
     clause: *mut pg_sys::OpExpr,
     left: *mut pg_sys::Node,
@@ -122,8 +122,8 @@ pub unsafe fn check_given(
     }
 }
 
-/// A key of the lanes table that is compared with numbers of a type: as wide as these, as PostgreSQL compares `real`
-/// with `double precision`.
+/// Widens a key of the lanes table to the number type that it is compared with, as PostgreSQL
+/// does when it compares `real` with `double precision`.
 pub fn widened(key: Key, small: Option<NumberType>) -> Key {
     match (key, small) {
         (Key::Number(value), Some(NumberType::F64)) if value.number() == NumberType::F32 => {

@@ -1,23 +1,23 @@
-//! Where a column of joined rows comes from.
+//! The sources of the columns of joined rows.
 
 use pgrx::pg_sys;
 
 use super::plan::HashJoinPlan;
 use crate::expressions::translate::{Translation, Translator};
 
-/// A column of joined rows.
+/// The source of a column of joined rows.
 pub enum Output {
-    /// The lanes table's attribute.
+    /// An attribute of the lanes table.
     Attribute(usize),
-    /// The small side's output, by its place.
+    /// An output of a small side, by its index in the plan.
     Small(usize),
 }
 
 impl Output {
-    /// For each of these columns of a plan, where its values come from.
+    /// The source of each of these columns of a plan.
     ///
     /// # Errors
-    /// A column of the table that is none of its attributes.
+    /// If a column of the lanes table is not one of its attributes.
     ///
     /// # Safety
     /// Live columns of the plan's.

@@ -1,24 +1,26 @@
-//! What a plan remembers of a hash join.
+//! The part of a plan that describes a hash join.
 
 use pgrx::pg_sys;
 
 use crate::expressions::joined_columns::JoinedColumns;
 use crate::expressions::translate::number_type;
 
-/// Which rows a join gives. The lanes table is its left side.
+/// The kind of a join, in which the lanes table is the left side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
     /// Each left row is returned once for each small row with equal keys.
     Inner,
     /// Each left row with a match is returned once, without columns of the small side.
     Semi,
-    /// As an inner join; each left row without a match is returned too, with NULLs for the small side's columns.
+    /// Like an inner join, but each left row without a match is returned too, with NULLs for the
+    /// small side's columns.
     Left,
     /// Each left row without a match is returned once, without columns of the small side.
     Anti,
-    /// As an inner join; each small row without a match is returned too, with NULLs for the lanes table's columns.
+    /// Like an inner join, but each small row without a match is returned too, with NULLs for
+    /// the lanes table's columns.
     Right,
-    /// As an inner join; each row of either side without a match is returned too.
+    /// Like an inner join, but each row of either side without a match is returned too.
     Full,
 }
 
@@ -32,18 +34,19 @@ impl JoinKind {
         (JoinKind::Full, pg_sys::JoinType::JOIN_FULL, "full"),
     ];
 
-    /// PostgreSQL's kind of join, where the lanes table is the left side; none if it is not one of these.
+    /// PostgreSQL's kind of join with the lanes table as the left side; `None` for a kind that
+    /// is not supported.
     pub fn of(kind: pg_sys::JoinType::Type) -> Option<JoinKind> {
         let found = Self::ALL.into_iter().find(|(_, known, _)| *known == kind);
         found.map(|(kind, ..)| kind)
     }
 
-    /// The number by which a plan remembers the kind.
+    /// The number that stands for the kind in a plan.
     pub fn number(self) -> i32 {
         self as i32
     }
 
-    /// The kind that a plan remembers by a number; none for a number that [`Self::number`] never gives.
+    /// The kind for a number in a plan; `None` for a number that [`Self::number`] never returns.
     pub fn from_number(number: i32) -> Option<JoinKind> {
         Self::ALL.get(number as usize).map(|(kind, ..)| *kind)
     }
@@ -53,7 +56,8 @@ impl JoinKind {
         Self::ALL[self as usize].2
     }
 
-    /// Whether left rows without a match are left out. Then the small side's keys show which vectors need not be read.
+    /// Whether left rows without a match are dropped. Then the small side's keys show which
+    /// vectors can be skipped.
     pub fn needs_match(self) -> bool {
         matches!(self, JoinKind::Inner | JoinKind::Semi | JoinKind::Right)
     }
@@ -68,13 +72,14 @@ impl JoinKind {
         matches!(self, JoinKind::Left | JoinKind::Full)
     }
 
-    /// Whether the small side may be divided into batches, for each of which the lanes table is read once: no left row
-    /// has to be known to have no match in any of them.
+    /// Whether the small side may be split into batches, with one scan of the lanes table for
+    /// each. This is possible if no left row has to be known to have no match in any batch.
     pub fn is_divisible(self) -> bool {
         matches!(self, JoinKind::Inner | JoinKind::Right)
     }
 
-    /// PostgreSQL's kind of the same join with its sides exchanged; none for a kind that has no such twin.
+    /// PostgreSQL's kind of the same join with its sides swapped; `None` for a kind that has no
+    /// such counterpart.
     pub fn exchanged(kind: pg_sys::JoinType::Type) -> Option<pg_sys::JoinType::Type> {
         use pg_sys::JoinType::*;
         match kind {
@@ -86,48 +91,49 @@ impl JoinKind {
         }
     }
 
-    /// Whether it is enough to know that there is a match.
+    /// Whether only the existence of a match matters.
     pub fn wants_keys_alone(self) -> bool {
         matches!(self, JoinKind::Semi | JoinKind::Anti)
     }
 }
 
-/// One side that the lanes table is joined with.
+/// A small side that the lanes table is joined with.
 #[derive(Clone, Debug)]
 pub struct Dimension {
-    /// Which rows the join with it gives.
+    /// The kind of the join with this side.
     pub kind: JoinKind,
-    /// The keys' sides over the lanes table, or over the columns of one dimension before this one.
+    /// The keys over the lanes table, or over the columns of one earlier dimension.
     pub left_keys: Vec<*mut pg_sys::Node>,
 }
 
-/// A column of a small side that is wanted.
+/// A column of a small side that the query needs.
 #[derive(Clone, Copy, Debug)]
 pub struct SmallColumn {
     /// The column.
     pub column: *mut pg_sys::Var,
-    /// Which dimension has it.
+    /// The index of its dimension.
     pub dimension: usize,
 }
 
-/// What a plan remembers of a hash join itself. The expressions stand in `custom_scan_tlist`, where PostgreSQL adjusts
-/// their range-table indexes. So the executor still knows each output by its range-table index and column number.
+/// A hash join as a plan describes it. The expressions are in `custom_scan_tlist`, where
+/// PostgreSQL adjusts their range-table indexes. So the executor can still identify each output
+/// by its range-table index and column number.
 #[derive(Clone, Debug)]
 pub struct HashJoinPlan {
     /// The range-table index of the lanes table.
     pub table: u32,
-    /// What the lanes table is joined with, in the order in which that is done. The plan of each returns its keys,
-    /// then its columns among the outputs, in their order.
+    /// The small sides in the order in which they are joined. The plan of each returns its keys,
+    /// then its outputs in their order.
     pub dimensions: Vec<Dimension>,
-    /// The columns of small sides that are wanted.
+    /// The columns of small sides that the query needs.
     pub outputs: Vec<SmallColumn>,
-    /// The dimension that may be read in batches, for each of which the lanes table is read once. The others are read
-    /// as a whole.
+    /// The dimension that may be read in batches, with one scan of the lanes table for each. The
+    /// other dimensions are read completely.
     pub divided: Option<usize>,
 }
 
 impl HashJoinPlan {
-    /// The keys' sides that are not the small side's, of all dimensions.
+    /// The keys of all dimensions on the side that is not the small one.
     pub fn left_keys(&self) -> Vec<*mut pg_sys::Node> {
         let dimensions = self.dimensions.iter();
         dimensions
@@ -136,7 +142,7 @@ impl HashJoinPlan {
             .collect()
     }
 
-    /// The columns of small sides that are wanted, as expressions.
+    /// The outputs as expressions.
     pub fn columns(&self) -> Vec<*mut pg_sys::Node> {
         let outputs = self.outputs.iter();
         outputs.map(|output| output.column.cast()).collect()
@@ -147,7 +153,7 @@ impl HashJoinPlan {
         self.dimensions.iter().any(|d| d.kind.keeps_small_rows())
     }
 
-    /// Whether all that is read of small sides may be divided into batches: where there is one.
+    /// Whether the join has a single small side and that side may be split into batches.
     pub fn is_divisible(&self) -> bool {
         self.dimensions.len() == 1 && self.divided.is_some()
     }
@@ -158,8 +164,8 @@ impl HashJoinPlan {
         kinds.join(", ")
     }
 
-    /// What is to be remembered beside the keys and the outputs: how many dimensions there are, which of them is
-    /// divided, the kind and the number of keys of each, and the dimension of each output.
+    /// The numbers that a plan stores beside the keys and outputs: the number of dimensions, the
+    /// divided one, the kind and number of keys of each, and the dimension of each output.
     pub fn numbers(&self) -> Vec<i32> {
         let divided = self.divided.map_or(-1, |divided| divided as i32);
         let mut numbers = vec![self.dimensions.len() as i32, divided];
@@ -170,7 +176,8 @@ impl HashJoinPlan {
         numbers
     }
 
-    /// The join of which these keys, columns and [numbers](Self::numbers) were remembered; none if it has no dimension.
+    /// Restores the join from its keys, columns and [numbers](Self::numbers); `None` if it has
+    /// no dimension.
     pub fn of_numbers(
         table: u32,
         left_keys: Vec<*mut pg_sys::Node>,
@@ -200,7 +207,7 @@ impl HashJoinPlan {
         })
     }
 
-    /// The wanted columns of small sides, for a translator whose frame has so many codes before them.
+    /// The outputs, for a translator whose frame has `codes_before` codes before them.
     pub fn joined_columns(&self, codes_before: usize) -> JoinedColumns {
         // SAFETY: the plan's live columns.
         let outputs = || self.outputs.iter().map(|output| unsafe { &*output.column });
@@ -218,7 +225,7 @@ impl HashJoinPlan {
         }
     }
 
-    /// The place of a column among the outputs.
+    /// The index of a column among the outputs.
     ///
     /// # Safety
     /// A live column.
@@ -230,7 +237,7 @@ impl HashJoinPlan {
         })
     }
 
-    /// The place of an output among those of its dimension.
+    /// The index of an output among the outputs of its dimension.
     pub fn place_in_dimension(&self, output: usize) -> usize {
         let dimension = self.outputs[output].dimension;
         let before = self.outputs[..output].iter();
@@ -261,7 +268,8 @@ impl HashJoinPlan {
         columns.any(|column| unsafe { (*column).varno as u32 != self.table })
     }
 
-    /// The columns of an expression over one small side, by their places among the outputs of its dimension.
+    /// The columns of an expression over one small side, as indexes among the outputs of its
+    /// dimension.
     ///
     /// # Safety
     /// A live expression of this plan's, whose columns are outputs.
@@ -275,10 +283,10 @@ impl HashJoinPlan {
         places.map(|place| self.place_in_dimension(place)).collect()
     }
 
-    /// The dimension that all columns of an expression over small sides are of.
+    /// The dimension of all columns in an expression over small sides.
     ///
     /// # Errors
-    /// If they are of several.
+    /// If the columns belong to several dimensions.
     ///
     /// # Safety
     /// A live expression of this plan's, whose columns are outputs.
@@ -298,7 +306,7 @@ impl HashJoinPlan {
     }
 }
 
-/// The columns that an expression has.
+/// The columns in an expression.
 ///
 /// # Safety
 /// A live expression.
@@ -317,13 +325,14 @@ unsafe fn columns_of(expression: *mut pg_sys::Node) -> Vec<*mut pg_sys::Var> {
 }
 
 impl HashJoinPlan {
-    /// Adds the columns of small sides that an expression has. `relations` has those of each dimension.
+    /// Adds the columns of small sides in an expression to the outputs. `relations` are the
+    /// relations of each dimension.
     ///
     /// # Safety
     /// A live expression of the planner's, and its live sets.
     ///
     /// # Errors
-    /// If it has more than columns to take from the join.
+    /// If the expression needs more of a small side than its columns.
     pub unsafe fn want(
         &mut self,
         expression: *mut pg_sys::Node,

@@ -1,6 +1,7 @@
-//! Rows of a small side of the child, which many rows that the child returns share.
+//! Rows of the child's own small sides. Many rows that the child returns share one of them.
 //!
-//! Each such row gets a *place* when it is first met. Its columns are evaluated and copied then, once.
+//! Each such row gets a *place* when it is first found. Its columns are evaluated and copied
+//! once, at that time.
 
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::selection::Selection;
@@ -12,23 +13,23 @@ use super::stage::HashStage;
 use crate::pg::call_ports::{datumCopy, datumGetSize};
 use crate::pg::executor;
 
-/// Stands for a row without a place, and for a row of the vector that was not asked about.
+/// Marks a row without a place, and a row of the vector that has not been looked up.
 const NO_PLACE: u32 = u32::MAX;
 
-/// The rows of one small side of the child, as far as they were met.
+/// The rows of one small side of the child that have been found so far.
 pub struct SharedRows {
-    /// Which of the child's small sides.
+    /// The index of the small side in the child.
     pub dimension: usize,
     columns: Vec<SharedColumn>,
     /// The place of each row of the child's batch.
     places: Vec<u32>,
-    /// How many places there are.
+    /// The number of places.
     count: u32,
-    /// The place of each row of the vector under way that was asked about.
+    /// The place for each row of the current vector that has been looked up.
     found: Box<[u32; VECTOR_ROWS]>,
-    /// The place of each row that was kept.
+    /// The place for each kept row.
     kept: Vec<u32>,
-    /// Where values are copied to.
+    /// Memory that values are copied to.
     memory: pg_sys::MemoryContext,
     bytes: usize,
 }
@@ -42,7 +43,7 @@ struct SharedColumn {
 }
 
 impl SharedRows {
-    /// No columns yet.
+    /// Shared rows without any columns.
     pub fn of(dimension: usize) -> SharedRows {
         SharedRows {
             dimension,
@@ -56,7 +57,7 @@ impl SharedRows {
         }
     }
 
-    /// Adds a column of an SQL type; gives its number.
+    /// Adds a column of an SQL type; returns its index.
     pub fn add(&mut self, expression: SmallExpression, type_of: pg_sys::Oid) -> usize {
         self.columns.push(SharedColumn {
             expression,
@@ -66,7 +67,8 @@ impl SharedRows {
         self.columns.len() - 1
     }
 
-    /// Forgets all values, and what was kept. `memory`, where values are copied to from now on, is empty.
+    /// Drops all values and kept rows. From now on values are copied to `memory`, which is
+    /// empty.
     pub fn begin(&mut self, memory: pg_sys::MemoryContext) {
         self.memory = memory;
         self.forget_rows();
@@ -78,18 +80,18 @@ impl SharedRows {
         }
     }
 
-    /// The child has other rows from now on. What has a place keeps it.
+    /// Starts a new batch of the child, which has other rows. Existing places keep their values.
     pub fn forget_rows(&mut self) {
         self.places.clear();
     }
 
-    /// Gives the rows of the small side that these rows of the child have found their places.
+    /// Looks up the places of the small rows that the selected rows of the child have found.
     ///
     /// # Safety
-    /// The child is in execution, and has found these.
+    /// The child is being executed, and has found these rows.
     pub unsafe fn know(&mut self, stage: &HashStage, selection: &Selection) {
         let found = stage.found_of(self.dimension);
-        // Rows one after another mostly share a small row.
+        // Consecutive rows mostly share a small row.
         let mut last = (u32::MAX, NO_PLACE);
         selection.for_each(|row| {
             if found[row] != last.0 {
@@ -107,7 +109,7 @@ impl SharedRows {
         });
     }
 
-    /// A new place for a row of the small side.
+    /// Gives a small row a new place, and evaluates its columns.
     unsafe fn evaluate(&mut self, stage: &HashStage, small_row: u32) -> u32 {
         let small = stage.small_of(self.dimension);
         for shared in &mut self.columns {
@@ -130,30 +132,30 @@ impl SharedRows {
         self.count - 1
     }
 
-    /// The place of a row of the vector under way.
+    /// The place for a row of the current vector.
     pub fn place(&self, row: usize) -> u32 {
         self.found[row]
     }
 
-    /// The places of all rows of the vector under way.
+    /// The places for all rows of the current vector.
     pub fn places(&self) -> &[u32; VECTOR_ROWS] {
         &self.found
     }
 
-    /// Takes down the places of these rows of the vector, which are kept.
+    /// Keeps the places of the selected rows of the vector.
     pub fn keep_all(&mut self, selection: &Selection) {
         let before = self.kept.len();
         selection.for_each(|row| self.kept.push(self.found[row]));
         self.bytes += (self.kept.len() - before) * size_of::<u32>();
     }
 
-    /// Takes down the place of a row that is kept.
+    /// Keeps the place of one row of the vector.
     pub fn keep(&mut self, row: usize) {
         self.kept.push(self.found[row]);
         self.bytes += size_of::<u32>();
     }
 
-    /// How many rows were kept.
+    /// The number of kept rows.
     pub fn kept(&self) -> usize {
         self.kept.len()
     }
@@ -163,12 +165,12 @@ impl SharedRows {
         self.columns[column].values[place as usize]
     }
 
-    /// The place of a row that was kept; none past the last.
+    /// The place of a kept row; `None` past the last one.
     pub fn place_of_kept(&self, row: u32) -> Option<u32> {
         self.kept.get(row as usize).copied()
     }
 
-    /// The value of a column in a row that was kept; NULL past the last.
+    /// The value of a column in a kept row; NULL past the last one.
     pub fn value_of_kept(&self, column: usize, row: u32) -> Option<pg_sys::Datum> {
         self.value(column, self.place_of_kept(row)?)
     }

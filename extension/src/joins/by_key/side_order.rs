@@ -1,8 +1,10 @@
-//! The order in which a lanes table is joined with several small sides, where conditions hold between two of these.
+//! The order in which a lanes table is joined with several small sides, if there are conditions
+//! between small sides.
 //!
-//! The planner offers joins in any order. Where one small side is joined by a key over another one, the order decides
-//! how many small rows each left row meets before all keys are compared. The smallest side is joined first, since its
-//! keys have the fewest duplicates. Then each condition belongs to the later one of its two sides.
+//! The planner offers joins in any order. If one small side is joined by a key over another one,
+//! the order decides how many small rows each left row meets before all keys are compared. The
+//! smallest side is joined first, because its keys have the fewest duplicates. Each condition
+//! then belongs to the later one of its two sides.
 
 use pgrx::pg_sys;
 
@@ -10,18 +12,19 @@ use super::plan::JoinKind;
 use super::sides::{Side, Sides};
 use crate::pg::{nodes, ports, tree};
 
-/// What one side of a condition looks at.
+/// The relation that one operand of a condition refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Lanes,
     Dimension(usize),
 }
 
-/// A condition and its ends.
+/// A condition with the relations of its two operands.
 type Condition = (*mut pg_sys::RestrictInfo, [End; 2]);
 
 impl Sides {
-    /// These sides in a better order, if conditions hold between small sides and all joins are inner ones.
+    /// Reorders the sides if there are conditions between small sides and all joins are inner
+    /// joins.
     ///
     /// # Safety
     /// The planner's live structures.
@@ -45,7 +48,7 @@ impl Sides {
         }
     }
 
-    /// All conditions; none if one of them is more than a comparison of two sides.
+    /// All conditions; `None` if one of them is not a comparison of two sides.
     unsafe fn conditions(&self, root: *mut pg_sys::PlannerInfo) -> Option<Vec<Condition>> {
         let mut conditions = Vec::new();
         for side in &self.dimensions {
@@ -69,7 +72,7 @@ impl Sides {
         Some(conditions)
     }
 
-    /// Whose columns these are; none if they are of several sides.
+    /// The side that these relations belong to; `None` if they belong to several.
     unsafe fn end(&self, relations: *mut pg_sys::Bitmapset) -> Option<End> {
         // SAFETY: the planner's live sets.
         unsafe {
@@ -88,8 +91,9 @@ impl Sides {
         }
     }
 
-    /// The small sides, each with its conditions: always the one of fewest rows among those that have a condition on
-    /// what is joined already. None if some side has no such condition.
+    /// The small sides with their conditions. Among the sides that have a condition on what is
+    /// joined already, the one with the fewest rows is next. `None` if some side has no such
+    /// condition.
     unsafe fn by_rows(&self, conditions: &[Condition]) -> Option<Vec<Side>> {
         let mut joined = vec![End::Lanes];
         let mut ordered = Vec::new();

@@ -1,4 +1,4 @@
-//! Recognising a join of a lanes table with something smaller by equality.
+//! Recognises an equality join of a lanes table with something smaller.
 
 use lanes_columnar::aggregate::Key;
 use pgrx::pg_sys;
@@ -13,7 +13,7 @@ use crate::pg::{nodes, ports, tree};
 use crate::planner::lanes_table::is_lanes_scan;
 use crate::planner::quals::has_vector_quals;
 
-/// One relation that a lanes table is joined with.
+/// A relation that a lanes table is joined with.
 #[derive(Clone, Copy)]
 pub struct Side {
     /// The relation.
@@ -24,27 +24,27 @@ pub struct Side {
     pub conditions: *mut pg_sys::List,
 }
 
-/// A lanes table and what it is joined with, each by keys of its own.
+/// A lanes table and the relations that it is joined with, each by its own keys.
 #[derive(Clone)]
 pub struct Sides {
     /// The lanes table.
     pub lanes: *mut pg_sys::RelOptInfo,
-    /// What it is joined with, in the order in which that is done.
+    /// The relations in the order in which they are joined.
     pub dimensions: Vec<Side>,
-    /// All of them, joined.
+    /// The relation of all of them joined.
     pub joined: *mut pg_sys::RelOptInfo,
 }
 
-/// A lanes table is joined with at most so many relations in one node.
+/// The most relations that a lanes table is joined with in one node.
 const DIMENSIONS_MAX: usize = 8;
 
 /// A join as the planner finds it.
 pub struct HashJoin {
     /// Its sides.
     pub sides: Sides,
-    /// What the plan is to remember; its outputs are still missing.
+    /// The plan; its outputs are still missing.
     pub plan: HashJoinPlan,
-    /// The other sides of the keys, expressions over the small sides: those of each dimension.
+    /// The keys over the small sides, for each dimension.
     pub small_keys: Vec<Vec<*mut pg_sys::Node>>,
 }
 
@@ -110,7 +110,7 @@ impl Sides {
                 }
                 pg_sys::RelOptKind::RELOPT_JOINREL => {
                     let mut sides = Sides::of_joined(root, left)?;
-                    // A small row without a match would be a left row of the next join.
+                    // A small row without a match would become a left row of the next join.
                     let is_chain = !kind.keeps_small_rows()
                         && !sides.dimensions[0].kind.keeps_small_rows()
                         && sides.dimensions.len() < DIMENSIONS_MAX;
@@ -123,7 +123,7 @@ impl Sides {
         }
     }
 
-    /// The sides of a join that some path of it shows.
+    /// The sides of a join relation, if one of its paths shows them.
     ///
     /// # Safety
     /// The planner's live structures.
@@ -150,7 +150,7 @@ impl Sides {
                     continue;
                 }
                 let join = &*path.cast::<pg_sys::JoinPath>();
-                // A side that takes parameters of the other has some of the conditions.
+                // An inner side that takes parameters has absorbed some of the conditions.
                 if !(*join.innerjoinpath).param_info.is_null() {
                     continue;
                 }
@@ -174,7 +174,7 @@ impl Sides {
         }
     }
 
-    /// The bytes that the rows of a small side are expected to take.
+    /// The estimated number of bytes that the rows of a small side take.
     unsafe fn bytes(side: &Side) -> f64 {
         // SAFETY: the planner's live structures.
         unsafe {
@@ -183,11 +183,11 @@ impl Sides {
         }
     }
 
-    /// Which small side may be read in batches: the largest whose left rows may meet some of its rows in one batch and
-    /// others in the next.
+    /// The small side that may be read in batches: the largest one whose join allows left rows
+    /// to meet some small rows in one batch and others in the next.
     unsafe fn divided(&self) -> Option<usize> {
         let sides = self.dimensions.iter().enumerate();
-        // A small row without a match is known after all batches of the other sides.
+        // A small row is known to have no match only after all batches of the other sides.
         let is_alone = self.dimensions.len() == 1;
         let divisible = sides.filter(|(_, side)| match is_alone {
             true => side.kind.is_divisible(),
@@ -199,7 +199,7 @@ impl Sides {
         largest.map(|(index, _)| index)
     }
 
-    /// Whether all rows of each small side that is read as a whole are expected to fit in the memory that it may take.
+    /// Whether each small side that is read completely is expected to fit in its memory.
     unsafe fn fit_memory(&self, divided: Option<usize>) -> bool {
         let sides = self.dimensions.iter().enumerate();
         let mut whole = sides.filter(|(index, _)| divided != Some(*index));
@@ -209,10 +209,10 @@ impl Sides {
         })
     }
 
-    /// The join of these sides.
+    /// Builds the join of these sides.
     ///
     /// # Errors
-    /// Why it is none that can be done by vectors.
+    /// Why the join cannot be vectorised.
     ///
     /// # Safety
     /// The planner's live structures.
@@ -257,14 +257,15 @@ impl Sides {
     }
 }
 
-/// Keys of a join: their sides over the lanes table or a side joined before, and those over what it is joined with.
+/// The keys of a join: those over the lanes table or an earlier side, and those over the small
+/// side.
 type Keys = (Vec<*mut pg_sys::Node>, Vec<*mut pg_sys::Node>);
 
 impl Side {
-    /// The keys of this join, which comes after those `before`.
+    /// The keys of the join with this side, which follows the sides `before`.
     ///
     /// # Errors
-    /// Why it is none that can be done by vectors.
+    /// Why the join cannot be vectorised.
     ///
     /// # Safety
     /// The planner's live structures.
@@ -329,8 +330,7 @@ impl Side {
     }
 }
 
-/// Checks that an equality compares numbers, or times of one type, or a column of text with a text, or one of uuid
-/// with a uuid.
+/// Checks that an equality compares numbers, times of one type, texts, or uuids.
 unsafe fn key(
     translator: &mut Translator,
     clause: *mut pg_sys::OpExpr,
@@ -357,7 +357,7 @@ unsafe fn key(
     }
 }
 
-/// The sides of the join whose rows a `LanesHashJoin` path returns; none for any other path.
+/// The sides of the join whose rows a `LanesHashJoin` path returns; `None` for any other path.
 ///
 /// # Safety
 /// A live path.

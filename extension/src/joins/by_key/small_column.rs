@@ -1,4 +1,5 @@
-//! How values of a small side are kept, and how they are compared as keys.
+//! The type of a column of a small side: how its values are kept, and how they are compared as
+//! keys.
 
 use lanes_columnar::join::equal::SmallKey;
 use lanes_columnar::vector::number::NumberType;
@@ -7,20 +8,20 @@ use pgrx::pg_sys;
 use crate::expressions::translate::{number_type, to_scalar};
 use crate::pg::datum;
 
-/// A column, or an expression, by its type.
+/// The type of a column or an expression.
 #[derive(Clone, Copy)]
 pub struct Column {
-    /// The type of its numbers, if it has such.
+    /// The number type, if the values are numbers.
     pub number: Option<NumberType>,
-    /// Whether it is of type uuid.
+    /// Whether the values are uuids.
     pub is_uuid: bool,
-    /// Whether values are passed by value, and their length if not.
+    /// Whether values are passed by value.
     pub by_value: bool,
     pub length: i16,
 }
 
 impl Column {
-    /// A column of an SQL type.
+    /// The column for an SQL type.
     pub fn of(type_of: pg_sys::Oid) -> Column {
         let (mut length, mut by_value) = (0, false);
         // SAFETY: catalogue look-ups.
@@ -36,10 +37,11 @@ impl Column {
         }
     }
 
-    /// A value as a key. What is neither a number nor a uuid is a text, which is written to `item`.
+    /// A value as a key. Values that are neither numbers nor uuids are texts; they are written
+    /// to `item`.
     ///
     /// # Safety
-    /// A value of the column's type.
+    /// The value has the column's type.
     pub unsafe fn key<'a>(
         &self,
         value: Option<pg_sys::Datum>,

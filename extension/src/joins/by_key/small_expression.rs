@@ -7,15 +7,18 @@ use super::small_side::SmallSide;
 use crate::expressions::scalar;
 use crate::pg::{executor, tree};
 
-/// The expression, ready to be evaluated.
+/// An expression that is ready to be evaluated.
 pub struct SmallExpression {
     state: *mut pg_sys::ExprState,
     context: *mut pg_sys::ExprContext,
 }
 
 impl SmallExpression {
+    /// Prepares an expression.
+    ///
     /// # Safety
-    /// A node in execution, and an expression of its plan over one small side alone, whose plan returns so many keys.
+    /// The node is being executed. The expression belongs to its plan and is over one small
+    /// side, whose plan returns `keys` keys.
     pub unsafe fn of(
         expression: *mut pg_sys::Node,
         plan: &HashJoinPlan,
@@ -36,7 +39,7 @@ impl SmallExpression {
             });
             pg_sys::fix_opfuncids(of_slot);
             let memory = scalar::memory(node);
-            // Compiling takes milliseconds and saves microseconds.
+            // JIT compilation would take milliseconds and save microseconds.
             let jit = (*(*node).state).es_jit_flags;
             (*(*node).state).es_jit_flags = jit & !(pg_sys::PGJIT_EXPR as i32);
             let state = executor::in_context(memory, || pg_sys::ExecInitExpr(of_slot.cast(), node));
@@ -48,10 +51,11 @@ impl SmallExpression {
         }
     }
 
-    /// The value for a row of the batch, which lives until [`Self::reset`]; past the last row all columns are NULL.
+    /// The value for a row of the batch, valid until [`Self::reset`]. All columns are NULL past
+    /// the last row.
     ///
     /// # Safety
-    /// The node is in execution.
+    /// The node is being executed.
     pub unsafe fn value(&self, row: u32, small: &SmallSide) -> Option<pg_sys::Datum> {
         // SAFETY: the caller's promise; an ERROR becomes a panic, as callers own memory.
         unsafe {
@@ -60,10 +64,10 @@ impl SmallExpression {
         }
     }
 
-    /// Frees what the evaluation took.
+    /// Frees the memory of the evaluations so far.
     ///
     /// # Safety
-    /// The node is in execution.
+    /// The node is being executed.
     pub unsafe fn reset(&self) {
         // SAFETY: the caller's promise.
         unsafe { executor::reset(self.context) }

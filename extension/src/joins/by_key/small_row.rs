@@ -1,4 +1,4 @@
-//! A row that the plan of a small side returns: in a slot, or in a vector.
+//! A row that the plan of a small side returns, in a slot or in a vector.
 
 use pgrx::pg_sys;
 
@@ -7,16 +7,16 @@ use super::shared_rows::SharedRows;
 
 /// A row that the child returns.
 pub trait Row {
-    /// The value of a column, whose type is the column's.
+    /// The value of a column.
     fn value(&mut self, column: usize) -> Option<pg_sys::Datum>;
 
-    /// The place of the shared row that a column is of.
+    /// The place of the shared row that a column belongs to, if there is one.
     fn place(&self, _column: usize) -> Option<u32> {
         None
     }
 }
 
-/// A row in a slot, whose values are all there.
+/// A row in a slot whose attributes have all been deformed.
 pub struct SlotRow(pub *mut pg_sys::TupleTableSlot);
 
 impl Row for SlotRow {
@@ -37,7 +37,7 @@ pub struct VectorRow<'a> {
 impl Row for VectorRow<'_> {
     fn value(&mut self, column: usize) -> Option<pg_sys::Datum> {
         match self.child.sources[column] {
-            // SAFETY: a row of those that were given last.
+            // SAFETY: the row is one of the last rows that the child returned.
             ColumnSource::Attribute(attribute) => unsafe {
                 self.child.attribute(attribute, self.rows, self.row)
             },

@@ -1,8 +1,9 @@
-//! The small side of a hash join: its plan is executed, and its rows are kept in batches.
+//! The small side of a hash join: executes its plan, and keeps its rows in batches.
 //!
-//! Where the plan is one of our own scans or joins, its rows are taken [by vectors](super::column_child).
+//! If the plan is a scan or a join of this library, its rows are read [as
+//! vectors](super::column_child).
 //!
-//! All of it lies in memory that is freed when the node starts again.
+//! All rows lie in memory that is freed when the node is restarted.
 
 use lanes_columnar::join::equal::{EqualJoin, SmallKey};
 use lanes_columnar::join::key_codes::KeyCodes;
@@ -23,59 +24,60 @@ use crate::expressions::translate::to_scalar;
 use crate::pg::call_ports::{datumCopy, datumGetSize};
 use crate::pg::{executor, ports};
 
-/// The rows of a batch, and the plan that they come from.
+/// The rows of the current batch, and the plan that returns them.
 pub struct SmallSide {
     child: *mut pg_sys::PlanState,
-    /// The same if its rows come by vectors, which is found out when the first batch is read.
+    /// The child if its rows are read as vectors. This is decided when the first batch is read.
     by_columns: Option<ColumnChild>,
     has_begun: bool,
-    /// How keys are taken from those vectors, if that is done a column at a time.
+    /// The keys, if they are read from vectors a column at a time.
     pub vector_keys: Option<VectorKeys>,
-    /// Those of the child's own small sides, if it has such.
+    /// The rows of the child's own small sides.
     shared: Vec<SharedRows>,
     /// The child's columns: the keys first, then the outputs.
     pub columns: Vec<Column>,
     pub keys: usize,
-    /// Codes of the keys that are compared with columns of sides joined before.
+    /// Codes of the keys that are compared with columns of earlier sides.
     pub codes: Vec<Option<KeyCodes>>,
-    /// The shared row whose code each of these was asked for last, with that code.
+    /// For each key, the shared row whose code was looked up last, with that code.
     last_codes: Vec<Option<(u32, Option<u32>)>>,
-    /// Holds the values of a batch that are passed by reference.
+    /// Memory for the values of a batch that are passed by reference.
     memory: pg_sys::MemoryContext,
-    /// Bytes that a batch may take.
+    /// The number of bytes that a batch may take.
     limit: usize,
     is_done: bool,
-    /// Outputs, a column each.
+    /// The values of each output.
     pub values: Vec<Kept>,
     pub bytes: usize,
-    /// Rows of all batches so far.
+    /// The number of rows in all batches so far.
     pub rows: u64,
     batches: u64,
-    /// A row of the batch, for expressions over it.
+    /// A slot for a row of the batch, over which expressions are evaluated.
     slot: *mut pg_sys::TupleTableSlot,
 }
 
 /// The values of an output.
 pub enum Kept {
-    /// One for each row; `None` is NULL.
+    /// One value for each row; `None` is NULL.
     Each(Vec<Option<pg_sys::Datum>>),
-    /// Those of a column of shared rows.
+    /// A column of shared rows.
     Shared { of: usize, column: usize },
-    /// Numbers that were taken from vectors.
+    /// Numbers that were read from vectors.
     Numbers(NumberColumn),
 }
 
-/// Bytes that a row takes beside its values.
+/// Bytes that a row takes in addition to its values.
 pub const ROW_BYTES: usize = 48;
-/// Rows of a batch have numbers of 32 bits; a vector is taken in as a whole.
+/// Row numbers within a batch have 32 bits, and a vector is always read completely.
 const ROWS_MAX: usize = u32::MAX as usize - 1 - VECTOR_ROWS;
 
 impl SmallSide {
-    /// The small side before its first row is read.
+    /// Prepares a small side; no row is read yet. For each key, `keys` says whether it is
+    /// compared with columns of an earlier side.
     ///
     /// # Safety
-    /// A node in execution with the small side's plan as this child, which returns a column for each of the keys and
-    /// then the outputs. Of each key it is said whether it is compared with columns of a side joined before.
+    /// The node is being executed. The small side's plan is this child of it, and returns a
+    /// column for each key and then the outputs.
     pub unsafe fn of(node: *mut pg_sys::CustomScanState, child: usize, keys: &[bool]) -> SmallSide {
         // SAFETY: the caller's promise.
         unsafe {
@@ -119,12 +121,13 @@ impl SmallSide {
         }
     }
 
-    /// Reads the next batch into `join`, which is empty. A [divisible](super::plan::HashJoinPlan::is_divisible) join
-    /// is done in several batches where one would take too much memory. Any other needs all rows at once: false says
-    /// that they take too much.
+    /// Reads the next batch into `join`, which is empty. A
+    /// [divisible](super::plan::HashJoinPlan::is_divisible) join reads several batches if one
+    /// would take too much memory. Any other join needs all rows at once; the result is false if
+    /// they take too much.
     ///
     /// # Safety
-    /// The node is in execution.
+    /// The node is being executed.
     pub unsafe fn read(
         &mut self,
         join: &mut EqualJoin,
@@ -164,7 +167,8 @@ impl SmallSide {
         }
     }
 
-    /// Forgets the batch before, and finds out how the child's rows come.
+    /// Drops the previous batch. Before the first batch it decides how the child's rows are
+    /// read.
     unsafe fn begin(&mut self, join: &mut EqualJoin, kind: JoinKind) {
         let by_columns = match std::mem::replace(&mut self.has_begun, true) {
             true => None,
@@ -193,7 +197,7 @@ impl SmallSide {
         shared.for_each(|shared| shared.begin(self.memory));
     }
 
-    /// Reads slots until there are no more, or too many.
+    /// Reads slots until the child has no more, or the batch is full.
     unsafe fn read_slots(&mut self, join: &mut EqualJoin, items: &mut [Vec<u8>], kind: JoinKind) {
         while !self.is_full(join, &[]) {
             // SAFETY: the node is in execution. An ERROR becomes a panic here, as this owns memory.
@@ -209,7 +213,7 @@ impl SmallSide {
         }
     }
 
-    /// Reads vectors until there are no more, or too many.
+    /// Reads vectors until the child has no more, or the batch is full.
     unsafe fn read_vectors(
         &mut self,
         child: &mut ColumnChild,
@@ -268,8 +272,8 @@ impl SmallSide {
             || join.rows() >= ROWS_MAX
     }
 
-    /// Takes in a row, unless a key of it is NULL and the join returns no small rows without a match; gives whether its
-    /// outputs are kept.
+    /// Adds a row, unless one of its keys is NULL and the join does not return small rows
+    /// without a match. Returns whether its outputs are kept.
     unsafe fn take(
         &mut self,
         row: &mut impl Row,
@@ -334,7 +338,8 @@ impl SmallSide {
         }
     }
 
-    /// The code that a value has as a key compared with columns of a side joined before; none if no row has it.
+    /// The code of a value as a key that is compared with columns of an earlier side; `None` if
+    /// no row has this value.
     pub fn code(&mut self, key: usize, value: SmallKey<'_>) -> Option<u32> {
         self.codes[key].as_mut()?.code(value)
     }
@@ -344,7 +349,7 @@ impl SmallSide {
         self.columns[self.keys + output].by_value
     }
 
-    /// The shared rows that all of these outputs are of; none if one is not.
+    /// The shared rows that all of these outputs belong to; `None` if there are no such rows.
     pub fn shared_by(&self, outputs: &[usize]) -> Option<usize> {
         let mut of = outputs.iter().map(|output| match self.values[*output] {
             Kept::Shared { of, .. } => Some(of),
@@ -354,7 +359,7 @@ impl SmallSide {
         of.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// The place of the shared row that a row of the batch has; none past the last.
+    /// The place of the shared row that belongs to a row of the batch; `None` past the last row.
     pub fn shared_place(&self, of: usize, row: u32) -> Option<u32> {
         self.shared[of].place_of_kept(row)
     }
@@ -383,7 +388,8 @@ impl SmallSide {
         self.columns[self.keys + output].number
     }
 
-    /// An output that is a number as it is kept for the engine; none if it has to be [made](Self::numbers).
+    /// The numbers of an output if they are kept in the engine's form; `None` if they have to be
+    /// [converted](Self::numbers).
     pub fn kept_numbers(&self, output: usize) -> Option<&SeriesColumn> {
         match &self.values[output] {
             Kept::Numbers(numbers) => Some(numbers.numbers()),
@@ -391,8 +397,8 @@ impl SmallSide {
         }
     }
 
-    /// An output that is a number, for the engine, unless it is [kept](Self::kept_numbers) so: after the last row
-    /// comes one that is NULL.
+    /// The numbers of an output converted for the engine, unless they are
+    /// [kept](Self::kept_numbers) in that form. The row past the last one is NULL.
     pub fn numbers(&self, output: usize) -> Option<SeriesColumn> {
         let number = self.number(output)?;
         let rows = match &self.values[output] {
@@ -410,10 +416,11 @@ impl SmallSide {
         })
     }
 
-    /// A row of the batch in a slot: the keys are NULL, then come the outputs. All are NULL past the last row.
+    /// A row of the batch in a slot: NULLs for the keys, then the outputs. All columns are NULL
+    /// past the last row.
     ///
     /// # Safety
-    /// The node is in execution.
+    /// The node is being executed.
     pub unsafe fn slot(&self, row: u32) -> *mut pg_sys::TupleTableSlot {
         // SAFETY: the slot has a place for each column.
         unsafe {
@@ -428,17 +435,17 @@ impl SmallSide {
         }
     }
 
-    /// Rows of all batches so far.
+    /// The number of rows in all batches so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Batches so far.
+    /// The number of batches so far.
     pub fn batches(&self) -> u64 {
         self.batches
     }
 
-    /// Bytes that the batch takes.
+    /// Bytes of memory that the batch takes.
     pub fn bytes(&self) -> usize {
         let codes = self.codes.iter().flatten();
         let shared = self.shared.iter().map(SharedRows::bytes);

@@ -1,4 +1,4 @@
-//! A small side whose rows are taken from vectors, a column at a time.
+//! Reads the rows of a small side from vectors, a column at a time.
 
 use lanes_columnar::join::equal::EqualJoin;
 use lanes_columnar::vector::Evaluation;
@@ -11,10 +11,9 @@ use super::small_side::{Kept, ROW_BYTES, SmallSide};
 use super::vector_rows::{NumberColumn, VectorKeys};
 
 impl SmallSide {
-    /// Finds out whether vectors of the child are taken a column at a time.
+    /// Decides whether vectors of the child are read a column at a time.
     pub fn begin_vectors(&mut self, child: &ColumnChild, join: &mut EqualJoin, kind: JoinKind) {
-        // A small row that is NULL in a key is needed where small rows without a match are
-        // returned.
+        // Joins that return small rows without a match also need rows with a NULL key.
         if kind.keeps_small_rows() {
             return;
         }
@@ -41,10 +40,10 @@ impl SmallSide {
         }
     }
 
-    /// Takes in the rows of a vector that are NULL in no key.
+    /// Adds the rows of a vector, except those with a NULL key.
     ///
     /// # Safety
-    /// The rows are those that the child gave last.
+    /// These are the last rows that the child returned.
     pub unsafe fn take_vector(
         &mut self,
         child: &ColumnChild,

@@ -1,13 +1,15 @@
-//! A hash join under execution: each vector of the lanes table is given what it finds on the small sides.
+//! A hash join under execution. For each vector of the lanes table it finds the rows of the
+//! small sides.
 //!
 //! ```text
-//! find        each side in turn: the first small row of each left row that the sides before it left over
-//! find_next   the last side that has another small row for some left rows goes on for these; the sides after it begin anew
+//! find        for each side in turn: the first small row of each left row that the earlier sides have not dropped
+//! find_next   the last side with another small row for some left rows moves on for these rows; later sides start anew
 //! ```
-//! So each left row meets each combination of its small rows once. Left rows for which some side has nothing to give
-//! leave all sides at once, so a side that begins anew always finds what it found before. That does not hold where a
-//! side has a key over a side before it: what it finds depends on the small row found there. Then a side before goes on
-//! until all sides after it find something.
+//! So each left row meets each combination of its small rows once. A left row for which some
+//! side finds nothing is dropped from all sides at once, so a side that starts anew always finds
+//! the same rows again. The exception is a side with a key over an earlier side: its rows depend
+//! on the small row found there. Then the earlier side moves on until all later sides find a
+//! row.
 
 use lanes_columnar::join::given::Given;
 use lanes_columnar::join::key_set::KeySet;
@@ -26,19 +28,19 @@ use crate::expressions::translate::{Translation, Translator};
 use crate::pg::explain::Explain;
 use crate::pg::{self, ports};
 
-/// What a join did, for EXPLAIN.
+/// Statistics of a join, for EXPLAIN.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct JoinCounters {
-    /// Rows of the small sides.
+    /// The number of rows of the small sides.
     pub rows: u64,
-    /// Batches in which they were joined.
+    /// The number of batches in which they were joined.
     pub batches: u64,
-    /// Most bytes of a batch.
+    /// The largest number of bytes that a batch took.
     pub bytes: usize,
 }
 
 impl JoinCounters {
-    /// Shows what a hash join did.
+    /// Adds the statistics to EXPLAIN's output.
     pub fn explain(&self, explain: &Explain) {
         explain.integer(c"Small Side Rows", self.rows);
         if self.batches > 1 {
@@ -48,53 +50,55 @@ impl JoinCounters {
     }
 }
 
-/// A batch of the small side.
+/// The outcome of reading a batch of the small sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Batch {
-    /// It is ready: the lanes table's rows can look for theirs.
+    /// The batch is ready for the rows of the lanes table.
     Ready,
-    /// There is none: no row of the lanes table can find anything any more.
+    /// There are no more batches in which a row of the lanes table could find a match.
     None,
-    /// It takes more memory than it may, and cannot be divided.
+    /// The batch takes more memory than it may, and cannot be split.
     TooLarge,
 }
 
-/// A join under execution.
+/// A hash join under execution.
 pub struct HashStage {
     sides: Vec<JoinedSide>,
     has_given_keys: bool,
     /// The side that may be read in batches.
     divided: Option<usize>,
-    /// The attributes that keys look at.
+    /// The attributes that the keys need.
     looked_at: Vec<usize>,
-    /// What is grouped by, then conditions, each with its side.
+    /// The codes of grouping expressions, then those of conditions, each with its side.
     codes: Vec<(usize, GroupCodes)>,
     outputs: Vec<Place>,
-    /// Outputs that are numbers the engine wants, and their numbers in this batch, where the side does not keep them.
+    /// Outputs that the engine needs as numbers. The numbers of this batch are here if the side
+    /// does not keep them itself.
     wanted: Vec<(Place, Option<SeriesColumn>)>,
     given: Vec<Given>,
     operands: Vec<Operand>,
     counters: JoinCounters,
 }
 
-/// Where an output is found.
+/// The side and index of an output.
 #[derive(Clone, Copy)]
 struct Place {
     side: usize,
-    /// Its place among the outputs of that side.
+    /// The index among the outputs of its side.
     output: usize,
 }
 
 impl HashStage {
-    /// A join about to begin. `translator` has translated what else the query wants of it; `grouped` are expressions over
-    /// the small sides that are grouped by, `conditions` are [conditions](super::conditions) on them. The frame is given
-    /// their codes before all else, in this order.
+    /// Prepares a join. `translator` has already translated the other expressions of the query.
+    /// `grouped` are the grouping expressions over small sides, and `conditions` the
+    /// [conditions](super::conditions) on them. The frame holds their codes first, in this
+    /// order.
     ///
     /// # Errors
-    /// What cannot be done by vectors.
+    /// Why the join cannot be vectorised.
     ///
     /// # Safety
-    /// A node in execution, with a plan of its own and the small sides as its children.
+    /// The node is being executed. It has its own plan, and the small sides are its children.
     pub unsafe fn begin(
         plan: &HashJoinPlan,
         node: *mut pg_sys::CustomScanState,
@@ -153,11 +157,11 @@ impl HashStage {
         }
     }
 
-    /// Goes on to the next batch of the small sides. The lanes table is to be read from its beginning for it, with
-    /// these key sets as a filter.
+    /// Reads the next batch of the small sides. The caller then scans the lanes table from its
+    /// beginning, with the key sets as a filter.
     ///
     /// # Safety
-    /// The node is in execution.
+    /// The node is being executed.
     pub unsafe fn next_batch(&mut self) -> Batch {
         if !self.has_more() {
             return Batch::None;
@@ -199,7 +203,7 @@ impl HashStage {
         Batch::Ready
     }
 
-    /// Whether a small side has rows that are not in this batch.
+    /// Whether there may be rows of a small side after this batch.
     pub fn has_more(&self) -> bool {
         self.sides.iter().any(|side| side.small.has_more())
     }
@@ -209,12 +213,13 @@ impl HashStage {
         self.sides.iter().flat_map(JoinedSide::key_sets).collect()
     }
 
-    /// The attributes that keys look at.
+    /// The attributes that the keys need.
     pub fn looked_at(&self) -> &[usize] {
         &self.looked_at
     }
 
-    /// Finds the first small rows of each selected row; rows that the join does not give leave the selection.
+    /// Finds the first small rows of each selected row, and deselects the rows that the join
+    /// does not return.
     ///
     /// # Errors
     /// The first error that evaluating a key of a selected row raises.
@@ -250,7 +255,8 @@ impl HashStage {
         Ok(())
     }
 
-    /// Goes on to the next small rows of each selected row; rows that have no more leave the selection.
+    /// Moves each selected row on to its next small rows, and deselects the rows that have no
+    /// more.
     ///
     /// # Errors
     /// As for [`Self::find`].
@@ -264,7 +270,7 @@ impl HashStage {
                 if !selection.is_empty() {
                     return Ok(());
                 }
-                // Some side after it has nothing for these small rows.
+                // A later side has nothing for these small rows.
                 side = last;
                 ports::CHECK_FOR_INTERRUPTS();
             } else if side == 0 {
@@ -275,8 +281,9 @@ impl HashStage {
         }
     }
 
-    /// Once all left rows have found theirs: goes on to the next small rows of the batch that none has found. They are
-    /// the first rows of a vector, whose lanes are all NULL; gives how many they are, 0 at the end.
+    /// Moves on to the next small rows of the batch that no left row has found; returns their
+    /// number, 0 at the end. They become the first rows of a vector whose lanes are all NULL.
+    /// All left rows have found their rows already.
     pub fn next_unmatched(&mut self) -> usize {
         match &mut self.sides[..] {
             [side] => side.next_unmatched(),
@@ -284,10 +291,10 @@ impl HashStage {
         }
     }
 
-    /// Takes what the engine wants of the small rows that were found.
+    /// Looks up the codes and numbers of the small rows that were found.
     ///
     /// # Safety
-    /// The node is in execution.
+    /// The node is being executed.
     pub unsafe fn gather(&mut self, selection: &Selection) {
         for (side, codes) in &mut self.codes {
             if codes.are_known() {
@@ -311,7 +318,7 @@ impl HashStage {
         }
     }
 
-    /// What the rows of the vector were given: the codes, then numbers.
+    /// The operands for the rows of the vector: codes, then numbers.
     pub fn operands(&self) -> &[Operand] {
         &self.operands
     }
@@ -326,7 +333,7 @@ impl HashStage {
         self.sides[side].join.found().rows()
     }
 
-    /// A small side.
+    /// The small side at an index.
     pub fn small_of(&self, side: usize) -> &SmallSide {
         &self.sides[side].small
     }
@@ -344,12 +351,12 @@ impl HashStage {
         self.sides[0].small.value(output, small_row)
     }
 
-    /// What was done so far.
+    /// The statistics so far.
     pub fn counters(&self) -> JoinCounters {
         self.counters
     }
 
-    /// The values of the expressions that were grouped by, by code; those of conditions follow.
+    /// The values of the grouping expressions by code, followed by those of the conditions.
     pub fn into_values(self) -> Vec<Vec<Option<pg_sys::Datum>>> {
         let codes = self.codes.into_iter();
         codes.map(|(_, codes)| codes.values()).collect()

@@ -1,31 +1,32 @@
-//! Small rows that no left row has found: RIGHT and FULL joins return them with NULLs for the lanes table's columns.
+//! Small rows that no left row has found. RIGHT and FULL joins return them with NULLs for the
+//! lanes table's columns.
 
 use lanes_columnar::limits::VECTOR_ROWS;
 use lanes_columnar::vector::selection::Selection;
 
-/// The rows of a batch of the small side that have no match yet.
+/// The rows of a batch of the small side, and which of them have a match.
 #[derive(Default)]
 pub struct UnmatchedRows {
-    /// One for each row: whether it has a match.
+    /// Whether each row has a match.
     has_match: Vec<bool>,
-    /// Rows before this one were handed out.
+    /// The rows before this one have been returned already.
     next: usize,
 }
 
 impl UnmatchedRows {
-    /// A batch of so many rows, none of which has a match yet.
+    /// Starts a batch of `rows` rows without a match.
     pub fn begin(&mut self, rows: usize) {
         self.has_match.clear();
         self.has_match.resize(rows, false);
         self.next = 0;
     }
 
-    /// The small rows that the selected rows of a vector have found have a match.
+    /// Marks the small rows that the selected rows of a vector have found.
     pub fn remove(&mut self, found: &[u32; VECTOR_ROWS], selection: &Selection) {
         selection.for_each(|row| self.has_match[found[row] as usize] = true);
     }
 
-    /// The next rows without a match, at most so many; none at the end.
+    /// Returns the next rows without a match, `most` at most; empty at the end.
     pub fn next(&mut self, most: usize) -> Vec<u32> {
         let mut rows = Vec::new();
         while rows.len() < most && self.next < self.has_match.len() {

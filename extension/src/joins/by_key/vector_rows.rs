@@ -1,11 +1,11 @@
-//! Rows of a small side, taken from vectors a column at a time.
+//! Rows of a small side that are read from vectors, a column at a time.
 //!
 //! ```text
 //! vector + selection ── keys: lanes, codes of shared rows ──► EqualJoin
 //!                    └── outputs: lanes of numbers ──► NumberColumn; places of shared rows
 //! ```
-//! That is done where each key is a lane or a column of shared rows that has codes, and each output
-//! a number or a column of shared rows. Rows of any other small side are taken one by one.
+//! This works if each key is a lane or a column of shared rows that has codes, and each output
+//! is a number or a column of shared rows. The rows of other small sides are read one by one.
 
 use lanes_columnar::aggregate::Key;
 use lanes_columnar::join::given::Given;
@@ -22,14 +22,14 @@ use super::shared_rows::SharedRows;
 use super::small_column::Column;
 use crate::expressions::translate::to_datum;
 
-/// Stands for a place that was not asked yet.
+/// Marks a place whose code has not been looked up.
 const UNASKED: u64 = u64::MAX;
-/// Stands for the place of a row whose key is NULL.
+/// Marks the place of a row whose key is NULL.
 const NO_CODE: u64 = UNASKED - 1;
 
-/// How the keys come with the vectors of a small side.
+/// The keys of a small side as they are read from its vectors.
 pub struct VectorKeys {
-    /// The attributes that are keys: rows that are NULL in one of them are left out.
+    /// The attributes that are keys. Rows that are NULL in one of them are dropped.
     attributes: Vec<usize>,
     codes: Vec<PlaceCodes>,
     operands: Vec<Operand>,
@@ -45,9 +45,8 @@ struct PlaceCodes {
 }
 
 impl VectorKeys {
-    /// The keys that have these sources and types, as they come and as the engine reads them; none
-    /// if one has to be taken row by row. Of each it is said whether it has codes; `left` are the
-    /// numbers of the left keys.
+    /// The keys with these sources and types, for reading and for the engine; `None` if one has
+    /// to be read row by row. `left` are the number types of the left keys.
     pub fn of(
         sources: &[ColumnSource],
         columns: &[Column],
@@ -84,15 +83,15 @@ impl VectorKeys {
         Some((vector_keys, keys))
     }
 
-    /// Forgets the codes of the batch before.
+    /// Drops the codes of the previous batch.
     pub fn begin(&mut self) {
         for codes in &mut self.codes {
             codes.by_place.values.clear();
         }
     }
 
-    /// Makes the keys of the selected rows of a vector ready, and leaves out rows with a key that
-    /// is NULL. `code` gives the code of a key's value; none for NULL.
+    /// Prepares the keys of the selected rows of a vector, and deselects the rows with a NULL
+    /// key. `code` returns the code of a key value; `None` for NULL.
     pub fn ready(
         &mut self,
         frame: &Frame<'_>,
@@ -130,13 +129,13 @@ impl VectorKeys {
         }
     }
 
-    /// What the frame has to be given.
+    /// The operands for the frame.
     pub fn operands(&self) -> &[Operand] {
         &self.operands
     }
 }
 
-/// The key that an attribute is for the engine, compared with left keys of this number type.
+/// The engine's key for an attribute that is compared with left keys of this number type.
 fn lane_key(attribute: usize, column: &Column, left: Option<NumberType>) -> Option<Key> {
     Some(match (column.number, left) {
         (Some(number), Some(left)) => {
@@ -156,15 +155,15 @@ fn lane_key(attribute: usize, column: &Column, left: Option<NumberType>) -> Opti
     })
 }
 
-/// The numbers of an output, a row each, and at last a row that is NULL.
+/// The numbers of an output, one for each row, followed by a NULL.
 pub struct NumberColumn {
-    /// The attribute that they are of.
+    /// The attribute that holds the numbers.
     value: Value,
     column: SeriesColumn,
 }
 
 impl NumberColumn {
-    /// The numbers of an attribute, no row yet.
+    /// An empty column for the numbers of an attribute.
     pub fn new(attribute: usize, number: NumberType) -> NumberColumn {
         NumberColumn {
             value: Value::Column(number, attribute),
@@ -172,7 +171,7 @@ impl NumberColumn {
         }
     }
 
-    /// Forgets all rows.
+    /// Drops all rows.
     pub fn begin(&mut self) {
         self.column.values.clear();
         self.column.valid = None;
@@ -181,19 +180,19 @@ impl NumberColumn {
     /// Adds the selected rows of a vector.
     ///
     /// # Errors
-    /// None, as columns are read.
+    /// Reading a column never fails.
     pub fn push(&mut self, frame: &Frame<'_>, selection: &Selection) -> Evaluation<()> {
         let operand = self.value.evaluate(frame, selection)?;
         self.column.push(operand, selection, frame.rows);
         Ok(())
     }
 
-    /// Adds the row that is NULL.
+    /// Adds the NULL at the end.
     pub fn finish(&mut self) {
         self.column.push(Operand::Null, &Selection::first(1), 1);
     }
 
-    /// The number of a row; NULL past the last.
+    /// The number in a row; NULL past the last row.
     pub fn value(&self, row: u32) -> Option<pg_sys::Datum> {
         let SeriesColumn {
             number,
@@ -206,7 +205,7 @@ impl NumberColumn {
         is_valid.then(|| to_datum(*number, Scalar(bits)))
     }
 
-    /// All rows, for the engine.
+    /// All rows, in the engine's form.
     pub fn numbers(&self) -> &SeriesColumn {
         &self.column
     }

@@ -1,11 +1,12 @@
-//! Finds joins by time: each row of a lanes table with what a lateral sub-select over another says of it.
+//! Recognises joins by time in the planner: a lanes table joined with a lateral sub-select that
+//! finds rows of another table by time.
 //!
 //! ```text
-//! planner:  join of a lanes table and a lateral sub-select ── asof_join::match_shape │ match_window ──► TimeJoin ──► JoinPlan
-//! executor: JoinPlan ──► join_stage: the right side as a series; each vector of the left side is given what it found
+//! planner:  lanes table and lateral sub-select ── planner/time_match │ window_match ──► TimeJoin ──► JoinPlan
+//! executor: JoinPlan ──► stage: finds the right rows of each vector of the left side
 //! ```
-//! The join that PostgreSQL would run stays in the plan as a child that is never executed: by it the plan has the sub-select's
-//! tables, with their locks and permissions.
+//! PostgreSQL's own plan for the join stays in the plan as a child that is never executed.
+//! Because of it the plan contains the sub-select's tables, with their locks and permissions.
 
 use lanes_simd::Comparison;
 use pgrx::pg_sys;
@@ -20,34 +21,34 @@ use crate::planner::lanes_table;
 use crate::planner::time_match::{Output, match_shape};
 use crate::planner::window_match::match_window;
 
-/// A join by time as the planner finds it.
+/// A join by time that the planner has recognised.
 pub struct TimeJoin {
     /// The left side.
     pub left_relation: *mut pg_sys::RelOptInfo,
-    /// Rows of the right side's table, as the planner believes.
+    /// The planner's estimate of the rows in the right side's table.
     pub right_rows: f64,
-    /// Conditions on what was found, evaluated after the join.
+    /// Conditions on the sub-select's columns, which are evaluated after the join.
     pub quals: Vec<*mut pg_sys::Node>,
-    /// PostgreSQL's own way to join.
+    /// PostgreSQL's own path for the join.
     pub path: *mut pg_sys::Path,
-    /// What the plan is to remember.
+    /// The part of the plan that describes the join.
     pub plan: JoinPlan,
 }
 
-/// Two sides of a join.
+/// The two sides of a join.
 pub struct Sides {
-    /// The table.
+    /// The left side, a table.
     pub outer: *mut pg_sys::RelOptInfo,
-    /// The sub-select.
+    /// The right side, a sub-select.
     pub inner: *mut pg_sys::RelOptInfo,
-    /// INNER, LEFT, …
+    /// The kind of join: INNER, LEFT and so on.
     pub kind: pg_sys::JoinType::Type,
-    /// PostgreSQL's own way to join them.
+    /// PostgreSQL's own path for the join.
     pub path: *mut pg_sys::Path,
 }
 
 impl Sides {
-    /// Whether they are a lanes table and a sub-select lateral to it alone.
+    /// Whether the sides are a lanes table and a sub-select that is lateral to this table alone.
     ///
     /// # Safety
     /// The planner's live structures.
@@ -64,7 +65,7 @@ impl Sides {
         }
     }
 
-    /// Whether the left side is one lanes table.
+    /// Whether the left side is a single lanes table.
     ///
     /// # Safety
     /// The planner's live structures.
@@ -81,7 +82,8 @@ impl Sides {
 }
 
 impl TimeJoin {
-    /// The join that a relation is; `None` if it is none of two sides of which the second is lateral to the first.
+    /// The join that a relation consists of; `None` if it does not have two sides, the second of
+    /// which is lateral to the first.
     ///
     /// # Safety
     /// The planner's live structures.
@@ -111,10 +113,10 @@ impl TimeJoin {
         }
     }
 
-    /// The join of two sides, with the conditions that hold between them.
+    /// The join of two sides, with the conditions between them.
     ///
     /// # Safety
-    /// The planner's live structures; the sides [are such](Sides::are_alike).
+    /// The planner's live structures, and sides that [are alike](Sides::are_alike).
     pub unsafe fn of_sides(
         root: *mut pg_sys::PlannerInfo,
         sides: &Sides,
@@ -162,7 +164,7 @@ impl TimeJoin {
             }
             let mut quals = quals_above(inner, conditions, is_inner)?;
             if let Wanted::Aggregates(calls) = &wanted {
-                // Conditions on its result alone the planner has moved into the sub-select.
+                // The planner has moved conditions on the result alone into the sub-select.
                 let moved = (*(*subroot).parse).havingQual;
                 if !moved.is_null() && !is_inner {
                     return Err("a condition in ON beside the time and the keys".into());
@@ -182,7 +184,7 @@ impl TimeJoin {
     }
 }
 
-/// The columns of a sub-select, and those that are computed from its table's columns.
+/// The columns of a sub-select, and the columns that are computed from those of its table.
 unsafe fn outputs(
     root: *mut pg_sys::PlannerInfo,
     query: *mut pg_sys::Query,
@@ -208,8 +210,10 @@ unsafe fn outputs(
     (columns, computed)
 }
 
-/// An expression over a table's columns as one over outputs, to which columns are added that are none yet. `None` if it is
-/// over anything else, or over nothing: where a left row finds nothing it must be NULL, as what the engine computes of NULL is.
+/// Rewrites an expression over a table's columns into one over outputs, and adds the missing
+/// columns to the outputs. `None` if the expression has anything else in it, or no column at
+/// all: for a left row without a match the result must be NULL, which only expressions over NULL
+/// columns ensure.
 unsafe fn over_outputs(
     root: *mut pg_sys::PlannerInfo,
     expression: *mut pg_sys::Node,
@@ -250,11 +254,12 @@ unsafe fn over_outputs(
     }
 }
 
-/// Whether a lateral sub-select gives one row of those before or after a time of the outer query, or aggregates them: whether it is
-/// meant as one side of a join by time, of whatever kind.
+/// Whether a lateral sub-select looks for one row before or after a time of the outer query, or
+/// aggregates such rows. Then its author means it as one side of a join by time, of whatever
+/// kind.
 ///
 /// # Safety
-/// A live query that is not planned.
+/// A live query that has not been planned.
 pub unsafe fn seeks_by_time(query: *mut pg_sys::Query) -> bool {
     // SAFETY: the caller's promise; the cast follows the tag.
     unsafe {
@@ -282,7 +287,7 @@ pub unsafe fn seeks_by_time(query: *mut pg_sys::Query) -> bool {
     }
 }
 
-/// The nested loop that a path of a join is at heart.
+/// The nested loop below the projections and nodes of a path.
 unsafe fn nested_loop(mut path: *mut pg_sys::Path) -> Option<*mut pg_sys::NestPath> {
     // SAFETY: the caller has a live path or null; casts follow tags.
     unsafe {
@@ -309,7 +314,7 @@ unsafe fn nested_loop(mut path: *mut pg_sys::Path) -> Option<*mut pg_sys::NestPa
     }
 }
 
-/// The conditions on what a join gives, which are all that concern the sub-select's result.
+/// The conditions of a join on the sub-select's result.
 unsafe fn quals_above(
     inner: *mut pg_sys::RelOptInfo,
     conditions: *mut pg_sys::List,
@@ -326,7 +331,8 @@ unsafe fn quals_above(
         let both = nodes::list::<pg_sys::RestrictInfo>(conditions);
         let mut quals = Vec::new();
         for (qual, is_own) in own.map(|qual| (qual, true)).chain(both.map(|q| (q, false))) {
-            // Below an outer join a condition of ON decides what matches, not what is left of it.
+            // In the ON clause of an outer join a condition decides which rows match, not which
+            // rows are returned.
             if !is_inner && (is_own || !(*qual).is_pushed_down) {
                 return Err("a condition in ON beside the time and the keys".into());
             }
@@ -339,7 +345,7 @@ unsafe fn quals_above(
     }
 }
 
-/// The conjuncts of a qualification, as it is before or after the planner has made a list of it.
+/// The conjuncts of a qualification, before or after the planner has turned it into a list.
 unsafe fn conditions_of(qual: *mut pg_sys::Node) -> Vec<*mut pg_sys::Node> {
     // SAFETY: a live qualification or null; the cast follows the tag.
     unsafe {
@@ -350,7 +356,7 @@ unsafe fn conditions_of(qual: *mut pg_sys::Node) -> Vec<*mut pg_sys::Node> {
     }
 }
 
-/// A condition on a sub-select's aggregates as one on its columns.
+/// Rewrites a condition on a sub-select's aggregates into one on its columns.
 unsafe fn lifted(
     condition: *mut pg_sys::Node,
     calls: &[*mut pg_sys::Aggref],
@@ -393,9 +399,9 @@ unsafe fn lifted(
     }
 }
 
-/// A copy of an aggregate without the numbers that planning gives it.
+/// A copy of an aggregate without the numbers that planning assigns.
 unsafe fn unnumbered(call: *mut pg_sys::Aggref) -> *mut pg_sys::Aggref {
-    // SAFETY: the copy is ours to change.
+    // SAFETY: the copy belongs to this function.
     unsafe {
         let copy = tree::copy(call);
         ((*copy).aggno, (*copy).aggtransno) = (-1, -1);

@@ -1,4 +1,12 @@
-//! Joins by time: each row of a lanes table with the row, or the rows, of another table at its time.
+//! Joins by time: each row of a lanes table is joined with the nearest row of another table, or with
+//! aggregates of the rows around its time.
+//!
+//! ```text
+//! find (recognises such a join in the planner) ──► plan (the join in a plan)
+//!    ──► stage (the join under execution) ◄── right_side (reads the other table)
+//! ```
+//! [`nested_loop`] is PostgreSQL's own way to join, which stays in the plan for its locks and
+//! permissions, and takes over when the memory limit is reached.
 
 pub mod find;
 pub mod nested_loop;

@@ -1,14 +1,18 @@
-//! The nested loop that PostgreSQL would run for a lateral join, and how much memory may take its place.
+//! The nested loop that PostgreSQL would run for a lateral join, and the memory that a node may
+//! take to replace it.
 
 use pgrx::pg_sys;
 
 use crate::pg::tree;
 
-/// How much more than `work_mem * hash_mem_multiplier` a history may be expected to take. It does not spill, so there must be a
-/// limit; without an index the alternative is to read the table for each row, so it is not the same one.
+/// The factor by which the estimated size of the right side may exceed `work_mem *
+/// hash_mem_multiplier`. The right side is not spilled to disk, so a limit is needed. The limit
+/// is higher than that of a hash join, because without an index the alternative is to scan the
+/// table for each row.
 pub const MEMORY_FACTOR: f64 = 16.0;
 
-/// The join as a nested loop runs it, with values from the outer side alone.
+/// PostgreSQL's nested loop for a join whose inner side takes parameters from the outer side
+/// alone.
 ///
 /// # Safety
 /// As for a `set_join_pathlist_hook`.
@@ -30,7 +34,7 @@ pub unsafe fn nested_loop(
     }
 }
 
-/// The same over a path of the outer side, which needs no parameters.
+/// As [`nested_loop`], over a given path of the outer side that needs no parameters.
 ///
 /// # Safety
 /// As for a `set_join_pathlist_hook`.

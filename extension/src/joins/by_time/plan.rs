@@ -1,4 +1,4 @@
-//! What a plan remembers of a join by time, and its way through `custom_private`.
+//! The part of a plan that describes a join by time, and its form in `custom_private`.
 
 use pgrx::pg_sys;
 
@@ -10,75 +10,75 @@ use crate::pg::kind::Kind;
 use crate::pg::{names, nodes, ports, tree};
 use crate::planner::time_match::Shape;
 
-/// One side's part of an equality.
+/// The right side of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyColumn {
     /// The right side's column, counted from 1.
     pub column: i16,
-    /// How it is read.
+    /// The kind of the column's values.
     pub kind: Kind,
-    /// NULL equals NULL.
+    /// Whether NULL equals NULL.
     pub nulls_match: bool,
 }
 
-/// A bound of the right side's time.
+/// A bound on the right side's time.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeBound {
-    /// Equal is within.
+    /// Whether the bound itself is included.
     pub inclusive: bool,
-    /// The time, an expression over the left side.
+    /// The bound, an expression over the left side.
     pub time: *mut pg_sys::Node,
 }
 
-/// What is wanted of the rows within bounds.
+/// The result that a join needs from the rows within the bounds.
 #[derive(Clone, Debug)]
 pub enum Wanted {
-    /// The nearest: the latest when looking back.
+    /// The nearest row: the latest one if the join looks back, otherwise the earliest one.
     Nearest {
-        /// Looking back.
+        /// Whether the join looks back.
         backward: bool,
-        /// The right side's columns that are the sub-select's, counted from 1; 0 for what is no column. Then those that only
-        /// `computed` has.
+        /// For each column of the sub-select, the column of the right side's table, counted from
+        /// 1, or 0 if it is an expression. Columns that only `computed` needs follow.
         outputs: Vec<i16>,
-        /// Columns of the sub-select that are expressions: their places among the outputs, and the expressions, over outputs as
-        /// columns of `INNER_VAR`.
+        /// Columns of the sub-select that are expressions: their indexes among the outputs, and
+        /// the expressions, in which an output is a column of `INNER_VAR`.
         computed: Vec<Computed>,
     },
-    /// Aggregates of all.
+    /// Aggregates over all rows within the bounds.
     Aggregates(Vec<*mut pg_sys::Aggref>),
 }
 
-/// What a plan remembers of a join by time.
+/// A join by time as a plan describes it.
 #[derive(Clone, Debug)]
 pub struct JoinPlan {
     /// The right side's table.
     pub table: pg_sys::Oid,
-    /// Its time, counted from 1.
+    /// Its column of times, counted from 1.
     pub time: i16,
-    /// Left rows that find nothing are left out.
+    /// Whether left rows without a match are dropped.
     pub inner: bool,
-    /// Equalities.
+    /// The right sides of the keys.
     pub keys: Vec<KeyColumn>,
-    /// Their other sides, expressions over the left side.
+    /// The left sides of the keys, expressions over the left table.
     pub left_keys: Vec<*mut pg_sys::Node>,
     /// The lower bound.
     pub lower: Option<TimeBound>,
     /// The upper bound.
     pub upper: Option<TimeBound>,
-    /// Conditions on the right side's table alone, in its own terms.
+    /// Conditions on the right side's table alone, in its own range-table numbering.
     pub table_quals: *mut pg_sys::List,
-    /// What is wanted.
+    /// The result that the join needs.
     pub wanted: Wanted,
 }
 
 impl JoinPlan {
-    /// What a shape says.
+    /// Builds the join for a recognised sub-select.
     ///
     /// # Safety
-    /// The shape's live expressions, which are copies.
+    /// The live expressions of `shape` are copies.
     ///
     /// # Errors
-    /// What of it cannot be done by vectors.
+    /// Why the join cannot be vectorised.
     pub unsafe fn of(shape: &Shape, wanted: Wanted, inner: bool) -> Translation<JoinPlan> {
         // SAFETY: the shape's live expressions, which are copies.
         unsafe {
@@ -151,7 +151,7 @@ impl JoinPlan {
         }
     }
 
-    /// The sub-select's columns that are expressions.
+    /// The columns of the sub-select that are expressions.
     pub fn computed(&self) -> &[Computed] {
         match &self.wanted {
             Wanted::Nearest { computed, .. } => computed,
@@ -159,7 +159,7 @@ impl JoinPlan {
         }
     }
 
-    /// The number types of what the sub-select gives; `None` where it is no number.
+    /// The number types of the sub-select's columns; `None` for a column that is not a number.
     pub fn outputs(&self) -> Vec<Option<pg_sys::Oid>> {
         // SAFETY: catalogue look-ups about a locked table; live calls.
         unsafe {
@@ -183,7 +183,7 @@ impl JoinPlan {
         }
     }
 
-    /// Whether all of it can be done by vectors; `translator` is that of the left side.
+    /// Checks that everything can be vectorised. `translator` belongs to the left side.
     ///
     /// # Safety
     /// A plan's live expressions.
@@ -207,7 +207,8 @@ impl JoinPlan {
         keys.chain(bounds.map(|bound| bound.time)).collect()
     }
 
-    /// As a list of nodes that PostgreSQL can copy, without the expressions over the left side.
+    /// Encodes the join as a list of nodes that PostgreSQL can copy, without the expressions
+    /// over the left side.
     ///
     /// # Safety
     /// A plan's live expressions.
@@ -256,10 +257,11 @@ impl JoinPlan {
         }
     }
 
-    /// Back, with the expressions over the left side.
+    /// Decodes such a list, with the expressions over the left side.
     ///
     /// # Safety
-    /// `encoded` was made by [`JoinPlan::encode`], and the expressions by [`JoinPlan::left_expressions`].
+    /// `encoded` was made by [`JoinPlan::encode`], and the expressions by
+    /// [`JoinPlan::left_expressions`].
     pub unsafe fn decode(
         encoded: *mut pg_sys::List,
         expressions: &[*mut pg_sys::Node],
@@ -316,7 +318,7 @@ impl JoinPlan {
         }
     }
 
-    /// In words, for EXPLAIN.
+    /// A description for EXPLAIN.
     pub fn describe(&self) -> String {
         let name = |column: i16| names::column_name(self.table, column);
         let table = names::table_name(self.table);
@@ -332,12 +334,13 @@ impl JoinPlan {
     }
 }
 
-/// Stands where a plan for the nearest says whether it looks back.
+/// Marks a plan for aggregates, where a plan for the nearest row stores whether it looks back.
 const AGGREGATES: i32 = 2;
 
-/// A sub-select's expression over the outer query, in the outer query's terms.
+/// Rewrites a sub-select's expression over the outer query into the outer query's own numbering
+/// of levels.
 unsafe fn raised(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: the copy is ours to change; casts follow tags.
+    // SAFETY: the copy belongs to this function; casts follow tags.
     unsafe {
         let copy = tree::copy(expression);
         tree::walk_expression(copy, &mut |node, _| {
@@ -351,7 +354,7 @@ unsafe fn raised(expression: *mut pg_sys::Node) -> *mut pg_sys::Node {
     }
 }
 
-/// The number types of what a sub-select gives, for a translator.
+/// The number types of the sub-select's columns, for a translator.
 pub fn number_types(plan: &JoinPlan) -> Vec<Option<lanes_columnar::vector::number::NumberType>> {
     let outputs = plan.outputs().into_iter();
     outputs.map(|output| output.and_then(number_type)).collect()

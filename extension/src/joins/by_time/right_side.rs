@@ -1,4 +1,4 @@
-//! The right side of a join by time: a table that is read by vectors, in row order.
+//! The right side of a join by time: a table whose vectors are read in row order.
 
 use lanes_columnar::aggregate::Key;
 use lanes_columnar::aggregate::extreme::End;
@@ -25,7 +25,7 @@ use crate::pg::nodes;
 use crate::vectors::prune::Filter;
 use crate::vectors::vector_source::{Counters, VectorSource};
 
-/// The right side as the engine reads it.
+/// The right side of a join under execution.
 pub struct RightSide {
     table: pg_sys::Oid,
     scalars: Vec<Option<Scalar>>,
@@ -34,18 +34,18 @@ pub struct RightSide {
     pub keys: Vec<Key>,
     time: Value,
     columns: Vec<Value>,
-    /// For a window: what each wanted output is, over the columns.
+    /// For a window join, the aggregate for each output, over the columns.
     pub calls: Vec<WindowCall>,
-    /// The attributes that the keys are.
+    /// The attributes of the keys.
     key_attributes: Vec<usize>,
-    /// All attributes that are looked at.
+    /// All attributes that are read.
     attributes: Vec<usize>,
     scan: Option<RightScan>,
-    /// What reading it took so far.
+    /// Statistics of the scans so far.
     pub counters: Counters,
 }
 
-/// A scan under way.
+/// A scan in progress.
 struct RightScan {
     relation: pg_sys::Relation,
     source: VectorSource,
@@ -53,22 +53,22 @@ struct RightScan {
 
 /// A vector of the right side.
 pub struct RightVector<'a> {
-    /// The ids of its keys.
+    /// The ids of the keys in each row.
     pub ids: &'a [u32],
-    /// Its times.
+    /// The times.
     pub times: Operand,
-    /// The rows that count.
+    /// The rows that pass the conditions.
     pub selection: Selection,
-    /// All rows.
+    /// The number of rows in the vector.
     pub rows: usize,
-    /// Where it begins in its window.
+    /// The place of the vector in its segment.
     pub place: usize,
 }
 
-/// Whether times do not decrease, nor from the latest so far, which goes on.
+/// Whether the times neither decrease nor begin before `latest`, which becomes the last of them.
 ///
 /// # Safety
-/// There are so many times.
+/// `times` points to `rows` times.
 pub unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool {
     if rows == 0 {
         return true;
@@ -82,7 +82,7 @@ pub unsafe fn goes_on(times: *const i64, rows: usize, latest: &mut i64) -> bool 
 }
 
 impl RightSide {
-    /// Whether the right side can be read by vectors.
+    /// Checks that the right side can be read as vectors.
     ///
     /// # Safety
     /// A plan's live expressions.
@@ -97,7 +97,7 @@ impl RightSide {
         }
     }
 
-    /// The right side of a plan, with the wanted outputs of it.
+    /// Prepares the right side of a plan, with the outputs that the query needs.
     ///
     /// # Safety
     /// A plan's live expressions.
@@ -141,7 +141,8 @@ impl RightSide {
                     }
                 }
             }
-            // What was translated, and what had no need to be.
+            // The translator knows the attributes of expressions; the attributes of plain
+            // columns are added.
             let mut attributes = translator.attributes();
             attributes.extend_from_slice(&key_attributes);
             attributes.extend(time.column());
@@ -172,7 +173,7 @@ impl RightSide {
         self.columns.iter().map(Value::number).collect()
     }
 
-    /// Begins to read; what was read before does not matter.
+    /// Starts a new scan.
     ///
     /// # Safety
     /// The table is locked, and the snapshot lives until [`RightSide::close`].
@@ -188,7 +189,7 @@ impl RightSide {
         }
     }
 
-    /// Ends reading.
+    /// Ends the scan.
     pub fn close(&mut self) {
         if let Some(scan) = self.scan.take() {
             self.counters = self.counters.plus(&scan.source.counters());
@@ -198,8 +199,9 @@ impl RightSide {
         }
     }
 
-    /// Whether it has rows, and they come in the order of their times, before the first of them is read. Zone maps tell it of most vectors;
-    /// of the others the times are read.
+    /// Whether the table has rows and they come in the order of their times. The first row has
+    /// not been read yet. Zone maps decide this for most vectors; the times of other vectors are
+    /// read.
     pub fn is_in_order(&mut self) -> bool {
         let (Some(scan), Some(attribute)) = (&mut self.scan, self.time.column()) else {
             return false;
@@ -237,10 +239,11 @@ impl RightSide {
         in_order && !is_empty
     }
 
-    /// Whether it has rows, and they come in the order of their keys, before the first of them is read.
+    /// Whether the table has rows and they come in the order of their keys. The first row has
+    /// not been read yet.
     ///
     /// # Errors
-    /// Those of keys.
+    /// Errors in the evaluation of keys.
     pub fn is_by_key(&mut self, keys: &mut JoinKeys) -> Evaluation<bool> {
         let Some(scan) = self.scan.as_mut().filter(|_| keys.have_order()) else {
             return Ok(false);
@@ -262,18 +265,18 @@ impl RightSide {
         Ok(by_key && !is_empty)
     }
 
-    /// How many windows were begun.
+    /// The number of segments that the scan has opened.
     pub fn windows(&self) -> u64 {
         self.scan
             .as_ref()
             .map_or(0, |scan| scan.source.counters().segments)
     }
 
-    /// Goes on to the next vector in which rows count. `leave_window` is called before the lanes of the window under way may
-    /// be gone, perhaps several times.
+    /// Moves on to the next vector with rows that pass the conditions. `leave_window` is called,
+    /// perhaps several times, before the lanes of the current segment may become invalid.
     ///
     /// # Errors
-    /// Those of quals and keys.
+    /// Errors in the evaluation of conditions and keys.
     pub fn next<'a>(
         &mut self,
         keys: &'a mut JoinKeys,
@@ -311,12 +314,13 @@ impl RightSide {
         Ok(None)
     }
 
-    /// Whether [`RightSide::window_columns`] has all of the columns.
+    /// Whether all columns are plain columns, so that [`RightSide::window_columns`] contains all
+    /// of them.
     pub fn has_plain_columns(&self) -> bool {
         self.columns.iter().all(|column| column.column().is_some())
     }
 
-    /// The columns of the window under way, from its first row on, where they are plain columns.
+    /// The plain columns of the current segment, from its first row on.
     pub fn window_columns(&self) -> Vec<Operand> {
         let Some(scan) = &self.scan else {
             return Vec::new();
@@ -338,13 +342,15 @@ impl RightSide {
             .collect()
     }
 
-    /// Reads all of it, from the beginning. It and the keys may take so many bytes.
+    /// Reads the whole table into a series. The series and the keys may take `limit` bytes.
     ///
     /// # Safety
     /// As for [`RightSide::open`].
     ///
     /// # Errors
-    /// Those of quals and keys, and too much memory; those of columns are the series' to tell.
+    /// Errors in the evaluation of conditions and keys, and too much memory. Errors in the
+    /// evaluation of columns are stored in the series, which raises them for the rows that are
+    /// found.
     pub unsafe fn series(
         &mut self,
         snapshot: pg_sys::Snapshot,
@@ -358,7 +364,7 @@ impl RightSide {
         series
     }
 
-    /// Gathers what has been opened.
+    /// Reads all rows of the scan.
     fn gather(&mut self, keys: &mut JoinKeys, limit: usize) -> Evaluation<Series> {
         let mut builder = SeriesBuilder::new(&self.column_types(), limit);
         loop {
@@ -377,7 +383,7 @@ impl RightSide {
             for (index, column) in self.columns.iter_mut().enumerate() {
                 let mut selection = vector.selection;
                 let operand = column.evaluate(&frame, &selection).or_else(|_| {
-                    // Perhaps of rows that no left row finds.
+                    // No left row may ever find these rows, so the error is not raised yet.
                     failures.push((index, failing_rows(column, &frame, &mut selection)));
                     column.evaluate(&frame, &selection)
                 });
@@ -398,7 +404,7 @@ impl RightSide {
     }
 }
 
-/// Takes out the rows for which a column cannot be evaluated.
+/// Deselects and returns the rows for which a column cannot be evaluated.
 fn failing_rows(
     column: &mut Value,
     frame: &Frame<'_>,
@@ -416,7 +422,7 @@ fn failing_rows(
     failures
 }
 
-/// An aggregate of a window; its argument becomes a column of the series.
+/// Translates an aggregate of a window. Its argument becomes a column of the series.
 unsafe fn window_call(
     translator: &mut Translator,
     call: *mut pg_sys::Aggref,

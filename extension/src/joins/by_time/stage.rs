@@ -1,14 +1,17 @@
-//! A join by time under execution: each vector of the left side is given what it finds on the right side.
+//! A join by time under execution. For each vector of the left side it finds rows of the right
+//! side.
 //!
-//! The latest rows are found, and windows between two bounds aggregated, by reading both sides side by side, while they come in
-//! the order of their times. A row of the right side that comes late would be missed by left rows that are done, so its order
-//! is made sure of before. Where both sides come by key, and then by time, as tables do that were sealed so, the latest rows are
-//! found key by key, on the same terms. From the first vector of the left side that is not in order, the right side is read into a series,
-//! which is searched: each left row finds the same, however it is found. Everything else is looked up in a series from the
-//! beginning.
+//! While both sides come in the order of their times, they are read side by side: this finds the
+//! latest rows, and aggregates windows between two bounds. Left rows that are done would miss a
+//! right row that comes late, so the order of the right side is checked before. If both sides
+//! come by key and then by time, as sealed tables often do, the latest rows are found key by key
+//! under the same conditions. At the first vector of the left side that is not in order, the
+//! right side is read into a series, which is searched from then on. A left row finds the same
+//! rows in either way. Other joins search a series from the beginning.
 //!
-//! *Memory* is counted while the join runs, and has a bound. Where it would be passed, the node hands over to
-//! PostgreSQL's own plan ([`crate::custom_scan::stand_in`]), for the left rows that are not done.
+//! *Memory* is counted while the join runs, and is limited. When the limit is reached,
+//! PostgreSQL's own plan ([`crate::custom_scan::stand_in`]) takes over for the left rows that
+//! are not done.
 
 use lanes_columnar::join::asof::Asof;
 use lanes_columnar::join::by_key::{ByKey, Step};
@@ -47,32 +50,32 @@ pub struct JoinStage {
     given: Vec<Given>,
     operands: Vec<Operand>,
     bytes: usize,
-    /// Bytes that it may take.
+    /// The number of bytes that the join may take.
     limit: usize,
 }
 
-/// How left rows find right rows.
+/// The algorithm by which left rows find right rows.
 enum Find {
-    /// While both sides are read side by side, as they are as long as they come in order.
+    /// Reads both sides side by side while they come in the order of time.
     SideBySide {
         reading: Box<dyn SideBySide>,
         latest: Latest,
-        /// What to look up in a series from then on.
+        /// The aggregates to look up in a series if the order ends.
         calls: Option<Vec<WindowCall>>,
     },
-    /// While both sides come by key and time.
+    /// Reads both sides while they come by key and time.
     ByKey(Box<ByKey>),
-    /// The nearest rows, in a series.
+    /// Searches a series for the nearest rows.
     Nearest {
         series: Series,
         asof: Asof,
         backward: bool,
     },
-    /// Aggregates of rows of a series.
+    /// Aggregates rows of a series.
     Window { series: Series, window: Window },
 }
 
-/// The latest times so far.
+/// The latest times so far of both sides.
 struct Latest {
     lower: i64,
     upper: i64,
@@ -80,11 +83,11 @@ struct Latest {
 }
 
 impl JoinStage {
-    /// A join about to begin. `translator` has translated what else the query wants of the left side and of the join.
-    /// `None`: the right side takes too much memory.
+    /// Prepares a join. `translator` has already translated the other expressions over the left
+    /// side and the join. Returns `None` if the right side takes too much memory.
     ///
     /// # Safety
-    /// A plan's live expressions, and a plan node under execution.
+    /// A plan's live expressions, and a plan node that is being executed.
     pub unsafe fn begin(
         plan: &JoinPlan,
         node: *mut pg_sys::PlanState,
@@ -193,7 +196,7 @@ impl JoinStage {
         }
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory that the join takes.
     pub fn bytes(&self) -> usize {
         let find = match &self.find {
             Find::SideBySide { reading, .. } => reading.bytes(),
@@ -204,7 +207,7 @@ impl JoinStage {
         self.keys.bytes() + find.max(self.bytes)
     }
 
-    /// How right rows are found, for EXPLAIN.
+    /// The name of the algorithm, for EXPLAIN.
     pub fn algorithm(&self) -> &'static str {
         match &self.find {
             Find::SideBySide { .. } => "side by side",
@@ -213,16 +216,17 @@ impl JoinStage {
         }
     }
 
-    /// Ends reading; gives what reading the right side took.
+    /// Ends the scans; returns the statistics of the right side.
     pub fn end(&mut self) -> Counters {
         self.right.close();
         self.right.counters
     }
 
-    /// Finds what the selected rows of a vector of the left side are given, and leaves out rows that have no part in the join.
+    /// Finds the right rows of the selected rows in a vector of the left side, and deselects the
+    /// rows that the join does not return.
     ///
     /// # Errors
-    /// Those of keys, bounds and aggregates, and too much memory.
+    /// Errors in the evaluation of keys, bounds and aggregates, and too much memory.
     pub fn find(&mut self, frame: &Frame<'_>, selection: &mut Selection) -> Evaluation<()> {
         if self.find_nothing(selection)? {
             return Ok(());
@@ -312,8 +316,9 @@ impl JoinStage {
         }
     }
 
-    /// If there are no right rows, left rows find nothing; neither keys nor bounds are evaluated then, as they would not be for each
-    /// row. False if there are some.
+    /// If there are no right rows, the left rows find nothing. Keys and bounds are not
+    /// evaluated, as PostgreSQL would not evaluate them either. Returns false if there are right
+    /// rows.
     fn find_nothing(&mut self, selection: &mut Selection) -> Evaluation<bool> {
         match &mut self.find {
             Find::Nearest { series, asof, .. } if series.is_empty() => {
@@ -327,7 +332,7 @@ impl JoinStage {
             }
             Find::Window { series, window } if series.is_empty() => {
                 let (given, none) = (&mut self.given, &Selection::NONE);
-                // SAFETY: no row matches, so neither ids nor bounds are looked at.
+                // SAFETY: no row matches, so neither ids nor bounds are read.
                 unsafe { window.aggregate(series, &[], None, None, selection, none, given)? };
                 Ok(true)
             }
@@ -335,8 +340,8 @@ impl JoinStage {
         }
     }
 
-    /// Reads both sides on, up to the end of a vector of the left side; false if one of them is not in order. If they are not
-    /// read side by side there is nothing to do.
+    /// Reads both sides up to the end of a vector of the left side. Returns false if one of them
+    /// is not in order, and true if the sides are not read side by side at all.
     fn read_on(
         &mut self,
         frame: &Frame<'_>,
@@ -389,7 +394,8 @@ impl JoinStage {
                 let Operand::Each { values, .. } = vector.times else {
                     return Ok(false);
                 };
-                // They are in order; to read them through once more brings them near for the merge, which jumps.
+                // The times are in order already. Reading them once more brings them into the
+                // cache for the merge, which jumps.
                 if !goes_on(values.cast(), *rows, &mut latest.right) {
                     return Ok(false);
                 }
@@ -403,7 +409,8 @@ impl JoinStage {
         }
     }
 
-    /// Reads on key by key, up to the end of a vector of the left side; false if one of the sides is not in order.
+    /// Reads both sides key by key up to the end of a vector of the left side. Returns false if
+    /// one of them is not in order.
     fn read_by_key(
         &mut self,
         frame: &Frame<'_>,
@@ -447,13 +454,13 @@ impl JoinStage {
         }
     }
 
-    /// What the rows of the vector were given.
+    /// The operands for the rows of the vector.
     pub fn operands(&self) -> &[Operand] {
         &self.operands
     }
 }
 
-/// Says that so many bytes are too many, if they are.
+/// Fails if `bytes` exceeds the limit.
 fn fits(limit: usize, bytes: usize) -> Evaluation<()> {
     match bytes > limit {
         true => Err(EvaluationError::TooMuchMemory),
@@ -461,7 +468,7 @@ fn fits(limit: usize, bytes: usize) -> Evaluation<()> {
     }
 }
 
-/// Reads the right side into a series: to look for the nearest rows in it, or to aggregate.
+/// Reads the right side into a series, to search the nearest rows or to aggregate.
 ///
 /// # Safety
 /// As for [`RightSide::open`].
