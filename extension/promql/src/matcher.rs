@@ -1,0 +1,130 @@
+//! Matchers: which values of a label a selector admits.
+
+use crate::expression::compile_anchored;
+use crate::quote::quote;
+use regex::Regex;
+use std::fmt;
+
+/// How a matcher compares a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MatchOperator {
+    /// `=`: the value is the text.
+    Equal,
+    /// `!=`: the value is not the text.
+    NotEqual,
+    /// `=~`: the whole value matches the regular expression.
+    Matches,
+    /// `!~`: the value does not match the regular expression.
+    NotMatches,
+}
+
+impl MatchOperator {
+    /// The operator as a query writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MatchOperator::Equal => "=",
+            MatchOperator::NotEqual => "!=",
+            MatchOperator::Matches => "=~",
+            MatchOperator::NotMatches => "!~",
+        }
+    }
+}
+
+/// A condition on the value of one label. A series without the label has the empty value.
+#[derive(Debug, Clone)]
+pub struct Matcher {
+    name: String,
+    operator: MatchOperator,
+    value: String,
+    regex: Option<Regex>,
+}
+
+impl Matcher {
+    /// A matcher of a label.
+    ///
+    /// # Errors
+    /// If the value of a regular expression's operator is no regular expression.
+    pub fn new(name: &str, operator: MatchOperator, value: &str) -> Result<Matcher, String> {
+        let regex = match operator {
+            MatchOperator::Matches | MatchOperator::NotMatches => Some(compile_anchored(value)?),
+            MatchOperator::Equal | MatchOperator::NotEqual => None,
+        };
+        Ok(Matcher {
+            name: name.to_owned(),
+            operator,
+            value: value.to_owned(),
+            regex,
+        })
+    }
+
+    /// A matcher that admits one value.
+    pub fn equal(name: &str, value: &str) -> Matcher {
+        Matcher {
+            name: name.to_owned(),
+            operator: MatchOperator::Equal,
+            value: value.to_owned(),
+            regex: None,
+        }
+    }
+
+    /// The name of the label.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The operator.
+    pub fn operator(&self) -> MatchOperator {
+        self.operator
+    }
+
+    /// The text or regular expression that values are compared with.
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Whether a value matches.
+    pub fn matches(&self, value: &str) -> bool {
+        let is_match = |regex: &Regex| regex.is_match(value);
+        match self.operator {
+            MatchOperator::Equal => value == self.value,
+            MatchOperator::NotEqual => value != self.value,
+            MatchOperator::Matches => self.regex.as_ref().is_some_and(is_match),
+            MatchOperator::NotMatches => !self.regex.as_ref().is_some_and(is_match),
+        }
+    }
+}
+
+/// Matchers are equal if they are written alike.
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Matcher) -> bool {
+        (&self.name, self.operator, &self.value) == (&other.name, other.operator, &other.value)
+    }
+}
+
+impl Eq for Matcher {}
+
+impl fmt::Display for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match crate::labels::is_plain_name(&self.name) {
+            true => f.write_str(&self.name)?,
+            false => f.write_str(&quote(&self.name))?,
+        }
+        write!(f, "{}{}", self.operator.as_str(), quote(&self.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MatchOperator, Matcher};
+
+    #[test]
+    fn values_are_compared_as_the_operator_says() {
+        let of = |operator, value| Matcher::new("a", operator, value).unwrap();
+        assert!(of(MatchOperator::Equal, "x").matches("x"));
+        assert!(of(MatchOperator::NotEqual, "x").matches(""));
+        assert!(of(MatchOperator::Matches, "x|y").matches("y"));
+        assert!(of(MatchOperator::NotMatches, ".+").matches(""));
+        assert!(Matcher::new("a", MatchOperator::Matches, "(").is_err());
+        assert_eq!(of(MatchOperator::Matches, "x\"").to_string(), r#"a=~"x\"""#);
+    }
+}

@@ -1,0 +1,144 @@
+//! Numbers as Go reads and prints them.
+
+/// Reads a number of a query: decimal, hexadecimal or octal digits, a float, `Inf` or `NaN`.
+///
+/// # Errors
+/// Go's words for why the text is no number.
+pub fn parse(text: &str) -> Result<f64, String> {
+    if let Some(integer) = parse_integer(text) {
+        return Ok(integer as f64);
+    }
+    let syntax = || {
+        format!(
+            "strconv.ParseFloat: parsing {}: invalid syntax",
+            crate::quote::quote(text)
+        )
+    };
+    let digits = text.replace('_', "");
+    let unsigned = digits.trim_start_matches(['+', '-']);
+    let is_word = unsigned.eq_ignore_ascii_case("inf")
+        || unsigned.eq_ignore_ascii_case("infinity")
+        || unsigned.eq_ignore_ascii_case("nan");
+    if digits.len() - unsigned.len() > 1
+        || !is_word && !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    {
+        return Err(syntax());
+    }
+    if unsigned.eq_ignore_ascii_case("nan") {
+        return Ok(f64::NAN);
+    }
+    let value: f64 = digits.parse().map_err(|_| syntax())?;
+    if value.is_infinite() && !is_word {
+        let text = crate::quote::quote(text);
+        return Err(format!(
+            "strconv.ParseFloat: parsing {text}: value out of range"
+        ));
+    }
+    Ok(value)
+}
+
+/// Reads a whole number whose prefix names its base, as Go does.
+fn parse_integer(text: &str) -> Option<i64> {
+    let (negative, unsigned) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let lower = unsigned.to_ascii_lowercase();
+    let (radix, digits) = match lower.as_bytes() {
+        [b'0', b'x', ..] => (16, &lower[2..]),
+        [b'0', b'b', ..] => (2, &lower[2..]),
+        [b'0', b'o', ..] => (8, &lower[2..]),
+        [b'0', _, ..] => (8, &lower[1..]),
+        _ => (10, lower.as_str()),
+    };
+    if digits.starts_with(['+', '-']) || digits.ends_with('_') || digits.contains("__") {
+        return None;
+    }
+    let magnitude = i128::from_str_radix(&digits.replace('_', ""), radix).ok()?;
+    i64::try_from(if negative { -magnitude } else { magnitude }).ok()
+}
+
+/// Prints a number as Go's `FormatFloat(…, 'f', -1, 64)`: the shortest digits, without exponent.
+pub fn format_plain(value: f64) -> String {
+    match value {
+        value if value.is_nan() => "NaN".to_owned(),
+        f64::INFINITY => "+Inf".to_owned(),
+        f64::NEG_INFINITY => "-Inf".to_owned(),
+        value => format!("{value}"),
+    }
+}
+
+/// Prints a number as Go's verb `%g` (and `%v`) does: the shortest digits, with an exponent where
+/// that is below -4 or not below 21.
+pub fn format_general(value: f64) -> String {
+    if !value.is_finite() {
+        return format_plain(value);
+    }
+    let scientific = format!("{value:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if value == 0.0 || (-4..6).contains(&exponent) {
+        return format!("{value}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+/// Prints a number with two significant digits, as Go's verb `%.2g` does.
+pub fn format_two_digits(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return format_plain(value);
+    }
+    let scientific = format!("{value:.1e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    if (-4..2).contains(&exponent) {
+        let decimals = usize::try_from(1 - exponent).unwrap_or(0);
+        let plain = format!("{value:.decimals$}");
+        return match plain.contains('.') {
+            true => plain.trim_end_matches('0').trim_end_matches('.').to_owned(),
+            false => plain,
+        };
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{format_general, format_plain, format_two_digits, parse};
+
+    #[test]
+    fn numbers_are_read_as_go_reads_them() {
+        for (text, expected) in [
+            ("1", 1.0),
+            ("0x1F", 31.0),
+            ("010", 8.0),
+            ("08", 8.0),
+            ("1_000", 1000.0),
+            (".5e-3", 0.0005),
+            ("-Inf", f64::NEG_INFINITY),
+            ("9223372036854775808", 9.223372036854775808e18),
+        ] {
+            assert_eq!(parse(text), Ok(expected), "{text}");
+        }
+        assert!(parse("nan").unwrap().is_nan());
+        assert!(parse("1e999").unwrap_err().ends_with("value out of range"));
+        assert!(parse("abc").unwrap_err().ends_with("invalid syntax"));
+    }
+
+    #[test]
+    fn numbers_are_printed_as_go_prints_them() {
+        assert_eq!(format_plain(1e21), "1000000000000000000000");
+        assert_eq!(format_general(1e21), "1e+21");
+        assert_eq!(format_general(123456.0), "123456");
+        assert_eq!(format_general(1234567.0), "1.234567e+06");
+        assert_eq!(format_general(1e-5), "1e-05");
+        assert_eq!(format_general(-0.25), "-0.25");
+        assert_eq!(format_two_digits(0.125), "0.12");
+        assert_eq!(format_two_digits(123.0), "1.2e+02");
+        assert_eq!(format_two_digits(10.0), "10");
+    }
+}
