@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p lanes-gateway --example decode_events`
 
-use lanes_gateway::batch::Room;
-use lanes_gateway::events::{ColumnKind, Table, TableColumn, json};
+use lanes_gateway::events::json;
+use lanes_gateway::model::{ColumnKind, Room, Table, TableColumn};
 
 const ROWS: u32 = 100;
 const BODIES: u32 = 30_000;

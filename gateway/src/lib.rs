@@ -2,26 +2,26 @@
 //! without losing what it acknowledged, because it acknowledges only what is committed.
 //!
 //! ```text
-//! HTTP -> server -> service, router -> receive            -> batch                 -> deliver            -> PostgreSQL
-//!         limits    routes             body, snappy,         series ids, memory      sessions, retries,
-//!                                      protobuf, labels      budget, coalescing      exactly once
+//! HTTP ─► http ─► app ─► receive ─► batch ─► deliver ─► PostgreSQL
+//!                   └──► events ─────┘          └─────► objects ─► object storage
 //! ```
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`config`] | every setting once: flag, environment, TOML, default, help |
-//! | [`server`], [`service`], [`router`], [`error`] | connections and their bounds; the short way of events; routes; the answers other than success |
-//! | [`receive`] | a request from bytes to rows |
+//! | [`model`], [`clock`] | what the parts exchange; the source of time |
+//! | [`metrics`] | the registry that each part adds its metrics to |
+//! | [`series`] | label sets and series ids |
+//! | [`http`] | connections, bodies and refusals |
+//! | [`receive`] | a remote write request, from bytes to rows |
 //! | [`events`] | batches of events in three formats, for any table |
-//! | [`batch`] | series ids, the memory budget, requests coalesced into batches |
+//! | [`batch`] | registration of new series; requests joined into batches |
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
-//! | [`objects`] | sealed segments into object storage and back; the log of what is acknowledged at level `object` |
-//! | [`restore`] | a database again, from object storage alone |
-//! | [`observe`] | metrics, status, readiness, self-scrape |
-//! | [`worker`] | what each thread that serves requests has for itself |
-//! | [`app`] | all of it put together, started and stopped |
-//! | [`program`] | the program: settings, logs, signals |
-//! | [`clock`] | the one source of time |
+//! | [`objects`] | sealed segments into object storage and back; the log of level `object` |
+//! | [`restore`] | a database restored from object storage alone |
+//! | [`observe`] | supervision, status and self-scrape |
+//! | [`app`] | routes, workers, and all parts put together |
+//! | [`config`] | every setting once: flag, environment variable, TOML key, default, help |
+//! | [`program`] | the program: settings, logs and signals |
 //!
 //! # Invariants
 //! - An answer 204 means: the rows are committed at the level asked for, and with them the request's digest if it has one. Remote write
@@ -30,9 +30,9 @@
 //!   a key are applied each time that they are sent, and each time at most once.
 //! - A series id is used only for the registry that gave it.
 //! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, 4 MiB a worker thread,
-//!   36 KiB a connection (24 of what it is being sent, [`server::CONNECTION_BYTES_MAX`], the rest its own), and 32 MiB of what is kept from batch to batch
-//!   ([`batch::payload::JOINERS_BYTES_MAX`]). One request that alone can take more than all of the budget comes on top: see
-//!   [`batch::budget`]. So do two copies of each batch on its way, as encoded and as handed to its session: `postgres.sessions` of samples
+//!   36 KiB a connection (24 of what it is being sent, [`http::server::CONNECTION_BYTES_MAX`], the rest its own), and 32 MiB of what is kept from batch to batch
+//!   ([`batch::accumulate::JOINERS_BYTES_MAX`]). One request that alone can take more than all of the budget comes on top: see
+//!   [`model::budget`]. So do two copies of each batch on its way, as encoded and as handed to its session: `postgres.sessions` of samples
 //!   and one more of events, for each worker and level in use; and 64 bytes for each column of a request with events.
 //!
 //! # Failure cases
@@ -48,17 +48,16 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
-pub mod config;
+pub mod model;
 
-pub mod error;
-pub mod router;
-pub mod server;
-pub mod service;
+pub mod metrics;
+pub mod series;
+
+pub mod http;
 
 pub mod receive;
 
 pub mod events;
-pub mod hosts;
 
 pub mod batch;
 
@@ -70,8 +69,7 @@ pub mod restore;
 
 pub mod observe;
 
-pub mod worker;
-
 pub mod app;
 
+pub mod config;
 pub mod program;

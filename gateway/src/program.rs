@@ -10,14 +10,15 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::app::App;
-use crate::batch::SeriesCache;
+use crate::app::{App, AppMetrics};
 use crate::config::{Settings, Sources, source};
 use crate::deliver::PostgresSink;
+use crate::metrics::Families;
 use crate::objects::adopt::adopt;
+use crate::objects::model::ObjectMetrics;
 use crate::objects::{LogWriter, Objects, PostgresSource, SlateOpener};
-use crate::observe::Metrics;
 use crate::restore;
+use crate::series::SeriesCache;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
@@ -84,7 +85,7 @@ fn adopted(settings: Settings) -> ExitCode {
     };
     let postgres = settings.postgres;
     let source = PostgresSource::new(postgres.connection, postgres.connect_timeout);
-    let metrics = Arc::new(Metrics::new());
+    let metrics = Arc::new(ObjectMetrics::new(&Families::new()));
     let opener = SlateOpener::new(objects.location, objects.cache_bytes_max, metrics);
     let result = match two_threads() {
         Ok(runtime) => runtime.block_on(adopt(&source, &opener)),
@@ -145,30 +146,34 @@ async fn run(settings: Settings) -> ExitCode {
         }
     };
     raise_file_limit(settings.app.server.connections_max);
-    let metrics = Arc::new(Metrics::new());
+    let metrics = AppMetrics::default();
     let cache = Arc::new(SeriesCache::new(settings.cache_bytes_max, cache_seed()));
     let (connection, connect_timeout) = (
         settings.postgres.connection.clone(),
         settings.postgres.connect_timeout,
     );
-    let mut sink = PostgresSink::new(settings.postgres, Arc::clone(&cache), Arc::clone(&metrics));
-    let log = LogWriter::new(Arc::clone(&metrics));
+    let mut sink = PostgresSink::new(
+        settings.postgres,
+        Arc::clone(&cache),
+        Arc::clone(&metrics.deliver),
+    );
+    let log = LogWriter::new(Arc::clone(&metrics.objects));
     if settings.objects.is_some() {
         sink = sink.with_log(Arc::clone(log.log()));
     }
     let sink = Arc::new(sink);
-    let app = App::start(settings.app, sink, cache, Arc::clone(&metrics));
+    let app = App::start(settings.app, sink, cache, metrics.clone());
     let objects = match settings.objects {
         None => None,
         Some(objects) => {
             let opener = SlateOpener::new(
                 objects.location.clone(),
                 objects.cache_bytes_max,
-                Arc::clone(&metrics),
+                Arc::clone(&metrics.objects),
             );
             let source = PostgresSource::new(connection, connect_timeout);
-            let status = Arc::clone(app.status());
-            match Objects::start(source, opener, objects, log, status, metrics) {
+            let status = Arc::clone(&app.status().objects);
+            match Objects::start(source, opener, objects, log, status, metrics.objects) {
                 Ok(objects) => Some(objects),
                 Err(error) => {
                     tracing::error!("a thread for object storage cannot be started: {error}");

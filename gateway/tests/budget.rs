@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
-use lanes_gateway::events::{ColumnKind, Table, TableColumn};
+use lanes_gateway::model::{ColumnKind, Table, TableColumn};
 use support::{simple, start};
 use tower::ServiceExt;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
-use lanes_gateway::events::{ColumnKind, Table, TableColumn};
+use lanes_gateway::model::{ColumnKind, Table, TableColumn};
 use support::{Memory, simple, start_on};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

@@ -8,12 +8,11 @@ use std::sync::atomic::Ordering;
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
-use lanes_gateway::app::App;
-use lanes_gateway::batch::SeriesCache;
+use lanes_gateway::app::{App, AppMetrics};
 use lanes_gateway::clock;
 use lanes_gateway::deliver::SinkError;
-use lanes_gateway::events::{ColumnKind, Table, TableColumn};
-use lanes_gateway::observe::Metrics;
+use lanes_gateway::model::{ColumnKind, Table, TableColumn};
+use lanes_gateway::series::SeriesCache;
 use support::{Memory, settings, start};
 use tower::ServiceExt;
 
@@ -77,7 +76,7 @@ async fn a_key_is_of_the_table_and_not_of_its_path() {
 async fn with_the_database_its_tables_are_forgotten() {
     let database = Arc::new(Memory::default());
     let cache = Arc::new(SeriesCache::new(1 << 20, 1));
-    let (sink, metrics) = (Arc::clone(&database), Arc::new(Metrics::new()));
+    let (sink, metrics) = (Arc::clone(&database), AppMetrics::default());
     let app = App::start(settings(&[]), sink, Arc::clone(&cache), metrics);
     let router = app.router();
     for (oid, generation) in [(7, 0), (8, 1)] {

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use lanes_gateway::deliver::SinkError;
-use lanes_gateway::events::{ColumnKind, Table, TableColumn};
+use lanes_gateway::model::{ColumnKind, Table, TableColumn};
 use lanes_wire::{BatchBuilder, BatchView, ColumnType};
 use support::{Memory, simple, start};
 use tower::ServiceExt;

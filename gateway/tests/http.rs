@@ -9,8 +9,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use lanes_gateway::deliver::AckLevel;
-use lanes_gateway::receive::protobuf::put_delimited;
+use lanes_gateway::model::AckLevel;
+use lanes_gateway::series::protobuf::put_delimited;
 use support::{body, compress, series, simple, start, start_on};
 use tower::ServiceExt;
 
@@ -423,6 +423,7 @@ async fn writes_of_every_kind_are_503_while_object_storage_is_behind() {
     let (app, database) = start(&[]);
     let router = app.router();
     app.status()
+        .objects
         .set_backlog_refusal(Some("object storage is behind".to_owned()));
     let events = Request::post("/api/v1/events/t")
         .header("content-type", "application/json")
@@ -438,7 +439,7 @@ async fn writes_of_every_kind_are_503_while_object_storage_is_behind() {
     assert!(status.contains("object storage is behind"), "{status}");
     assert!(database.samples.lock().is_empty());
 
-    app.status().set_backlog_refusal(None);
+    app.status().objects.set_backlog_refusal(None);
     let (status, _) = call(&router, post(&HEADERS, simple("up", 1.0))).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
 }

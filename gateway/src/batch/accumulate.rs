@@ -15,12 +15,17 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::budget::{Budget, Reservation};
-use super::payload::{JOINER_BYTES_MAX, Payload};
-use super::pending::Pending;
-use super::target::Target;
 use crate::clock;
 use crate::deliver::{Sender, Sink};
+use crate::model::{Budget, Payload, Pending, Reservation, Target};
+
+/// A joiner that holds more bytes than this is not kept for the next batch.
+pub const JOINER_BYTES_MAX: usize = 2 << 20;
+/// The bytes that the kept joiners of all accumulators may hold together. A joiner that does not
+/// fit is not kept.
+pub const JOINERS_BYTES_MAX: usize = 32 << 20;
+/// The number of requests that may wait in one channel. The budget bounds their memory.
+pub const QUEUE_REQUESTS_MAX: usize = 1024;
 
 /// How long batches on their way are waited for when everything ends; nobody waits for an answer as long as that.
 const END_PATIENCE: Duration = Duration::from_secs(60);

@@ -5,12 +5,10 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::*;
-use crate::batch::pending::Outcome;
-use crate::batch::{Digest, Reservation, Rows};
-use crate::deliver::{AckLevel, Append, Health, Registered, SinkError};
-use crate::events::{ColumnKind, Table};
-use crate::observe::Metrics;
-use crate::receive::LabelSet;
+use crate::deliver::{Append, DeliverMetrics, Health, Registered, SinkError};
+use crate::metrics::Families;
+use crate::model::{AckLevel, ColumnKind, Digest, Outcome, Reservation, Table};
+use crate::series::{LabelSet, SampleRows};
 
 /// Notes the generation and the requests of each batch.
 struct Recorder {
@@ -61,7 +59,7 @@ impl Sink for Recorder {
 
 struct Running {
     recorder: Arc<Recorder>,
-    requests: mpsc::Sender<Pending<Rows>>,
+    requests: mpsc::Sender<Pending<SampleRows>>,
     answers: Vec<oneshot::Receiver<Outcome>>,
 }
 
@@ -84,7 +82,7 @@ fn start_on(
     let sender = Sender::new(
         Arc::clone(&recorder),
         AckLevel::Wal,
-        Arc::new(Metrics::new()),
+        Arc::new(DeliverMetrics::new(&Families::new())),
     );
     let limits = BatchLimits {
         rows_max,
@@ -110,7 +108,7 @@ fn start_on(
 impl Running {
     async fn request(&mut self, generation: u64) {
         let (reply, answer) = oneshot::channel();
-        let mut rows = Rows::default();
+        let mut rows = SampleRows::default();
         rows.push(0, 1, 0.0);
         let number = self.answers.len() as u8;
         let pending = Pending {
@@ -283,7 +281,11 @@ async fn an_idle_accumulator_ends_and_loses_nothing() {
         takes: Duration::ZERO,
         batches: Mutex::default(),
     });
-    let sender = Sender::new(recorder, AckLevel::Wal, Arc::new(Metrics::new()));
+    let sender = Sender::new(
+        recorder,
+        AckLevel::Wal,
+        Arc::new(DeliverMetrics::new(&Families::new())),
+    );
     let limits = BatchLimits {
         rows_max: 10,
         age_max: Duration::ZERO,
@@ -296,7 +298,7 @@ async fn an_idle_accumulator_ends_and_loses_nothing() {
         joiners: Budget::new(1 << 20, Duration::ZERO),
         slots: Arc::new(Semaphore::new(1)),
     };
-    let (requests, received) = mpsc::channel::<Pending<Rows>>(1);
+    let (requests, received) = mpsc::channel::<Pending<SampleRows>>(1);
     let running = tokio::spawn(accumulator.run(received, Some(Duration::from_secs(60))));
     sleep(Duration::from_secs(59)).await;
     assert!(!requests.is_closed());

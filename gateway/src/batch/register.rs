@@ -5,18 +5,37 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use tokio::sync::{mpsc, oneshot};
 
-use super::budget::Reservation;
-use super::pending::Fault;
-use super::series_cache::{SeriesCache, SeriesId};
 use crate::clock::{self, Instant};
 use crate::deliver::{Backoff, Sink, SinkError};
-use crate::observe::Metrics;
-use crate::receive::{LabelSet, UnknownSeries};
+use crate::model::{Fault, Reservation};
+use crate::series::{LabelSet, SeriesCache, SeriesId, SeriesMetrics};
 
 /// Label sets of one call: enough to spread the cost of a transaction, few enough that those after it do not wait long.
 const CALL_LABEL_SETS_MAX: usize = 20_000;
 /// Label sets taken together from waiting jobs.
 const ROUND_LABEL_SETS_MAX: usize = 20_000;
+
+/// A series that the cache does not contain.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UnknownSeries {
+    /// The label set to register.
+    pub label_set: LabelSet,
+    /// The label bytes as sent, if they are not canonical. They become a second key of the cache.
+    pub alias: Option<Box<[u8]>>,
+}
+
+impl UnknownSeries {
+    /// The bytes of its label sets.
+    pub fn heap_bytes(&self) -> usize {
+        let alias = self.alias.as_ref().map_or(0, |alias| alias.len());
+        self.label_set.heap_bytes() + alias
+    }
+
+    /// The label bytes as sent.
+    pub fn sent_bytes(&self) -> &[u8] {
+        self.alias.as_deref().unwrap_or(&self.label_set.bytes)
+    }
+}
 
 /// The unknown series of one request.
 #[derive(Debug)]
@@ -65,7 +84,7 @@ pub async fn run<S: Sink>(
     mut jobs: mpsc::Receiver<RegisterJob>,
     sink: Arc<S>,
     cache: Arc<SeriesCache>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<SeriesMetrics>,
 ) {
     while let Some(job) = jobs.recv().await {
         let mut label_sets = job.series.len();
@@ -90,7 +109,7 @@ async fn serve<S: Sink>(
     mut round: Vec<RegisterJob>,
     sink: &S,
     cache: &SeriesCache,
-    metrics: &Metrics,
+    metrics: &SeriesMetrics,
 ) {
     match register_round(&round, sink, cache, metrics).await {
         Ok(ids) => {
@@ -162,7 +181,7 @@ async fn register_round<S: Sink>(
     round: &[RegisterJob],
     sink: &S,
     cache: &SeriesCache,
-    metrics: &Metrics,
+    metrics: &SeriesMetrics,
 ) -> Result<Vec<JobAnswer>, Fault> {
     let generation = cache.generation();
     let mut wanted = Wanted::default();
@@ -196,7 +215,7 @@ async fn register_round<S: Sink>(
         if registered.generation != generation {
             return Err(registry_changed());
         }
-        metrics.series_registered.inc_by(call.len() as u64);
+        metrics.registered.inc_by(call.len() as u64);
         for (label_set, id) in call.iter().zip(&registered.ids) {
             cache.insert(generation, &label_set.bytes, *id);
         }

@@ -12,16 +12,16 @@ use tracing_subscriber::filter::LevelFilter;
 use super::source::{Origin, Sources};
 use super::value;
 use crate::app::{AppSettings, SelfScrape};
-use crate::batch::Rows;
 use crate::batch::accumulate::BatchLimits;
-use crate::deliver::password;
 use crate::deliver::postgres::PostgresSettings;
-use crate::deliver::{AckLevel, NO_LOG};
+use crate::deliver::{NO_LOG, password};
 use crate::events::{CreateTables, EventSettings};
-use crate::hosts::Hosts;
+use crate::http::Hosts;
+use crate::http::server::ServerLimits;
+use crate::model::AckLevel;
 use crate::objects::{BacklogLimit, ObjectSettings};
-use crate::receive::{LabelLimits, LabelOrder, ReceiveLimits, RequestLimits};
-use crate::server::ServerLimits;
+use crate::receive::{ReceiveLimits, RequestLimits};
+use crate::series::{LabelLimits, LabelOrder, SampleRows};
 
 /// A setting that is not legal.
 #[derive(Debug, Error)]
@@ -192,7 +192,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
     let pending_bytes_max = reader.size("receive.pending_bytes_max", 1 << 20, 1 << 40)?;
     let largest_request_bytes = receive
         .body_bytes_max
-        .max(receive.request.samples_max * Rows::ROW_BYTES);
+        .max(receive.request.samples_max * SampleRows::ROW_BYTES);
     if pending_bytes_max < largest_request_bytes {
         let reason = format!(
             "less than one request of the largest kind may take ({largest_request_bytes} bytes)"

@@ -14,7 +14,6 @@ use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Statement};
 
-use super::ack_level::AckLevel;
 use super::call_error::{
     CallError, call_error, check_applied, no_standbys, of_definition, of_registration, of_table,
     timed_out,
@@ -25,9 +24,8 @@ use super::registration;
 use super::registry::Registry;
 use super::registry_calls::RegistryStatements;
 use super::sink::{Append, Health, SinkError};
-use crate::batch::{SeriesCache, SeriesId, Target};
-use crate::events::Table;
-use crate::receive::LabelSet;
+use crate::model::{AckLevel, Table, Target};
+use crate::series::{LabelSet, SeriesCache, SeriesId};
 
 /// Between the server's statement timeout and the moment the gateway gives a session up.
 const GRACE: Duration = Duration::from_secs(2);

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 
 use super::call_error::CallError;
 use super::connection::get;
-use crate::events::{ColumnKind, Table, TableColumn};
+use crate::model::{ColumnKind, Table, TableColumn};
 
 /// One row a column, in order; of a table without columns, one row without a column. `$1` schema, `$2` name.
 pub const DESCRIBE: &str = "\

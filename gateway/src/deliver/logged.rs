@@ -9,11 +9,11 @@ use tokio_postgres::{Client, Row, Statement};
 use super::call_error::{CallError, check_applied, of_table};
 use super::connection::{Connection, get};
 use super::sink::{Append, NO_LOG, Repeated, SinkError};
-use crate::batch::Target;
 use crate::clock;
+use crate::model::Target;
 use crate::objects::log::{Entry, ObjectLog, Put};
-use crate::objects::postgres::DEFINITION;
-use crate::objects::record::{self, Change, Head, RegistryRecord, SeriesRecord};
+use crate::objects::model::record::{self, Change, Head, RegistryRecord, SeriesRecord};
+use crate::objects::source::postgres::DEFINITION;
 
 const APPEND: &str = "SELECT a.placed, a.version, t.oid, a.columns::text[], a.applied, a.reused \
      FROM (SELECT $1::text::regclass::oid) AS t (oid), \

@@ -2,7 +2,6 @@
 //!
 //! | step | module | noun |
 //! |---|---|---|
-//! | how sure | [`ack_level`] | what an answer promises |
 //! | send until known | [`send`] | one batch: repeated, split, reduced, until each request has its outcome |
 //! | how often | [`backoff`] | pauses between attempts |
 //! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
@@ -14,18 +13,19 @@
 //! | which registry | [`registry`] | whether series ids learned earlier still hold |
 //! | which series | [`registration`], [`registry_calls`] | label sets found in the database, or registered there |
 //! | as whom | [`password`] | where a password comes from |
+//! | what is counted | [`metrics`] | batches, calls, and PostgreSQL as it is seen |
 //!
 //! Why it is exactly once with digests: these commit in the transaction that appends their rows, so an attempt whose outcome is
 //! unknown (connection lost while committing) is simply repeated: either the digests are there, and the requests are acknowledged
 //! without being applied, or they are not, and nothing was applied. The window is as long as digests are kept. Events without a key have
 //! no digest: an attempt whose outcome is unknown is not repeated, and its sender is told so.
 
-pub mod ack_level;
 pub mod backoff;
 pub mod call_error;
 pub mod connection;
 pub mod describe;
 pub mod logged;
+pub mod metrics;
 pub mod opening_pause;
 pub mod password;
 pub mod postgres;
@@ -35,8 +35,8 @@ pub mod registry_calls;
 pub mod send;
 pub mod sink;
 
-pub use ack_level::AckLevel;
 pub use backoff::Backoff;
+pub use metrics::DeliverMetrics;
 pub use postgres::PostgresSink;
 pub use send::Sender;
 pub use sink::{Append, Health, NO_LOG, Registered, Repeated, Sink, SinkError};

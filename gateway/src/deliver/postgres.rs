@@ -9,20 +9,18 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::ack_level::AckLevel;
 use super::call_error::CallError;
 use super::connection::Connection;
 use super::describe::create_statement;
 use super::logged::no_log;
+use super::metrics::DeliverMetrics;
 use super::opening_pause::OpeningPause;
 use super::registry::Registry;
 use super::sink::{Append, Health, Registered, Repeated, Sink, SinkError};
-use crate::batch::SeriesCache;
 use crate::clock::{self, Instant};
-use crate::events::{ColumnKind, Table};
+use crate::model::{AckLevel, ColumnKind, Table};
 use crate::objects::ObjectLog;
-use crate::observe::Metrics;
-use crate::receive::LabelSet;
+use crate::series::{LabelSet, SeriesCache};
 
 /// How to reach the database.
 #[derive(Clone)]
@@ -41,7 +39,7 @@ pub struct PostgresSettings {
 pub struct PostgresSink {
     settings: PostgresSettings,
     registry: Arc<Registry>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<DeliverMetrics>,
     /// Of what is acknowledged at level `object`; `None`: that level cannot be kept.
     log: Option<Arc<ObjectLog>>,
     idle: [Mutex<Vec<Connection>>; AckLevel::ALL.len()],
@@ -59,7 +57,11 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 impl PostgresSink {
     /// No session is opened yet.
-    pub fn new(settings: PostgresSettings, cache: Arc<SeriesCache>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        settings: PostgresSettings,
+        cache: Arc<SeriesCache>,
+        metrics: Arc<DeliverMetrics>,
+    ) -> Self {
         Self::on(settings, Arc::new(Registry::new(cache)), metrics)
     }
 
@@ -78,7 +80,11 @@ impl PostgresSink {
         }
     }
 
-    fn on(settings: PostgresSettings, registry: Arc<Registry>, metrics: Arc<Metrics>) -> Self {
+    fn on(
+        settings: PostgresSettings,
+        registry: Arc<Registry>,
+        metrics: Arc<DeliverMetrics>,
+    ) -> Self {
         Self {
             settings,
             registry,

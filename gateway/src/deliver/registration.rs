@@ -15,9 +15,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::call_error::CallError;
 use super::sink::SinkError;
-use crate::batch::{SeriesCache, SeriesId, SeriesIndex};
-use crate::receive::LabelSet;
-use crate::receive::label_json::bytes_of_stored;
+use crate::series::label_json::bytes_of_stored;
+use crate::series::{LabelSet, SeriesCache, SeriesId, SeriesIndex};
 
 /// New series of one metric; they get consecutive ids.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@ use lanes_labels::{HashBlock, SeriesHasher};
 use parking_lot::Mutex;
 
 use super::*;
-use crate::receive::label_set::canonical_bytes;
-use crate::receive::{LabelLimits, LabelOrder};
+use crate::series::label_set::canonical_bytes;
+use crate::series::{LabelLimits, LabelOrder};
 
 /// A registry as the database keeps it, and what is to happen to it before the next registrations.
 #[derive(Default)]

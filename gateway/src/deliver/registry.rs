@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::batch::SeriesCache;
+use crate::series::SeriesCache;
 
 /// The identity last seen, and the cache that depends on it.
 pub struct Registry {

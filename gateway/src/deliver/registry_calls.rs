@@ -8,8 +8,7 @@ use tokio_postgres::{Client, Row, Statement};
 use super::call_error::CallError;
 use super::connection::{Connection, get};
 use super::registration::{RegistryCalls, SeriesRun, StoredHashes, StoredRun};
-use crate::batch::SeriesId;
-use crate::receive::LabelSet;
+use crate::series::{LabelSet, SeriesId};
 
 const LAST_ID: &str = "SELECT next_id - 1 FROM lanes.registry";
 /// Runs are read no further once this many bytes of them have come: some thousand series for each of a few dozen runs.

@@ -19,19 +19,19 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::ack_level::AckLevel;
 use super::backoff::Backoff;
+use super::metrics::DeliverMetrics;
 use super::sink::{Append, Repeated, Sink, SinkError};
-use crate::batch::pending::{Outcome, Stored};
-use crate::batch::{Digest, Fault, Payload, Pending, Reservation, Target};
 use crate::clock::{self, Instant};
-use crate::observe::Metrics;
+use crate::model::{
+    AckLevel, Digest, Fault, Outcome, Payload, Pending, Reservation, Stored, Target,
+};
 
 /// Sends the batches of one level.
 pub struct Sender<S> {
     sink: Arc<S>,
     level: AckLevel,
-    metrics: Arc<Metrics>,
+    metrics: Arc<DeliverMetrics>,
 }
 
 /// Requests with one digest: applied once, answered each.
@@ -66,7 +66,7 @@ struct Group<P> {
 
 impl<S: Sink> Sender<S> {
     /// A sender for one level.
-    pub fn new(sink: Arc<S>, level: AckLevel, metrics: Arc<Metrics>) -> Self {
+    pub fn new(sink: Arc<S>, level: AckLevel, metrics: Arc<DeliverMetrics>) -> Self {
         Self {
             sink,
             level,
@@ -92,7 +92,7 @@ impl<S: Sink> Sender<S> {
             }
             match self.attempt(&group, joiner).await {
                 Ok(rows) => {
-                    P::stored(&self.metrics).inc_by(rows as u64);
+                    self.metrics.rows_stored(P::KIND).inc_by(rows as u64);
                     answer(group.members, &Ok(Stored::Now));
                 }
                 Err(SinkError::Duplicates { applied, reused }) => {

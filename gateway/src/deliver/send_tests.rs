@@ -7,11 +7,11 @@ use lanes_wire::BatchView;
 use parking_lot::Mutex;
 
 use super::*;
-use crate::batch::rows::RowsJoiner;
-use crate::batch::{Rows, SeriesId};
 use crate::deliver::{Health, Registered};
-use crate::events::{ColumnKind, Table};
-use crate::receive::LabelSet;
+use crate::metrics::Families;
+use crate::model::{ColumnKind, Table};
+use crate::series::sample_rows::SampleJoiner;
+use crate::series::{LabelSet, SampleRows, SeriesId};
 
 /// What the next append does.
 #[derive(Clone, Debug)]
@@ -131,9 +131,9 @@ impl Sink for Database {
     }
 }
 
-fn request(number: u8) -> (Pending<Rows>, oneshot::Receiver<Outcome>) {
+fn request(number: u8) -> (Pending<SampleRows>, oneshot::Receiver<Outcome>) {
     let (reply, answer) = oneshot::channel();
-    let mut rows = Rows::default();
+    let mut rows = SampleRows::default();
     rows.push(i64::from(number), SeriesId::from(number), 0.0);
     let deadline = clock::now() + Duration::from_secs(10);
     let digest = Digest([number; 16]);
@@ -159,8 +159,12 @@ async fn send(database: &Arc<Database>, numbers: &[u8]) -> Vec<Outcome> {
 async fn send_at(level: AckLevel, database: &Arc<Database>, numbers: &[u8]) -> Vec<Outcome> {
     let (requests, answers): (Vec<_>, Vec<_>) =
         numbers.iter().map(|number| request(*number)).unzip();
-    let sender = Sender::new(Arc::clone(database), level, Arc::new(Metrics::new()));
-    sender.send(requests, &mut RowsJoiner::default()).await;
+    let sender = Sender::new(
+        Arc::clone(database),
+        level,
+        Arc::new(DeliverMetrics::new(&Families::new())),
+    );
+    sender.send(requests, &mut SampleJoiner::default()).await;
     let mut outcomes = Vec::new();
     for answer in answers {
         outcomes.push(answer.await.expect("every request is answered"));
@@ -256,10 +260,10 @@ async fn a_key_that_comes_with_another_body_is_refused() {
         let sender = Sender::new(
             Arc::clone(&database),
             AckLevel::Wal,
-            Arc::new(Metrics::new()),
+            Arc::new(DeliverMetrics::new(&Families::new())),
         );
         let bodies: Vec<Option<Digest>> = requests.iter().map(|request| request.body).collect();
-        sender.send(requests, &mut RowsJoiner::default()).await;
+        sender.send(requests, &mut SampleJoiner::default()).await;
         for (body, answer) in bodies.into_iter().zip(answers) {
             let outcome = answer.await.expect("every request is answered");
             let is_refused = outcome == Err(Fault::KeyReused);
@@ -309,9 +313,9 @@ async fn a_request_that_nobody_awaits_is_not_sent() {
     Sender::new(
         Arc::clone(&database),
         AckLevel::Wal,
-        Arc::new(Metrics::new()),
+        Arc::new(DeliverMetrics::new(&Families::new())),
     )
-    .send(vec![gone, here], &mut RowsJoiner::default())
+    .send(vec![gone, here], &mut SampleJoiner::default())
     .await;
     assert_eq!(answer.await.unwrap(), Ok(Stored::Now));
     assert_eq!(sorted_rows(&database), [2]);
@@ -324,10 +328,13 @@ async fn while_one_call_hangs_nothing_is_acknowledged() {
     let sender = Sender::new(
         Arc::clone(&database),
         AckLevel::Wal,
-        Arc::new(Metrics::new()),
+        Arc::new(DeliverMetrics::new(&Families::new())),
     );
-    let sending =
-        tokio::spawn(async move { sender.send(vec![pending], &mut RowsJoiner::default()).await });
+    let sending = tokio::spawn(async move {
+        sender
+            .send(vec![pending], &mut SampleJoiner::default())
+            .await
+    });
     assert!(
         tokio::time::timeout(Duration::from_secs(60), answer)
             .await
@@ -359,9 +366,11 @@ async fn an_outcome_that_is_unknown_is_told_and_not_tried_again() {
     let sender = Sender::new(
         Arc::clone(&database),
         AckLevel::Wal,
-        Arc::new(Metrics::new()),
+        Arc::new(DeliverMetrics::new(&Families::new())),
     );
-    sender.send(vec![pending], &mut RowsJoiner::default()).await;
+    sender
+        .send(vec![pending], &mut SampleJoiner::default())
+        .await;
     assert!(matches!(answer.await, Ok(Err(Fault::Unavailable(_)))));
     assert_eq!(*database.calls.lock(), 1);
 }

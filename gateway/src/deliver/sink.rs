@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::ack_level::AckLevel;
-use crate::batch::{Digest, SeriesId, Target};
-use crate::events::{ColumnKind, Table};
-use crate::receive::LabelSet;
+use crate::model::{AckLevel, ColumnKind, Digest, Table, Target};
+use crate::series::{LabelSet, SeriesId};
 
 /// One batch to append.
 #[derive(Debug, Clone, Copy)]

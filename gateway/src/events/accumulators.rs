@@ -8,10 +8,10 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::event_batch::EventBatch;
+use crate::batch::QUEUE_REQUESTS_MAX;
 use crate::batch::accumulate::Accumulator;
-use crate::batch::{Pending, Target};
-use crate::deliver::{AckLevel, Sink};
-use crate::worker::QUEUE_REQUESTS_MAX;
+use crate::deliver::Sink;
+use crate::model::{AckLevel, Pending, Target};
 
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Accumulators open at once. Past it one of them closes: its requests are served, and the next one opens it again.

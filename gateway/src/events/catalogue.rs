@@ -12,10 +12,10 @@ use std::time::Duration;
 use hashbrown::{Equivalent, HashMap};
 use parking_lot::Mutex;
 
-use super::table::{ColumnKind, Table};
-use crate::batch::SeriesCache;
 use crate::clock::{self, Instant};
 use crate::deliver::{Sink, SinkError};
+use crate::model::{ColumnKind, Table};
+use crate::series::SeriesCache;
 
 const FRESH: Duration = Duration::from_secs(5);
 const STALE: Duration = Duration::from_secs(60);

@@ -14,12 +14,11 @@ use bytes::Bytes;
 use lanes_wire::{BatchBuilder, BatchView};
 
 use super::format::Format;
-use super::table::{ColumnKind, Table};
 use super::write::{CreateTables, EventPath, EventRequest, Unfit, check_rows};
 use super::{arrow, json};
-use crate::batch::Room;
 use crate::deliver::{Sink, SinkError};
-use crate::error::Refusal;
+use crate::http::Refusal;
+use crate::model::{ColumnKind, Room, Table};
 
 type NewColumns = Vec<(String, ColumnKind)>;
 

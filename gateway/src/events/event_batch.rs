@@ -2,11 +2,9 @@
 
 use bytes::Bytes;
 use lanes_wire::{BatchBuilder, BatchError, BatchView, BuildError, ColumnView, VerifiedBatch};
-use prometheus::IntCounter;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::batch::Payload;
-use crate::observe::Metrics;
+use crate::model::{Payload, RowKind};
 
 /// A batch of crate `lanes-wire` that has been verified.
 #[derive(Debug, Clone)]
@@ -71,6 +69,8 @@ impl EventJoiner {
 impl Payload for EventBatch {
     type Joiner = EventJoiner;
 
+    const KIND: RowKind = RowKind::Event;
+
     fn rows(&self) -> usize {
         self.batch.rows()
     }
@@ -91,10 +91,6 @@ impl Payload for EventBatch {
 
     fn joiner_bytes(joiner: &EventJoiner) -> usize {
         JOINER_TIMES_BATCH * joiner.batch.capacity()
-    }
-
-    fn stored(metrics: &Metrics) -> &IntCounter {
-        &metrics.events_stored
     }
 }
 

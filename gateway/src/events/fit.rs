@@ -4,7 +4,7 @@
 use lanes_wire::{BatchView, ColumnType};
 use thiserror::Error;
 
-use super::table::{ColumnKind, Table, TableColumn};
+use crate::model::{ColumnKind, Table, TableColumn};
 
 /// Why a batch does not go into a table.
 #[derive(Debug, Error, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 
 use lanes_wire::BatchView;
 
-use super::{ColumnKind, Malformed, Table, TableColumn, arrow, json};
-use crate::batch::Room;
+use super::format::Malformed;
+use super::{arrow, json};
+use crate::model::{ColumnKind, Room, Table, TableColumn};
 
 const ROWS_MAX: usize = 1_000;
 const BYTES_MAX: usize = 1 << 20;

@@ -34,35 +34,18 @@
 //! | no such table; no privilege | 404; 403 |
 //! | table changed or created anew | described again, tried once more |
 
-pub mod write;
-
-pub mod format;
-
+pub mod accumulators;
+pub mod arrow;
 pub mod catalogue;
 mod creation;
-pub mod table;
-
-pub mod json;
-pub mod time_text;
-
-pub mod arrow;
-
-pub mod malformed;
-
-pub mod fit;
-
 pub mod event_batch;
-
-pub mod accumulators;
-
+pub mod fit;
+pub mod format;
 pub mod fuzz;
-
-#[cfg(test)]
-mod test_support;
+pub mod json;
+pub mod write;
 
 pub use accumulators::Accumulators;
 pub use catalogue::Catalogue;
 pub use event_batch::EventBatch;
-pub use malformed::Malformed;
-pub use table::{ColumnKind, Table, TableColumn};
 pub use write::{CreateTables, EventPath, EventSettings};

@@ -1,6 +1,7 @@
 //! One request with events, from its body to its answer.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
@@ -11,18 +12,14 @@ use tokio::time::timeout_at;
 use super::accumulators::Accumulators;
 use super::catalogue::{Catalogue, Found};
 use super::event_batch::EventBatch;
-use super::fit;
-use super::format::Format;
-use super::malformed::Malformed;
-use super::table::Table;
-use super::{arrow, json};
-use crate::batch::pending::Outcome;
-use crate::batch::{Budget, Digest, Fault, Pending, Reservation, Room, Target};
+use super::format::{Format, Malformed};
+use super::{arrow, fit, json};
 use crate::clock::{self, Instant};
-use crate::deliver::{AckLevel, Sink};
-use crate::error::{Refusal, late};
-use crate::observe::Metrics;
-use crate::receive::ReceiveLimits;
+use crate::deliver::{DeliverMetrics, Sink};
+use crate::http::{HttpMetrics, Refusal};
+use crate::model::{
+    AckLevel, Budget, Digest, Fault, Outcome, Pending, Reservation, Room, Table, Target,
+};
 
 /// The route, with the table's name for a parameter.
 pub const ROUTE: &str = "/api/v1/events/{table}";
@@ -72,12 +69,14 @@ pub enum CreateTables {
 pub struct EventPath<S> {
     /// Settings of events alone.
     pub settings: EventSettings,
-    /// Bounds that all requests share.
-    pub limits: ReceiveLimits,
+    /// How long a request waits for PostgreSQL after its body has arrived.
+    pub ack_timeout: Duration,
     /// Memory of all requests.
     pub budget: Budget,
-    /// Counters.
-    pub metrics: Arc<Metrics>,
+    /// Metrics of all requests.
+    pub http: Arc<HttpMetrics>,
+    /// Metrics of delivery, which explain why a request is late.
+    pub deliver: Arc<DeliverMetrics>,
     /// Turns to decode long bodies, as many as there are processors; shared by all workers.
     pub decoders: Arc<Semaphore>,
     /// Tables by name.
@@ -111,14 +110,14 @@ impl<S: Sink> EventPath<S> {
     /// The answer to give instead of 204. After `Refusal::Busy` it may be stored or not: repeating it with its `Idempotency-Key` is right.
     /// After all others nothing of it is stored.
     pub async fn receive(&self, request: EventRequest<'_>) -> Result<(), Refusal> {
-        self.metrics.body_bytes.inc_by(request.body.len() as u64);
+        self.http.body_bytes.inc_by(request.body.len() as u64);
         // From now on, not from its head: a body that came slowly is not PostgreSQL's fault.
-        let deadline = clock::now() + self.limits.ack_timeout;
+        let deadline = clock::now() + self.ack_timeout;
         // Its table is asked for in that time too, and its turn to be decoded comes in it.
         let level = request.level;
         match timeout_at(deadline, self.receive_until(request, deadline)).await {
             Ok(result) => result,
-            Err(_) => Err(late(level, &self.metrics)),
+            Err(_) => Err(Refusal::Busy(self.deliver.late_reason(level))),
         }
     }
 
@@ -148,7 +147,7 @@ impl<S: Sink> EventPath<S> {
                     continue;
                 }
             };
-            let rows = crate::batch::Payload::rows(&batch);
+            let rows = crate::model::Payload::rows(&batch);
             if rows == 0 {
                 return Ok(());
             }
@@ -174,7 +173,7 @@ impl<S: Sink> EventPath<S> {
             };
             match outcome {
                 Ok(_) => {
-                    self.metrics.ack_seconds[request.level.index()]
+                    self.http.ack_seconds[request.level.index()]
                         .observe((clock::now() - request.started).as_secs_f64());
                     return Ok(());
                 }

@@ -10,17 +10,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::source::{Source, SourceError};
-use crate::observe::{Metrics, Status};
-
-/// Sealed segments that are older than their tables' `hot`, and still in the database's files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Backlog {
-    /// Their rows.
-    pub rows: u64,
-    /// Bytes of their images.
-    pub bytes: u64,
-}
+use super::model::{ObjectMetrics, ObjectStatus};
+use super::source::{Backlog, Source, SourceError};
 
 /// How much may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +43,9 @@ pub struct BacklogWatch<S> {
     /// How often it is asked.
     pub interval: Duration,
     /// Where requests look.
-    pub status: Arc<Status>,
+    pub status: Arc<ObjectStatus>,
     /// Gauges.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ObjectMetrics>,
 }
 
 impl<S: Source> BacklogWatch<S> {
@@ -73,7 +64,7 @@ impl<S: Source> BacklogWatch<S> {
     }
 
     fn tell(&self, backlog: Backlog) {
-        let objects = &self.metrics.objects;
+        let objects = &self.metrics;
         objects.backlog_rows.set(signed(backlog.rows));
         objects.backlog_bytes.set(signed(backlog.bytes));
         let refusal = self.limit.refusal(backlog);
@@ -92,8 +83,9 @@ fn signed(number: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_support::{FakeSource, World};
     use super::*;
+    use crate::metrics::Families;
+    use crate::objects::test_support::{FakeSource, World};
 
     #[test]
     fn the_limit_itself_may_wait_and_none_is_none() {
@@ -112,8 +104,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn writes_are_refused_while_too_much_waits() {
         let world = Arc::new(World::default());
-        let status = Arc::new(Status::default());
-        let metrics = Arc::new(Metrics::new());
+        let status = Arc::new(ObjectStatus::default());
+        let metrics = Arc::new(ObjectMetrics::new(&Families::new()));
         let second = Duration::from_secs(1);
         let watch = BacklogWatch {
             source: Arc::new(FakeSource::new(&world, 1)),
@@ -129,8 +121,8 @@ mod tests {
         world.seal(1, 2);
         sleep(second).await;
         assert!(status.backlog_refusal().is_some());
-        assert_eq!(metrics.objects.backlog_bytes.get(), 6);
-        assert_eq!(metrics.objects.backlog_rows.get(), 20);
+        assert_eq!(metrics.backlog_bytes.get(), 6);
+        assert_eq!(metrics.backlog_rows.get(), 20);
         // The database away: what is known holds.
         world.state().is_away = true;
         sleep(second).await;
@@ -139,7 +131,7 @@ mod tests {
         world.state().local.clear();
         sleep(second).await;
         assert_eq!(status.backlog_refusal(), None);
-        assert_eq!(metrics.objects.backlog_bytes.get(), 0);
+        assert_eq!(metrics.backlog_bytes.get(), 0);
         running.abort();
     }
 }

@@ -4,7 +4,7 @@
 //! again, as nothing may ever need them: a table whose owner has just enabled row-level security takes no more rows from a gateway.
 
 use super::log::ObjectLog;
-use super::record;
+use super::model::record;
 use super::source::{Source, SourceError};
 use super::store::{RoundError, Store};
 

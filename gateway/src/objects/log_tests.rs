@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::log::{Entry, History, LogError, LogWriter, ObjectLog, Put, release};
-use super::record::{self, Change, Head, RegistryRecord};
+use super::log::{Entry, LogError, LogWriter, ObjectLog, Put, release};
+use super::model::record::{self, Change, Head, RegistryRecord};
+use super::model::{History, ObjectMetrics, Pauses};
 use super::source::LocalRows;
 use super::store::{Store, StoreError};
-use super::term::Pauses;
 use super::test_support::{FakeSource, FakeStore, SCOPE, World};
-use crate::observe::Metrics;
+use crate::metrics::Families;
 
 const STORAGE: u64 = 0xaa;
 
@@ -61,7 +61,9 @@ struct Gateway {
 
 impl Gateway {
     async fn start(world: &Arc<World>) -> Self {
-        let writer = Arc::new(LogWriter::new(Arc::new(Metrics::new())));
+        let writer = Arc::new(LogWriter::new(Arc::new(ObjectMetrics::new(
+            &Families::new(),
+        ))));
         let store = Arc::new(FakeStore::open(world));
         let serving = tokio::spawn({
             let (writer, store) = (Arc::clone(&writer), Arc::clone(&store));
@@ -78,7 +80,7 @@ impl Gateway {
     async fn release(&self, world: &Arc<World>) -> usize {
         let source = FakeSource::new(world, 1);
         world.state().claim = Some(1);
-        let metrics = Metrics::new();
+        let metrics = ObjectMetrics::new(&Families::new());
         let released = release::round(&source, self.store.as_ref(), self.writer.log(), &metrics);
         let released = released.await.unwrap();
         self.store.durable().await.unwrap();
@@ -98,7 +100,7 @@ fn local(ranges: &[(u64, u64)]) -> Vec<LocalRows> {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_taken_while_the_store_is_not_open() {
-    let writer = LogWriter::new(Arc::new(Metrics::new()));
+    let writer = LogWriter::new(Arc::new(ObjectMetrics::new(&Families::new())));
     assert_eq!(writer.log().put(put(0, 5)).await, Err(LogError::NotOpen));
 }
 
@@ -205,7 +207,7 @@ async fn what_is_kept_of_a_table_goes_with_it() {
 
 #[tokio::test(start_paused = true)]
 async fn definitions_of_two_tables_do_not_wait_for_each_other() {
-    let writer = LogWriter::new(Arc::new(Metrics::new()));
+    let writer = LogWriter::new(Arc::new(ObjectMetrics::new(&Families::new())));
     let log = writer.log();
     let first = log.defining(SCOPE, 7).await;
     let second = Duration::from_secs(1);

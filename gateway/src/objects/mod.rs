@@ -68,69 +68,36 @@
 //! | PostgreSQL is away | the claim is lost with the session and taken anew; the store stays open |
 //! | a segment cannot be read | its part is left out and tried again later; the others go on |
 
-pub mod state;
+pub mod model;
 
 pub mod source;
 
-pub mod session;
-
-pub mod postgres;
-
 pub mod store;
-
-pub mod record;
-
-pub mod observed;
-
-pub mod location;
-
-pub mod slate_settings;
-
-pub mod slate;
-
-pub mod cache_metrics;
-
-pub mod definitions;
-
-pub mod offload;
-
-pub mod recall;
-
-pub mod orphans;
 
 pub mod log;
 
-pub mod backlog;
-
 pub mod adopt;
-
-pub mod owner;
-
-pub mod reader;
-
-pub mod term;
-
-pub mod run;
-
+pub mod backlog;
+pub mod definitions;
 pub mod fuzz;
+pub mod offload;
+pub mod orphans;
+pub mod owner;
+pub mod recall;
+pub mod run;
+pub mod term;
 
 #[cfg(test)]
 mod log_tests;
 #[cfg(test)]
 mod offload_tests;
 #[cfg(test)]
-mod slate_tests;
-#[cfg(test)]
 mod term_tests;
 #[cfg(test)]
 mod test_support;
 
-pub use backlog::{Backlog, BacklogLimit};
-pub use location::Location;
+pub use backlog::BacklogLimit;
 pub use log::{LogWriter, ObjectLog};
-pub use postgres::PostgresSource;
 pub use run::{ObjectSettings, Objects};
-pub use slate::{SlateOpener, SlateStore};
-pub use source::{DueSegment, Source, SourceError};
-pub use state::ObjectState;
-pub use store::{Opener, Store, StoreError};
+pub use source::{DueSegment, PostgresSource, Source, SourceError};
+pub use store::{Location, Opener, SlateOpener, SlateStore, Store, StoreError};

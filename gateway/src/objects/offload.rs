@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::definitions;
 use super::log::ObjectLog;
+use super::model::ObjectMetrics;
+use super::model::record::{self, Change, PartRecord};
 use super::owner::Owner;
-use super::record::{self, Change, PartRecord};
 use super::source::{DueSegment, Source, SourceError};
 use super::store::{RoundError, Store};
 use crate::clock::{self, Instant};
-use crate::observe::Metrics;
 
 /// Segments asked for at once.
 const SEGMENTS_WANTED: i32 = 256;
@@ -39,7 +39,7 @@ pub struct Offload<S, T> {
     /// Where segments go.
     pub store: Arc<T>,
     /// Counters.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ObjectMetrics>,
     /// When parts that are still due were first seen to be.
     first_seen: HashMap<Part, Instant>,
     /// What is in the store beside segments.
@@ -57,7 +57,7 @@ impl<S: Source, T: Store> Offload<S, T> {
         store: Arc<T>,
         log: Arc<ObjectLog>,
         owner: Owner,
-        metrics: Arc<Metrics>,
+        metrics: Arc<ObjectMetrics>,
     ) -> Self {
         Self {
             source,
@@ -96,7 +96,7 @@ impl<S: Source, T: Store> Offload<S, T> {
                 Err(RoundError::Source(SourceError::Failed(reason))) => {
                     let (target, part) = part_of(&segments);
                     tracing::warn!(target, part, "a part cannot be offloaded: {reason}");
-                    self.metrics.objects.retried("offload");
+                    self.metrics.retried("offload");
                     done.failed += 1;
                     continue;
                 }
@@ -112,22 +112,25 @@ impl<S: Source, T: Store> Offload<S, T> {
     /// Offloads a part. False if it was no longer live when all of it was durable.
     async fn offload(&mut self, segments: &[DueSegment]) -> Result<bool, RoundError> {
         for segment in segments {
-            let objects = &self.metrics.objects;
+            let objects = &self.metrics;
             let image = self.source.image(segment).await?;
             let bytes = image.len() as u64;
             self.store.put(&segment.key, image).await?;
-            objects.puts.inc();
-            objects.put_bytes.inc_by(bytes);
+            objects.offload.puts.inc();
+            objects.offload.put_bytes.inc_by(bytes);
         }
         let (target, part) = part_of(segments);
         self.record(segments).await?;
         self.store.durable().await?;
         let is_remote = self.source.commit(target, part).await?;
-        let objects = &self.metrics.objects;
+        let objects = &self.metrics;
         if is_remote {
-            objects.parts.inc();
+            objects.offload.parts.inc();
             let rows: i64 = segments.iter().map(|segment| segment.rows).sum();
-            objects.part_rows.inc_by(rows.try_into().unwrap_or(0));
+            objects
+                .offload
+                .part_rows
+                .inc_by(rows.try_into().unwrap_or(0));
             return Ok(true);
         }
         self.store.write(unrecord(segments)).await?;
@@ -185,13 +188,13 @@ impl<S: Source, T: Store> Offload<S, T> {
 
     fn show_lag(&self, rows: i64) {
         let oldest = self.first_seen.values().min().copied();
-        self.metrics.objects.set_lag(oldest, rows);
+        self.metrics.offload.set_lag(oldest, rows);
     }
 }
 
 impl<S, T> Drop for Offload<S, T> {
     fn drop(&mut self) {
-        self.metrics.objects.set_lag(None, 0);
+        self.metrics.offload.set_lag(None, 0);
     }
 }
 

@@ -8,14 +8,15 @@ use tokio::time::advance;
 
 use super::definitions;
 use super::log::{LogWriter, ObjectLog};
+use super::model::{ObjectMetrics, record};
 use super::offload::{Offload, Offloaded};
 use super::orphans::Orphans;
-use super::owner::{Identity, Owner, Primary};
+use super::owner::Owner;
 use super::recall::Recall;
-use super::record;
+use super::source::{Identity, Primary};
 use super::store::{RoundError, Store};
 use super::test_support::{DAMAGED, FakeSource, FakeStore, SCOPE, World, key};
-use crate::observe::Metrics;
+use crate::metrics::Families;
 
 const AGE: Duration = Duration::from_secs(60);
 
@@ -24,6 +25,7 @@ struct Life {
     offload: Offload<FakeSource, FakeStore>,
     orphans: Orphans<FakeSource, FakeStore>,
     log: Arc<ObjectLog>,
+    families: Families,
 }
 
 /// A gateway that has just started, and got the claim.
@@ -31,7 +33,8 @@ fn life(world: &Arc<World>, gateway: usize) -> Life {
     world.state().claim = Some(gateway);
     let source = Arc::new(FakeSource::new(world, gateway));
     let store = Arc::new(FakeStore::open(world));
-    let metrics = Arc::new(Metrics::new());
+    let families = Families::new();
+    let metrics = Arc::new(ObjectMetrics::new(&families));
     let log = Arc::clone(LogWriter::new(Arc::clone(&metrics)).log());
     Life {
         offload: Offload::new(
@@ -43,6 +46,7 @@ fn life(world: &Arc<World>, gateway: usize) -> Life {
         ),
         orphans: Orphans::new(source, store, metrics, AGE),
         log,
+        families,
     }
 }
 
@@ -79,9 +83,18 @@ async fn whole_parts_become_remote() {
     assert_eq!(world.state().remote.len(), 4);
     assert!(world.state().local.is_empty());
     assert_clean(&world);
-    let objects = &life.offload.metrics.objects;
-    assert_eq!((objects.puts.get(), objects.parts.get()), (4, 2));
-    assert_eq!((objects.part_rows.get(), objects.lag_rows.get()), (40, 0));
+    let objects = &life.offload.metrics;
+    assert_eq!(
+        (objects.offload.puts.get(), objects.offload.parts.get()),
+        (4, 2)
+    );
+    assert_eq!(
+        (
+            objects.offload.part_rows.get(),
+            objects.offload.lag_rows.get()
+        ),
+        (40, 0)
+    );
     assert_eq!(life.offload.round().await, Ok(Offloaded::default()));
 }
 
@@ -150,15 +163,16 @@ async fn a_part_that_cannot_be_read_holds_up_no_other() {
     assert_eq!((offloaded.parts, offloaded.failed), (1, 1));
     advance(Duration::from_secs(5)).await;
     life.offload.round().await.unwrap();
-    let objects = &life.offload.metrics.objects;
-    assert_eq!((objects.lag_rows.get(), objects.lag_seconds()), (20, 5.0));
+    let objects = &life.offload.metrics;
+    assert_eq!(objects.offload.lag_rows.get(), 20);
+    let lag = |seconds| format!("lanes_gateway_objects_offload_lag_seconds {seconds}\n");
+    let families = life.families.clone();
+    assert!(families.text().contains(&lag(5)), "{}", families.text());
     // Nobody has to come back for it to grow, as long as there is a gateway that offloads.
     advance(Duration::from_secs(7)).await;
-    let metrics = life.offload.metrics.clone();
-    let lag = |seconds| format!("lanes_gateway_objects_offload_lag_seconds {seconds}\n");
-    assert!(metrics.text().contains(&lag(12)), "{}", metrics.text());
+    assert!(families.text().contains(&lag(12)), "{}", families.text());
     drop(life);
-    assert!(metrics.text().contains(&lag(0)), "{}", metrics.text());
+    assert!(families.text().contains(&lag(0)), "{}", families.text());
 }
 
 #[tokio::test(start_paused = true)]
@@ -233,7 +247,7 @@ async fn recall_fetches_several_at_once_and_each_once() {
     let recall = Recall {
         source,
         store: Arc::new(FakeStore::open(&world)),
-        metrics: Arc::new(Metrics::new()),
+        metrics: Arc::new(ObjectMetrics::new(&Families::new())),
         at_once: 3,
     };
     for part in 0..10 {
@@ -264,7 +278,7 @@ async fn recall_fetches_several_at_once_and_each_once() {
     assert_eq!(state.failed[&key(4, 0)], "away");
     assert_eq!(state.failed[&key(5, 0)], "damaged");
     assert!(state.failed[&key(11, 0)].contains("no such segment"));
-    let recalls = |outcome: &str| metrics.objects.recalls.with_label_values(&[outcome]).get();
+    let recalls = |outcome: &str| metrics.recalls.with_label_values(&[outcome]).get();
     let outcomes = ["supplied", "missing", "failed", "refused"];
     assert_eq!(outcomes.map(recalls), [8, 2, 1, 1]);
     running.abort();

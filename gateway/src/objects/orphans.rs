@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::record::{self, Change};
+use super::model::ObjectMetrics;
+use super::model::record::{self, Change};
 use super::source::Source;
 use super::store::{RoundError, Store, StoreError};
 use crate::clock::{self, Instant};
-use crate::observe::Metrics;
 
 /// Remembered from round to round at most; more come later.
 const CANDIDATES_MAX: usize = 100_000;
@@ -29,7 +29,7 @@ pub struct Orphans<S, T> {
     /// What is collected in.
     pub store: Arc<T>,
     /// Counters.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ObjectMetrics>,
     /// For how long an object must have been seen to be an orphan.
     pub age: Duration,
     /// When orphans were first seen to be.
@@ -40,7 +40,7 @@ pub struct Orphans<S, T> {
 
 impl<S: Source, T: Store> Orphans<S, T> {
     /// Nothing seen yet.
-    pub fn new(source: Arc<S>, store: Arc<T>, metrics: Arc<Metrics>, age: Duration) -> Self {
+    pub fn new(source: Arc<S>, store: Arc<T>, metrics: Arc<ObjectMetrics>, age: Duration) -> Self {
         Self {
             source,
             store,
@@ -104,7 +104,7 @@ impl<S: Source, T: Store> Orphans<S, T> {
                 .write(parts.into_iter().map(Change::delete).collect())
                 .await?;
             self.store.delete(keys).await?;
-            self.metrics.objects.orphans.inc_by(keys.len() as u64);
+            self.metrics.orphans.inc_by(keys.len() as u64);
             for key in keys {
                 self.first_seen.remove(key);
             }
@@ -135,7 +135,7 @@ impl<S: Source, T: Store> Orphans<S, T> {
         }
         match self.store.reclaim().await {
             Ok(true) => {
-                self.metrics.objects.rewritten.inc();
+                self.metrics.rewritten.inc();
                 self.store.write(count(0)).await?;
             }
             Ok(false) => {}

@@ -22,8 +22,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::log::History;
-use super::record::Change;
+use super::model::record::Change;
+use super::source::{Identity, Primary};
 use crate::clock;
 
 /// The record's name.
@@ -44,26 +44,6 @@ pub struct Owner {
     pub gateway: String,
     /// When that was: milliseconds since the Unix epoch.
     pub since_ms: i64,
-}
-
-/// What a database says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Identity {
-    /// `<system id>/<database's oid>`.
-    pub scope: String,
-    /// What tells its data directory from a copy of it.
-    pub directory: String,
-    /// `None`: it is a standby.
-    pub primary: Option<Primary>,
-}
-
-/// Where a primary is.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Primary {
-    /// Its timelines.
-    pub history: History,
-    /// Up to where its WAL is on disk.
-    pub wal_place: u64,
 }
 
 impl Owner {
@@ -153,6 +133,7 @@ fn gateway_name() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objects::model::{History, record};
 
     fn database(directory: &str, current: u32, left: &[(u32, u64)]) -> Identity {
         Identity {
@@ -228,7 +209,7 @@ mod tests {
     #[test]
     fn an_owner_that_was_written_once_is_read_as_ever() {
         let text = br#"{"scope":"7/5","directory":"a","timeline":1,"wal_place":9,"gateway":"g","since_ms":3}"#;
-        let owner: Owner = super::super::record::read(OWNER, text).unwrap();
+        let owner: Owner = record::read(OWNER, text).unwrap();
         assert_eq!((owner.scope.as_str(), owner.wal_place), ("7/5", 9));
     }
 }

@@ -9,10 +9,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::model::ObjectMetrics;
 use super::source::{Source, SourceError};
 use super::store::{Images, StoreError};
 use crate::clock;
-use crate::observe::Metrics;
 
 /// How long one call waits for keys.
 const WAIT: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub struct Recall<S, T> {
     /// Where segments are.
     pub store: Arc<T>,
     /// Counters.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ObjectMetrics>,
     /// Segments fetched at once, and so in memory.
     pub at_once: usize,
 }
@@ -55,7 +55,7 @@ impl<S: Source, T: Images> Recall<S, T> {
                 Ok(keys) => keys,
                 Err(error) => {
                     tracing::debug!("recall: {error}");
-                    self.metrics.objects.retried("recall");
+                    self.metrics.retried("recall");
                     sleep(ERROR_PAUSE).await;
                     continue;
                 }
@@ -86,7 +86,7 @@ impl<S: Source, T: Images> Recall<S, T> {
 
     /// Fetches one segment and gives it to those who want it, or the reason why not.
     pub async fn fetch(&self, key: &str) {
-        let objects = &self.metrics.objects;
+        let objects = &self.metrics;
         let started = clock::now();
         let outcome = match self.store.get(key).await {
             Ok(Some(image)) => {
@@ -140,7 +140,7 @@ impl<S: Source, T: Images> Recall<S, T> {
     {
         match call().await {
             Err(SourceError::Lost(_)) => {
-                self.metrics.objects.retried("recall");
+                self.metrics.retried("recall");
                 call().await
             }
             answered => answered,

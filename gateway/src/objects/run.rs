@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 use super::backlog::{BacklogLimit, BacklogWatch};
-use super::location::Location;
 use super::log::LogWriter;
+use super::model::{ObjectMetrics, ObjectStatus, Pauses};
 use super::source::Source;
+use super::store::location::Location;
 use super::store::{Opener, Store};
-use super::term::{Pauses, Terms};
-use crate::observe::{Metrics, Status};
+use super::term::Terms;
 
 /// Of its runtime; tables are put together and taken apart on them.
 const THREADS: usize = 2;
@@ -50,8 +50,8 @@ impl Objects {
         opener: O,
         settings: ObjectSettings,
         log: LogWriter,
-        status: Arc<Status>,
-        metrics: Arc<Metrics>,
+        status: Arc<ObjectStatus>,
+        metrics: Arc<ObjectMetrics>,
     ) -> io::Result<Self> {
         let terms = Terms {
             source: Arc::new(source),

@@ -14,47 +14,15 @@ use tokio::time::sleep;
 
 use super::definitions;
 use super::log::{LogWriter, release};
+use super::model::{ObjectMetrics, ObjectState, ObjectStatus, Pauses, record};
 use super::offload::Offload;
 use super::orphans::Orphans;
 use super::owner::{OWNER, Owner, admit};
 use super::recall::Recall;
-use super::record;
 use super::run::ObjectSettings;
 use super::source::{Source, SourceError};
-use super::state::ObjectState;
 use super::store::{Opener, Reader, RoundError, Store, StoreError};
 use crate::clock;
-use crate::observe::{Metrics, Status};
-
-/// How long it waits for what.
-#[derive(Debug, Clone, Copy)]
-pub struct Pauses {
-    /// Until the extension is asked for its functions again.
-    pub unsupported: Duration,
-    /// Between attempts to open the store, and between rounds after an error: doubled up to [`Pauses::longest`].
-    pub error: Duration,
-    /// The longest of those.
-    pub longest: Duration,
-    /// Between attempts to get the claim.
-    pub claim: Duration,
-    /// From being fenced to the first attempt to get the claim.
-    pub standby: Duration,
-    /// Between looks at the owner of a store that is another database's.
-    pub foreign: Duration,
-}
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self {
-            unsupported: Duration::from_secs(30),
-            error: Duration::from_secs(1),
-            longest: Duration::from_secs(60),
-            claim: Duration::from_secs(1),
-            standby: Duration::from_secs(60),
-            foreign: Duration::from_secs(10),
-        }
-    }
-}
 
 /// What one gateway does, term after term.
 pub struct Terms<S, O> {
@@ -69,9 +37,9 @@ pub struct Terms<S, O> {
     /// How long it waits for what.
     pub pauses: Pauses,
     /// Where its state is told.
-    pub status: Arc<Status>,
+    pub status: Arc<ObjectStatus>,
     /// Counters.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Arc<ObjectMetrics>,
 }
 
 /// Says why segments are not offloaded, unless that is what was said last.
@@ -127,22 +95,22 @@ impl<S: Source, O: Opener> Terms<S, O> {
             was_fenced = end == StoreError::Fenced;
             if was_fenced {
                 self.tell(ObjectState::Fenced);
-                self.metrics.objects.fenced.inc();
+                self.metrics.fenced.inc();
                 tracing::warn!(
                     "fenced by {}, which has opened the object store: this gateway stands by, and takes writes as ever",
                     self.who_fenced().await
                 );
             } else {
                 tracing::warn!("the object store is opened again: {end}");
-                self.metrics.objects.retried("open");
+                self.metrics.retried("open");
                 sleep(self.pauses.error).await;
             }
         }
     }
 
     fn tell(&self, state: ObjectState) {
-        self.status.set_objects(state);
-        self.metrics.objects.set_state(state);
+        self.status.set_state(state);
+        self.metrics.set_state(state);
     }
 
     /// Returns once the database has the functions.
@@ -161,7 +129,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
                 tracing::warn!("segments are not offloaded: {error}");
                 last = Some(error);
             }
-            self.metrics.objects.retried("supports");
+            self.metrics.retried("supports");
             sleep(pause).await;
         }
     }
@@ -218,7 +186,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
                 }
                 Err(error) => tell_once(&mut told, error.to_string()),
             }
-            self.metrics.objects.retried("open");
+            self.metrics.retried("open");
             pause.wait().await;
         }
     }
@@ -296,7 +264,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
                 Ok(store) => return Arc::new(store),
                 Err(error) => {
                     tracing::warn!("the object store cannot be opened: {error}");
-                    self.metrics.objects.retried("open");
+                    self.metrics.retried("open");
                     pause.wait().await;
                 }
             }
@@ -366,7 +334,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
                 }
                 Err(error) => {
                     tracing::warn!("segments are not offloaded now: {error}");
-                    self.metrics.objects.retried("offload");
+                    self.metrics.retried("offload");
                     pause.wait().await;
                     if matches!(error, RoundError::Source(_))
                         && let Err(end) = self.await_claim(&offload.owner).await
@@ -399,7 +367,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
                 Err(error) => {
                     tracing::debug!("the claim cannot be had: {error}");
                     self.tell(ObjectState::Waiting);
-                    self.metrics.objects.retried("claim");
+                    self.metrics.retried("claim");
                 }
             }
             sleep(self.pauses.claim).await;

@@ -9,17 +9,17 @@ use tokio::time::sleep;
 
 use super::adopt::adopt;
 use super::backlog::BacklogLimit;
-use super::location::Location;
-use super::log::{History, LogWriter};
+use super::log::LogWriter;
+use super::model::{History, ObjectMetrics, ObjectState, ObjectStatus, Pauses};
 use super::owner::{OWNER, Owner};
 use super::run::{ObjectSettings, run_until};
-use super::state::ObjectState;
-use super::term::{Pauses, Terms};
+use super::store::location::Location;
+use super::term::Terms;
 use super::test_support::{FakeOpener, FakeSource, World, key};
-use crate::observe::{Metrics, Status};
+use crate::metrics::Families;
 
 struct Gateway {
-    status: Arc<Status>,
+    status: Arc<ObjectStatus>,
     stop: watch::Sender<bool>,
     running: JoinHandle<()>,
 }
@@ -31,8 +31,8 @@ impl Gateway {
 
     /// A gateway of this database.
     fn of(world: &Arc<World>, source: FakeSource) -> Self {
-        let status = Arc::new(Status::default());
-        let metrics = Arc::new(Metrics::new());
+        let status = Arc::new(ObjectStatus::default());
+        let metrics = Arc::new(ObjectMetrics::new(&Families::new()));
         let terms = Terms {
             source: Arc::new(source),
             log: LogWriter::new(Arc::clone(&metrics)),
@@ -59,7 +59,7 @@ impl Gateway {
     }
 
     fn state(&self) -> ObjectState {
-        self.status.objects()
+        self.status.state()
     }
 
     async fn stop(self) {
@@ -257,7 +257,7 @@ async fn a_session_that_leads_to_a_promoted_standby_ends_the_term() {
         (ObjectState::Working, 2)
     );
     let owner = world.state().records.get(OWNER).cloned().unwrap();
-    let owner: Owner = super::record::read(OWNER, &owner).unwrap();
+    let owner: Owner = super::model::record::read(OWNER, &owner).unwrap();
     assert_eq!(owner.timeline, 2);
     gateway.stop().await;
 }

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::backlog::Backlog;
-use super::log::History;
-use super::owner::{Identity, Primary};
-use super::record::Change;
-use super::source::{Definition, DueSegment, LocalRows, PartRows, Source, SourceError};
+use super::model::History;
+use super::model::record::Change;
+use super::source::{
+    Backlog, Definition, DueSegment, Identity, LocalRows, PartRows, Primary, Source, SourceError,
+};
 use super::store::{Images, Opener, Reader, Store, StoreError};
 
 /// The prefix of all keys.

@@ -1,12 +1,13 @@
-//! What the gateway says of itself: [`metrics`] and [`object_metrics`] for Prometheus, [`status`] for people, [`supervise`] for readiness and upkeep, and
-//! [`self_scrape`], which stores the metrics by the gateway's own receive path.
+//! What the gateway reports about itself, on top of all other parts.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`supervise`] | a look at PostgreSQL every second, gauges, and the removal of old digests |
+//! | [`status`] | readiness and rates, for people |
+//! | [`self_scrape`] | the gateway's own metrics as a remote write request |
 
-pub mod metrics;
-pub mod object_metrics;
-mod process_metrics;
 pub mod self_scrape;
 pub mod status;
 pub mod supervise;
 
-pub use metrics::Metrics;
 pub use status::Status;

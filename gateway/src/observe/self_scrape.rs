@@ -2,8 +2,8 @@
 
 use prometheus::proto::{Metric, MetricFamily, MetricType};
 
-use crate::receive::label_set::{METRIC_LABEL, put_label};
-use crate::receive::protobuf::{FIXED64, VARINT, put_delimited, put_varint};
+use crate::series::label_set::{METRIC_LABEL, put_label};
+use crate::series::protobuf::{FIXED64, VARINT, put_delimited, put_varint};
 
 /// The value of label `job`.
 pub const JOB: &str = "lanes-gateway";
@@ -106,16 +106,17 @@ impl Request<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::SeriesCache;
-    use crate::observe::Metrics;
-    use crate::receive::label_set::{LabelLimits, LabelOrder};
+    use crate::deliver::DeliverMetrics;
+    use crate::metrics::Families;
     use crate::receive::{RequestLimits, resolve};
+    use crate::series::SeriesCache;
+    use crate::series::label_set::{LabelLimits, LabelOrder};
 
     #[test]
     fn own_metrics_are_a_legal_request() {
-        let metrics = Metrics::new();
-        metrics.batch_rows.observe(5.0);
-        let body = encode(&metrics.gather(), "127.0.0.1:9201", 1_700_000_000_123);
+        let families = Families::new();
+        DeliverMetrics::new(&families).batch_rows.observe(5.0);
+        let body = encode(&families.gather(), "127.0.0.1:9201", 1_700_000_000_123);
         let body = snap::raw::Decoder::new().decompress_vec(&body).unwrap();
         let label = LabelLimits {
             labels_max: 10,
@@ -129,7 +130,7 @@ mod tests {
         };
         let resolved = {
             let cache = SeriesCache::new(1 << 20, 0);
-            resolve(&body, &limits, &cache, &mut crate::batch::Room::boundless()).unwrap()
+            resolve(&body, &limits, &cache, &mut crate::model::Room::boundless()).unwrap()
         };
         assert!(resolved.refused.is_nothing(), "{:?}", resolved.refused);
         assert_eq!(

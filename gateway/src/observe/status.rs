@@ -1,51 +1,63 @@
-//! The state of the gateway as a person asks for it, and the moving rate of stored samples.
+//! The state of the gateway for people, and the current rate of stored samples.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::metrics::Metrics;
 use crate::clock::{self, Instant};
-use crate::objects::ObjectState;
+use crate::deliver::{DeliverMetrics, Health};
+use crate::http::HttpMetrics;
+use crate::objects::model::{ObjectMetrics, ObjectStatus};
 
-/// Observations kept, one a second.
+/// The number of observations kept. One is made each second.
 const OBSERVATIONS: usize = 32;
 
-/// The rate is taken between this many of the latest observations that something was stored before: a second apart
-/// where requests come all the time; and as far apart as scrapes are where one sender sends what it scrapes, so that
-/// the rate is steady there too.
+/// The rate is measured over this many of the latest observations that saw new samples. Under
+/// constant load these are one second apart. With a single sender they are one scrape interval
+/// apart, so that the rate is steady in this case too.
 const RATE_CHANGES: usize = 6;
 
-/// Between two observations.
+/// The time between two observations.
 const OBSERVED_APART: Duration = Duration::from_secs(1);
 
-/// What supervision last found.
+/// What supervision found last.
 #[derive(Default)]
 pub struct Status {
-    /// PostgreSQL takes batches.
+    /// Whether PostgreSQL accepts batches.
     is_postgres_up: AtomicBool,
-    /// There are synchronous standbys.
+    /// Whether there are synchronous standbys.
     has_standbys: AtomicBool,
-    /// Shutdown has begun.
+    /// Whether shutdown has begun.
     is_stopping: AtomicBool,
-    /// Series in the database, -1 before the first look.
+    /// The number of series in the database.
     series: AtomicI64,
-    /// Samples stored so far, at times past.
+    /// The number of samples stored at past times.
     stored: Mutex<VecDeque<(Instant, u64)>>,
-    /// What is done about object storage.
-    objects: Mutex<ObjectState>,
-    /// Why writes are refused until object storage has caught up.
-    backlog_refusal: Mutex<Option<String>>,
-    /// Whether there is such a reason: all that most requests look at.
-    is_backlog_full: AtomicBool,
+    /// What the gateway does about object storage.
+    pub objects: Arc<ObjectStatus>,
+}
+
+/// What the status is read from besides [`Status`].
+pub struct Sources<'a> {
+    /// Metrics of HTTP requests.
+    pub http: &'a HttpMetrics,
+    /// Metrics of delivery to PostgreSQL.
+    pub deliver: &'a DeliverMetrics,
+    /// Metrics of object storage.
+    pub objects: &'a ObjectMetrics,
+    /// The number of entries in the cache of series.
+    pub series_cached: usize,
+    /// Bytes reserved by requests that are not answered yet.
+    pub pending_bytes: usize,
 }
 
 impl Status {
-    /// Takes note of a look at PostgreSQL.
-    pub fn set_postgres(&self, health: Option<crate::deliver::Health>) {
+    /// Records the health of PostgreSQL; `None` if it is unavailable.
+    pub fn set_postgres(&self, health: Option<Health>) {
         self.is_postgres_up
             .store(health.is_some(), Ordering::Release);
         if let Some(health) = health {
@@ -55,37 +67,12 @@ impl Status {
         }
     }
 
-    /// Shutdown begins.
+    /// Records that shutdown has begun.
     pub fn set_stopping(&self) {
         self.is_stopping.store(true, Ordering::Release);
     }
 
-    /// Takes note of what is done about object storage.
-    pub fn set_objects(&self, state: ObjectState) {
-        *self.objects.lock() = state;
-    }
-
-    /// What is done about object storage. Requests should be sent here whatever it is.
-    pub fn objects(&self) -> ObjectState {
-        *self.objects.lock()
-    }
-
-    /// Takes note of why writes are refused until object storage has caught up.
-    pub fn set_backlog_refusal(&self, refusal: Option<String>) {
-        let is_full = refusal.is_some();
-        *self.backlog_refusal.lock() = refusal;
-        self.is_backlog_full.store(is_full, Ordering::Release);
-    }
-
-    /// Why writes are refused until object storage has caught up.
-    pub fn backlog_refusal(&self) -> Option<String> {
-        let is_full = self.is_backlog_full.load(Ordering::Acquire);
-        is_full
-            .then(|| self.backlog_refusal.lock().clone())
-            .flatten()
-    }
-
-    /// Whether requests should be sent here.
+    /// Whether the gateway accepts requests.
     pub fn is_ready(&self) -> bool {
         self.is_postgres_up.load(Ordering::Acquire) && !self.is_stopping.load(Ordering::Acquire)
     }
@@ -95,7 +82,7 @@ impl Status {
         self.is_postgres_up.load(Ordering::Acquire) && !self.has_standbys.load(Ordering::Acquire)
     }
 
-    /// Takes note of the samples stored so far.
+    /// Records the number of samples stored so far.
     pub fn observe_stored(&self, samples: u64) {
         let mut stored = self.stored.lock();
         stored.push_back((clock::now(), samples));
@@ -104,7 +91,8 @@ impl Status {
         }
     }
 
-    /// Samples a second lately; 0 once nothing has come for twice as long as between the stores before.
+    /// The current rate of stored samples per second. It is 0 after nothing has been stored for twice
+    /// the usual time between stores.
     pub fn samples_per_second(&self) -> f64 {
         let stored = self.stored.lock();
         let pairs = stored.iter().zip(stored.iter().skip(1));
@@ -116,7 +104,7 @@ impl Status {
         let (Some(&(now, _)), Some(&(until, last))) = (stored.back(), latest.last()) else {
             return 0.0;
         };
-        // A first store has nothing to be measured from but the observations before it.
+        // The first store can only be measured from an observation before it.
         let Some(&(since, first)) = latest
             .first()
             .filter(|_| latest.len() > 1)
@@ -133,13 +121,20 @@ impl Status {
     }
 
     /// The body of `/api/v1/status`.
-    pub fn json(&self, metrics: &Metrics, cached: usize, pending_bytes: usize) -> Value {
-        // Of remote write and events together.
+    pub fn json(&self, sources: &Sources<'_>) -> Value {
+        let Sources {
+            http,
+            deliver,
+            objects,
+            series_cached,
+            pending_bytes,
+        } = sources;
+        // Requests of remote write and of events together.
         let requests = |statuses: &[&str]| -> u64 {
             [crate::receive::write::ROUTE, crate::events::write::ROUTE]
                 .iter()
                 .flat_map(|route| statuses.iter().map(move |status| [*route, *status]))
-                .map(|labels| metrics.requests.with_label_values(&labels).get())
+                .map(|labels| http.requests.with_label_values(&labels).get())
                 .sum()
         };
         json!({
@@ -147,17 +142,17 @@ impl Status {
             "ready": self.is_ready(),
             "postgres_up": self.is_postgres_up.load(Ordering::Acquire),
             "samples_per_second": (self.samples_per_second() * 10.0).round() / 10.0,
-            "rows": metrics.samples_stored.get(),
-            "events": metrics.events_stored.get(),
+            "rows": deliver.samples_stored.get(),
+            "events": deliver.events_stored.get(),
             "series": self.series.load(Ordering::Acquire).max(0),
-            "series_cached": cached,
+            "series_cached": series_cached,
             "pending_bytes": pending_bytes,
-            "objects": self.objects().name(),
-            "objects_backlog_bytes": metrics.objects.backlog_bytes.get(),
-            "writes_refused_for": self.backlog_refusal(),
+            "objects": self.objects.state().name(),
+            "objects_backlog_bytes": objects.backlog_bytes.get(),
+            "writes_refused_for": self.objects.backlog_refusal(),
             "requests_stored": requests(&["204"]),
             "requests_refused": requests(&["400", "403", "404", "415", "503"]),
-            "requests_repeated": metrics.requests_repeated.get(),
+            "requests_repeated": deliver.requests_repeated.get(),
         })
     }
 }
@@ -165,9 +160,10 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::Families;
 
     #[tokio::test(start_paused = true)]
-    async fn the_rate_is_that_of_the_last_seconds() {
+    async fn the_rate_is_measured_over_the_last_seconds() {
         let status = Status::default();
         assert_eq!(status.samples_per_second(), 0.0);
         for second in 0..20u64 {
@@ -184,7 +180,7 @@ mod tests {
     async fn the_rate_is_steady_where_samples_come_in_bursts() {
         let status = Status::default();
         for second in 0..60u64 {
-            // 420 of them every five seconds.
+            // 420 samples arrive every five seconds.
             status.observe_stored(second / 5 * 420);
             if second >= 10 {
                 assert_eq!(status.samples_per_second(), 84.0, "{second}");
@@ -197,16 +193,24 @@ mod tests {
     fn ready_needs_postgres_and_no_shutdown() {
         let status = Status::default();
         assert!(!status.is_ready());
-        status.set_postgres(Some(crate::deliver::Health {
+        status.set_postgres(Some(Health {
             missing_standbys: 0,
             has_standbys: false,
             series: 3,
         }));
         assert!(status.is_ready() && status.lacks_standbys());
-        assert_eq!(status.json(&Metrics::new(), 0, 7)["series"], 3);
+        let families = Families::new();
+        let sources = Sources {
+            http: &HttpMetrics::new(&families, ["/a", "/b"]),
+            deliver: &DeliverMetrics::new(&families),
+            objects: &ObjectMetrics::new(&families),
+            series_cached: 0,
+            pending_bytes: 7,
+        };
+        assert_eq!(status.json(&sources)["series"], 3);
         status.set_postgres(None);
         assert!(!status.is_ready() && !status.lacks_standbys());
-        status.set_postgres(Some(crate::deliver::Health {
+        status.set_postgres(Some(Health {
             missing_standbys: 0,
             has_standbys: true,
             series: 3,

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::protobuf::{DELIMITED, FIXED64, ProtobufError, Reader, VARINT};
+use crate::series::protobuf::{DELIMITED, FIXED64, ProtobufError, Reader, VARINT};
 
 /// Why a body is not a write request that is taken.
 #[derive(Debug, Error, PartialEq, Eq, Clone, Copy)]

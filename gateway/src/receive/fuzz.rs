@@ -2,9 +2,11 @@
 //! keeps the promises that later code relies on.
 
 use super::decompress::Decompressor;
-use super::label_set::{LabelLimits, LabelOrder};
-use super::resolve::{RequestLimits, TIMESTAMP_MS_RANGE, resolve};
-use crate::batch::{Room, SeriesCache};
+use super::resolve::{RequestLimits, resolve};
+use crate::model::Room;
+use crate::series::SeriesCache;
+use crate::series::label_set::{LabelLimits, LabelOrder};
+use crate::series::sample_rows::TIMESTAMP_MS_RANGE;
 
 /// Takes `data` in as a request would be. Panics only if a promise is broken.
 pub fn exercise(data: &[u8]) {
@@ -46,7 +48,7 @@ fn exercise_body(body: &[u8], limits: &RequestLimits, cache: &SeriesCache) {
             order: LabelOrder::Refuse,
             ..limits.label
         };
-        let parsed = super::label_set::LabelSet::parse(&series.label_set.bytes, &again);
+        let parsed = crate::series::label_set::LabelSet::parse(&series.label_set.bytes, &again);
         assert_eq!(
             parsed.as_ref(),
             Ok(&series.label_set),

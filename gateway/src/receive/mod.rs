@@ -13,18 +13,14 @@
 //!
 //! All that a request holds is taken from the memory budget, step by step before it is held: see [`crate::batch::budget`].
 
-pub mod body;
 pub mod decode;
 pub mod decompress;
 pub mod fuzz;
-pub mod label_json;
-pub mod label_set;
 pub mod media_type;
-pub mod protobuf;
+pub mod metrics;
 pub mod resolve;
-pub mod unread;
 pub mod write;
 
-pub use label_set::{LabelLimits, LabelOrder, LabelSet};
-pub use resolve::{RequestLimits, Resolved, TIMESTAMP_MS_RANGE, UnknownSeries, resolve};
+pub use metrics::ReceiveMetrics;
+pub use resolve::{RequestLimits, Resolved, resolve};
 pub use write::{ReceiveLimits, WritePath};

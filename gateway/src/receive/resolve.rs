@@ -10,13 +10,12 @@ use hashbrown::HashTable;
 use thiserror::Error;
 
 use super::decode::{DecodeError, Sample, Scratch, Series, WriteRequest};
-use super::label_set::{LabelError, LabelFault, LabelLimits, LabelSet};
-use crate::batch::series_cache::GROUP_KEYS;
-use crate::batch::{Overloaded, Room, Rows, SeriesCache, SeriesId};
-
-/// First and last millisecond that both PostgreSQL's timestamptz (from 4714 BC) and microseconds in 64 bits can hold.
-pub const TIMESTAMP_MS_RANGE: std::ops::RangeInclusive<i64> =
-    -210_866_803_200_000..=i64::MAX / 1000;
+use crate::batch::UnknownSeries;
+use crate::model::{Overloaded, Room};
+use crate::series::cache::GROUP_KEYS;
+use crate::series::label_set::{LabelError, LabelFault, LabelLimits, LabelSet};
+use crate::series::sample_rows::TIMESTAMP_MS_RANGE;
+use crate::series::{SampleRows, SeriesCache, SeriesId};
 
 /// Why nothing of a request is taken.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -67,20 +66,11 @@ impl Refused {
     }
 }
 
-/// A series that the cache does not know.
-#[derive(Debug, PartialEq, Eq)]
-pub struct UnknownSeries {
-    /// What to register.
-    pub label_set: LabelSet,
-    /// Its label bytes as sent, where they are not the canonical ones: a second cache key.
-    pub alias: Option<Box<[u8]>>,
-}
-
 /// A request after decoding.
 #[derive(Debug)]
 pub struct Resolved {
-    /// Rows to append. Until [`Resolved::fill_in`], a row of unknown series `n` has the id `-1 - n`.
-    pub rows: Rows,
+    /// SampleRows to append. Until [`Resolved::fill_in`], a row of unknown series `n` has the id `-1 - n`.
+    pub rows: SampleRows,
     /// Series to register first.
     pub unknown: Vec<UnknownSeries>,
     /// The cache generation that the ids belong to.
@@ -166,7 +156,7 @@ pub fn resolve(
     room: &mut Room,
 ) -> Result<Resolved, MalformedRequest> {
     let mut resolved = Resolved {
-        rows: Rows::default(),
+        rows: SampleRows::default(),
         unknown: Vec::new(),
         generation: cache.generation(),
         registrations: cache.registrations(),
@@ -242,19 +232,6 @@ pub fn resolve(
 struct UnknownPlaces {
     /// Hash of the label bytes as sent, and place.
     table: HashTable<(u64, usize)>,
-}
-
-impl UnknownSeries {
-    /// Bytes of its label sets.
-    fn heap_bytes(&self) -> usize {
-        let alias = self.alias.as_ref().map_or(0, |alias| alias.len());
-        self.label_set.heap_bytes() + alias
-    }
-
-    /// Its label bytes as sent.
-    fn sent_bytes(&self) -> &[u8] {
-        self.alias.as_deref().unwrap_or(&self.label_set.bytes)
-    }
 }
 
 /// What a row of an unknown series has for an id.

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use prost::Message;
 
 use super::*;
-use crate::batch::{Budget, Reservation};
+use crate::model::{Budget, Reservation};
 use crate::receive::fuzz::exercise;
-use crate::receive::label_set::{LabelOrder, canonical_bytes};
-use crate::receive::protobuf::put_delimited;
+use crate::series::label_set::{LabelOrder, canonical_bytes};
+use crate::series::protobuf::put_delimited;
 
 #[derive(Clone, PartialEq, Message)]
 struct Label {

@@ -9,16 +9,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
 use super::decompress::{Decompressor, declared_bytes};
+use super::metrics::ReceiveMetrics;
 use super::resolve::{MalformedRequest, Refused, RequestLimits, Resolved, resolve};
-use crate::batch::pending::Outcome;
 use crate::batch::register::RegisterJob;
-use crate::batch::{
-    Budget, Digest, Fault, Overloaded, Pending, Reservation, Room, Rows, SeriesCache, Target,
-};
 use crate::clock::{self, Instant};
-use crate::deliver::AckLevel;
-use crate::error::{Refusal, late};
-use crate::observe::Metrics;
+use crate::deliver::DeliverMetrics;
+use crate::http::{HttpMetrics, Refusal};
+use crate::model::{
+    AckLevel, Budget, Digest, Fault, Outcome, Overloaded, Pending, Reservation, Room, Target,
+};
+use crate::series::{SampleRows, SeriesCache};
 
 /// The write route; part of each request's digest.
 pub const ROUTE: &str = "/api/v1/write";
@@ -49,12 +49,16 @@ pub struct WritePath {
     pub budget: Budget,
     /// Known series.
     pub cache: Arc<SeriesCache>,
-    /// Counters.
-    pub metrics: Arc<Metrics>,
+    /// Metrics of remote write.
+    pub metrics: Arc<ReceiveMetrics>,
+    /// Metrics of all requests.
+    pub http: Arc<HttpMetrics>,
+    /// Metrics of delivery, which explain why a request is late.
+    pub deliver: Arc<DeliverMetrics>,
     /// To the registration of new series.
     pub register: mpsc::Sender<RegisterJob>,
     /// To the batches, by level.
-    pub levels: [mpsc::Sender<Pending<Rows>>; AckLevel::ALL.len()],
+    pub levels: [mpsc::Sender<Pending<SampleRows>>; AckLevel::ALL.len()],
 }
 
 thread_local! {
@@ -76,7 +80,7 @@ impl WritePath {
     ) -> Result<(), Refusal> {
         // From now on, not from its head: a body that came slowly is not PostgreSQL's fault.
         let deadline = clock::now() + self.limits.ack_timeout;
-        self.metrics.body_bytes.inc_by(body.len() as u64);
+        self.http.body_bytes.inc_by(body.len() as u64);
         let declared_bytes = declared_bytes(&body, self.limits.decompressed_bytes_max)
             .map_err(|error| Refusal::BadRequest(error.to_string()))?;
         let base_bytes = body.len() + declared_bytes;
@@ -111,11 +115,11 @@ impl WritePath {
                 reservation,
                 reply,
             };
-            let late = || late(level, &self.metrics);
+            let late = || self.late(level);
             hand_over(&self.levels[level.index()], pending, answer, deadline, late)
                 .await?
                 .map_err(refusal_of_fault)?;
-            self.metrics.ack_seconds[level.index()].observe((clock::now() - started).as_secs_f64());
+            self.http.ack_seconds[level.index()].observe((clock::now() - started).as_secs_f64());
         }
         if refused.is_nothing() {
             Ok(())
@@ -140,6 +144,10 @@ impl WritePath {
             decompressor.trim();
             resolved
         })
+    }
+
+    fn late(&self, level: AckLevel) -> Refusal {
+        Refusal::Busy(self.deliver.late_reason(level))
     }
 
     fn count(&self, resolved: &Resolved) {
@@ -184,7 +192,7 @@ impl WritePath {
             reply,
         };
         // Registrations commit at this level.
-        let late = || late(AckLevel::Wal, &self.metrics);
+        let late = || self.late(AckLevel::Wal);
         let mut registered = hand_over(&self.register, job, answer, deadline, late)
             .await?
             .map_err(refusal_of_fault)?;

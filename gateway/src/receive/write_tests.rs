@@ -1,9 +1,10 @@
 //! What requests hold of the budget while they are decoded, and what becomes of those that there is no room for.
 
 use super::*;
-use crate::batch::pending::Stored;
-use crate::receive::label_set::{LabelLimits, LabelOrder, canonical_bytes};
-use crate::receive::protobuf::put_delimited;
+use crate::metrics::Families;
+use crate::model::Stored;
+use crate::series::label_set::{LabelLimits, LabelOrder, canonical_bytes};
+use crate::series::protobuf::put_delimited;
 
 const REQUESTS: usize = 8;
 const SAMPLES: usize = 10_000;
@@ -42,7 +43,7 @@ fn dense_body(cache: &SeriesCache) -> Bytes {
 
 struct Fixture {
     path: Arc<WritePath>,
-    batches: mpsc::Receiver<Pending<Rows>>,
+    batches: mpsc::Receiver<Pending<SampleRows>>,
     body: Bytes,
 }
 
@@ -51,11 +52,14 @@ fn fixture(bytes_max: usize) -> Fixture {
     let cache = Arc::new(SeriesCache::new(1 << 20, 0));
     let body = dense_body(&cache);
     let (batch, batches) = mpsc::channel(REQUESTS);
+    let families = Families::new();
     let path = WritePath {
         limits: LIMITS,
         budget: Budget::new(bytes_max, Duration::from_secs(1)),
         cache,
-        metrics: Arc::new(Metrics::new()),
+        metrics: Arc::new(ReceiveMetrics::new(&families)),
+        http: Arc::new(HttpMetrics::new(&families, [ROUTE, "/other"])),
+        deliver: Arc::new(DeliverMetrics::new(&families)),
         register: mpsc::channel(1).0,
         levels: AckLevel::ALL.map(|_| batch.clone()),
     };
@@ -90,7 +94,7 @@ async fn dense_requests_are_decoded_one_after_another_in_the_room_of_one() {
     let path = Arc::clone(&fixture.path);
     let requests = send(&fixture).await;
     let held_bytes = path.budget.pending_bytes();
-    let row_bytes = REQUESTS * SAMPLES * Rows::ROW_BYTES;
+    let row_bytes = REQUESTS * SAMPLES * SampleRows::ROW_BYTES;
     assert!(
         (row_bytes..2 * row_bytes).contains(&held_bytes),
         "{held_bytes} bytes are held for {row_bytes} of rows"

@@ -10,7 +10,7 @@ use super::entry_rows::Type;
 use super::plan::TablePlan;
 use super::run::Restore;
 use crate::deliver::describe::identifier;
-use crate::objects::record::AddedColumn;
+use crate::objects::model::record::AddedColumn;
 
 /// The columns of one table that were added to it, by their places from 1 on.
 pub type Added = BTreeMap<u16, AddedColumn>;

@@ -7,8 +7,8 @@ use super::run::{self, Roles};
 use super::statement::shown;
 use crate::deliver::password;
 use crate::objects::Location;
-use crate::objects::reader::StoreReader;
-use crate::objects::record;
+use crate::objects::model::record;
+use crate::objects::store::reader::StoreReader;
 
 /// Its name.
 pub const NAME: &str = "restore";

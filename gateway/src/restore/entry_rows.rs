@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::plan::{Definition, EntryRows};
 use super::run::Restore;
 use crate::deliver::describe::{identifier, sql_type};
-use crate::events::ColumnKind;
+use crate::model::ColumnKind;
 use crate::objects::log::Entry;
 
 const ENTRY: &str = "SELECT lanes.append($1::text::regclass, $2)";

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::added::Added;
 use super::statement::is_type;
-use crate::objects::record::{self, AddedColumn, Head, PartRecord, RegistryRecord};
+use crate::objects::model::record::{self, AddedColumn, Head, PartRecord, RegistryRecord};
 
 /// A table as statements; see `lanes.table_definition`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

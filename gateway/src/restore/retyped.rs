@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::plan::TablePlan;
 use super::run::{Restore, SEGMENT};
 use crate::deliver::describe::identifier;
-use crate::objects::record::PartRecord;
+use crate::objects::model::record::PartRecord;
 
 /// Whether values of all these types lie as those of the others do: that is where ALTER TABLE writes nothing anew. A type that is not known
 /// any more was given another name, or its values would not be there.

@@ -5,8 +5,8 @@ use tokio_postgres::{NoTls, Transaction};
 
 use super::failure::Failure;
 use super::plan::{Definition, Plan, TablePlan};
-use crate::objects::reader::StoreReader;
-use crate::objects::record::{self, SeriesRecord};
+use crate::objects::model::record::{self, SeriesRecord};
+use crate::objects::store::reader::StoreReader;
 
 /// Rows between two words about progress.
 const PROGRESS_ROWS: u64 = 10_000_000;

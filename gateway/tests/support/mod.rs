@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use lanes_gateway::app::{App, AppSettings};
-use lanes_gateway::batch::{Digest, SeriesCache, SeriesId, Target};
+use lanes_gateway::app::{App, AppMetrics, AppSettings};
 use lanes_gateway::config::{Settings, Sources, source};
-use lanes_gateway::deliver::{AckLevel, Append, Health, Registered, Sink, SinkError};
-use lanes_gateway::events::{ColumnKind, Table, TableColumn};
-use lanes_gateway::observe::Metrics;
-use lanes_gateway::receive::LabelSet;
-use lanes_gateway::receive::label_set::put_label;
-use lanes_gateway::receive::protobuf::put_delimited;
+use lanes_gateway::deliver::{Append, Health, Registered, Sink, SinkError};
+use lanes_gateway::model::{AckLevel, ColumnKind, Digest, Table, TableColumn, Target};
+use lanes_gateway::series::label_set::put_label;
+use lanes_gateway::series::protobuf::put_delimited;
+use lanes_gateway::series::{LabelSet, SeriesCache, SeriesId};
 use lanes_wire::BatchView;
 use parking_lot::Mutex;
 
@@ -253,7 +251,7 @@ pub fn start_on(flags: &[&str], database: &Arc<Memory>) -> App<Memory> {
         settings(flags),
         Arc::clone(database),
         cache,
-        Arc::new(Metrics::new()),
+        AppMetrics::default(),
     )
 }
 
@@ -267,7 +265,7 @@ pub fn series(labels: &[(&str, &str)], samples: &[(f64, i64)]) -> Vec<u8> {
         let mut sample = vec![0x09];
         sample.extend_from_slice(&value.to_bits().to_le_bytes());
         sample.push(0x10);
-        lanes_gateway::receive::protobuf::put_varint(&mut sample, *milliseconds as u64);
+        lanes_gateway::series::protobuf::put_varint(&mut sample, *milliseconds as u64);
         put_delimited(&mut message, 2, &sample);
     }
     message

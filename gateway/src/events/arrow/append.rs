@@ -14,8 +14,8 @@ use arrow_schema::{DataType, TimeUnit};
 use lanes_wire::limits;
 
 use super::column::{Column, ColumnValues, Dictionary, Items};
-use crate::batch::Room;
-use crate::events::Malformed;
+use crate::events::format::Malformed;
+use crate::model::Room;
 
 /// Bytes that columns may still take.
 pub(super) struct Budget<'m> {

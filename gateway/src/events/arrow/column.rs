@@ -5,7 +5,8 @@ use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::DataType;
 use lanes_wire::{ColumnSource, ColumnType, ItemsSource, ValuesSource};
 
-use crate::events::{ColumnKind, Malformed};
+use crate::events::format::Malformed;
+use crate::model::ColumnKind;
 
 /// Values of one column of a batch.
 ///

@@ -9,7 +9,7 @@
 
 use arrow_ipc::{CompressionType, Endianness, MessageHeader, RecordBatch, root_as_message};
 
-use crate::events::Malformed;
+use crate::events::format::Malformed;
 
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// How a file of the same name of format begins.

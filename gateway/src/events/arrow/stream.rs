@@ -9,8 +9,8 @@ use lanes_wire::{encode, limits};
 use super::append::Budget;
 use super::column::Column;
 use super::messages;
-use crate::batch::Room;
-use crate::events::{ColumnKind, Malformed, Table};
+use crate::events::format::Malformed;
+use crate::model::{ColumnKind, Room, Table};
 
 /// Replaces `out` by the batch that an Arrow IPC stream says, all its record batches together, and gives its rows. On an error `out` is
 /// unchanged.

@@ -3,8 +3,8 @@
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
 use super::rows::Rows;
-use crate::batch::Room;
-use crate::events::{Malformed, Table};
+use crate::events::format::Malformed;
+use crate::model::{Room, Table};
 
 /// Replaces `out` by the batch that a JSON body says, and gives its rows. On an error `out` is unchanged.
 ///

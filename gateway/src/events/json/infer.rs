@@ -20,7 +20,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::body::{Objects, read};
 use super::raw;
 use super::value::clipped;
-use crate::events::{ColumnKind, Malformed, time_text};
+use crate::events::format::{Malformed, time_text};
+use crate::model::ColumnKind;
 
 /// Names and kinds in the order in which the keys first came.
 ///

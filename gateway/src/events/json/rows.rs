@@ -6,8 +6,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use super::body::Objects;
 use super::raw;
 use super::value::{ValueFault, ValueSeed, clipped, needs_raw_text};
-use crate::batch::Room;
-use crate::events::{ColumnKind, Malformed, Table};
+use crate::events::format::Malformed;
+use crate::model::{ColumnKind, Room, Table};
 
 /// No column yet: the place before an object's first key.
 const START: usize = 0;
@@ -24,7 +24,7 @@ pub(super) struct Rows<'t> {
     bytes_max: usize,
     builder: BatchBuilder,
     /// Column of the batch → column of the table.
-    columns: Vec<&'t crate::events::TableColumn>,
+    columns: Vec<&'t crate::model::TableColumn>,
     /// Column of the table → column of the batch.
     by_place: Vec<Option<usize>>,
     /// Places of the table's columns by name, once a key had to be looked up.

@@ -8,7 +8,8 @@ use sonic_rs::LazyValue;
 use uuid::Uuid;
 
 use super::raw::{self, Unstorable};
-use crate::events::{ColumnKind, time_text};
+use crate::events::format::time_text;
+use crate::model::ColumnKind;
 
 /// Characters of a value that a message shows.
 const SHOWN_CHARACTERS_MAX: usize = 48;

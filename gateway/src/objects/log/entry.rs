@@ -11,7 +11,7 @@
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::objects::record::Head;
+use crate::objects::model::record::Head;
 
 const VERSION: u8 = 1;
 const CHECKED_FROM: usize = 9;

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::release::Bounds;
 use crate::clock;
-use crate::objects::record::{Change, Head, RegistryRecord};
-use crate::observe::Metrics;
+use crate::objects::model::ObjectMetrics;
+use crate::objects::model::record::{Change, Head, RegistryRecord};
 
 /// Puts that wait at once; more wait for room. There are no more than batches on their way.
 const JOBS_MAX: usize = 64;
@@ -57,7 +57,7 @@ pub struct ObjectLog {
     /// Whoever reads a table's definition and puts it has its lock from before to after, so that the latest to be read
     /// is the last to be put.
     defining: Mutex<HashMap<(String, u32), TableLock>>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<ObjectMetrics>,
 }
 
 /// What is in the store.
@@ -72,7 +72,7 @@ struct Known {
 }
 
 impl ObjectLog {
-    pub(super) fn new(metrics: Arc<Metrics>) -> (Arc<Self>, mpsc::Receiver<Job>) {
+    pub(super) fn new(metrics: Arc<ObjectMetrics>) -> (Arc<Self>, mpsc::Receiver<Job>) {
         let (jobs, received) = mpsc::channel(JOBS_MAX);
         let log = Self {
             jobs,
@@ -115,14 +115,14 @@ impl ObjectLog {
     }
 
     /// Tables of a database whose definitions are in the store.
-    pub(in crate::objects) fn tables(&self, scope: &str) -> Vec<u32> {
+    pub(crate) fn tables(&self, scope: &str) -> Vec<u32> {
         let known = self.known.lock();
         let of_scope = known.tables.keys().filter(|(name, _)| name == scope);
         of_scope.map(|(_, target)| *target).collect()
     }
 
     /// This version of a table's definition is in the store.
-    pub(in crate::objects) fn learn_table(&self, scope: &str, target: u32, version: i64) {
+    pub(crate) fn learn_table(&self, scope: &str, target: u32, version: i64) {
         let mut known = self.known.lock();
         known
             .tables
@@ -158,7 +158,7 @@ impl ObjectLog {
             _ = open.wait_for(|open| !open) => Err(LogError::NotOpen),
         };
         let seconds = (clock::now() - started).as_secs_f64();
-        self.metrics.objects.log_put_seconds.observe(seconds);
+        self.metrics.log.put_seconds.observe(seconds);
         result
     }
 
@@ -251,9 +251,9 @@ impl ObjectLog {
         let known = self.known.lock();
         let oldest = known.heads.values().map(|head| head.logged_ms).min();
         let age = oldest.map_or(0, |oldest| clock::unix_ms().saturating_sub(oldest));
-        let objects = &self.metrics.objects;
-        objects.log_entries.set(known.heads.len() as i64);
-        objects.log_bytes.set(known.bytes.try_into().unwrap_or(0));
-        objects.log_age_seconds.set(age as f64 / 1000.0);
+        let objects = &self.metrics;
+        objects.log.entries.set(known.heads.len() as i64);
+        objects.log.bytes.set(known.bytes.try_into().unwrap_or(0));
+        objects.log.age_seconds.set(age as f64 / 1000.0);
     }
 }

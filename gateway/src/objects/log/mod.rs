@@ -56,9 +56,6 @@ pub mod writer;
 
 pub mod release;
 
-pub mod timeline;
-
 pub use entry::Entry;
 pub use handle::{LogError, ObjectLog, Put};
-pub use timeline::History;
 pub use writer::LogWriter;

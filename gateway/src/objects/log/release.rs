@@ -2,16 +2,16 @@
 //!
 //! The order matters: first what is durable is noted, then the database is asked which rows are only there. An entry is
 //! put after its append has committed, so the rows of whatever was noted are there to be seen, unless they are in
-//! segments or gone. Entries that are not in the history of the database's timeline ([`super::timeline`]) are never
+//! segments or gone. Entries that are not in the history of the database's timeline ([`crate::objects::model::timeline`]) are never
 //! deleted.
 
 use std::collections::{HashMap, HashSet};
 
 use super::handle::ObjectLog;
-use crate::objects::record::{self, Change, Head, PartRecord};
+use crate::objects::model::ObjectMetrics;
+use crate::objects::model::record::{self, Change, Head, PartRecord};
 use crate::objects::source::{LocalRows, Source};
 use crate::objects::store::{RoundError, Store};
-use crate::observe::Metrics;
 
 /// Deleted in one write.
 const ENTRIES_AT_ONCE: usize = 1000;
@@ -78,7 +78,7 @@ pub async fn round<S: Source, T: Store>(
     source: &S,
     store: &T,
     log: &ObjectLog,
-    metrics: &Metrics,
+    metrics: &ObjectMetrics,
 ) -> Result<usize, RoundError> {
     let scope = source.scope().await?;
     let heads = log.heads(&scope);
@@ -104,7 +104,7 @@ pub async fn round<S: Source, T: Store>(
         };
         store.write(names.iter().flat_map(both).collect()).await?;
         log.forget(names);
-        metrics.objects.log_released.inc_by(names.len() as u64);
+        metrics.log.released.inc_by(names.len() as u64);
     }
     log.show();
     Ok(due.len())
@@ -112,15 +112,15 @@ pub async fn round<S: Source, T: Store>(
 
 /// Shows how many entries are kept because the database lacks their rows, and tells it when there are more than there
 /// were.
-fn tell_lost(lost: usize, timeline: u32, metrics: &Metrics) {
+fn tell_lost(lost: usize, timeline: u32, metrics: &ObjectMetrics) {
     let lost = lost as i64;
-    if lost > metrics.objects.log_lost_entries.get() {
+    if lost > metrics.log.lost_entries.get() {
         tracing::warn!(
             "{lost} acknowledged requests of level \"object\" are not in the database since it went over to timeline {timeline}: \
              the log in the object store keeps them; \"lanes-gateway restore\" into a new database brings back those whose row numbers no others have taken"
         );
     }
-    metrics.objects.log_lost_entries.set(lost);
+    metrics.log.lost_entries.set(lost);
 }
 
 /// Deletes definitions, parts and added columns of tables that were dropped; returns how many records.

@@ -7,10 +7,9 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::time::sleep;
 
 use super::handle::{Job, LogError, ObjectLog};
-use crate::objects::record::{self, Change, Head, RegistryRecord};
+use crate::objects::model::record::{self, Change, Head, RegistryRecord};
+use crate::objects::model::{ObjectMetrics, Pauses};
 use crate::objects::store::{Store, StoreError};
-use crate::objects::term::Pauses;
-use crate::observe::Metrics;
 
 /// Bytes of one write, or one entry that is larger.
 const WRITE_BYTES_MAX: usize = 16 << 20;
@@ -19,7 +18,7 @@ const WRITE_BYTES_MAX: usize = 16 << 20;
 pub struct LogWriter {
     log: Arc<ObjectLog>,
     jobs: Mutex<mpsc::Receiver<Job>>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<ObjectMetrics>,
 }
 
 /// Open until this is dropped.
@@ -33,7 +32,7 @@ impl Drop for Open<'_> {
 
 impl LogWriter {
     /// The log of a gateway; closed as yet.
-    pub fn new(metrics: Arc<Metrics>) -> Self {
+    pub fn new(metrics: Arc<ObjectMetrics>) -> Self {
         let (log, jobs) = ObjectLog::new(Arc::clone(&metrics));
         Self {
             log,
@@ -54,7 +53,7 @@ impl LogWriter {
                 return error;
             }
             tracing::warn!("the log in the object store cannot be read: {error}");
-            self.metrics.objects.retried("log");
+            self.metrics.retried("log");
             sleep(pauses.error).await;
         }
         let _open = Open(&self.log);
@@ -81,9 +80,9 @@ impl LogWriter {
             };
             match written.await {
                 Ok(()) => {
-                    let objects = &self.metrics.objects;
-                    objects.log_puts.inc_by(together.len() as u64);
-                    objects.log_put_bytes.inc_by(bytes as u64);
+                    let objects = &self.metrics;
+                    objects.log.puts.inc_by(together.len() as u64);
+                    objects.log.put_bytes.inc_by(bytes as u64);
                     for job in together {
                         self.log.learn(job.put);
                         // A sink that has gone away puts again when the request is repeated.
@@ -91,7 +90,7 @@ impl LogWriter {
                     }
                 }
                 Err(error) => {
-                    self.metrics.objects.retried("log");
+                    self.metrics.retried("log");
                     for job in together {
                         let _ = job.reply.send(Err(LogError::Refused(error.to_string())));
                     }

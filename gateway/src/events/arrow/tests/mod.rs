@@ -1,7 +1,7 @@
 use super::columns;
-use crate::batch::{Budget, Overloaded, Reservation, Room};
-use crate::events::test_support::{cells, table};
-use crate::events::{ColumnKind, Malformed, Table};
+use crate::events::format::Malformed;
+use crate::events::format::test_support::{cells, table};
+use crate::model::{Budget, ColumnKind, Overloaded, Reservation, Room, Table};
 use arrow_array::types::{Int8Type, UInt16Type};
 use arrow_array::*;
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer, i256};

@@ -1,6 +1,6 @@
-use crate::batch::{Budget, Overloaded, Reservation, Room};
-use crate::events::test_support::{cells, cells_by_name, table};
-use crate::events::{ColumnKind, Malformed, Table};
+use crate::events::format::Malformed;
+use crate::events::format::test_support::{cells, cells_by_name, table};
+use crate::model::{Budget, ColumnKind, Overloaded, Reservation, Room, Table};
 use lanes_wire::{BatchView, ColumnType, limits};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

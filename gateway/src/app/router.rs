@@ -1,0 +1,159 @@
+//! All routes of the gateway.
+
+use axum::extract::{MatchedPath, Path, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+
+use super::handlers::Handlers;
+use crate::deliver::{DeliverMetrics, Sink};
+use crate::http::Refusal;
+use crate::objects::model::ObjectState;
+use crate::observe::{self, Status};
+use crate::receive::media_type;
+use crate::receive::write::{ROUTE, TIMES_BODY};
+use crate::{clock, events};
+
+/// The answer to requests for `/` and for unknown routes.
+const ROUTES: &str = "lanes-gateway has these routes:
+  POST /api/v1/write           Prometheus remote write 1.0
+  POST /api/v1/events/{table}  rows as JSON, Arrow or FlatBuffers
+  GET  /api/v1/status          rates and totals as JSON
+  GET  /metrics                metrics for Prometheus
+  GET  /-/healthy, /-/ready    whether the gateway runs, and whether it accepts writes
+";
+
+/// Returns the router of all routes.
+pub fn router<S: Sink>(handlers: Handlers<S>) -> Router {
+    Router::new()
+        .route(ROUTE, post(write::<S>))
+        .route(events::write::ROUTE, post(write_events::<S>))
+        .route("/api/v1/status", get(status::<S>))
+        .route("/metrics", get(metrics::<S>))
+        .route("/-/healthy", get(async || "healthy\n"))
+        .route("/-/ready", get(ready::<S>))
+        .route("/", get(async || ROUTES))
+        .fallback(async || (StatusCode::NOT_FOUND, format!("no such route; {ROUTES}")))
+        .method_not_allowed_fallback(async || {
+            let message = format!("this route takes another method; {ROUTES}");
+            (StatusCode::METHOD_NOT_ALLOWED, message)
+        })
+        .layer(from_fn_with_state(handlers.clone(), observe::<S>))
+        .with_state(handlers)
+}
+
+async fn write<S: Sink>(
+    State(handlers): State<Handlers<S>>,
+    request: Request,
+) -> Result<StatusCode, Refusal> {
+    let started = clock::now();
+    // An extractor of headers would clone them, so the handler takes the whole request.
+    let (Parts { headers, .. }, body) = request.into_parts();
+    media_type::check(&headers).map_err(Refusal::UnsupportedMedia)?;
+    let level = handlers.level(&headers)?;
+    let (bytes, reservation) = handlers.read(body, TIMES_BODY).await?;
+    handlers
+        .path
+        .receive(bytes, reservation, level, started)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn write_events<S: Sink>(
+    State(handlers): State<Handlers<S>>,
+    Path(table): Path<String>,
+    request: Request,
+) -> Result<StatusCode, Refusal> {
+    let started = clock::now();
+    let (Parts { headers, .. }, body) = request.into_parts();
+    handlers
+        .write_events(&table, &headers, body, started)
+        .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn status<S: Sink>(State(handlers): State<Handlers<S>>) -> Json<serde_json::Value> {
+    let metrics = &handlers.common.metrics;
+    let sources = observe::status::Sources {
+        http: &metrics.http,
+        deliver: &metrics.deliver,
+        objects: &metrics.objects,
+        series_cached: handlers.path.cache.entries(),
+        pending_bytes: handlers.budget().pending_bytes(),
+    };
+    Json(handlers.common.status.json(&sources))
+}
+
+async fn metrics<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
+    (
+        [(CONTENT_TYPE, prometheus::TEXT_FORMAT)],
+        handlers.common.metrics.families.text(),
+    )
+        .into_response()
+}
+
+async fn ready<S: Sink>(State(handlers): State<Handlers<S>>) -> Response {
+    let status = &handlers.common.status;
+    if status.is_ready() {
+        readiness(status, &handlers.common.metrics.deliver).into_response()
+    } else {
+        Refusal::Busy(
+            "not ready: PostgreSQL does not accept batches, or the gateway is stopping".to_owned(),
+        )
+        .into_response()
+    }
+}
+
+/// The body of `/-/ready` while the gateway accepts requests: `ready`, then a line for each
+/// condition that an operator should know.
+fn readiness(status: &Status, metrics: &DeliverMetrics) -> String {
+    let mut lines = vec!["ready".to_owned()];
+    let state = status.objects.state();
+    if state != ObjectState::Off {
+        lines.push(format!(
+            "objects: {}, {}",
+            state.name(),
+            state.explanation()
+        ));
+    }
+    if let Some(reason) = status.objects.backlog_refusal() {
+        lines.push(format!("writes are refused: {reason}"));
+    }
+    if metrics.postgres_disk_full.get() != 0 {
+        lines.push("writes are refused: PostgreSQL's disk is full".to_owned());
+    }
+    let missing = metrics.postgres_standbys_missing.get();
+    if missing > 0 {
+        lines.push(format!(
+            "acknowledgement level \"replica\" waits: synchronous standbys are missing: {missing}"
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Counts and times every request, and refuses requests from web pages of other sites.
+async fn observe<S: Sink>(
+    State(handlers): State<Handlers<S>>,
+    route: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let started = clock::now();
+    let common = &handlers.common;
+    let response = match common.hosts.check(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    // The path as sent is not used: the number of its values is unbounded.
+    let route = route.as_ref().map_or("other", MatchedPath::as_str);
+    let seconds = (clock::now() - started).as_secs_f64();
+    common
+        .metrics
+        .http
+        .request_ended(route, response.status(), seconds);
+    response
+}

@@ -1,0 +1,130 @@
+//! A worker: a thread with its own runtime, sessions and batches.
+//!
+//! Workers share only the cache of series, the memory budget and the registration of new series.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+use super::handlers::{Common, Handlers};
+use super::metrics::AppMetrics;
+use super::settings::AppSettings;
+use crate::batch::QUEUE_REQUESTS_MAX;
+use crate::batch::accumulate::{Accumulator, BatchLimits};
+use crate::batch::register::RegisterJob;
+use crate::deliver::{Sender, Sink};
+use crate::events::{Accumulators, Catalogue, EventPath};
+use crate::model::{AckLevel, Budget};
+use crate::observe::Status;
+use crate::receive::WritePath;
+use crate::series::SeriesCache;
+
+/// What all workers share.
+#[derive(Clone)]
+pub struct Shared {
+    /// The settings.
+    pub settings: AppSettings,
+    /// The memory of all requests.
+    pub budget: Budget,
+    /// Known series.
+    pub cache: Arc<SeriesCache>,
+    /// The memory of the buffers that accumulators keep from batch to batch.
+    pub joiners: Budget,
+    /// The metrics of all parts.
+    pub metrics: AppMetrics,
+    /// Readiness and rates.
+    pub status: Arc<Status>,
+    /// Permits to decode a long body of events.
+    pub decoders: Arc<Semaphore>,
+    /// The queue of series to register.
+    pub register: mpsc::Sender<RegisterJob>,
+}
+
+/// Starts the tasks of one worker on the current runtime. Returns them and the handlers that use
+/// them.
+pub fn start<S: Sink>(shared: &Shared, sink: Arc<S>) -> (Handlers<S>, Vec<JoinHandle<()>>) {
+    let settings = &shared.settings;
+    let metrics = &shared.metrics;
+    let senders = AckLevel::ALL.map(|level| {
+        let metrics = Arc::clone(&metrics.deliver);
+        Arc::new(Sender::new(Arc::clone(&sink), level, metrics))
+    });
+    let of_samples = accumulators(&senders, &shared.joiners, settings.batch, false);
+    let of_tables = accumulators(
+        &senders,
+        &shared.joiners,
+        table_limits(settings.batch),
+        true,
+    );
+    let mut tasks = Vec::new();
+    let levels = AckLevel::ALL.map(|level| {
+        let (requests, received) = mpsc::channel(QUEUE_REQUESTS_MAX);
+        tasks.push(tokio::spawn(of_samples(level).run(received, None)));
+        requests
+    });
+    let samples_table = settings.events.samples_table.clone();
+    let cache = Arc::clone(&shared.cache);
+    let events = EventPath {
+        settings: settings.events.clone(),
+        ack_timeout: settings.receive.ack_timeout,
+        budget: shared.budget.clone(),
+        http: Arc::clone(&metrics.http),
+        deliver: Arc::clone(&metrics.deliver),
+        decoders: Arc::clone(&shared.decoders),
+        catalogue: Arc::new(Catalogue::new(sink, Arc::clone(&cache), samples_table)),
+        accumulators: Accumulators::new(of_tables),
+    };
+    let path = WritePath {
+        limits: settings.receive,
+        budget: shared.budget.clone(),
+        cache,
+        metrics: Arc::clone(&metrics.receive),
+        http: Arc::clone(&metrics.http),
+        deliver: Arc::clone(&metrics.deliver),
+        register: shared.register.clone(),
+        levels,
+    };
+    let common = Common {
+        status: Arc::clone(&shared.status),
+        metrics: metrics.clone(),
+        default_level: settings.default_level,
+        has_objects: settings.has_objects,
+        hosts: settings.hosts.clone(),
+    };
+    let handlers = Handlers {
+        path: Arc::new(path),
+        events: Arc::new(events),
+        common: Arc::new(common),
+    };
+    (handlers, tasks)
+}
+
+/// The limits of batches of events. They have one slot more than batches of samples: even with the
+/// fewest slots, one locked table leaves a slot to another. By default one table has one batch in
+/// flight, and two from three sessions on; its next batch grows meanwhile.
+fn table_limits(samples: BatchLimits) -> BatchLimits {
+    BatchLimits {
+        in_flight_max: samples.in_flight_max + 1,
+        ..samples
+    }
+}
+
+/// Returns a function that creates an accumulator for a level. Its accumulators share slots with
+/// no others, so that a locked or slow table never delays samples.
+fn accumulators<S: Sink>(
+    senders: &[Arc<Sender<S>>; AckLevel::ALL.len()],
+    joiners: &Budget,
+    limits: BatchLimits,
+    leaves_room: bool,
+) -> impl Fn(AckLevel) -> Accumulator<S> + Send + Sync + use<S> {
+    let (senders, joiners) = (senders.clone(), joiners.clone());
+    let slots = AckLevel::ALL.map(|_| Arc::new(Semaphore::new(limits.in_flight_max)));
+    move |level| Accumulator {
+        sender: Arc::clone(&senders[level.index()]),
+        limits,
+        leaves_room,
+        joiners: joiners.clone(),
+        slots: Arc::clone(&slots[level.index()]),
+    }
+}

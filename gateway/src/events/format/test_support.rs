@@ -1,0 +1,76 @@
+//! Tables and batches in tests of the formats.
+
+use lanes_wire::{BatchView, ColumnType, ColumnView, Values};
+
+use crate::model::{ColumnKind, Table, TableColumn};
+
+/// A table of these columns: names, and types as in `pg_catalog`.
+pub(crate) fn table(columns: &[(&str, &str)]) -> Table {
+    let columns = columns
+        .iter()
+        .map(|(name, sql_type)| TableColumn {
+            name: (*name).to_owned(),
+            sql_type: (*sql_type).to_owned(),
+            kind: ColumnKind::of_type(sql_type),
+            is_not_null: false,
+            has_default: false,
+            is_generated: false,
+        })
+        .collect();
+    Table {
+        oid: 16_384,
+        name: "public.events".to_owned(),
+        may_insert: true,
+        columns,
+    }
+}
+
+/// Names and cells, in the order of the batch; bytes and uuids as hexadecimal digits.
+pub(crate) fn cells(view: &BatchView<'_>) -> Vec<(String, Vec<Option<String>>)> {
+    view.columns()
+        .iter()
+        .map(|column| {
+            let cells = (0..view.rows())
+                .map(|row| (!column.is_null(row)).then(|| cell(column, row)))
+                .collect();
+            (column.name().to_owned(), cells)
+        })
+        .collect()
+}
+
+/// [`cells`], sorted by the columns' names.
+pub(crate) fn cells_by_name(view: &BatchView<'_>) -> Vec<(String, Vec<Option<String>>)> {
+    let mut cells = cells(view);
+    cells.sort();
+    cells
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn cell(column: &ColumnView<'_>, row: usize) -> String {
+    let values = column.values();
+    match column.column_type() {
+        ColumnType::Bool => match values {
+            Values::Bool(bits) => bits.get(row).to_string(),
+            _ => unreachable!("the view has checked it"),
+        },
+        ColumnType::Int16 => i16::from_le_bytes(values.arrays().unwrap()[row]).to_string(),
+        ColumnType::Int32 | ColumnType::Date => {
+            i32::from_le_bytes(values.arrays().unwrap()[row]).to_string()
+        }
+        ColumnType::Int64 | ColumnType::Timestamp => {
+            i64::from_le_bytes(values.arrays().unwrap()[row]).to_string()
+        }
+        ColumnType::Float32 => {
+            format!("{:?}", f32::from_le_bytes(values.arrays().unwrap()[row]))
+        }
+        ColumnType::Float64 => {
+            format!("{:?}", f64::from_le_bytes(values.arrays().unwrap()[row]))
+        }
+        ColumnType::Uuid => hex(&values.arrays::<16>().unwrap()[row]),
+        ColumnType::Bytes => hex(column.item(row).unwrap()),
+        ColumnType::Text => String::from_utf8(column.item(row).unwrap().to_vec()).unwrap(),
+    }
+}

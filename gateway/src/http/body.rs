@@ -1,0 +1,248 @@
+//! A request's body, read with its length, its time and the memory budget watched.
+//!
+//! ```text
+//! short ─► read ─► admitted, or waits: what it is is part of what a connection may hold
+//! long ──► claims memory, or waits ─► read ─┬► all of it is here
+//!                                           ├► it is more than it claimed: grows, or 503 at once
+//!                                           └► it does not come: the claim lapses; if it comes later, it grows
+//! ```
+//!
+//! While a long body waits for memory it is not read: what has come of it stays in the connection's buffer and in the kernel's. A body that
+//! is let in is kept in memory of its own length: a slice of the connection's buffer would hold all of that.
+
+use std::fmt::Display;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::poll;
+use http_body_util::BodyExt;
+use hyper::body::Body;
+use thiserror::Error;
+use tokio::time::{timeout, timeout_at};
+
+use super::refusal::Refusal;
+use crate::clock;
+use crate::model::{Budget, Overloaded, Reservation};
+
+/// A body up to this length is read before memory is taken for it: mostly it has come with its head, and where it has not, who sends it
+/// slowly holds up nobody.
+pub const SHORT_BYTES: usize = 8 << 10;
+/// A body without a length claims this much; one that outgrows its claim doubles, from this on.
+const STEP_BYTES: usize = 64 << 10;
+/// What has not come after this long is claimed no more.
+const CLAIM_TIME: Duration = Duration::from_secs(1);
+
+/// Why there is no body.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BodyError {
+    /// Longer than allowed; answered 400, as senders repeat a 413 for ever.
+    #[error("body is longer than {bytes_max} bytes (receive.body_bytes_max)")]
+    TooLong {
+        /// The bound.
+        bytes_max: usize,
+    },
+    /// It did not come in time; the sender may try again.
+    #[error("body did not arrive within {0:?} (listen.body_timeout)")]
+    TooSlow(Duration),
+    /// The connection broke, or chunks were malformed.
+    #[error("body cannot be read: {0}")]
+    Broken(String),
+    /// No memory.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+}
+
+impl From<BodyError> for Refusal {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLong { .. } => Self::BadRequest(error.to_string()),
+            // A broken body is a fault of the network, so the sender may repeat it.
+            BodyError::TooSlow(_) | BodyError::Overloaded(_) | BodyError::Broken(_) => {
+                Self::Busy(error.to_string())
+            }
+        }
+    }
+}
+
+/// Bounds of a body.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyLimits {
+    /// Its bytes.
+    pub bytes_max: usize,
+    /// How long it may take to come, once there is memory for it.
+    pub time_max: Duration,
+    /// For each of its bytes so many are taken from the budget: what is made of it is expected to hold that.
+    pub times: usize,
+}
+
+/// Reads `body`; the reservation covers what is held, and what is expected to be made of it.
+///
+/// # Errors
+/// [`BodyError`]; a declared length over the bound is refused without reading.
+pub async fn read<B>(
+    mut body: B,
+    limits: BodyLimits,
+    budget: &Budget,
+) -> Result<(Bytes, Reservation), BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
+    let BodyLimits {
+        bytes_max, times, ..
+    } = limits;
+    let hint = body.size_hint();
+    if hint.lower() > bytes_max as u64 {
+        return Err(BodyError::TooLong { bytes_max });
+    }
+    let declared_bytes = hint.exact().map(|bytes| bytes as usize);
+    let short_bytes = match declared_bytes {
+        Some(bytes) if bytes <= SHORT_BYTES => bytes,
+        // Larger, and so it has a place of its own.
+        _ => return Box::pin(read_long(body, declared_bytes, limits, budget)).await,
+    };
+    let mut first = Bytes::new();
+    if let Poll::Ready(frame) = poll!(pin!(next(&mut body))) {
+        first = frame?.unwrap_or_default();
+    }
+    if first.len() < short_bytes {
+        first = Box::pin(read_short(body, first, short_bytes, limits.time_max)).await?;
+    }
+    let reservation = budget.admit(first.len().saturating_mul(times)).await?;
+    Ok((Bytes::copy_from_slice(&first), reservation))
+}
+
+/// The next data; `None` at the end.
+async fn next<B>(body: &mut B) -> Result<Option<Bytes>, BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
+    while !body.is_end_stream()
+        && let Some(frame) = body.frame().await
+    {
+        let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
+        // Trailers are of no interest.
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}
+
+/// The rest of a body that is no longer than a connection may hold.
+async fn read_short<B>(
+    mut body: B,
+    first: Bytes,
+    declared_bytes: usize,
+    time_max: Duration,
+) -> Result<Bytes, BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
+    let mut bytes = Vec::with_capacity(declared_bytes);
+    bytes.extend_from_slice(&first);
+    drop(first);
+    let reading = async {
+        while let Some(data) = next(&mut body).await? {
+            bytes.extend_from_slice(&data);
+        }
+        Ok(())
+    };
+    let ended: Result<Result<(), BodyError>, _> = timeout(time_max, reading).await;
+    ended.map_err(|_| BodyError::TooSlow(time_max))??;
+    Ok(bytes.into())
+}
+
+async fn read_long<B>(
+    mut body: B,
+    declared_bytes: Option<usize>,
+    limits: BodyLimits,
+    budget: &Budget,
+) -> Result<(Bytes, Reservation), BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
+    let expected_bytes = declared_bytes.unwrap_or(STEP_BYTES);
+    let (reservation, claim) = budget
+        .claim(expected_bytes.saturating_mul(limits.times))
+        .await?;
+    let covered_bytes = reservation.bytes() / limits.times;
+    let mut kept = Kept {
+        bytes: Vec::with_capacity(expected_bytes.min(covered_bytes)),
+        bytes_max: declared_bytes.unwrap_or(limits.bytes_max),
+        reservation,
+        budget,
+    };
+    let time_max = limits.time_max;
+    let reading = async {
+        let while_claimed = fill(&mut body, &mut kept, limits.bytes_max);
+        let ended = timeout_at(clock::now() + CLAIM_TIME, while_claimed).await;
+        drop(claim);
+        match ended {
+            Ok(result) => result?,
+            Err(_) => {
+                kept.lapse();
+                fill(&mut body, &mut kept, limits.bytes_max).await?;
+            }
+        }
+        Ok(())
+    };
+    let ended: Result<Result<(), BodyError>, _> = timeout(time_max, reading).await;
+    ended.map_err(|_| BodyError::TooSlow(time_max))??;
+    let Kept {
+        bytes, reservation, ..
+    } = kept;
+    Ok((bytes.into(), reservation))
+}
+
+/// Reads to the end. May be dropped at any time: what has been read is kept.
+async fn fill<B>(body: &mut B, kept: &mut Kept<'_>, bytes_max: usize) -> Result<(), BodyError>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
+    while let Some(data) = next(body).await? {
+        if kept.bytes.len() + data.len() > bytes_max {
+            return Err(BodyError::TooLong { bytes_max });
+        }
+        kept.add(&data)?;
+    }
+    Ok(())
+}
+
+/// What has come.
+struct Kept<'b> {
+    bytes: Vec<u8>,
+    /// It never needs more room than this.
+    bytes_max: usize,
+    /// Covers the room that `bytes` has.
+    reservation: Reservation,
+    budget: &'b Budget,
+}
+
+impl Kept<'_> {
+    fn add(&mut self, data: &[u8]) -> Result<(), Overloaded> {
+        let needed = self.bytes.len() + data.len();
+        if needed > self.bytes.capacity() {
+            let room = self.bytes.capacity();
+            let wanted = (2 * room).max(STEP_BYTES).min(self.bytes_max).max(needed);
+            // Both are there while one is copied to the other.
+            let covered_bytes = self.reservation.bytes();
+            self.reservation.grow(self.budget, room + wanted)?;
+            self.bytes.reserve_exact(wanted - self.bytes.len());
+            self.reservation.shrink(covered_bytes.max(wanted));
+        }
+        self.bytes.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// Gives back what is held for bytes that have not come.
+    fn lapse(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.reservation.shrink(self.bytes.capacity());
+    }
+}
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

@@ -1,0 +1,71 @@
+//! Why a request is not answered with 204: a few kinds, each mapped to its status code here and
+//! nowhere else.
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use thiserror::Error;
+
+/// The seconds after which a sender is asked to repeat a request.
+const RETRY_AFTER_SECONDS: u16 = 2;
+
+/// Why a request is not answered with 204.
+///
+/// | kind | status | what senders do |
+/// |---|---|---|
+/// | `BadRequest` | 400 | drop the request and log the reason |
+/// | `Forbidden` | 403 | drop it; used for events and for web pages of other sites |
+/// | `NotFound` | 404 | drop it; used for events only |
+/// | `Unprocessable` | 422 | drop it; used for events only |
+/// | `UnsupportedMedia` | 415 | fall back to another protocol, or drop it |
+/// | `Busy` | 503 with Retry-After | repeat it |
+///
+/// The gateway does not use 413, which vmagent repeats forever, nor 429 and 408, after which
+/// Prometheus drops the data by default.
+#[derive(Debug, Error, PartialEq, Eq, Clone)]
+pub enum Refusal {
+    /// The request is wrong, and repeating it would not help.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The gateway may not do this, or may not do it for this client.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The table does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// The request is valid, but contradicts what is stored.
+    #[error("{0}")]
+    Unprocessable(String),
+    /// The protocol or encoding is not supported.
+    #[error("{0}")]
+    UnsupportedMedia(String),
+    /// The request cannot be served now. The sender should repeat it.
+    #[error("{0}")]
+    Busy(String),
+}
+
+impl Refusal {
+    /// The status code of the answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::UnsupportedMedia(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status(), format!("{self}\n")).into_response();
+        if matches!(self, Self::Busy(_)) {
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+        }
+        response
+    }
+}

@@ -1,0 +1,190 @@
+//! Connections: how many, how slow they may be, and how they end.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::HttpService;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
+
+use super::body::SHORT_BYTES;
+use super::metrics::HttpMetrics;
+
+/// Bounds of connections.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerLimits {
+    /// Open at once; more wait in the listener's backlog.
+    pub connections_max: usize,
+    /// Threads that serve requests.
+    pub workers: usize,
+    /// For the head of a request, and for idling between requests.
+    pub header_timeout: Duration,
+    /// For a client that has answers to read, and reads nothing.
+    pub write_timeout: Duration,
+    /// For requests on their way when shutdown begins.
+    pub shutdown_timeout: Duration,
+}
+
+/// What a connection reads into: a head, or a body's next part; the least that can be asked for. Connections keep it while they wait, so with
+/// thousands of them it is most of what the gateway holds; larger ones save little, as a long body is copied out of it either way.
+const READ_BYTES_MAX: usize = 8 << 10;
+
+/// What a connection may hold before the memory budget is asked: what it reads into, twice while one part waits to be taken, and a short
+/// body.
+pub const CONNECTION_BYTES_MAX: usize = 2 * READ_BYTES_MAX + SHORT_BYTES;
+
+/// Pause after an accept that failed, as it does when file descriptors run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The body of an answer: empty for most successful requests, which costs nothing, or a body from
+/// the router.
+pub type Answer = http_body_util::Either<Empty<Bytes>, Body>;
+
+/// A connection and its place among those open at once.
+pub struct Accepted {
+    stream: std::net::TcpStream,
+    slot: OwnedSemaphorePermit,
+}
+
+/// Accepts until `stop` turns true, and deals connections to the workers in turn.
+pub async fn accept_all(
+    listener: TcpListener,
+    limits: ServerLimits,
+    workers: &[mpsc::Sender<Accepted>],
+    mut stop: watch::Receiver<bool>,
+) {
+    let slots = Arc::new(Semaphore::new(limits.connections_max));
+    let mut turns = workers.iter().cycle();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => break,
+            accepted = accept(&listener, &slots) => accepted,
+        };
+        match accepted {
+            Ok(accepted) => {
+                deal(accepted, workers.len(), &mut turns).await;
+            }
+            Err(error) => {
+                tracing::warn!("a connection could not be accepted: {error}");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Gives a connection to the next worker that takes it. A worker takes connections until it is told to stop, unless it has died.
+async fn deal<'a>(
+    accepted: Accepted,
+    workers: usize,
+    turns: &mut impl Iterator<Item = &'a mpsc::Sender<Accepted>>,
+) {
+    let mut undealt = accepted;
+    for worker in turns.take(workers) {
+        match worker.send(undealt).await {
+            Ok(()) => return,
+            Err(mpsc::error::SendError(back)) => undealt = back,
+        }
+    }
+    tracing::error!("no worker is left to serve a connection");
+}
+
+/// Serves the connections dealt to one worker until there will be no more, then lets requests on their way end. Returns whether all of
+/// them did within the shutdown timeout.
+pub async fn serve<H>(
+    mut connections: mpsc::Receiver<Accepted>,
+    service: H,
+    limits: ServerLimits,
+    metrics: Arc<HttpMetrics>,
+) -> bool
+where
+    H: HttpService<Incoming, ResBody = Answer, Error = Infallible, Future: Send + 'static>
+        + Clone
+        + Send
+        + 'static,
+{
+    let graceful = GracefulShutdown::new();
+    while let Some(Accepted { stream, slot }) = connections.recv().await {
+        let stream = match TcpStream::from_std(stream) {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!("a connection could not be served: {error}");
+                continue;
+            }
+        };
+        // Answers are small and awaited.
+        let _ = stream.set_nodelay(true);
+        // A client that does not read would hold its connection, and its answers, for ever.
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(limits.write_timeout));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(READ_BYTES_MAX)
+            // Answers are small: copied together they cost less than being gathered by the kernel.
+            .writev(false)
+            .serve_connection(TokioIo::new(Box::pin(stream)), service.clone());
+        let watched = graceful.watch(connection);
+        let metrics = Arc::clone(&metrics);
+        tokio::spawn(async move {
+            metrics.connections.inc();
+            if let Err(error) = watched.await {
+                tracing::debug!("connection: {error}");
+            }
+            metrics.connections.dec();
+            drop(slot);
+        });
+    }
+    timeout(limits.shutdown_timeout, graceful.shutdown())
+        .await
+        .is_ok()
+}
+
+async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<Accepted> {
+    let slot = Arc::clone(slots)
+        .acquire_owned()
+        .await
+        .map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    // Its worker registers it with its own runtime.
+    let stream = stream.into_std()?;
+    Ok(Accepted { stream, slot })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dead_worker_is_passed_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let limits = ServerLimits {
+            connections_max: 10,
+            workers: 2,
+            header_timeout: Duration::from_secs(1),
+            write_timeout: Duration::from_secs(1),
+            shutdown_timeout: Duration::from_secs(1),
+        };
+        let ((alive, mut dealt), (dead, gone)) = (mpsc::channel(10), mpsc::channel(10));
+        drop(gone);
+        let (_stop, stopped) = watch::channel(false);
+        tokio::spawn(async move { accept_all(listener, limits, &[dead, alive], stopped).await });
+        for _ in 0..4 {
+            let stream = TcpStream::connect(address).await.unwrap();
+            assert!(dealt.recv().await.is_some());
+            drop(stream);
+        }
+    }
+}
