@@ -1,4 +1,5 @@
-//! Events a second that one core decodes from JSON: bodies of 100 events, processor time.
+//! Measures how many events a second one core decodes from JSON, in bodies of 100 events, by
+//! processor time.
 //!
 //! `cargo run --release -p lanes-gateway --example decode_events`
 
@@ -59,7 +60,7 @@ fn main() {
     }
 }
 
-/// User and system time of this process, in units of 10 ms.
+/// Returns the user and system time of this process, in units of 10 ms.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let after_name = stat.rsplit(") ").next().expect("a name in brackets");

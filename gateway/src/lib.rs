@@ -1,5 +1,6 @@
-//! The gateway: Prometheus remote write in, batches for `lanes.append` out. An ordinary PostgreSQL client; it can die at any moment
-//! without losing what it acknowledged, because it acknowledges only what is committed.
+//! The gateway receives Prometheus remote write and events, and appends them to PostgreSQL tables
+//! in batches. It is an ordinary PostgreSQL client. It may crash at any moment without losing what
+//! it acknowledged, because it acknowledges only what is committed.
 //!
 //! ```text
 //! HTTP ─► http ─► app ─► receive ─► batch ─► deliver ─► PostgreSQL
@@ -16,34 +17,42 @@
 //! | [`events`] | batches of events in three formats, for any table |
 //! | [`batch`] | registration of new series; requests joined into batches |
 //! | [`deliver`] | batches into PostgreSQL until their outcome is known |
-//! | [`objects`] | sealed segments into object storage and back; the log of level `object` |
+//! | [`objects`] | offloading of sealed segments to object storage and their recall; the log of level `object` |
 //! | [`restore`] | a database restored from object storage alone |
 //! | [`observe`] | supervision, status and self-scrape |
 //! | [`app`] | routes, workers, and all parts put together |
-//! | [`config`] | every setting once: flag, environment variable, TOML key, default, help |
+//! | [`config`] | all settings: flag, environment variable, TOML key, default and help |
 //! | [`program`] | the program: settings, logs and signals |
 //!
 //! # Invariants
-//! - An answer 204 means: the rows are committed at the level asked for, and with them the request's digest if it has one. Remote write
-//!   always has, events with an `Idempotency-Key` have.
-//! - A request with a digest is applied at most once while that is kept (`requests.window`), however often it is repeated. Events without
-//!   a key are applied each time that they are sent, and each time at most once.
-//! - A series id is used only for the registry that gave it.
-//! - Whatever clients send, memory stays within `receive.pending_bytes_max`, twice `series.cache_bytes_max`, 4 MiB a worker thread,
-//!   36 KiB a connection (24 of what it is being sent, [`http::server::CONNECTION_BYTES_MAX`], the rest its own), and 32 MiB of what is kept from batch to batch
-//!   ([`batch::accumulate::JOINERS_BYTES_MAX`]). One request that alone can take more than all of the budget comes on top: see
-//!   [`model::budget`]. So do two copies of each batch on its way, as encoded and as handed to its session: `postgres.sessions` of samples
-//!   and one more of events, for each worker and level in use; and 64 bytes for each column of a request with events.
+//! - The answer 204 means that the rows are committed at the requested level, together with the
+//!   request's digest if it has one. Remote write requests always have a digest, events have one
+//!   with an `Idempotency-Key`.
+//! - A request with a digest is applied at most once while the digest is kept (`requests.window`),
+//!   however often it is repeated. Events without a key are applied at most once each time that
+//!   they are sent.
+//! - A series id is used only for the registry that assigned it.
+//! - Whatever clients send, the memory is bounded by the sum of these:
+//!
+//! | memory | limit |
+//! |---|---|
+//! | requests | `receive.pending_bytes_max`; a single request that could take more than the whole budget may exceed it, see [`model::budget`] |
+//! | series | twice `series.cache_bytes_max` |
+//! | worker threads | 4 MiB each |
+//! | connections | 36 KiB each: 24 KiB for received bytes ([`http::server::CONNECTION_BYTES_MAX`]), the rest for the connection itself |
+//! | joiners kept from batch to batch | 32 MiB ([`batch::accumulate::JOINERS_BYTES_MAX`]) |
+//! | batches in flight | two copies each, one encoded and one in its session: `postgres.sessions` batches of samples and one more of events, for each worker and level in use |
+//! | events | 64 bytes for each column of a request |
 //!
 //! # Failure cases
-//! | what | then |
+//! | case | effect |
 //! |---|---|
-//! | PostgreSQL away | requests wait until `ack.timeout`, then 503 with Retry-After; not ready; sessions are reopened |
-//! | session lost while committing | the batch is repeated; digests decide whether it had been applied |
-//! | gateway killed | nothing acknowledged is lost; senders repeat what was not |
-//! | database replaced or failed over | cached series ids are forgotten; requests on their way get 503 and are resolved anew |
-//! | overload | requests wait before they are read, then 503; those that were let in are stored |
-//! | a client that sends or reads too slowly | its connection is closed in time; what it holds is little until then |
+//! | PostgreSQL is unavailable | requests wait until `ack.timeout`, then 503 with Retry-After; the gateway is not ready; sessions are reopened |
+//! | a session is lost during a commit | the batch is repeated; digests decide whether it was applied |
+//! | the gateway is killed | nothing acknowledged is lost; senders repeat the rest |
+//! | the database is replaced or fails over | cached series ids are dropped; requests in flight get 503 and are resolved again when repeated |
+//! | overload | requests wait before they are read, then 503; admitted requests are stored |
+//! | a client sends or reads too slowly | its connection is closed after a timeout; until then it holds little memory |
 
 #![forbid(unsafe_code)]
 

@@ -1,10 +1,11 @@
-//! The binary `lanes-gateway`: its allocator, and the program of the library.
+//! The binary `lanes-gateway`: its allocator, and the program from the library.
 
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-/// Requests are many and small: with the C library's allocator a sixth of a worker's time went into it.
+/// Requests are many and small. With the C library's allocator, allocation took a sixth of a
+/// worker's time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

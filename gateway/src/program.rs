@@ -1,6 +1,8 @@
-//! The program `lanes-gateway`: settings, logs, signals, and the order in which everything starts and stops.
+//! The program `lanes-gateway`: settings, logs, signals, and the order in which everything starts
+//! and stops.
 //!
-//! It is part of the library, so that the compiler translates the futures of the library once and not again for the binary.
+//! It is part of the library so that the library's futures are compiled once, and not again for the
+//! binary.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,11 +24,12 @@ use crate::series::SeriesCache;
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    // All that this program writes are rows of tables: objects in a directory are for its account alone.
+    // All files that this program writes contain rows of tables, so objects in a directory are
+    // accessible to its account only.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let matches = source::command().get_matches();
-    if let Some((restore::command::NAME, asked)) = matches.subcommand() {
-        return restored(asked);
+    if let Some((restore::command::NAME, arguments)) = matches.subcommand() {
+        return run_restore(arguments);
     }
     let sources = match Sources::gather(&matches) {
         Ok(sources) => sources,
@@ -37,7 +40,7 @@ pub fn main() -> ExitCode {
         Err(error) => return wrong_settings(&error.to_string()),
     };
     if is_check(&matches) {
-        // Not at a start: a store that is away holds up segments, not writes.
+        // This is not checked at startup: an unavailable store delays segments, not writes.
         if let Some(objects) = &settings.objects
             && let Err(reason) = objects.location.check()
         {
@@ -47,9 +50,9 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if matches.get_flag("adopt") {
-        return adopted(settings);
+        return run_adopt(settings);
     }
-    // Requests are served by workers with runtimes of their own.
+    // Requests are served by workers with their own runtimes.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -63,10 +66,10 @@ pub fn main() -> ExitCode {
     runtime.block_on(run(settings))
 }
 
-/// The subcommand `restore`, which needs no settings.
-fn restored(asked: &ArgMatches) -> ExitCode {
-    let result = match two_threads() {
-        Ok(runtime) => runtime.block_on(restore::command::execute(asked)),
+/// Runs the subcommand `restore`, which needs no settings.
+fn run_restore(arguments: &ArgMatches) -> ExitCode {
+    let result = match runtime_with_two_threads() {
+        Ok(runtime) => runtime.block_on(restore::command::execute(arguments)),
         Err(error) => Err(error.to_string()),
     };
     match result {
@@ -78,8 +81,8 @@ fn restored(asked: &ArgMatches) -> ExitCode {
     }
 }
 
-/// The flag `--adopt`.
-fn adopted(settings: Settings) -> ExitCode {
+/// Runs the flag `--adopt`.
+fn run_adopt(settings: Settings) -> ExitCode {
     let Some(objects) = settings.objects else {
         return wrong_settings("--adopt: objects.url is not set");
     };
@@ -87,13 +90,13 @@ fn adopted(settings: Settings) -> ExitCode {
     let source = PostgresSource::new(postgres.connection, postgres.connect_timeout);
     let metrics = Arc::new(ObjectMetrics::new(&Families::new()));
     let opener = SlateOpener::new(objects.location, objects.cache_bytes_max, metrics);
-    let result = match two_threads() {
+    let result = match runtime_with_two_threads() {
         Ok(runtime) => runtime.block_on(adopt(&source, &opener)),
         Err(error) => Err(error.to_string()),
     };
     match result {
-        Ok(told) => {
-            println!("{told}");
+        Ok(message) => {
+            println!("{message}");
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -103,7 +106,7 @@ fn adopted(settings: Settings) -> ExitCode {
     }
 }
 
-fn two_threads() -> std::io::Result<tokio::runtime::Runtime> {
+fn runtime_with_two_threads() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -114,7 +117,7 @@ fn is_check(matches: &ArgMatches) -> bool {
     matches.get_flag("check-config")
 }
 
-/// Status 2: nothing was started.
+/// Reports wrong settings. Exit status 2 means that nothing was started.
 fn wrong_settings(message: &str) -> ExitCode {
     eprintln!("lanes-gateway: {message}");
     ExitCode::from(2)
@@ -134,14 +137,14 @@ async fn run(settings: Settings) -> ExitCode {
     let listener = match TcpListener::bind(settings.address).await {
         Ok(listener) => listener,
         Err(error) => {
-            tracing::error!(address = %settings.address, "cannot listen: {error}");
+            tracing::error!(address = %settings.address, "could not listen: {error}");
             return ExitCode::FAILURE;
         }
     };
     let stop = match stop_on_signal() {
         Ok(stop) => stop,
         Err(error) => {
-            tracing::error!("cannot watch for signals: {error}");
+            tracing::error!("could not watch for signals: {error}");
             return ExitCode::FAILURE;
         }
     };
@@ -176,13 +179,13 @@ async fn run(settings: Settings) -> ExitCode {
             match Objects::start(source, opener, objects, log, status, metrics.objects) {
                 Ok(objects) => Some(objects),
                 Err(error) => {
-                    tracing::error!("a thread for object storage cannot be started: {error}");
+                    tracing::error!("could not start the thread of object storage: {error}");
                     return ExitCode::FAILURE;
                 }
             }
         }
     };
-    tracing::info!(address = %settings.address, version = env!("CARGO_PKG_VERSION"), "lanes-gateway listens");
+    tracing::info!(address = %settings.address, version = env!("CARGO_PKG_VERSION"), "lanes-gateway is listening");
     let served = app.serve(listener, stop).await;
     if let Some(objects) = objects {
         objects.stop().await;
@@ -190,20 +193,21 @@ async fn run(settings: Settings) -> ExitCode {
     match served {
         Ok(true) => tracing::info!("lanes-gateway has stopped"),
         Ok(false) => tracing::warn!(
-            "requests were still on their way at the end of listen.shutdown_timeout; none of them was acknowledged"
+            "some requests were still in flight at the end of listen.shutdown_timeout; none of them was acknowledged"
         ),
         Err(error) => {
-            tracing::error!("a worker cannot be started: {error}");
+            tracing::error!("could not start a worker: {error}");
             return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
 }
 
-/// Each connection is a file descriptor, and shells allow few of them unless asked.
+/// Raises the limit of open files. Each connection is a file descriptor, and shells allow few of
+/// them by default.
 fn raise_file_limit(connections: usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    /// Sessions with PostgreSQL, runtimes, logs.
+    /// File descriptors for sessions with PostgreSQL, runtimes and logs.
     const OTHERS: u64 = 1024;
     let wanted = connections as u64 + OTHERS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -216,12 +220,12 @@ fn raise_file_limit(connections: usize) {
     };
     if setrlimit(Resource::Nofile, raised).is_err() || raised.current < Some(wanted) {
         tracing::warn!(
-            "fewer files may be open than listen.connections_max = {connections} needs (ulimit -n)"
+            "the limit of open files (ulimit -n) is too low for listen.connections_max = {connections}"
         );
     }
 }
 
-/// Random, so that no sender knows the places of cached series.
+/// A random seed, so that no sender can predict the position of cached series.
 fn cache_seed() -> u64 {
     uuid::Uuid::new_v4().as_u64_pair().0
 }

@@ -12,7 +12,7 @@ use lanes_gateway::model::{ColumnKind, Table, TableColumn};
 use support::{simple, start};
 use tower::ServiceExt;
 
-/// Bytes of the budget that are taken.
+/// Returns the bytes taken from the budget.
 async fn pending_bytes(router: &Router) -> u64 {
     let request = Request::get("/api/v1/status").body(Body::empty()).unwrap();
     let answer = router.clone().oneshot(request).await.unwrap();
@@ -52,7 +52,7 @@ async fn label_sets_in_the_queue_are_counted_and_not_registered_in_vain() {
     );
 }
 
-/// A table of one column of numbers.
+/// Returns a table with one column of numbers.
 fn numbers() -> Table {
     let column = TableColumn {
         name: "n".to_owned(),
@@ -92,7 +92,7 @@ async fn a_large_body_of_json_leaves_room_for_others() {
     let router = app.router();
     let small = "[{\"n\":1}]".to_owned();
     assert_eq!(post_json(router.clone(), small.clone()).await, 204);
-    // 7 MiB, which decoding 19 times as much was taken for.
+    // The body has 7 MiB, and decoding it takes at most 19 times as much.
     let large = "{\"n\": 123}\n".repeat(640 << 10);
     let mut decoding = tokio::spawn(post_json(router.clone(), large));
     while pending_bytes(&router).await < 20 << 20 && !decoding.is_finished() {

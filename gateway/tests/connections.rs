@@ -1,4 +1,4 @@
-//! Connections over real sockets: slow clients, many clients, and the end.
+//! Connections over real sockets: slow clients, many clients, and shutdown.
 
 mod support;
 
@@ -51,7 +51,7 @@ fn request(body: &[u8]) -> Vec<u8> {
 
 async fn read_all(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
-    // A reset after the answer is the end too.
+    // A reset after the answer also ends the connection.
     let _ = stream.read_to_end(&mut text).await;
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -68,7 +68,7 @@ async fn a_request_over_a_socket() {
     assert_eq!(server.database.values("up"), [1.0]);
 }
 
-/// Events over a socket go another way than over the router, and are answered and counted alike.
+/// Events over a socket take another path than over the router, and are answered and counted alike.
 #[tokio::test]
 async fn events_over_a_socket_are_answered_and_counted_as_by_the_router() {
     let database = Arc::new(Memory::default());
@@ -197,7 +197,7 @@ async fn heads_and_bodies_that_never_end_are_ended() {
 }
 
 #[tokio::test]
-async fn a_length_over_the_limit_is_refused_before_the_body_comes() {
+async fn a_length_over_the_limit_is_refused_before_the_body_arrives() {
     let server = serve(&["--receive-body-bytes-max", "1KiB"]).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream
@@ -230,7 +230,7 @@ async fn connections_over_the_limit_wait_their_turn() {
 }
 
 #[tokio::test]
-async fn shutdown_answers_what_is_on_its_way() {
+async fn shutdown_answers_requests_in_flight() {
     let server = serve(&[]).await;
     *server.database.append_takes.lock() = Duration::from_millis(300);
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -254,7 +254,7 @@ async fn shutdown_answers_what_is_on_its_way() {
     );
 }
 
-/// Pipelines requests with long answers and reads none of them, until nothing more can be sent.
+/// Pipelines requests with long answers without reading any, until nothing more can be sent.
 async fn fill(address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -286,7 +286,7 @@ async fn a_client_that_reads_no_answers_loses_its_connection() {
     drop(deaf);
 }
 
-/// What a client that sends all of its body before it reads gets to see.
+/// A client that sends its whole body before it reads still receives the answer.
 #[tokio::test]
 async fn a_body_that_is_refused_unread_does_not_cost_its_answer() {
     let server = serve(&["--receive-body-bytes-max", "4MiB"]).await;
@@ -309,13 +309,13 @@ async fn a_body_that_is_refused_unread_does_not_cost_its_answer() {
         ("", "/api/v1/events/t", 4 << 20, 415),
     ] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
-        // The next request finds the connection as it should be, unless more was sent than is read.
+        // The next request finds the connection usable, unless more was sent than is read.
         for _ in 0..2 {
             let head = format!(
                 "POST {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {length}\r\n\r\n"
             );
             stream.write_all(head.as_bytes()).await.unwrap();
-            // Slowly, so that the answer is there long before the end.
+            // The body is sent slowly, so that the answer arrives long before its end.
             for part in body[..length].chunks(1 << 20) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 let _ = stream.write_all(part).await;

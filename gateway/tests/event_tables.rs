@@ -1,4 +1,4 @@
-//! Which table events go into, and what a key stands for.
+//! The tables that events are written to, and the scope of keys.
 
 mod support;
 
@@ -42,7 +42,7 @@ fn put(database: &Memory, table: Table) {
     database.tables.lock().insert(table.name.clone(), table);
 }
 
-/// The status of a request with JSON.
+/// Sends a request with JSON. Returns its status.
 async fn post(router: &Router, table: &str, key: Option<&str>, body: &'static str) -> u16 {
     let mut request =
         Request::post(format!("/api/v1/events/{table}")).header("content-type", "application/json");
@@ -63,7 +63,7 @@ async fn a_key_is_of_the_table_and_not_of_its_path() {
         assert_eq!(post(&router, path, Some("k"), ROW).await, 204);
     }
     assert_eq!(database.events.lock().len(), 1);
-    // Dropped and created again, which the first append finds out.
+    // The table is dropped and created again, which the first append detects.
     put(&database, table(8, "public.t"));
     let error = SinkError::TableChanged("it is gone".to_owned());
     database.event_errors.lock().push(error);
@@ -73,7 +73,7 @@ async fn a_key_is_of_the_table_and_not_of_its_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_the_database_its_tables_are_forgotten() {
+async fn tables_are_dropped_from_the_catalogue_with_their_database() {
     let database = Arc::new(Memory::default());
     let cache = Arc::new(SeriesCache::new(1 << 20, 1));
     let (sink, metrics) = (Arc::clone(&database), AppMetrics::default());
@@ -91,7 +91,7 @@ async fn with_the_database_its_tables_are_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_wrong_by_itself_asks_postgresql_nothing() {
+async fn a_malformed_body_causes_no_query() {
     let (router, database) = begin(&[]);
     assert_eq!(post(&router, "t", None, ROW).await, 204);
     let calls = || database.describe_calls.load(Ordering::Acquire);
@@ -100,7 +100,7 @@ async fn a_body_wrong_by_itself_asks_postgresql_nothing() {
         assert_eq!(post(&router, "t", None, body).await, 400);
         assert_eq!(calls(), 1, "{body}");
     }
-    // The column may have been added since.
+    // The column may have been added in the meantime.
     assert_eq!(post(&router, "t", None, r#"[{"m": 1}]"#).await, 400);
     assert_eq!(calls(), 2);
 }
@@ -136,7 +136,7 @@ async fn a_privilege_lost_is_forbidden() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_privilege_that_is_missing_is_asked_for_once_a_second() {
+async fn a_missing_privilege_is_checked_once_a_second() {
     let (router, database) = begin(&[]);
     let denied = Table {
         may_insert: false,
@@ -165,7 +165,7 @@ async fn a_database_that_does_not_answer_is_503_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn senders_to_a_table_that_there_is_not_hold_up_nobody() {
+async fn senders_to_a_missing_table_delay_nobody() {
     let (router, database) = begin(&[]);
     let takes = std::time::Duration::from_millis(100);
     *database.describe_takes.lock() = takes;
@@ -182,12 +182,12 @@ async fn senders_to_a_table_that_there_is_not_hold_up_nobody() {
     for sender in missing {
         assert_eq!(sender.await.unwrap(), 404);
     }
-    // Who comes later is told of a table that has come since.
+    // Later requests find a table that was created in the meantime.
     put(&database, table(8, "public.none"));
     assert_eq!(post(&router, "none", None, ROW).await, 204);
 }
 
-/// A body may take longer than PostgreSQL may.
+/// A body may take longer to arrive than PostgreSQL may take to confirm.
 #[tokio::test(start_paused = true)]
 async fn the_time_to_confirm_begins_with_the_end_of_the_body() {
     let (router, database) = begin(&["--ack-timeout", "2s", "--listen-body-timeout", "10s"]);

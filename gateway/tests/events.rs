@@ -1,4 +1,4 @@
-//! What senders of events see, over the router with a database in memory.
+//! What senders of events see, over the router and with a database in memory.
 
 mod support;
 
@@ -38,7 +38,7 @@ fn table(oid: u32) -> Table {
     }
 }
 
-/// A gateway on a database with one table.
+/// Starts a gateway on a database with one table.
 fn begin(flags: &[&str]) -> (Router, Arc<Memory>) {
     let (app, database) = start(flags);
     database
@@ -48,7 +48,7 @@ fn begin(flags: &[&str]) -> (Router, Arc<Memory>) {
     (app.router(), database)
 }
 
-/// Rows of `(ts, service)`.
+/// Returns a batch with rows of `(ts, service)`.
 fn batch(rows: &[(i64, &str)]) -> Vec<u8> {
     let mut builder = BatchBuilder::new();
     let ts = builder.add_column("ts", ColumnType::Timestamp).unwrap();
@@ -82,7 +82,7 @@ async fn post(
     (status, String::from_utf8_lossy(&text).into_owned())
 }
 
-/// All rows stored, in order.
+/// Returns all stored rows, in order.
 fn stored(database: &Memory) -> Vec<(u32, i64, String)> {
     let mut rows = Vec::new();
     for (oid, bytes) in database.events.lock().iter() {
@@ -175,7 +175,7 @@ async fn a_key_makes_it_once_and_none_makes_it_each_time() {
 #[tokio::test(start_paused = true)]
 async fn what_is_wrong_is_named_and_nothing_is_stored() {
     let (router, database) = begin(&["--events-rows-max", "2"]);
-    // Supervision has had a look at the database, and found no standbys.
+    // Supervision has looked at the database and found no standbys.
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     let mut other = BatchBuilder::new();
     let column = other.add_column("tz", ColumnType::Timestamp).unwrap();
@@ -200,7 +200,7 @@ async fn what_is_wrong_is_named_and_nothing_is_stored() {
             &[],
             good.clone(),
             404,
-            "there is no table public.nowhere; create it",
+            "table public.nowhere does not exist; create it",
         ),
         ("lanes.requests", &[], good.clone(), 403, "schema \"lanes\""),
         (
@@ -261,7 +261,7 @@ async fn a_changed_table_is_described_again() {
         [(7, 1, "a".to_owned()), (8, 2, "a".to_owned())]
     );
 
-    // A column that is new: the batch does not fit the description at hand, but fits the next.
+    // A column was added: the batch does not fit the cached description, but fits the next.
     let mut wider = table(8);
     wider
         .columns
@@ -281,7 +281,7 @@ async fn a_changed_table_is_described_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_outcome_is_not_repeated_in_silence() {
+async fn an_unknown_outcome_is_not_silently_repeated() {
     let (router, database) = begin(&[]);
     database
         .event_errors
@@ -354,7 +354,7 @@ async fn a_large_body_is_decoded_beside_the_others_and_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tables_are_created_only_where_that_is_asked_for() {
+async fn tables_are_created_only_if_configured() {
     let (app, database) = start(&["--events-create-tables", "unlogged"]);
     let router = app.router();
     let body = batch(&[(1, "a")]);
@@ -382,7 +382,7 @@ async fn tables_are_created_only_where_that_is_asked_for() {
         ),
         ("[{\"ts\": 1},", StatusCode::BAD_REQUEST, "not JSON"),
         ("[{\"\": 1}]", StatusCode::BAD_REQUEST, "name"),
-        ("[]", StatusCode::NOT_FOUND, "there is no table"),
+        ("[]", StatusCode::NOT_FOUND, "does not exist"),
     ] {
         let (found, text) = post(&router, "third", &headers, body.into()).await;
         assert_eq!(found, status, "{text}");
@@ -419,7 +419,7 @@ async fn locked_tables_hold_up_neither_samples_nor_other_tables() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn descriptions_that_age_are_asked_for_one_at_a_time() {
+async fn ageing_descriptions_are_refreshed_one_at_a_time() {
     let (router, database) = begin(&[]);
     let names: Vec<String> = (0..20).map(|number| format!("t{number}")).collect();
     for (name, oid) in names.iter().zip(100..) {
@@ -437,7 +437,7 @@ async fn descriptions_that_age_are_asked_for_one_at_a_time() {
     assert_eq!(database.describing_max.load(Ordering::Acquire), 1);
 }
 
-/// Bytes of the memory budget that are taken.
+/// Returns the bytes taken from the memory budget.
 async fn pending_bytes(router: &Router) -> u64 {
     let request = Request::get("/api/v1/status").body(Body::empty());
     let answer = router.clone().oneshot(request.unwrap()).await.unwrap();

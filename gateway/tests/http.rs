@@ -1,4 +1,5 @@
-//! What clients see: exact status codes, headers and reasons, over the router with a database in memory.
+//! What clients see: exact status codes, headers and reasons, over the router and with a database
+//! in memory.
 
 mod support;
 
@@ -29,7 +30,7 @@ fn get(path: &str) -> Request<Body> {
     Request::get(path).body(Body::empty()).unwrap()
 }
 
-/// A write request; of the type of remote write, unless it is given another.
+/// Returns a write request, with the type of remote write unless `headers` contain another.
 fn post(headers: &[(&str, &str)], body: Vec<u8>) -> Request<Body> {
     let mut request = Request::post("/api/v1/write");
     if !headers.iter().any(|(name, _)| *name == "content-type") {
@@ -51,7 +52,10 @@ const HEADERS: [(&str, &str); 3] = [
 async fn refused(router: &Router, body: Vec<u8>, reason: &str) {
     let (status, text) = call(router, post(&HEADERS, body)).await;
     assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
-    assert!(text.contains(reason), "{text:?} does not tell {reason:?}");
+    assert!(
+        text.contains(reason),
+        "{text:?} does not contain {reason:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +112,7 @@ async fn a_request_sent_again_is_acknowledged_and_not_applied() {
             StatusCode::NO_CONTENT
         );
     }
-    // Another gateway on the same database knows it too.
+    // Another gateway on the same database recognises it too.
     let other = start_on(&[], &database);
     assert_eq!(
         call(&other.router(), post(&HEADERS, simple("up", 1.0)))
@@ -176,7 +180,7 @@ async fn web_pages_of_other_sites_cannot_write() {
         ),
         (vec![("host", "gateway"), ("origin", "null")], 403, "null"),
     ] {
-        // A body of its own each time: one that comes again is not stored again.
+        // Each request has its own body, because a repeated one is not stored again.
         let request = post(&headers, simple("up", written as f64));
         written += usize::from(status == 204);
         let (answered, text) = call(&app.router(), request).await;
@@ -201,21 +205,21 @@ async fn malformed_bodies_are_400_with_a_reason() {
     let router = app.router();
     refused(&router, Vec::new(), "body is empty").await;
     refused(&router, b"not snappy at all".to_vec(), "snappy").await;
-    // 4 GiB declared in six bytes.
+    // Six bytes declare 4 GiB.
     refused(
         &router,
         vec![0xff, 0xff, 0xff, 0xff, 0x0f, 0x00],
         "receive.decompressed_bytes_max",
     )
     .await;
-    // 60 MB declared, within the limit, in six bytes.
+    // Six bytes declare 60 MB, which is within the limit.
     refused(
         &router,
         vec![0x80, 0x87, 0xce, 0x1c, 0x00, 0x00],
-        "cannot reach",
+        "cannot produce",
     )
     .await;
-    refused(&router, compress(b"\x0a\x05\x0a"), "cut short").await;
+    refused(&router, compress(b"\x0a\x05\x0a"), "is truncated").await;
     refused(&router, compress(&[0x0b; 100_000]), "wire type").await;
     let mut not_text = Vec::new();
     put_delimited(
@@ -285,7 +289,7 @@ async fn illegal_series_are_400_with_a_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_legal_beside_what_is_not_is_stored() {
+async fn valid_parts_are_stored_beside_refused_ones() {
     let (app, database) = start(&[]);
     let mut histogram = series(&[("__name__", "latency")], &[]);
     put_delimited(&mut histogram, 4, b"");

@@ -27,6 +27,6 @@ async fn what_was_refused_in_part_is_stored_once_its_limit_is_raised() {
         assert_eq!(answer.status(), status);
         assert_eq!(database.values("many").len(), stored);
     }
-    // What was taken at first is there twice, as the second body brings it again.
+    // The rows accepted at first are stored twice, because the second body contains them again.
     assert_eq!(database.values("few").len(), 2);
 }

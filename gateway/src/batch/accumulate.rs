@@ -1,12 +1,16 @@
-//! Requests of one level of acknowledgement, brought together by rows and age.
+//! The accumulator joins requests of one level of acknowledgement into batches, by rows and age.
 //!
-//! A batch leaves at once when none is on its way, so that a lone request waits for nothing. While others are on their way it grows, until
-//! one of them is back, it has `rows_max` rows, or its first request has waited `age_max`; so batches get larger as load grows. After a
-//! batch of many requests the next one lets the time that three such take go by, `age_max` at most: an append has a price of its own, which
-//! a busy database pays for fewer and larger ones. Each batch
-//! takes a slot, of which there are as many as sessions; while all are taken the batch goes on growing up to `rows_max`, then the channel
-//! fills, requests wait in their handlers, and the memory budget turns newcomers away. Slots go to batches in the order in which these
-//! were ready to leave.
+//! A batch is sent at once if no other is in flight, so that a lone request does not wait. While
+//! others are in flight it grows until one of them returns, it has `rows_max` rows, or its first
+//! request has waited `age_max`. Batches therefore get larger as load grows.
+//!
+//! After a batch of many requests, the accumulator rests for three times the duration of that
+//! batch, but at most `age_max`. Each append has a fixed cost, so a busy database is better served
+//! with fewer, larger batches.
+//!
+//! Each batch needs a slot; there are as many slots as sessions. While all slots are taken, the
+//! batch grows up to `rows_max`. Then the channel fills, requests wait in their handlers, and the
+//! memory budget refuses new requests. Batches get slots in the order in which they became ready.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,53 +31,58 @@ pub const JOINERS_BYTES_MAX: usize = 32 << 20;
 /// The number of requests that may wait in one channel. The budget bounds their memory.
 pub const QUEUE_REQUESTS_MAX: usize = 1024;
 
-/// How long batches on their way are waited for when everything ends; nobody waits for an answer as long as that.
-const END_PATIENCE: Duration = Duration::from_secs(60);
+/// How long the accumulator waits for batches in flight when it ends. No request waits this long
+/// for an answer.
+const END_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A batch of as many requests has company to expect.
+/// The number of requests from which on a batch is followed by a rest.
 const BUSY_REQUESTS: usize = 16;
-/// Between two batches of many requests, in times that the last one took.
-const REST: u32 = 3;
+/// The length of a rest after a batch of many requests, in multiples of the duration of that batch.
+const REST_DURATIONS: u32 = 3;
 
-/// When a batch leaves.
+/// When a batch is sent.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchLimits {
-    /// Rows after which nothing is added; one request may hold more.
+    /// The number of rows after which no request is added. A single request may have more.
     pub rows_max: usize,
-    /// How long the first request waits for company while other batches are on their way.
+    /// How long the first request waits for others while batches are in flight.
     pub age_max: Duration,
-    /// Batches of one accumulator on their way at once; 1 or more.
+    /// The maximum number of batches of one accumulator in flight; at least 1.
     pub in_flight_max: usize,
 }
 
-/// Brings requests together, for as long as there are senders and, with `idle_max`, requests.
+/// An accumulator. It runs while there are senders and, with `idle_max`, requests.
 pub struct Accumulator<S> {
-    /// Where batches go.
+    /// Sends the batches.
     pub sender: Arc<Sender<S>>,
-    /// When they leave.
+    /// When batches are sent.
     pub limits: BatchLimits,
-    /// Whether others share the slots, so that some are left to them: beside a batch on its way another one leaves only while these
-    /// take no more than half of what others have left. However many accumulators wait for a database that does not answer them, each next
-    /// one finds a slot while there are as many as that.
+    /// Whether the accumulator leaves slots to others that share them. If it has a batch in flight,
+    /// it sends another one only while its batches take at most half of the slots that others
+    /// leave. So even if many accumulators wait for a database that does not answer them, the next
+    /// one finds a slot.
     pub leaves_room: bool,
-    /// Memory of what is kept from batch to batch; shared by all accumulators of the gateway.
+    /// The memory of the joiners that are kept from batch to batch. All accumulators of the gateway
+    /// share it.
     pub joiners: Budget,
-    /// Batches on their way; shared by the accumulators of a level, those of samples apart from those of tables.
+    /// Permits for batches in flight. The accumulators of a level share them, separately for
+    /// samples and for tables.
     pub slots: Arc<Semaphore>,
 }
 
 impl<S: Sink> Accumulator<S> {
-    /// Serves requests until all senders are gone, or none has come for `idle_max`; then waits for the batches on their way.
+    /// Joins and sends requests until all senders are gone or no request has arrived for
+    /// `idle_max`. Then waits for the batches in flight.
     pub async fn run<P: Payload>(
         self,
         mut requests: mpsc::Receiver<Pending<P>>,
         idle_max: Option<Duration>,
     ) {
-        let mut on_their_way = JoinSet::new();
+        let mut in_flight = JoinSet::new();
         let mut next = None;
         let mut took = Duration::ZERO;
         let mut rest_from = None;
-        // Of a batch that is back, for the next one.
+        // The joiner of a batch that has returned, for the next batch.
         let mut kept = None;
         loop {
             let first = match next.take() {
@@ -84,25 +93,25 @@ impl<S: Sink> Accumulator<S> {
             let mut batch = Batch::of(first);
             let aged = sleep_until(clock::now() + self.limits.age_max);
             tokio::pin!(aged);
-            // Those that came back while nothing waited.
-            while let Some(sent) = on_their_way.try_join_next() {
+            // Collect the batches that returned while no request waited.
+            while let Some(sent) = in_flight.try_join_next() {
                 note(sent, &mut took, &mut kept);
             }
-            let rest = |took: Duration| (REST * took).min(self.limits.age_max);
+            let rest = |took: Duration| (REST_DURATIONS * took).min(self.limits.age_max);
             let rested = sleep_until(rest_from.map_or_else(clock::now, |from| from + rest(took)));
             tokio::pin!(rested);
             let mut is_rested = rest_from.is_none();
-            // One for the batch: a new one would stand behind all others in the slots' queue.
+            // The future is created once for each batch: a new one would queue behind all others.
             let slot = Arc::clone(&self.slots).acquire_owned();
             tokio::pin!(slot);
             let (mut is_old, mut is_last) = (false, false);
             let mut ready_at = None;
             let slot = loop {
                 let is_full = batch.rows >= self.limits.rows_max || next.is_some() || is_last;
-                // Once true it stays so, as the batch may stand in the slots' queue then.
+                // Once true this stays true, because the batch may already be queued for a slot.
                 let may_leave = ready_at.is_some()
-                    || (is_full || is_old || (is_rested && on_their_way.is_empty()))
-                        && on_their_way.len() < self.in_flight_max(on_their_way.len());
+                    || (is_full || is_old || (is_rested && in_flight.is_empty()))
+                        && in_flight.len() < self.in_flight_max(in_flight.len());
                 if may_leave && ready_at.is_none() {
                     ready_at = Some(clock::now());
                 }
@@ -113,9 +122,10 @@ impl<S: Sink> Accumulator<S> {
                         Some(pending) => next = Some(pending),
                         None => is_last = true,
                     },
-                    Some(sent) = on_their_way.join_next() => {
+                    Some(sent) = in_flight.join_next() => {
                         note(sent, &mut took, &mut kept);
-                        // Nothing may have left for being rested while that was on its way.
+                        // If a batch returns, the rest begins anew, based on the duration of that
+                        // batch.
                         if let Some(from) = rest_from {
                             rested.as_mut().reset(from + rest(took));
                             is_rested = false;
@@ -126,7 +136,7 @@ impl<S: Sink> Accumulator<S> {
                     () = &mut aged, if !is_old => is_old = true,
                 }
             };
-            // The slots are never closed.
+            // The semaphore is never closed.
             let Ok(slot) = slot else { break };
             let waited = ready_at.map_or(Duration::ZERO, |ready_at| clock::now() - ready_at);
             let sender = Arc::clone(&self.sender);
@@ -135,29 +145,29 @@ impl<S: Sink> Accumulator<S> {
             rest_from = (batch.requests.len() >= BUSY_REQUESTS).then_some(left_at);
             let mut joiner: Kept<P::Joiner> = kept.take().unwrap_or_default();
             let joiners = self.joiners.clone();
-            on_their_way.spawn(async move {
+            in_flight.spawn(async move {
                 sender.send(batch.requests, &mut joiner.joiner).await;
                 drop(slot);
                 let took = clock::now() - left_at;
                 let bytes = P::joiner_bytes(&joiner.joiner);
-                (took, joiner.if_it_may_be(bytes, &joiners))
+                (took, joiner.kept_within(bytes, &joiners))
             });
         }
-        // Whoever still waits for an answer is served before this ends.
-        let _ = timeout_at(clock::now() + END_PATIENCE, on_their_way.join_all()).await;
+        // Requests that still wait for an answer are served before the task ends.
+        let _ = timeout_at(clock::now() + END_TIMEOUT, in_flight.join_all()).await;
     }
 
-    /// Batches that may be on their way at once, where so many are.
-    fn in_flight_max(&self, on_their_way: usize) -> usize {
+    /// The maximum number of batches in flight, given the current number.
+    fn in_flight_max(&self, in_flight: usize) -> usize {
         if !self.leaves_room {
             return self.limits.in_flight_max;
         }
-        let not_taken_by_others = on_their_way + self.slots.available_permits();
+        let not_taken_by_others = in_flight + self.slots.available_permits();
         (not_taken_by_others / 2).clamp(1, self.limits.in_flight_max)
     }
 }
 
-/// What brings the next batch together, and the memory that it is counted with.
+/// A joiner to be reused, and the memory that it is accounted with.
 #[derive(Default)]
 struct Kept<J> {
     joiner: J,
@@ -165,14 +175,16 @@ struct Kept<J> {
 }
 
 impl<J> Kept<J> {
-    /// Kept, with what it has come to hold, unless that is much or there is no room for it.
-    fn if_it_may_be(mut self, bytes: usize, joiners: &Budget) -> Option<Self> {
+    /// Returns the joiner, accounted with `bytes`, unless it is too large or there is no room for
+    /// it.
+    fn kept_within(mut self, bytes: usize, joiners: &Budget) -> Option<Self> {
         let has_room = bytes <= JOINER_BYTES_MAX && self.reservation.resize(joiners, bytes).is_ok();
         has_room.then_some(self)
     }
 }
 
-/// Takes note of a batch that is back: how long it took, and what it leaves to the next one. Of one whose task failed, nothing is known.
+/// Records a returned batch: its duration, and its joiner for the next batch. Nothing is known
+/// about a batch whose task failed.
 fn note<J>(
     sent: Result<(Duration, Option<Kept<J>>), JoinError>,
     took: &mut Duration,
@@ -187,7 +199,7 @@ fn note<J>(
     }
 }
 
-/// The next request; `None` when there will be none.
+/// Returns the next request; `None` if there are no more.
 async fn first_request<P>(
     requests: &mut mpsc::Receiver<Pending<P>>,
     idle_max: Option<Duration>,
@@ -198,7 +210,8 @@ async fn first_request<P>(
     match timeout(idle_max, requests.recv()).await {
         Ok(received) => received,
         Err(_) => {
-            // What was sent before the channel closed is served; who comes later finds it closed and opens another.
+            // Requests sent before the channel closed are served. Later senders find it closed and
+            // open another one.
             requests.close();
             requests.recv().await
         }

@@ -1,4 +1,4 @@
-//! Which requests travel together, against a database that takes its time.
+//! Which requests share a batch, with a database that takes some time.
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -10,7 +10,7 @@ use crate::metrics::Families;
 use crate::model::{AckLevel, ColumnKind, Digest, Outcome, Reservation, Table};
 use crate::series::{LabelSet, SampleRows};
 
-/// Notes the generation and the requests of each batch.
+/// Records the generation and the number of requests of each batch.
 struct Recorder {
     takes: Duration,
     batches: Mutex<Vec<(u64, usize)>>,
@@ -124,7 +124,7 @@ impl Running {
         self.answers.push(answer);
     }
 
-    /// Ends the input and waits for all answers; the batches that there were.
+    /// Ends the input and waits for all answers. Returns the batches.
     async fn finish(self) -> Vec<(u64, usize)> {
         drop(self.requests);
         for answer in self.answers {
@@ -136,7 +136,7 @@ impl Running {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lone_request_goes_at_once() {
+async fn a_lone_request_is_sent_at_once() {
     let mut running = start(Duration::from_millis(1), 100, 2);
     for _ in 0..3 {
         let before = clock::now();
@@ -150,7 +150,7 @@ async fn a_lone_request_goes_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_a_batch_is_on_its_way_requests_within_the_age_travel_together() {
+async fn requests_within_the_age_share_a_batch_while_another_is_in_flight() {
     let mut running = start(Duration::from_millis(100), 100, 2);
     for _ in 0..4 {
         running.request(0).await;
@@ -162,13 +162,14 @@ async fn while_a_batch_is_on_its_way_requests_within_the_age_travel_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_leaves_when_another_is_back() {
+async fn a_batch_is_sent_when_another_returns() {
     let mut running = start(Duration::from_millis(2), 100, 2);
     for _ in 0..3 {
         running.request(0).await;
         sleep(Duration::from_micros(900)).await;
     }
-    // The second and third were there before the first was back at 2 ms, well below their age.
+    // The second and the third request arrived before the first batch returned at 2 ms, well below
+    // their maximum age.
     sleep(Duration::from_millis(1)).await;
     running.request(0).await;
     assert_eq!(running.finish().await, [(0, 1), (0, 2), (0, 1)]);
@@ -182,7 +183,7 @@ async fn after_many_requests_the_next_batch_waits_for_more_of_them() {
     for _ in 0..BUSY_REQUESTS {
         running.request(0).await;
     }
-    // These have left when the first was back, and are back themselves now.
+    // These were sent when the first batch returned, and have returned now.
     sleep(Duration::from_micros(2_000)).await;
     running.request(0).await;
     sleep(Duration::from_micros(500)).await;
@@ -195,9 +196,10 @@ async fn after_many_requests_the_next_batch_waits_for_more_of_them() {
     );
 }
 
-/// How long the rest after a batch is, is learned from that batch, whether it is back before the next request comes or after.
+/// The length of a rest is learned from the batch before it, whether that batch returns before or
+/// after the next request arrives.
 #[tokio::test(start_paused = true)]
-async fn the_rest_is_that_of_the_batch_before() {
+async fn the_rest_depends_on_the_batch_before() {
     for first_after in [1, 3] {
         let mut running = start(Duration::from_millis(2), 1000, 2);
         for _ in 0..=BUSY_REQUESTS {
@@ -248,7 +250,7 @@ async fn a_batch_keeps_its_place_in_the_queue_while_it_grows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn accumulators_whose_batches_do_not_come_back_leave_slots_to_others() {
+async fn accumulators_whose_batches_do_not_return_leave_slots_to_others() {
     for (slots_max, left) in [(3, [2, 1, 0]), (5, [3, 2, 1]), (9, [5, 3, 2])] {
         let slots = Arc::new(Semaphore::new(slots_max));
         let mut stuck = Vec::new();
@@ -265,7 +267,7 @@ async fn accumulators_whose_batches_do_not_come_back_leave_slots_to_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ids_of_two_registries_never_travel_together() {
+async fn ids_of_two_registries_never_share_a_batch() {
     let mut running = start(Duration::from_millis(1), 100, 1);
     running.request(0).await;
     sleep(Duration::from_micros(100)).await;
@@ -310,16 +312,16 @@ async fn an_idle_accumulator_ends_and_loses_nothing() {
 fn joiners_are_kept_while_there_is_room_for_all_of_them() {
     let joiners = Budget::new(2 * JOINER_BYTES_MAX, Duration::ZERO);
     let joiner = || Kept::<u8>::default();
-    let first = joiner().if_it_may_be(JOINER_BYTES_MAX, &joiners).unwrap();
+    let first = joiner().kept_within(JOINER_BYTES_MAX, &joiners).unwrap();
     assert!(
         joiner()
-            .if_it_may_be(JOINER_BYTES_MAX + 1, &joiners)
+            .kept_within(JOINER_BYTES_MAX + 1, &joiners)
             .is_none()
     );
-    let second = joiner().if_it_may_be(JOINER_BYTES_MAX / 2, &joiners);
-    assert!(joiner().if_it_may_be(JOINER_BYTES_MAX, &joiners).is_none());
-    // What has grown is counted anew, and what is dropped is counted no more.
-    let first = first.if_it_may_be(1024, &joiners).unwrap();
+    let second = joiner().kept_within(JOINER_BYTES_MAX / 2, &joiners);
+    assert!(joiner().kept_within(JOINER_BYTES_MAX, &joiners).is_none());
+    // Growth is accounted for, and dropped joiners are no longer accounted for.
+    let first = first.kept_within(1024, &joiners).unwrap();
     assert_eq!(joiners.pending_bytes(), 1024 + JOINER_BYTES_MAX / 2);
     drop((first, second));
     assert_eq!(joiners.pending_bytes(), 0);

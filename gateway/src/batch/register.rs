@@ -1,4 +1,5 @@
-//! New series, registered in bulk: one task, one call at a time, so requests that bring the same new series at once cost one call.
+//! Registration of new series in bulk. A single task makes one call at a time, so requests that
+//! contain the same new series at the same time cost one call.
 
 use std::sync::Arc;
 
@@ -10,9 +11,10 @@ use crate::deliver::{Backoff, Sink, SinkError};
 use crate::model::{Fault, Reservation};
 use crate::series::{LabelSet, SeriesCache, SeriesId, SeriesMetrics};
 
-/// Label sets of one call: enough to spread the cost of a transaction, few enough that those after it do not wait long.
+/// The maximum number of label sets in one call: enough to spread the cost of a transaction, and
+/// few enough that the following calls do not wait long.
 const CALL_LABEL_SETS_MAX: usize = 20_000;
-/// Label sets taken together from waiting jobs.
+/// The number of label sets from which on no further waiting jobs are added to a round.
 const ROUND_LABEL_SETS_MAX: usize = 20_000;
 
 /// A series that the cache does not contain.
@@ -40,41 +42,42 @@ impl UnknownSeries {
 /// The unknown series of one request.
 #[derive(Debug)]
 pub struct RegisterJob {
-    /// What to register.
+    /// The series to register.
     pub series: Vec<UnknownSeries>,
     /// The cache generation of the request.
     pub generation: u64,
-    /// [`SeriesCache::registrations`] before its series were looked up.
+    /// The value of [`SeriesCache::registrations`] before the series were looked up.
     pub registrations: u64,
-    /// After this nobody waits any more.
+    /// The time after which nobody waits for the ids.
     pub deadline: Instant,
-    /// The memory of the request, which `series` is a part of: held here, as its sender may go while the job waits.
+    /// The memory of the request, of which `series` is a part. The job holds it because the request
+    /// may be abandoned while the job waits.
     pub reservation: Reservation,
-    /// Where the ids go.
+    /// Receives the ids.
     pub reply: oneshot::Sender<Result<RegisteredSeries, Fault>>,
 }
 
-/// A job that is done.
+/// The result of a job.
 #[derive(Debug)]
 pub struct RegisteredSeries {
-    /// In the order of the job's series.
+    /// The ids, in the order of the job's series.
     pub ids: Vec<SeriesId>,
-    /// As it came with the job.
+    /// The reservation of the job.
     pub reservation: Reservation,
 }
 
 impl RegisterJob {
-    /// Whether someone waits for the ids.
+    /// Whether a request still waits for the ids.
     fn is_awaited(&self) -> bool {
         !self.reply.is_closed()
     }
 
     fn answer(self, answer: JobAnswer) {
         let reservation = self.reservation;
-        // While the reservation still covers them.
+        // The series are dropped while the reservation still covers them.
         drop(self.series);
         let registered = answer.map(|ids| RegisteredSeries { ids, reservation });
-        // A request that is gone needs no ids.
+        // An abandoned request needs no ids.
         let _ = self.reply.send(registered);
     }
 }
@@ -117,7 +120,8 @@ async fn serve<S: Sink>(
                 job.answer(ids);
             }
         }
-        // One job's label sets are refused: which one's, each alone will tell.
+        // The label sets of at least one job are refused. Each job is retried alone to find out
+        // which.
         Err(Fault::Refused(_)) if round.len() > 1 => {
             for job in round {
                 let alone = vec![job];
@@ -141,16 +145,16 @@ async fn serve<S: Sink>(
 
 type JobAnswer = Result<Vec<SeriesId>, Fault>;
 
-/// Distinct label sets of a round.
+/// The distinct label sets of a round.
 #[derive(Default)]
 struct Wanted<'a> {
     sets: Vec<&'a LabelSet>,
-    /// Hashes and places of `sets`.
+    /// Hashes, and indexes into `sets`.
     places: HashTable<(u64, usize)>,
 }
 
 impl<'a> Wanted<'a> {
-    /// The place of a label set of this hash, which is added if it is not there.
+    /// Returns the index of a label set with this hash, and adds the label set if it is missing.
     fn place(&mut self, set: &'a LabelSet, hash: u64) -> usize {
         let sets = &self.sets;
         let found = self
@@ -167,16 +171,17 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Where a series of a round gets its id from.
+/// The source of the id of a series in a round.
 #[derive(Clone, Copy)]
 enum Source {
-    /// A job before this one brought it.
+    /// The cache: an earlier job has registered the series.
     Cache(SeriesId),
-    /// The place among the label sets wanted.
+    /// The database: the index among the wanted label sets.
     Wanted(usize),
 }
 
-/// Registers the label sets of all jobs; an answer for each job, or the fault of the whole.
+/// Registers the label sets of all jobs. Returns an answer for each job, or a fault of the whole
+/// round.
 async fn register_round<S: Sink>(
     round: &[RegisterJob],
     sink: &S,
@@ -188,7 +193,8 @@ async fn register_round<S: Sink>(
     let mut sources: Vec<Source> = Vec::new();
     let registrations = cache.registrations();
     for job in round {
-        // Where nothing has been registered since the job's request was looked up, it would not be found now either.
+        // If nothing has been registered since the request looked its series up, the cache still
+        // does not contain them.
         let is_late = job.registrations != registrations;
         for series in &job.series {
             let known = match is_late {
@@ -224,7 +230,7 @@ async fn register_round<S: Sink>(
     }
     let mut sources = sources.into_iter();
     let answers = round.iter().map(|job| {
-        // All of them are taken, whatever the answer is.
+        // The sources are consumed whatever the answer is.
         let sources: Vec<Source> = sources.by_ref().take(job.series.len()).collect();
         if job.generation != generation {
             return Err(registry_changed());
@@ -259,9 +265,9 @@ async fn call_until<S: Sink>(
         match sink.register(call).await {
             Ok(registered) if registered.ids.len() == call.len() => return Ok(registered),
             Ok(registered) => {
-                let (asked, given) = (call.len(), registered.ids.len());
+                let (wanted, received) = (call.len(), registered.ids.len());
                 return Err(Fault::Unavailable(format!(
-                    "asked for {asked} series ids, got {given}"
+                    "requested {wanted} series ids, received {received}"
                 )));
             }
             Err(SinkError::Refused(reason)) => return Err(Fault::Refused(reason)),

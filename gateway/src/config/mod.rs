@@ -1,8 +1,11 @@
 //! Settings, from their sources to typed values.
 //!
-//! [`setting`] is the one table of all settings: each row is a TOML key, a flag, an environment variable, a default and a help text.
-//! [`source`] gathers their values (flag, then environment, then file, then default), [`value`] reads sizes and durations, and
-//! [`settings`] makes the typed whole, checking how values relate.
+//! | module | contents |
+//! |---|---|
+//! | [`setting`] | the table of all settings: TOML key, flag, environment variable, default and help |
+//! | [`source`] | the values as text: from the flag, the environment, the file, or the default, in this order |
+//! | [`value`] | parsing of sizes and durations |
+//! | [`settings`] | the typed settings, checked individually and against each other |
 
 pub mod setting;
 pub mod settings;

@@ -1,4 +1,4 @@
-//! Settings with their types, each checked, and checked against each other.
+//! Typed settings, checked individually and against each other.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::objects::{BacklogLimit, ObjectSettings};
 use crate::receive::{ReceiveLimits, RequestLimits};
 use crate::series::{LabelLimits, LabelOrder, SampleRows};
 
-/// A setting that is not legal.
+/// An invalid setting.
 #[derive(Debug, Error)]
 #[error("{name} ({origin}): {reason}")]
 pub struct SettingError {
@@ -34,15 +34,15 @@ pub struct SettingError {
 
 /// All settings of a gateway.
 pub struct Settings {
-    /// Where HTTP is served.
+    /// The address to listen on.
     pub address: SocketAddr,
-    /// Requests, batches, levels.
+    /// Settings of requests, batches and levels.
     pub app: AppSettings,
     /// The database.
     pub postgres: PostgresSettings,
-    /// Object storage, where there is any.
+    /// Object storage, if it is configured.
     pub objects: Option<ObjectSettings>,
-    /// Memory for known series.
+    /// The maximum memory for known series.
     pub cache_bytes_max: usize,
     /// Which log lines are written.
     pub log_filter: EnvFilter,
@@ -50,7 +50,7 @@ pub struct Settings {
     pub is_log_json: bool,
 }
 
-/// Reads settings out of sources, naming each in its error.
+/// Reads settings from sources, and names them in errors.
 struct Reader<'a> {
     sources: &'a Sources,
 }
@@ -79,7 +79,7 @@ impl Reader<'_> {
 
     fn duration(&self, name: &str, least: Duration) -> Result<Duration, SettingError> {
         self.get(name, |text| match value::duration(text)? {
-            duration if duration < least => Err(format!("shorter than {least:?}")),
+            duration if duration < least => Err(format!("must be at least {least:?}")),
             duration => Ok(duration),
         })
     }
@@ -95,30 +95,30 @@ impl Reader<'_> {
 
 fn within(number: usize, least: usize, most: usize) -> Result<usize, String> {
     if number < least {
-        Err(format!("less than {least}"))
+        Err(format!("must be at least {least}"))
     } else if number > most {
-        Err(format!("more than {most}"))
+        Err(format!("must be at most {most}"))
     } else {
         Ok(number)
     }
 }
 
 impl Settings {
-    /// Reads and checks all settings; a password file is read too.
+    /// Reads and checks all settings, including a password file.
     ///
     /// # Errors
-    /// The first setting that is not legal. The message never holds a connection string.
+    /// Returns the first invalid setting. The message never contains a connection string.
     pub fn read(sources: &Sources) -> Result<Self, SettingError> {
         let reader = Reader { sources };
         let address: SocketAddr = reader.get("listen.address", |text| {
             text.parse()
-                .map_err(|_| format!("{text:?} is not an address like 127.0.0.1:9201"))
+                .map_err(|_| format!("{text:?} is not an address such as 127.0.0.1:9201"))
         })?;
         let app = app(&reader, address)?;
         let is_log_json = reader.get("log.format", |text| match text {
             "text" => Ok(false),
             "json" => Ok(true),
-            other => Err(format!("{other:?} is not text or json")),
+            other => Err(format!("{other:?} is neither text nor json")),
         })?;
         Ok(Self {
             address,
@@ -132,8 +132,8 @@ impl Settings {
     }
 }
 
-/// A level, or several for parts of the program. The filter's own parser takes any word for the name of a part, a
-/// misspelt level too.
+/// Parses a level, or several for parts of the program. The filter's own parser would accept any
+/// word, even a misspelt level, as the name of a part.
 fn log_filter(text: &str) -> Result<EnvFilter, String> {
     let is_part = |directive: &str| directive.contains(['=', '[', ':']);
     let words = text.split(',').map(str::trim);
@@ -164,7 +164,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         order: reader.get("receive.label_order", |text| match text {
             "refuse" => Ok(LabelOrder::Refuse),
             "sort" => Ok(LabelOrder::Sort),
-            other => Err(format!("{other:?} is not refuse or sort")),
+            other => Err(format!("{other:?} is neither refuse nor sort")),
         })?,
     };
     let receive = ReceiveLimits {
@@ -195,15 +195,15 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
         .max(receive.request.samples_max * SampleRows::ROW_BYTES);
     if pending_bytes_max < largest_request_bytes {
         let reason = format!(
-            "less than one request of the largest kind may take ({largest_request_bytes} bytes)"
+            "must be at least {largest_request_bytes} bytes, which the largest allowed request takes"
         );
         return Err(reader.wrong("receive.pending_bytes_max", reason));
     }
     let events = EventSettings {
         schema: reader.get("events.schema", |text| match text {
-            "" => Err("a schema must be named".to_owned()),
+            "" => Err("the schema must not be empty".to_owned()),
             name if name.contains('.') => Err(format!(
-                "{name:?} has a dot, which separates schema and table"
+                "{name:?} contains a dot, which separates schema and table"
             )),
             name => Ok(name.to_owned()),
         })?,
@@ -211,7 +211,7 @@ fn app(reader: &Reader<'_>, address: SocketAddr) -> Result<AppSettings, SettingE
             "off" => Ok(CreateTables::Off),
             "logged" => Ok(CreateTables::Logged),
             "unlogged" => Ok(CreateTables::Unlogged),
-            other => Err(format!("{other:?} is not off, logged or unlogged")),
+            other => Err(format!("{other:?} is none of off, logged and unlogged")),
         })?,
         samples_table: reader.get("postgres.table", |text| Ok(text.to_owned()))?,
         rows_max: reader.count("events.rows_max", 1, lanes_wire::limits::ROWS_MAX)?,
@@ -252,7 +252,7 @@ fn self_scrape(
         return Ok(None);
     }
     if interval < Duration::from_millis(100) {
-        return Err(reader.wrong("self_scrape.interval", "shorter than 100ms".to_owned()));
+        return Err(reader.wrong("self_scrape.interval", "must be at least 100ms".to_owned()));
     }
     let (instance, _) = reader.sources.value("self_scrape.instance");
     let instance = if instance.is_empty() {
@@ -286,19 +286,20 @@ fn objects(reader: &Reader<'_>) -> Result<Option<ObjectSettings>, SettingError> 
 
 fn postgres(reader: &Reader<'_>) -> Result<PostgresSettings, SettingError> {
     let connection: tokio_postgres::Config = reader.get("postgres.connection", |text| {
-        // The parser's own message may repeat what it read.
+        // The parser's own message may repeat its input.
         text.parse()
             .map_err(|_| "not a PostgreSQL connection string or URL".to_owned())
     })?;
     if connection.get_ssl_mode() == SslMode::Require {
-        // Better a clear word now than a failed handshake at each attempt.
-        let reason = "sslmode=require: TLS to PostgreSQL is not available yet".to_owned();
+        // A clear message at startup is better than a failed handshake at each attempt.
+        let reason = "sslmode=require: TLS to PostgreSQL is not supported".to_owned();
         return Err(reader.wrong("postgres.connection", reason));
     }
     let hosts = connection.get_hosts().len();
     let ports = connection.get_ports().len();
     if ports > 1 && ports != hosts.max(connection.get_hostaddrs().len()) {
-        let reason = format!("{ports} ports for {hosts} hosts; give one for all, or one for each");
+        let reason =
+            format!("{ports} ports for {hosts} hosts; specify one for all, or one for each");
         return Err(reader.wrong("postgres.connection", reason));
     }
     let connection = with_password(reader, connection)?;
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_legal_and_bind_loopback() {
+    fn defaults_are_valid_and_bind_loopback() {
         let settings = read(&[]).unwrap();
         assert!(settings.address.ip().is_loopback());
         assert_eq!(settings.app.default_level, AckLevel::Wal);
@@ -358,27 +359,30 @@ mod tests {
 
     #[test]
     fn values_out_of_bounds_are_named() {
-        for (flags, told) in [
+        for (flags, expected) in [
             (
                 &["--batch-rows-max", "0"][..],
-                "batch.rows_max (flag): less than 1",
+                "batch.rows_max (flag): must be at least 1",
             ),
             (&["--ack-level", "object"], "set objects.url"),
             (&["--postgres-table", "samples"], "not schema.table"),
             (
                 &["--postgres-connection", "sslmode=require"],
-                "TLS to PostgreSQL is not available yet",
+                "TLS to PostgreSQL is not supported",
             ),
-            (&["--receive-pending-bytes-max", "2MiB"], "largest kind"),
+            (
+                &["--receive-pending-bytes-max", "2MiB"],
+                "largest allowed request",
+            ),
             (&["--receive-samples-max", "16777216"], "batch.rows_max"),
-            (&["--requests-window", "5s"], "shorter than 60s"),
+            (&["--requests-window", "5s"], "must be at least 60s"),
             (&["--events-rows-max", "16777216"], "batch.rows_max"),
-            (&["--events-schema", "a.b"], "has a dot"),
+            (&["--events-schema", "a.b"], "contains a dot"),
             (
                 &["--events-create-tables", "yes"],
-                "is not off, logged or unlogged",
+                "is none of off, logged and unlogged",
             ),
-            (&["--listen-workers", "1000"], "more than 256"),
+            (&["--listen-workers", "1000"], "must be at most 256"),
             (&["--listen-address", "localhost"], "is not an address"),
             (&["--listen-hosts", "http://a"], "without scheme and port"),
             (&["--log-level", "loud"], "not one of off, error"),
@@ -388,19 +392,19 @@ mod tests {
                 &["--postgres-connection", "host=a port=1,2"],
                 "2 ports for 1 hosts",
             ),
-            (&["--objects-url", "s3:/bucket"], "is no directory"),
+            (&["--objects-url", "s3:/bucket"], "is neither a directory"),
             (&["--log-format", "xml"], "log.format"),
             (
                 &["--objects-url", "ftp://a"],
-                "objects.url (flag): \"ftp://a\" is no directory",
+                "objects.url (flag): \"ftp://a\" is neither a directory",
             ),
-            (&["--objects-orphan-age", "5s"], "shorter than 60s"),
+            (&["--objects-orphan-age", "5s"], "must be at least 60s"),
             (&["--receive-label-order", "any"], "receive.label_order"),
         ] {
             let error = read(flags)
                 .err()
                 .unwrap_or_else(|| panic!("{flags:?} is taken"));
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 
@@ -413,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_kept_nowhere_unless_told() {
+    fn object_storage_is_off_by_default() {
         assert!(read(&[]).unwrap().objects.is_none());
         let settings = read(&["--objects-url", ".lanes/objects"]).unwrap();
         let location = settings.objects.unwrap().location;
@@ -421,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn self_scrape_may_be_off() {
+    fn self_scrape_can_be_disabled() {
         assert!(
             read(&["--self-scrape-interval", "0"])
                 .unwrap()

@@ -1,4 +1,5 @@
-//! Values as text, gathered from flags, environment, file and defaults, in this order of precedence.
+//! The values of settings as text, from flags, environment, file and defaults, in this order of
+//! precedence.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,58 +11,59 @@ use thiserror::Error;
 
 use super::setting::{SETTINGS, Setting};
 
-/// Why settings cannot be gathered. Messages never hold values of the file: it may hold a password.
+/// Why settings cannot be gathered. Messages never contain values from the file, because it may
+/// contain a password.
 #[derive(Debug, Error)]
 pub enum SourceError {
     /// The file cannot be read.
     #[error("configuration file {path:?}: {source}")]
     Read {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Not TOML.
+    /// The file is not TOML.
     #[error("configuration file {path:?}, line {line}: {message}")]
     Syntax {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Where.
+        /// The line.
         line: usize,
-        /// What.
+        /// The problem.
         message: String,
     },
-    /// A key that does not exist.
-    #[error("configuration file {path:?}: there is no setting {key}")]
+    /// The file contains an unknown key.
+    #[error("configuration file {path:?}: unknown setting {key}")]
     UnknownKey {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// `section.key` as written.
+        /// The key as written: `section.key`.
         key: String,
     },
-    /// A variable that looks like a setting and is none.
-    #[error("environment variable {0}: there is no such setting; see --help")]
+    /// An environment variable has the prefix of settings but names none.
+    #[error("environment variable {0}: unknown setting; see --help")]
     UnknownVariable(String),
-    /// A value that is neither text nor a whole number.
-    #[error("configuration file {path:?}: {key} must be a string or a whole number")]
+    /// A value is neither a string nor an integer.
+    #[error("configuration file {path:?}: {key} must be a string or an integer")]
     Type {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// `section.key`.
+        /// The key: `section.key`.
         key: String,
     },
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Command line.
+    /// The command line.
     Flag,
-    /// Environment variable.
+    /// An environment variable.
     Environment,
-    /// Configuration file.
+    /// The configuration file.
     File,
-    /// Nowhere: the default.
+    /// No source: the default.
     Default,
 }
 
@@ -82,22 +84,22 @@ pub struct Sources {
     values: BTreeMap<String, (String, Origin)>,
 }
 
-/// The command line.
+/// Returns the definition of the command line.
 pub fn command() -> Command {
     let file = Arg::new("config")
         .long("config")
         .env("LANES_GATEWAY_CONFIG")
         .hide_env_values(true)
         .value_name("FILE")
-        .help("TOML file with settings, [section] and key as in --section-key");
+        .help("TOML file with settings: [section] and key as in --section-key");
     let check = Arg::new("check-config")
         .long("check-config")
         .action(ArgAction::SetTrue)
-        .help("Check and print the settings, then stop: status 0 if they are legal");
+        .help("Check and print the settings, then exit: status 0 if they are valid");
     let adopt = Arg::new("adopt")
         .long("adopt")
         .action(ArgAction::SetTrue)
-        .help("Make the database of these settings the owner of objects.url, whoever is now, then stop");
+        .help("Make the database of these settings the owner of objects.url, whoever owns it now, then exit");
     let settings = SETTINGS.iter().map(|setting| {
         let default = if setting.default.is_empty() {
             String::new()
@@ -107,19 +109,20 @@ pub fn command() -> Command {
         Arg::new(setting.name())
             .long(setting.flag())
             .env(setting.variable())
-            // Printed help must not show what the environment holds: it may be a password.
+            // The help must not show values from the environment, because one may be a password.
             .hide_env_values(true)
             .value_name(setting.kind)
             .help(format!("{}{default}", setting.help))
     });
     Command::new("lanes-gateway")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Takes Prometheus remote write and stores it in PostgreSQL tables of the lanes access method")
+        .about("Receives Prometheus remote write and events, and stores them in PostgreSQL tables of the access method lanes")
         .after_help(
-            "Each setting may be given as a flag, an environment variable, or a key of the TOML file, in this order of precedence.\n\
+            "Each setting can be specified as a flag, an environment variable, or a key of the TOML file, in this order of precedence.\n\
              Sizes: 10, 10KiB, 10MiB, 10GiB. Durations: 5ms, 10s, 1m, 24h, 7d.",
         )
-        // As in other servers, a flag given again replaces the earlier one: wrappers can add to a command line.
+        // A flag given again replaces the earlier one, as in other servers, so that wrappers can
+        // append to a command line.
         .args_override_self(true)
         .subcommand(crate::restore::command::command())
         .arg(file)
@@ -132,7 +135,8 @@ impl Sources {
     /// Gathers all values.
     ///
     /// # Errors
-    /// The file cannot be read, or the environment has a variable that is no setting.
+    /// Returns an error if the file cannot be read, or if the environment contains an unknown
+    /// variable with the prefix of settings.
     pub fn gather(matches: &ArgMatches) -> Result<Self, SourceError> {
         let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         if let Some(unknown) = unknown_variable(variables) {
@@ -154,10 +158,10 @@ impl Sources {
         })
     }
 
-    /// The value of `section.key` and where it is from.
+    /// Returns the value of `section.key` and its source.
     ///
     /// # Panics
-    /// If there is no such setting, which is a mistake in the program.
+    /// Panics if the setting does not exist, which is an error in the program.
     pub fn value(&self, name: &str) -> (&str, Origin) {
         let (value, origin) = self
             .values
@@ -166,7 +170,7 @@ impl Sources {
         (value, *origin)
     }
 
-    /// All values for people, one a line; the connection string is hidden.
+    /// Returns all values for people, one per line. The connection string is hidden.
     pub fn text(&self) -> String {
         let line = |(name, (value, origin)): (&String, &(String, Origin))| {
             let value = if name == "postgres.connection" && *origin != Origin::Default {
@@ -180,11 +184,11 @@ impl Sources {
     }
 }
 
-/// The first name of an environment variable that looks like a setting and is none.
+/// Returns the first environment variable that has the prefix of settings but names none.
 fn unknown_variable(mut names: impl Iterator<Item = String>) -> Option<String> {
     names.find(|name| {
         name.strip_prefix("LANES_GATEWAY_").is_some_and(|rest| {
-            // Kubernetes sets some of its own for a service that is called lanes-gateway.
+            // Kubernetes sets such variables for a service named lanes-gateway.
             let of_kubernetes = rest == "PORT"
                 || ["PORT_", "SERVICE_"]
                     .iter()
@@ -200,7 +204,7 @@ fn given(matches: &ArgMatches, setting: &Setting) -> Option<(String, Origin)> {
     let name = setting.name();
     let value = matches.get_one::<String>(&name)?;
     match matches.value_source(&name)? {
-        // A variable that is set to nothing counts as not set, as in compose files.
+        // An empty variable counts as unset, as in compose files.
         ValueSource::EnvVariable if value.is_empty() => None,
         ValueSource::EnvVariable => Some((value.clone(), Origin::Environment)),
         _ => Some((value.clone(), Origin::Flag)),
@@ -307,18 +311,22 @@ mod tests {
         assert!(
             parse("[batch]\nrow_max = 10")
                 .unwrap_err()
-                .contains("no setting batch.row_max")
+                .contains("unknown setting batch.row_max")
         );
-        assert!(parse("[bach]\n").unwrap_err().contains("no setting bach"));
+        assert!(
+            parse("[bach]\n")
+                .unwrap_err()
+                .contains("unknown setting bach")
+        );
         assert!(
             parse("rows_max = 10")
                 .unwrap_err()
-                .contains("no setting rows_max")
+                .contains("unknown setting rows_max")
         );
         assert!(
             parse("[batch]\nrows_max = 1.5")
                 .unwrap_err()
-                .contains("must be a string or a whole number")
+                .contains("must be a string or an integer")
         );
     }
 

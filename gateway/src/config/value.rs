@@ -1,11 +1,11 @@
-//! Sizes and durations as people write them.
+//! Parsing of sizes and durations.
 
 use std::time::Duration;
 
-/// `10`, `10KiB`, `2MiB`, `1GiB`: bytes.
+/// Parses a number of bytes: `10`, `10KiB`, `2MiB`, `1GiB`.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Returns what is wrong with the text.
 pub fn size(text: &str) -> Result<usize, String> {
     let (number, unit) = split(text, "size, such as 64MiB")?;
     let factor: usize = match unit {
@@ -13,7 +13,7 @@ pub fn size(text: &str) -> Result<usize, String> {
         "KiB" => 1 << 10,
         "MiB" => 1 << 20,
         "GiB" => 1 << 30,
-        other => return Err(format!("unit {other:?} is not B, KiB, MiB or GiB")),
+        other => return Err(format!("unit {other:?} is none of B, KiB, MiB and GiB")),
     };
     usize::try_from(number)
         .ok()
@@ -21,10 +21,10 @@ pub fn size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "too large".to_owned())
 }
 
-/// `5ms`, `2s`, `1m`, `24h`, `7d`, or `0`.
+/// Parses a duration: `5ms`, `2s`, `1m`, `24h`, `7d`, or `0`.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Returns what is wrong with the text.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text, "duration, such as 30s")?;
     let milliseconds: u64 = match unit {
@@ -34,10 +34,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "h" => 3_600_000,
         "d" => 86_400_000,
         "" if number == 0 => 1,
-        "" => return Err("a unit is missing: ms, s, m, h or d".to_owned()),
-        other => return Err(format!("unit {other:?} is not ms, s, m, h or d")),
+        "" => return Err("the unit (ms, s, m, h or d) is missing".to_owned()),
+        other => return Err(format!("unit {other:?} is none of ms, s, m, h and d")),
     };
-    // Bounded so that deadlines and server-side milliseconds never overflow.
+    // The limit keeps deadlines and the server's milliseconds from overflowing.
     const MILLISECONDS_MAX: u64 = 365 * 86_400_000;
     match number.checked_mul(milliseconds) {
         Some(total) if total <= MILLISECONDS_MAX => Ok(Duration::from_millis(total)),
@@ -45,20 +45,20 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A number, digits only.
+/// Parses a number of digits only.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Returns what is wrong with the text.
 pub fn count(text: &str) -> Result<usize, String> {
-    const KIND: &str = "whole number, such as 4";
+    const KIND: &str = "integer, such as 4";
     match split(text, KIND)? {
         (number, "") => usize::try_from(number).map_err(|_| "too large".to_owned()),
-        _ => Err(format!("{text:?} is no {KIND}")),
+        _ => Err(format!("{text:?} is not a valid {KIND}")),
     }
 }
 
-/// The digits at the beginning, and what follows them; `kind` says what is wanted where there are none, or where they
-/// have a fraction.
+/// Returns the leading digits and the rest. `kind` describes the expected value if there are no
+/// digits, or if they have a fraction.
 fn split<'t>(text: &'t str, kind: &str) -> Result<(u64, &'t str), String> {
     let text = text.trim();
     let digits_end = text
@@ -66,7 +66,7 @@ fn split<'t>(text: &'t str, kind: &str) -> Result<(u64, &'t str), String> {
         .unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
     if digits.is_empty() || unit.starts_with('.') {
-        return Err(format!("{text:?} is no {kind}"));
+        return Err(format!("{text:?} is not a valid {kind}"));
     }
     let number = digits.parse().map_err(|_| "too large".to_owned())?;
     Ok((number, unit.trim_start()))
@@ -103,16 +103,16 @@ mod tests {
         for bad in ["5", "s", "1w", "-1s", "400d", "99999999999999999d"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
-        let told = "\"1.5h\" is no duration, such as 30s".to_owned();
-        assert_eq!(duration("1.5h"), Err(told));
+        let message = "\"1.5h\" is not a valid duration, such as 30s".to_owned();
+        assert_eq!(duration("1.5h"), Err(message));
     }
 
     #[test]
     fn counts() {
         assert_eq!(count("12"), Ok(12));
         for bad in ["12s", "", "two", "-1", "1.5"] {
-            let told = format!("{bad:?} is no whole number, such as 4");
-            assert_eq!(count(bad), Err(told));
+            let message = format!("{bad:?} is not a valid integer, such as 4");
+            assert_eq!(count(bad), Err(message));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pauses between attempts: doubling, bounded, never past a deadline.
+//! Pauses between attempts. They double up to a limit and never extend past a deadline.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::clock::{self, Instant};
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// The pauses of one undertaking.
+/// The pauses of one operation.
 #[derive(Debug)]
 pub struct Backoff {
     next: Duration,
@@ -17,7 +17,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses until `deadline`.
+    /// Creates pauses that end at `deadline`.
     pub fn new(deadline: Instant) -> Self {
         Self {
             next: FIRST,
@@ -25,7 +25,7 @@ impl Backoff {
         }
     }
 
-    /// Pauses; false when the deadline has come, and another attempt is of no use.
+    /// Waits. Returns false if the deadline has passed, so that another attempt is useless.
     pub async fn wait(&mut self) -> bool {
         let now = clock::now();
         if now >= self.deadline {

@@ -1,21 +1,22 @@
-//! What went wrong in a session, and what it means: to the session, to the batch, to the sender.
+//! Errors of calls to PostgreSQL, and their meaning for the session, the batch and the sender.
 
 use tokio_postgres::error::SqlState;
 
 use super::sink::SinkError;
 
-/// What went wrong in a session, and whether the session is still good.
+/// The error of a call, and whether the session is still usable.
 #[derive(Debug)]
 pub struct CallError {
-    /// What.
+    /// The error.
     pub error: SinkError,
-    /// For metrics: the SQLSTATE, or `connection` or `timeout`.
+    /// A label for metrics: the SQLSTATE, or `connection` or `timeout`.
     pub kind: String,
     /// Whether the session may be used again.
     pub is_session_good: bool,
 }
 
-/// What `applied` and `reused` of `lanes.append_once` say: places from 1 on, or NULL.
+/// Converts the columns `applied` and `reused` of `lanes.append_once`, which are indexes from 1 on,
+/// or NULL.
 pub(super) fn check_applied(
     applied: Option<Vec<i32>>,
     reused: Option<Vec<i32>>,
@@ -37,14 +38,14 @@ pub(super) fn check_applied(
     })
 }
 
-/// What an error means of a statement that creates what a sender has named.
+/// Converts the error of a statement that creates an object named by the sender.
 pub(super) fn of_definition(error: CallError) -> CallError {
     let SinkError::Unavailable(reason) = error.error else {
         return error;
     };
     let error_of = match error.kind.as_str() {
         "42501" => SinkError::Forbidden(reason),
-        // There is no such schema.
+        // The schema does not exist.
         "3F000" => SinkError::TableChanged(reason),
         kind if kind.starts_with("42") => SinkError::Refused(reason),
         _ => SinkError::Unavailable(reason),
@@ -55,7 +56,8 @@ pub(super) fn of_definition(error: CallError) -> CallError {
     }
 }
 
-/// What registration gets wrong an operator can mend, in the registry: nothing of it is the sender's data.
+/// Converts an error of registration. Constraint violations there concern the registry, which an
+/// operator can repair, and not the sender's data.
 pub(super) fn of_registration(error: CallError) -> CallError {
     match error.error {
         SinkError::Refused(reason)
@@ -70,19 +72,21 @@ pub(super) fn of_registration(error: CallError) -> CallError {
     }
 }
 
-/// What an error means when the target is a table that the sender has named: there the sender can mend what in the table of samples an
-/// operator must.
+/// Converts an error of an append to a table named by the sender. The sender can correct some
+/// errors that, for the table of samples, only an operator can.
 pub(super) fn of_table(error: CallError, is_once: bool) -> CallError {
     let SinkError::Unavailable(reason) = error.error else {
         return error;
     };
     let error_of = match error.kind.as_str() {
-        // Undefined table, undefined column, other type, generated column, NULL where none may be: described before a change.
+        // Undefined table, undefined column, wrong type, generated column, not-null violation: the
+        // table has changed since it was described.
         "42P01" | "42703" | "42804" | "428C9" => SinkError::TableChanged(reason),
         "42501" => SinkError::Forbidden(reason),
-        // Row-level security, rules, kinds of table.
+        // Row-level security, rules, unsupported kinds of relation.
         "0A000" | "42809" => SinkError::Refused(reason),
-        // The session was lost, or the commit is done here and not known to be on the standbys.
+        // The session was lost, or the transaction has committed locally and may not have reached
+        // the standbys.
         "connection" | "timeout" | "01000" | "no_standbys" | "57P01" | "57P02" if !is_once => {
             SinkError::OutcomeUnknown(reason)
         }
@@ -94,7 +98,7 @@ pub(super) fn of_table(error: CallError, is_once: bool) -> CallError {
     }
 }
 
-/// Level `replica` without anything to replicate to.
+/// Returns the error of level `replica` without any standby.
 pub fn no_standbys() -> CallError {
     CallError {
         error: SinkError::Unavailable(NO_STANDBYS.to_owned()),
@@ -103,8 +107,8 @@ pub fn no_standbys() -> CallError {
     }
 }
 
-/// What is said of level `replica` where there is no standby.
-pub const NO_STANDBYS: &str = "acknowledgement level \"replica\" cannot be kept: synchronous_standby_names of PostgreSQL is empty; set it, or ask for another level";
+/// The message for level `replica` if there is no standby.
+pub const NO_STANDBYS: &str = "acknowledgement level \"replica\" cannot be kept: PostgreSQL's synchronous_standby_names is empty; set it, or request another level";
 
 pub(super) fn timed_out(reason: String) -> CallError {
     CallError {
@@ -134,7 +138,8 @@ pub(super) fn call_error(error: &tokio_postgres::Error, is_closed: bool) -> Call
     }
 }
 
-/// What an SQLSTATE means to a sender. Only data that can never be stored is refused; all that an operator can mend is worth a retry.
+/// Converts an SQLSTATE. Only data that can never be stored is refused. Everything that an operator
+/// can repair is worth a retry.
 fn sink_error(code: &SqlState, message: &str) -> SinkError {
     let remedy = match code {
         &SqlState::INSUFFICIENT_PRIVILEGE if is_of_extension(message) => GRANT_GATEWAY,
@@ -142,18 +147,18 @@ fn sink_error(code: &SqlState, message: &str) -> SinkError {
     };
     let reason = format!("PostgreSQL: {message} (SQLSTATE {}){remedy}", code.code());
     match code.code().get(..2) {
-        // Data exception, constraint violated, check option violated, a program limit passed.
+        // Data exception, integrity constraint violation, with check option violation, program
+        // limit exceeded.
         Some("22" | "23" | "44" | "54") => SinkError::Refused(reason),
         _ => SinkError::Unavailable(reason),
     }
 }
 
-/// What a role lacks that no `lanes.grant_gateway` was called for.
-const GRANT_GATEWAY: &str =
-    "; SELECT lanes.grant_gateway('ROLE'), as a superuser, grants the gateway's role what it needs";
+/// The remedy for a role for which `lanes.grant_gateway` was not called.
+const GRANT_GATEWAY: &str = "; to grant the gateway's role its privileges, run SELECT lanes.grant_gateway('ROLE') as a superuser";
 
-/// Whether a role lacks what every gateway needs, rather than a right on somebody's table. Messages in other languages than
-/// English go without the remedy.
+/// Whether the role lacks a privilege that every gateway needs, rather than one on a user's table.
+/// The remedy is omitted for messages in languages other than English.
 fn is_of_extension(message: &str) -> bool {
     let object = message.strip_prefix("permission denied for ");
     object.is_some_and(|object| {
@@ -171,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_committed_is_not_appended_again_without_a_digest() {
+    fn rows_that_may_be_committed_are_not_appended_again_without_a_digest() {
         let unavailable = |kind: &str| CallError {
             error: SinkError::Unavailable("text".to_owned()),
             kind: kind.to_owned(),
@@ -230,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_without_the_rights_of_a_gateway_is_told_how_to_get_them() {
+    fn a_missing_privilege_is_reported_with_its_remedy() {
         let reason = |code: &SqlState, message: &str| format!("{:?}", sink_error(code, message));
         let denied = &SqlState::INSUFFICIENT_PRIVILEGE;
         for object in [
@@ -255,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_requests_applied_before_are_told() {
+    fn indexes_of_requests_applied_before_are_reported() {
         assert!(check_applied(None, None).is_ok());
         let error = check_applied(Some(vec![1, 4]), Some(vec![4])).unwrap_err();
         let expected = SinkError::Duplicates {

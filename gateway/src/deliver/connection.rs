@@ -1,7 +1,8 @@
-//! One session with PostgreSQL, set up and with its statements prepared.
+//! A session with PostgreSQL, configured and with its statements prepared.
 //!
-//! A trap that this file avoids: with autocommit the server sends a statement's result *before* it commits. Only `ReadyForQuery` says
-//! that the commit is done, and [`tokio_postgres::Client::query_one`] returns no earlier than that.
+//! With autocommit, the server sends the result of a statement *before* it commits. Only
+//! `ReadyForQuery` confirms the commit, and [`tokio_postgres::Client::query_one`] does not return
+//! before it.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ use super::sink::{Append, Health, SinkError};
 use crate::model::{AckLevel, Table, Target};
 use crate::series::{LabelSet, SeriesCache, SeriesId};
 
-/// Between the server's statement timeout and the moment the gateway gives a session up.
+/// The time between the server's statement timeout and the moment at which the gateway gives up the
+/// session.
 const GRACE: Duration = Duration::from_secs(2);
 
 const APPEND: &str = "SELECT a.applied, current_setting('synchronous_standby_names') <> '', a.reused \
@@ -39,7 +41,8 @@ const HEALTH: &str = "SELECT lanes.registry_identity(), s.wanted, \
                       (SELECT next_id::int8 - 1 FROM lanes.registry), s.connected \
                       FROM lanes.synchronous_standbys() AS s";
 const FORGET: &str = "SELECT lanes.forget_requests(make_interval(secs => $1))";
-/// Writes a few bytes of log in a transaction of its own, so that its commit flushes (and replicates) all commits before it.
+/// Writes a few bytes to the write-ahead log in a transaction of its own. Its commit flushes and
+/// replicates all commits before it.
 const CONFIRM: &str = "SELECT pg_logical_emit_message(true, 'lanes-gateway', ''), current_setting('synchronous_standby_names') <> ''";
 
 /// An open session.
@@ -53,7 +56,7 @@ pub struct Connection {
     append_to_table_once: Statement,
     level: AckLevel,
     generation: u64,
-    /// What `lanes.registry_identity` said.
+    /// The result of `lanes.registry_identity`.
     identity: String,
     call_timeout: Duration,
     warnings: Arc<AtomicU64>,
@@ -67,10 +70,11 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// Opens and prepares a session that commits at `level`.
+    /// Opens a session that commits at `level`, and prepares its statements.
     ///
     /// # Errors
-    /// The server is away, refuses the login, or is not a primary with the extension `lanes` and the grants of `lanes.grant_gateway`.
+    /// Returns an error if the server is unavailable, refuses the login, or is not a primary with
+    /// the extension `lanes` and the privileges of `lanes.grant_gateway`.
     pub async fn open(
         config: &tokio_postgres::Config,
         level: AckLevel,
@@ -82,7 +86,7 @@ impl Connection {
         match timeout(connect_timeout, opening).await {
             Ok(opened) => opened,
             Err(_) => Err(timed_out(format!(
-                "no session with PostgreSQL within {connect_timeout:?}"
+                "could not open a session with PostgreSQL within {connect_timeout:?}"
             ))),
         }
     }
@@ -115,14 +119,15 @@ impl Connection {
                 }
             }
         });
-        // From here on an early return drops the client, which ends the driver.
+        // From here on, an early return drops the client, which ends the driver.
         let set_up = format!(
             "SET search_path = pg_catalog; SET synchronous_commit = {}; SET statement_timeout = {}; SET lock_timeout = {}; \
              SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = off; \
              SET client_min_messages = warning",
             level.synchronous_commit(),
             statement_timeout.as_millis(),
-            // A locked table gives its session back in time for another attempt; 0 would be no bound at all.
+            // A session that waits for a locked table returns in time for another attempt. The
+            // value 0 would mean no limit.
             (statement_timeout / 2).as_millis().max(1),
         );
         let failed = |error| call_error(&error, true);
@@ -154,22 +159,23 @@ impl Connection {
         })
     }
 
-    /// The registry generation behind this session.
+    /// The registry generation of this session.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// What tells the database, its registry and its line of history from others.
+    /// The identity of the database, its registry and its timeline.
     pub(super) fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Whether the server has hung up.
+    /// Whether the server has closed the connection.
     pub fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 
-    /// Appends a batch and its digests, samples to the table of this name; returns when that is committed at the session's level.
+    /// Appends a batch and its digests. Samples are appended to the table `samples`. Returns when
+    /// the rows are committed at the session's level.
     pub async fn append(&self, samples: &str, append: &Append<'_>) -> Result<(), CallError> {
         let appended = self.append_at_level(samples, append).await;
         match append.target {
@@ -202,7 +208,8 @@ impl Connection {
         self.has_standbys(&row)
     }
 
-    /// What is committed at level `replica` without a standby to wait for is committed here alone; the second column tells.
+    /// Checks the second column of the row: without a standby to wait for, a commit at level
+    /// `replica` is local only.
     fn has_standbys(&self, row: &Row) -> Result<(), CallError> {
         if self.level == AckLevel::Replica && !get::<bool>(row, 1)? {
             return Err(no_standbys());
@@ -210,30 +217,31 @@ impl Connection {
         Ok(())
     }
 
-    /// The table of this schema and name.
+    /// Describes the table with this schema and name.
     pub async fn describe(&self, schema: &str, table: &str) -> Result<Option<Table>, CallError> {
         let names: [&(dyn ToSql + Sync); 2] = [&schema, &table];
         let rows = self.answered(self.client.query(DESCRIBE, &names)).await?;
         describe::table(&rows)
     }
 
-    /// Runs a statement that defines something.
+    /// Runs a statement that defines an object.
     pub async fn define(&self, statement: &str) -> Result<(), CallError> {
         self.answered(self.client.batch_execute(statement))
             .await
             .map_err(of_definition)
     }
 
-    /// Makes all that is committed by now as sure as this session's own commits.
+    /// Makes everything committed so far as durable as this session's own commits.
     pub async fn confirm(&self) -> Result<(), CallError> {
         let row = self.committed(self.client.query_one(CONFIRM, &[])).await?;
         self.has_standbys(&row)
     }
 
-    /// Ids of distinct label sets; those that are new are registered.
+    /// Returns the ids of distinct label sets, and registers the new ones.
     pub async fn register(&self, label_sets: &[&LabelSet]) -> Result<Vec<SeriesId>, CallError> {
         if self.generation != self.cache.generation() {
-            // A session of the past: it goes, and the next one is of the present.
+            // This session belongs to an earlier registry. It is dropped, and the next one belongs
+            // to the current registry.
             return Err(CallError {
                 error: SinkError::OtherRegistry,
                 kind: "registry".to_owned(),
@@ -247,7 +255,7 @@ impl Connection {
             .map_err(of_registration)
     }
 
-    /// Whether the server takes batches.
+    /// Checks whether the server accepts batches.
     pub async fn health(&self, registry: &Registry) -> Result<Health, CallError> {
         let row = self.committed(self.client.query_one(HEALTH, &[])).await?;
         registry.observe(get(&row, 0)?);
@@ -259,7 +267,7 @@ impl Connection {
         })
     }
 
-    /// Forgets some digests older than `window`.
+    /// Removes some digests older than `window`. Returns their number.
     pub async fn forget(&self, window: Duration) -> Result<u64, CallError> {
         let row = self
             .committed(self.client.query_one(FORGET, &[&window.as_secs_f64()]))
@@ -267,7 +275,7 @@ impl Connection {
         Ok(u64::try_from(get::<i64>(&row, 0)?).unwrap_or(0))
     }
 
-    /// The client, for calls that are made elsewhere.
+    /// The client, for calls from other files.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
@@ -291,13 +299,14 @@ impl Connection {
     ) -> Result<T, CallError> {
         let warnings_before = self.warnings.load(Ordering::Acquire);
         let answer = self.answered(call).await?;
-        // A wait for standbys that is interrupted ends in a warning, not an error: committed here, perhaps not there.
+        // An interrupted wait for standbys ends with a warning, not an error: the transaction has
+        // committed locally, and perhaps not on the standbys.
         if self.level == AckLevel::Replica
             && self.warnings.load(Ordering::Acquire) != warnings_before
         {
             return Err(CallError {
                 error: SinkError::Unavailable(
-                    "PostgreSQL warned while committing to its standbys".to_owned(),
+                    "PostgreSQL sent a warning while committing to its standbys".to_owned(),
                 ),
                 kind: "01000".to_owned(),
                 is_session_good: true,
@@ -314,10 +323,11 @@ impl Connection {
         match timeout(self.call_timeout, call).await {
             Ok(result) => result.map_err(|error| call_error(&error, self.client.is_closed())),
             Err(_) => {
-                // A backend that waits for a standby holds its slot on the server until someone tells it to stop.
+                // A backend that waits for a standby occupies its connection slot on the server
+                // until it is cancelled.
                 let _ = timeout(GRACE, self.client.cancel_token().cancel_query(NoTls)).await;
                 Err(timed_out(format!(
-                    "PostgreSQL gave no answer within {:?}",
+                    "PostgreSQL did not answer within {:?}",
                     self.call_timeout
                 )))
             }
@@ -325,7 +335,7 @@ impl Connection {
     }
 }
 
-/// A column of a row.
+/// Reads a column of a row.
 pub(super) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
     row: &'a Row,
     column: usize,

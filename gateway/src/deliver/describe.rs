@@ -1,4 +1,4 @@
-//! A table as the catalogue of PostgreSQL has it, and the statement that creates one.
+//! The description of a table from PostgreSQL's catalogue, and the statement that creates a table.
 
 use tokio_postgres::Row;
 
@@ -6,7 +6,8 @@ use super::call_error::CallError;
 use super::connection::get;
 use crate::model::{ColumnKind, Table, TableColumn};
 
-/// One row a column, in order; of a table without columns, one row without a column. `$1` schema, `$2` name.
+/// Returns one row for each column, in order, and a single row without a column for a table without
+/// columns. `$1` is the schema, `$2` the name.
 pub const DESCRIBE: &str = "\
 SELECT c.oid, format('%I.%I', n.nspname, c.relname), has_any_column_privilege(c.oid, 'INSERT'),
        a.attname::text, format_type(a.atttypid, a.atttypmod), b.name, a.attnotnull OR b.is_not_null,
@@ -29,7 +30,7 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname), has_any_column_privilege(c.
  WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'f')
  ORDER BY a.attnum";
 
-/// The table that the rows of [`DESCRIBE`] tell of; `None` of no rows.
+/// Builds the table that the rows of [`DESCRIBE`] describe; `None` if there are no rows.
 pub fn table(rows: &[Row]) -> Result<Option<Table>, CallError> {
     let Some(first) = rows.first() else {
         return Ok(None);
@@ -54,7 +55,8 @@ pub fn table(rows: &[Row]) -> Result<Option<Table>, CallError> {
     }))
 }
 
-/// The statement that creates a lanes table of these columns, unless there is a table of the name.
+/// Returns the statement that creates a lanes table with these columns, unless a table with this
+/// name exists.
 pub fn create_statement(
     schema: &str,
     table: &str,
@@ -74,12 +76,12 @@ pub fn create_statement(
     )
 }
 
-/// A name as SQL writes it, whatever it holds.
+/// Quotes a name as an SQL identifier.
 pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The type of a column of this kind.
+/// The SQL type of a column of this kind.
 pub fn sql_type(kind: ColumnKind) -> &'static str {
     match kind {
         ColumnKind::Bool => "boolean",

@@ -1,5 +1,6 @@
-//! Level `object`: what is appended is put into the log of object storage, with all that it takes to read it there. Why in this order, and
-//! what then holds, is told by [`crate::objects::log`].
+//! Level `object`: what is appended is also put into the log of object storage, with everything
+//! that is needed to read it there. The order of the steps and its guarantees are explained in
+//! [`crate::objects::log`].
 
 use bytes::Bytes;
 use lanes_wire::BatchView;
@@ -24,14 +25,15 @@ const PLACED: &str = "SELECT r.placed, lanes.definition_version(c.oid), c.oid, l
      WHERE r.digest = $1 AND c.oid = $2";
 const PLACED_SAMPLES: &str = "SELECT r.placed, lanes.definition_version(c.oid), c.oid, lanes.column_names(c.oid)::text[] FROM lanes.requests r, pg_class c \
      WHERE r.digest = $1 AND c.oid = $2::text::regclass::oid";
-/// Some thousand series for each of a few dozen runs: bounded by rows, as runs are by their registration.
+/// Returns a few thousand series for each of a few dozen registered runs. The limit counts rows,
+/// because registration bounds the size of each.
 const SERIES_BEYOND: &str = "SELECT first_id, last_id, metric, lanes.label_sets(labels), registered_at::text FROM lanes.series_runs \
      WHERE last_id > $1 ORDER BY first_id LIMIT 100";
 
-/// Asked after the commit, so it is at or past it.
+/// Runs after the commit, so the position is at or past it.
 const WAL_PLACE: &str = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::int8";
 
-/// Prepared when first needed.
+/// The statements of level `object`. They are prepared when first needed.
 pub struct LoggedStatements {
     append: Statement,
     append_to_table: Statement,
@@ -43,10 +45,11 @@ pub struct LoggedStatements {
 }
 
 impl LoggedStatements {
-    /// Prepares all.
+    /// Prepares all statements.
     ///
     /// # Errors
-    /// The server is away, or lacks the functions or the grants of `lanes.grant_gateway`.
+    /// Returns an error if the server is unavailable, or lacks the functions or the privileges of
+    /// `lanes.grant_gateway`.
     pub async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             append: client.prepare(APPEND).await?,
@@ -60,20 +63,21 @@ impl LoggedStatements {
     }
 }
 
-/// Where rows lie.
+/// The position of appended rows.
 #[derive(Debug, PartialEq, Eq)]
 struct Placed {
     target: u32,
-    /// Of the table's definition.
+    /// The version of the table's definition.
     version: i64,
-    /// Its columns by their places; `None` where one was dropped.
+    /// The names of the table's columns by position; `None` for a dropped column.
     columns: Vec<Option<String>>,
     storage: u64,
     runs: Vec<(u64, u64)>,
 }
 
 impl Connection {
-    /// Appends a batch as [`Connection::append`] does, and returns once its entry is durable too.
+    /// Appends a batch as [`Connection::append`] does, and returns once its entry is durable in the
+    /// log.
     pub async fn append_logged(
         &self,
         samples: &str,
@@ -89,7 +93,8 @@ impl Connection {
             Target::Table { .. } => of_table(error, is_once),
         };
         let placed = self.place(samples, append).await.map_err(of_target)?;
-        // From here on the rows are committed, so whatever fails leaves the outcome open to those who have no digest.
+        // The rows are committed from here on. If a later step fails, the outcome is unknown to
+        // requests without a digest.
         let Some(placed) = placed else {
             return Ok(());
         };
@@ -123,16 +128,22 @@ impl Connection {
             Target::Table { oid, .. } => call(&statements.placed, &[&digest, oid]).await?,
         };
         let Some(row) = row else {
-            return Err(failed("what was stored before is gone", false));
+            return Err(failed(
+                "the rows stored by the earlier request no longer exist",
+                false,
+            ));
         };
         let Some(numbers) = get::<Option<Vec<i64>>>(&row, 0)? else {
             return Err(failed(
-                "stored before, by a request at a weaker level of acknowledgement than \"object\"; repeating it does not change that",
+                "the request was stored before at a weaker level of acknowledgement than \"object\"; repeating it does not change that",
                 true,
             ));
         };
         let [skip, count, rest @ ..] = numbers.as_slice() else {
-            return Err(failed("lanes.requests tells no place", false));
+            return Err(failed(
+                "lanes.requests contains no position of the rows",
+                false,
+            ));
         };
         let Some(whole) = placed(rest, &row)? else {
             return Ok(());
@@ -147,7 +158,7 @@ impl Connection {
     async fn place(&self, samples: &str, append: &Append<'_>) -> Result<Option<Placed>, CallError> {
         let statements = self.logged_statements().await?;
         let (digests, bodies) = append.digest_bytes();
-        // A batch has no more rows than that.
+        // A batch has fewer rows than this.
         let number = |rows: usize| i32::try_from(rows).unwrap_or(i32::MAX);
         let (skips, counts): (Vec<i32>, Vec<i32>) = append
             .places
@@ -169,7 +180,7 @@ impl Connection {
         placed(&numbers, &row)
     }
 
-    /// Puts an entry, and what the store does not know yet of what it takes to read it.
+    /// Puts an entry, together with everything that is needed to read it and that the store lacks.
     async fn log(
         &self,
         placed: &Placed,
@@ -178,7 +189,10 @@ impl Connection {
         log: &ObjectLog,
     ) -> Result<(), CallError> {
         let Some((scope, epoch, timeline)) = parts_of_identity(self.identity()) else {
-            return Err(failed("lanes.registry_identity is not understood", false));
+            return Err(failed(
+                "could not parse the result of lanes.registry_identity",
+                false,
+            ));
         };
         let mut put = Put::default();
         if matches!(target, Target::Samples { .. }) {
@@ -188,7 +202,7 @@ impl Connection {
         let is_known = || log.knows_table(scope, placed.target, placed.version);
         let mut _defining = None;
         if !is_known() {
-            // Until it is put.
+            // Held until the definition is put.
             _defining = Some(log.defining(scope, placed.target).await);
         }
         if !is_known() {
@@ -199,7 +213,7 @@ impl Connection {
                 .await?;
             let definition: Option<String> = get(&row, 0)?;
             let Some(definition) = definition else {
-                return Err(failed("the table is gone", false));
+                return Err(failed("the table no longer exists", false));
             };
             let definition = record::definition_changes(scope, placed.target, definition);
             put.changes.extend(definition);
@@ -219,7 +233,7 @@ impl Connection {
             bytes: batch.len() as u64,
             logged_ms: clock::unix_ms(),
             columns: places_of(batch, &placed.columns)
-                .ok_or_else(|| failed("columns of the request are no more", true))?,
+                .ok_or_else(|| failed("columns of the request no longer exist", true))?,
             timeline,
             wal_place: wal_place as u64,
         };
@@ -234,7 +248,7 @@ impl Connection {
         log.put(put).await.map_err(|error| failed(&error, false))
     }
 
-    /// Puts the series up to an id that the store does not have; the last of them come to lie in `put`.
+    /// Puts the series up to `last` that the store lacks. The last of them are added to `put`.
     async fn series_to(
         &self,
         last: i32,
@@ -264,7 +278,7 @@ impl Connection {
             }
             if rows.is_empty() {
                 return Err(failed(
-                    "the registry lacks series that were given out",
+                    "the registry lacks series whose ids were assigned",
                     false,
                 ));
             }
@@ -284,7 +298,8 @@ impl Connection {
     }
 }
 
-/// Reads an answer of `lanes.append_placed`: the storage id, then first row and rows of each run; `None`: there were no rows.
+/// Parses the result of `lanes.append_placed`: the storage id, then the first row and the number of
+/// rows of each run. Returns `None` if there were no rows.
 fn placed(numbers: &[i64], row: &Row) -> Result<Option<Placed>, CallError> {
     let [storage, runs @ ..] = numbers else {
         return Ok(None);
@@ -301,9 +316,10 @@ fn placed(numbers: &[i64], row: &Row) -> Result<Option<Placed>, CallError> {
     }))
 }
 
-/// The places, from 1 on, that a batch's columns have among those of its table. `None`: one of them has none.
+/// Returns the positions, from 1 on, of a batch's columns among those of its table; `None` if the
+/// table lacks one of them.
 fn places_of(batch: &[u8], columns: &[Option<String>]) -> Option<Vec<u16>> {
-    // It was verified when it was appended.
+    // The batch was verified when it was appended.
     let view = BatchView::verify(batch).ok()?;
     let place = |name: &str| {
         let index = columns.iter().position(|c| c.as_deref() == Some(name))?;
@@ -312,7 +328,7 @@ fn places_of(batch: &[u8], columns: &[Option<String>]) -> Option<Vec<u16>> {
     view.columns().iter().map(|c| place(c.name())).collect()
 }
 
-/// Of the rows of some runs, `count` from the `skip`th on.
+/// Returns `count` rows of the runs, after skipping the first `skip` rows.
 fn rows_within(runs: &[(u64, u64)], mut skip: u64, mut count: u64) -> Vec<(u64, u64)> {
     let mut within = Vec::new();
     for &(first, rows) in runs {
@@ -327,17 +343,18 @@ fn rows_within(runs: &[(u64, u64)], mut skip: u64, mut count: u64) -> Vec<(u64, 
     within
 }
 
-/// `<system id>/<database>`, the registry's epoch and the timeline, of what `lanes.registry_identity` says. A session
-/// has one timeline: those of a standby end, or answer nothing, before it is promoted.
+/// Splits the result of `lanes.registry_identity` into `<system id>/<database>`, the epoch of the
+/// registry and the timeline. A session has one timeline: sessions of a standby end, or fail,
+/// before the standby is promoted.
 fn parts_of_identity(identity: &str) -> Option<(&str, &str, u32)> {
     let (rest, timeline) = identity.rsplit_once('/')?;
     let (scope, epoch) = rest.rsplit_once('/')?;
     Some((scope, epoch, u32::from_str_radix(timeline, 16).ok()?))
 }
 
-/// The last series id of a batch of samples.
+/// Returns the last series id of a batch of samples.
 fn last_series(batch: &[u8]) -> i32 {
-    // It was verified when it was appended.
+    // The batch was verified when it was appended.
     let view = BatchView::verify(batch).ok();
     let ids = view
         .as_ref()
@@ -359,7 +376,7 @@ fn failed(reason: &(impl ToString + ?Sized), is_final: bool) -> CallError {
     }
 }
 
-/// What is said where there is no log.
+/// Returns the error for a gateway without a log.
 pub fn no_log() -> SinkError {
     SinkError::Unavailable(NO_LOG.to_owned())
 }
@@ -384,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_tells_scope_epoch_and_timeline() {
+    fn an_identity_contains_scope_epoch_and_timeline() {
         assert_eq!(
             parts_of_identity("7/5/e-1/0000000A"),
             Some(("7/5", "e-1", 10))

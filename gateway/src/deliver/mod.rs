@@ -1,24 +1,26 @@
-//! Batches into PostgreSQL: exactly once what has a digest, at most once for each time that it is sent what has none.
+//! Delivery of batches to PostgreSQL. Requests with a digest are applied exactly once. Requests
+//! without one are applied at most once each time that they are sent.
 //!
-//! | step | module | noun |
+//! | module | contents |
 //! |---|---|---|
-//! | send until known | [`send`] | one batch: repeated, split, reduced, until each request has its outcome |
-//! | how often | [`backoff`] | pauses between attempts |
-//! | to whom | [`sink`] | what is asked of a database, as a trait: tests have their own |
-//! | what an error means | [`call_error`] | by SQLSTATE, and by whether the commit may be done |
-//! | over what | [`postgres`], [`connection`] | a few connections for each level |
-//! | how soon again | [`opening_pause`] | sessions that an operator's mistake keeps from being opened |
-//! | into what log | [`logged`] | level `object`: what is committed is put into object storage too, before it is acknowledged |
-//! | into what | [`describe`] | a table as the catalogue has it |
-//! | which registry | [`registry`] | whether series ids learned earlier still hold |
-//! | which series | [`registration`], [`registry_calls`] | label sets found in the database, or registered there |
-//! | as whom | [`password`] | where a password comes from |
-//! | what is counted | [`metrics`] | batches, calls, and PostgreSQL as it is seen |
+//! | [`sink`] | the calls to a database, as a trait; tests implement it in memory |
+//! | [`send`] | one batch: repeated, split and reduced until each request has its outcome |
+//! | [`backoff`], [`opening_pause`] | pauses between attempts to send, and between attempts to open sessions that fail by a mistake of an operator |
+//! | [`postgres`], [`connection`] | PostgreSQL behind the trait: a few sessions for each level |
+//! | [`call_error`] | the meaning of errors, by SQLSTATE and by whether the commit may have happened |
+//! | [`logged`] | level `object`: committed rows are put into the log of object storage before they are acknowledged |
+//! | [`describe`] | a table from the catalogue, and the statement that creates one |
+//! | [`registry`] | whether cached series ids are still valid |
+//! | [`registration`], [`registry_calls`] | label sets looked up and registered in the database |
+//! | [`password`] | the sources of a password |
+//! | [`metrics`] | what is counted |
 //!
-//! Why it is exactly once with digests: these commit in the transaction that appends their rows, so an attempt whose outcome is
-//! unknown (connection lost while committing) is simply repeated: either the digests are there, and the requests are acknowledged
-//! without being applied, or they are not, and nothing was applied. The window is as long as digests are kept. Events without a key have
-//! no digest: an attempt whose outcome is unknown is not repeated, and its sender is told so.
+//! Digests make delivery exactly once because they commit in the transaction that appends their
+//! rows. If the outcome of an attempt is unknown, for example because the connection was lost
+//! during the commit, the attempt is repeated. Either the digests exist, and the requests are
+//! acknowledged without being applied again, or they do not, and nothing was applied. This holds
+//! for as long as digests are kept. Events without a key have no digest: an attempt whose outcome
+//! is unknown is not repeated, and its sender is informed.
 
 pub mod backoff;
 pub mod call_error;

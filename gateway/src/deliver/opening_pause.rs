@@ -1,5 +1,5 @@
-//! A pause between attempts to open sessions that only an operator can make succeed: each attempt costs PostgreSQL a
-//! process, and a line in its log.
+//! A pause between attempts to open sessions that only an operator can make succeed. Each attempt
+//! costs PostgreSQL a process and a line in its log.
 
 use std::time::Duration;
 
@@ -12,12 +12,13 @@ use crate::clock::{self, Instant};
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// SQLSTATEs: a right is missing, a password or a role is wrong; there is no such database, schema, function or table.
+/// SQLSTATEs of a missing privilege, a wrong password or role, and a missing database, schema,
+/// function or table.
 const OPERATORS: [&str; 7] = [
     "42501", "28P01", "28000", "3D000", "3F000", "42883", "42P01",
 ];
 
-/// What all sessions of a gateway wait for; none, while they are opened.
+/// The pause that all sessions of a gateway wait for; `None` while sessions can be opened.
 #[derive(Default)]
 pub struct OpeningPause(Mutex<Option<Refused>>);
 
@@ -25,20 +26,20 @@ struct Refused {
     error: SinkError,
     pause: Duration,
     until: Instant,
-    /// A session is being opened to see whether that goes now. Who gives up half-way is followed by another when the
-    /// pause is over.
+    /// Whether a session is being opened to find out whether that succeeds now. If this attempt is
+    /// abandoned, another one follows after the pause.
     is_trying: bool,
 }
 
 impl OpeningPause {
-    /// Whether a session may be opened now.
+    /// Checks whether a session may be opened now.
     ///
     /// # Errors
-    /// The last attempt's, while its pause lasts.
+    /// Returns the error of the last attempt during its pause.
     pub fn check(&self) -> Result<(), SinkError> {
         match &mut *self.0.lock() {
             Some(refused) if clock::now() < refused.until => Err(refused.error.clone()),
-            // One at a time.
+            // One attempt at a time.
             Some(refused) => {
                 refused.until = clock::now() + refused.pause;
                 refused.is_trying = true;
@@ -48,7 +49,7 @@ impl OpeningPause {
         }
     }
 
-    /// Takes note of an attempt that has failed; each one in succession doubles the pause.
+    /// Records a failed attempt. Each failure in succession doubles the pause.
     pub fn note(&self, error: &CallError) {
         let mut state = self.0.lock();
         if !OPERATORS.contains(&error.kind.as_str()) {
@@ -56,7 +57,7 @@ impl OpeningPause {
             return;
         }
         let pause = match &*state {
-            // Of several attempts at once, the first one counts.
+            // Only the first of several concurrent attempts counts.
             Some(refused) if !refused.is_trying => return,
             Some(refused) => (refused.pause * 2).min(LONGEST),
             None => FIRST,
@@ -69,7 +70,7 @@ impl OpeningPause {
         });
     }
 
-    /// Takes note of a session that was opened.
+    /// Records that a session was opened.
     pub fn end(&self) {
         *self.0.lock() = None;
     }
@@ -88,10 +89,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_an_operator_must_mend_is_tried_less_and_less_often() {
+    async fn mistakes_of_an_operator_are_retried_less_and_less_often() {
         let pause = OpeningPause::default();
         pause.note(&failed("connection"));
-        assert_eq!(pause.check(), Ok(()), "a server that starts is asked again");
+        assert_eq!(pause.check(), Ok(()), "a starting server is tried again");
         let start = clock::now();
         let mut attempts = 0;
         while clock::now() - start < Duration::from_secs(60) {

@@ -1,41 +1,42 @@
-//! Where the password for PostgreSQL comes from, in libpq's order with the gateway's own file first: the file named in the configuration,
-//! the connection string, `PGPASSWORD`, `PGPASSFILE` or `~/.pgpass`. It goes nowhere but to the server.
+//! The sources of the password for PostgreSQL, in libpq's order but with the gateway's own file
+//! first: the file named in the configuration, the connection string, `PGPASSWORD`, and
+//! `PGPASSFILE` or `~/.pgpass`. The password is sent to the server only.
 
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use tokio_postgres::config::Host;
 
-/// Why a password file is of no use.
+/// Why a password file cannot be used.
 #[derive(Debug, Error)]
 pub enum PasswordError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("password file {path:?}: {source}")]
     Read {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// It holds no password.
+    /// The file contains no password.
     #[error("password file {0:?} is empty")]
     Empty(PathBuf),
 }
 
-/// The server that a password is for.
+/// The server that a password is used for.
 #[derive(Debug, Clone, Copy)]
 struct Server<'a> {
-    /// Host name, or `localhost` for a socket.
+    /// The host name, or `localhost` for a socket.
     host: &'a str,
     port: u16,
     database: &'a str,
     user: &'a str,
 }
 
-/// Reads a file that holds the password and nothing else but a newline.
+/// Reads a file that contains only the password and perhaps a newline.
 ///
 /// # Errors
-/// [`PasswordError`].
+/// Returns a [`PasswordError`] if the file cannot be read or is empty.
 pub fn read_file(path: &Path) -> Result<String, PasswordError> {
     let text = std::fs::read_to_string(path).map_err(|source| PasswordError::Read {
         path: path.to_owned(),
@@ -47,7 +48,7 @@ pub fn read_file(path: &Path) -> Result<String, PasswordError> {
     }
 }
 
-/// A connection with the password that libpq's environment has for it, unless it has one.
+/// Completes a connection with the password from libpq's environment, unless it has one.
 pub fn completed(mut connection: tokio_postgres::Config) -> tokio_postgres::Config {
     if connection.get_password().is_some() {
         return connection;
@@ -69,7 +70,7 @@ pub fn completed(mut connection: tokio_postgres::Config) -> tokio_postgres::Conf
     connection
 }
 
-/// The password from libpq's environment, if there is one.
+/// Returns the password from libpq's environment, if there is one.
 fn from_environment(server: Server<'_>) -> Option<String> {
     if let Ok(password) = std::env::var("PGPASSWORD")
         && !password.is_empty()
@@ -83,7 +84,8 @@ fn from_environment(server: Server<'_>) -> Option<String> {
     find_in_passfile(&std::fs::read_to_string(path).ok()?, server)
 }
 
-/// The first line `host:port:database:user:password` that fits; `*` fits all, a backslash takes the next character as it is.
+/// Returns the password of the first line `host:port:database:user:password` that matches. `*`
+/// matches everything, and a backslash escapes the next character.
 fn find_in_passfile(text: &str, server: Server<'_>) -> Option<String> {
     let port = server.port.to_string();
     let wanted = [server.host, &port, server.database, server.user];
@@ -134,7 +136,7 @@ mod tests {
     };
 
     #[test]
-    fn the_first_line_that_fits_is_taken() {
+    fn the_first_matching_line_is_used() {
         let text = "# db:5433:lanes:gw:comment\nother:5433:lanes:gw:no\ndb:*:*:gw:pa\\:ss\\\\word\n*:*:*:*:late\n";
         assert_eq!(
             find_in_passfile(text, SERVER).as_deref(),

@@ -1,7 +1,8 @@
-//! PostgreSQL as a [`Sink`]: a few sessions for each level of acknowledgement, opened when first needed and again when lost.
+//! PostgreSQL as a [`Sink`]: a few sessions for each level of acknowledgement, opened when first
+//! needed and reopened when lost.
 //!
-//! How many sessions there are is decided by who calls: each worker's levels have as many as batches on their way, registration and
-//! supervision have one each. Sessions that are not in use lie here.
+//! The callers determine the number of sessions. Each level of a worker uses as many as it has
+//! batches in flight; registration and supervision use one each. Idle sessions are kept here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,16 +23,16 @@ use crate::model::{AckLevel, ColumnKind, Table};
 use crate::objects::ObjectLog;
 use crate::series::{LabelSet, SeriesCache};
 
-/// How to reach the database.
+/// How to connect to the database.
 #[derive(Clone)]
 pub struct PostgresSettings {
-    /// Where, as whom, with what password.
+    /// The address, the role and the password.
     pub connection: tokio_postgres::Config,
     /// The table of samples, with its schema.
     pub table: String,
-    /// For opening a session.
+    /// The timeout for opening a session.
     pub connect_timeout: Duration,
-    /// For each call.
+    /// The timeout for each call.
     pub statement_timeout: Duration,
 }
 
@@ -40,23 +41,23 @@ pub struct PostgresSink {
     settings: PostgresSettings,
     registry: Arc<Registry>,
     metrics: Arc<DeliverMetrics>,
-    /// Of what is acknowledged at level `object`; `None`: that level cannot be kept.
+    /// The log for level `object`; `None` if that level cannot be kept.
     log: Option<Arc<ObjectLog>>,
     idle: [Mutex<Vec<Connection>>; AckLevel::ALL.len()],
     supervision: Mutex<Vec<Connection>>,
     /// Shared by the sinks of all threads.
     opening_pause: Arc<OpeningPause>,
-    /// When a write met a full disk last; shared by the sinks of all threads.
+    /// The time at which a write last met a full disk. Shared by the sinks of all threads.
     disk_full: Arc<Mutex<Option<Instant>>>,
     is_reachable: AtomicBool,
     last_warning: Mutex<Option<(String, Instant)>>,
 }
 
-/// The same trouble is logged once in this time.
+/// The time in which the same failure is logged only once.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
 impl PostgresSink {
-    /// No session is opened yet.
+    /// Creates a sink without opening a session.
     pub fn new(
         settings: PostgresSettings,
         cache: Arc<SeriesCache>,
@@ -65,13 +66,13 @@ impl PostgresSink {
         Self::on(settings, Arc::new(Registry::new(cache)), metrics)
     }
 
-    /// The same with a log for level `object`.
+    /// Adds the log for level `object`.
     pub fn with_log(mut self, log: Arc<ObjectLog>) -> Self {
         self.log = Some(log);
         self
     }
 
-    /// The log, if it takes entries.
+    /// Returns the log if it accepts entries.
     fn open_log(&self) -> Result<&ObjectLog, SinkError> {
         let log = self.log.as_deref().ok_or_else(no_log)?;
         match log.check_open() {
@@ -105,10 +106,10 @@ impl PostgresSink {
         level: AckLevel,
     ) -> Result<Connection, SinkError> {
         loop {
-            // Taken out of the lock before anything is awaited.
+            // The session is taken while the lock is held, which ends before the next await.
             let idle = place.lock().pop();
             match idle {
-                // One of a registry that has passed is as good as lost.
+                // A session of an earlier registry is unusable.
                 Some(connection)
                     if !connection.is_closed()
                         && connection.generation() == self.registry.generation() =>
@@ -136,7 +137,7 @@ impl PostgresSink {
                 self.opening_pause.end();
                 self.metrics.postgres_sessions_opened.inc();
                 if !self.is_reachable.swap(true, Ordering::AcqRel) {
-                    tracing::info!("PostgreSQL is back");
+                    tracing::info!("PostgreSQL is available again");
                 }
                 Ok(connection)
             }
@@ -147,7 +148,7 @@ impl PostgresSink {
         }
     }
 
-    /// Puts a session back if it is still good, and gives the error on.
+    /// Puts a session back if it is still usable, and converts the error.
     fn settle<T>(
         &self,
         place: &Mutex<Vec<Connection>>,
@@ -164,8 +165,8 @@ impl PostgresSink {
         result.map_err(|error| self.note(error))
     }
 
-    /// Takes note of a disk that has room again, unless it was full so short a time ago: one table's may be full and
-    /// another's not.
+    /// Records that the disk has room again, unless it was full less than `since` ago. The disk of
+    /// one table may be full while another's is not.
     fn note_room(&self, since: Duration) {
         if self.metrics.postgres_disk_full.get() == 0 {
             return;
@@ -174,7 +175,7 @@ impl PostgresSink {
         if full.is_some_and(|at| clock::now() - at >= since) {
             *full = None;
             self.metrics.postgres_disk_full.set(0);
-            tracing::info!("PostgreSQL's disk has room again: writes are taken");
+            tracing::info!("PostgreSQL's disk has room again: writes are accepted");
         }
     }
 
@@ -192,7 +193,7 @@ impl PostgresSink {
                 self.metrics.postgres_disk_full.set(1);
                 tracing::warn!(
                     kind = error.kind,
-                    "PostgreSQL's disk is full, and writes are refused until there is room: {}",
+                    "PostgreSQL's disk is full; writes are refused until there is room: {}",
                     error.error
                 );
             }
@@ -214,11 +215,13 @@ impl PostgresSink {
     }
 }
 
-/// SQLSTATE of a disk that is full.
+/// The SQLSTATE of a full disk.
 const DISK_FULL: &str = "53100";
-/// After a write that met a full disk, so much time must pass before one that succeeds tells that there is room again.
+/// The time after a write that met a full disk until a successful write shows that there is room
+/// again.
 const ROOM_AFTER: Duration = Duration::from_secs(2);
-/// When no write has met a full disk for so long, the disk is taken to have room again.
+/// The time without a write that met a full disk after which the disk is assumed to have room
+/// again.
 const ROOM_IF_SILENT: Duration = Duration::from_secs(30);
 
 impl Sink for PostgresSink {
@@ -243,7 +246,7 @@ impl Sink for PostgresSink {
     }
 
     async fn register(&self, label_sets: &[&LabelSet]) -> Result<Registered, SinkError> {
-        // An id must not be lost after it has been used: never at level memory.
+        // An id must not be lost after it has been used, so level memory is not enough.
         let place = &self.idle[AckLevel::Wal.index()];
         let session = self.session(place, AckLevel::Wal).await?;
         let generation = session.generation();
@@ -253,7 +256,7 @@ impl Sink for PostgresSink {
     }
 
     async fn append(&self, append: Append<'_>) -> Result<(), SinkError> {
-        // Asked first: what is appended and cannot be logged is appended in vain.
+        // The log is checked first: appending rows that cannot be logged would be useless.
         let log = match append.level {
             AckLevel::Object => Some(self.open_log()?),
             _ => None,
@@ -261,7 +264,8 @@ impl Sink for PostgresSink {
         let place = &self.idle[append.level.index()];
         let session = self.session(place, append.level).await?;
         if session.generation() != append.target.generation() {
-            // Either the request or the session is of the past; a session that is goes.
+            // Either the request or the session belongs to an earlier registry. Such a session is
+            // dropped.
             if session.generation() == self.registry.generation() {
                 place.lock().push(session);
             }

@@ -1,14 +1,16 @@
-//! Label sets to ids: the known ones found, the new ones registered.
+//! Label sets to ids: registered series are looked up, new ones are registered.
 //!
 //! ```text
-//! catch up: read what others registered since, into the index: hashes where the database has them, label sets after these
-//! candidates := ids that the index gives for each label set
-//! confirm them in the database, which has the labels; look there too for what the index had no room for
-//! the rest is new, if nothing has been registered meanwhile: register it after the last id known
-//!     -> something has: begin again
+//! catch up: add to the index what others have registered since: hashes where the database stores them,
+//! then label sets
+//! candidates := ids from the index for each label set
+//! confirm them in the database, which has the labels; also look there for series that the index had no room for
+//! the rest is new if nothing has been registered meanwhile: register it after the last known id
+//!     -> otherwise begin again
 //! ```
-//! The last step is decided by the database under its lock (`lanes.register_series`), so gateways that bring the same series at once give
-//! it one id. A call whose outcome is unknown is harmless: the next one catches up with whatever became of it.
+//! The database decides the last step under its lock (`lanes.register_series`), so gateways that
+//! register the same series at the same time get the same id. A call whose outcome is unknown is
+//! harmless: the next one catches up with whatever it did.
 
 use lanes_labels::hash_block;
 use xxhash_rust::xxh3::xxh3_64;
@@ -18,74 +20,76 @@ use super::sink::SinkError;
 use crate::series::label_json::bytes_of_stored;
 use crate::series::{LabelSet, SeriesCache, SeriesId, SeriesIndex};
 
-/// New series of one metric; they get consecutive ids.
+/// New series of one metric. They get consecutive ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesRun<'a> {
     /// The metric.
     pub metric: &'a str,
-    /// Canonical labels of each series, as JSON.
+    /// The canonical labels of each series, as JSON.
     pub labels: Vec<&'a str>,
 }
 
-/// Series as they lie in the database.
+/// Registered series, as stored in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRun {
-    /// Id of the first one.
+    /// The id of the first series.
     pub first_id: SeriesId,
     /// The metric.
     pub metric: String,
-    /// Canonical labels of each series, as JSON.
+    /// The canonical labels of each series, as JSON.
     pub labels: Vec<String>,
 }
 
-/// Hashes of series as they lie in the database.
+/// Hashes of series, as stored in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredHashes {
     /// The last id that they cover.
     pub last_id: SeriesId,
-    /// What they were made with.
+    /// The seed of the hashes.
     pub seed: u64,
-    /// A block of [`lanes_labels::hash_block`].
+    /// A block in the format of [`lanes_labels::hash_block`].
     pub block: Vec<u8>,
 }
 
-/// What registration asks of a database.
+/// The calls of registration to a database.
 pub trait RegistryCalls {
-    /// The last id given.
+    /// Returns the last assigned id.
     fn last_id(&self) -> impl Future<Output = Result<SeriesId, CallError>> + Send;
 
-    /// Some hashes of series beyond `id`, in order of ids, with no series between them left out; none when there are no more.
+    /// Returns some hashes of series beyond `id`, in order of ids and without gaps; nothing if
+    /// there are no more.
     fn hashes_beyond(
         &self,
         id: SeriesId,
     ) -> impl Future<Output = Result<Vec<StoredHashes>, CallError>> + Send;
 
-    /// The runs that have the first ones of `ids`, which are in order, whole: a bounded number of series.
+    /// Returns the whole runs that contain the first of `ids`, which are in order. The number of
+    /// series is bounded.
     fn runs_of(
         &self,
         ids: &[SeriesId],
     ) -> impl Future<Output = Result<Vec<StoredRun>, CallError>> + Send;
 
-    /// Some runs that begin beyond `id`, in order of ids; none when there are no more.
+    /// Returns some runs that begin beyond `id`, in order of ids; nothing if there are no more.
     fn runs_beyond(
         &self,
         id: SeriesId,
     ) -> impl Future<Output = Result<Vec<StoredRun>, CallError>> + Send;
 
-    /// Id, metric and labels of those of `ids` that exist.
+    /// Returns the id, metric and labels of those `ids` that exist.
     fn series_of(
         &self,
         ids: &[SeriesId],
     ) -> impl Future<Output = Result<Vec<(SeriesId, String, String)>, CallError>> + Send;
 
-    /// Places and ids of those of `wanted` that are registered with ids beyond `id`.
+    /// Returns the indexes and ids of those `wanted` that are registered with ids beyond `id`.
     fn find_beyond(
         &self,
         id: SeriesId,
         wanted: &[&LabelSet],
     ) -> impl Future<Output = Result<Vec<(usize, SeriesId)>, CallError>> + Send;
 
-    /// Registers runs, if no ids beyond `known_to` have been given; the first new id.
+    /// Registers runs if no ids beyond `known_to` have been assigned. Returns the first new id.
     fn register_runs(
         &self,
         known_to: SeriesId,
@@ -93,24 +97,28 @@ pub trait RegistryCalls {
     ) -> impl Future<Output = Result<Option<SeriesId>, CallError>> + Send;
 }
 
-/// Series of one run: a run is read whole to look at one of its series.
+/// The maximum number of series in one run. A run is read whole, even for one of its series.
 const RUN_SERIES_MAX: usize = 256;
-/// Bytes of the labels of one run, unless one series alone has more; see [`RegistryCalls::runs_beyond`].
+/// The maximum bytes of the labels in one run, unless a single series has more. See
+/// [`RegistryCalls::runs_beyond`].
 const RUN_BYTES_MAX: usize = 1 << 20;
-/// New metrics of one call: each makes a view, and views of one transaction use up PostgreSQL's lock table.
+/// The maximum number of new metrics in one call. Each creates a view, and the views of one
+/// transaction use up PostgreSQL's lock table.
 const CALL_METRICS_MAX: usize = 1000;
-/// Series confirmed in one call.
+/// The maximum number of series confirmed in one call.
 const CONFIRMED_MAX: usize = 10_000;
-/// How far behind the registry an index is that hashes are read for: fewer series than these are read as quickly by their label sets,
-/// and are hardly ever hashed yet.
+/// How many series the index must lack before hashes are read. Fewer series are read as quickly by
+/// their label sets, and are rarely hashed yet.
 const HASHED_MIN: SeriesId = 1000;
-/// How often others may be quicker before the sender is told to come again.
+/// How often other gateways may register first before the sender is asked to repeat the request.
 const ATTEMPTS_MAX: usize = 20;
 
-/// Ids of distinct label sets, in their order. `cache` learns what label sets are read while it has room for them.
+/// Returns the ids of distinct label sets, in their order. Label sets read on the way are added to
+/// `cache` while it has room.
 ///
 /// # Errors
-/// Of the calls; what has been registered until then stays and is found by the next attempt.
+/// Returns an error of a call. Series registered until then remain, and the next attempt finds
+/// them.
 pub async fn register(
     calls: &impl RegistryCalls,
     index: &mut SeriesIndex,
@@ -122,7 +130,7 @@ pub async fn register(
     let mut ids: Vec<SeriesId> = vec![0; label_sets.len()];
     let mut unknown = by_metric(label_sets);
     for _ in 0..ATTEMPTS_MAX {
-        // Before the runs are read: what is committed by then is read with them.
+        // This comes before the runs are read: everything committed by now is then read with them.
         let last_id = calls.last_id().await?;
         catch_up(calls, index, cache, generation, last_id).await?;
         find(calls, index, cache, label_sets, &mut unknown, &mut ids).await?;
@@ -132,16 +140,17 @@ pub async fn register(
     }
     Err(CallError {
         error: SinkError::Unavailable(
-            "other gateways register series without pause; send the request again".to_owned(),
+            "other gateways register series continuously; send the request again".to_owned(),
         ),
         kind: "registration".to_owned(),
         is_session_good: true,
     })
 }
 
-/// Places of the label sets, each metric's side by side; the order in which they came decides among them.
+/// Returns the indexes of the label sets, grouped by metric, and in their order within a metric.
 fn by_metric(label_sets: &[&LabelSet]) -> Vec<usize> {
-    // By hash, which is quicker than by name: metrics that share one are only cut into more runs.
+    // Sorting by hash is quicker than by name. Metrics with the same hash are only split into more
+    // runs.
     let mut places: Vec<(u64, usize)> = label_sets
         .iter()
         .enumerate()
@@ -159,11 +168,12 @@ async fn catch_up(
     last_id: SeriesId,
 ) -> Result<(), CallError> {
     if last_id < index.known_to() {
-        // The counter went back behind ids that were in use: a backup restored, with the identity that it was taken under.
+        // The counter is behind ids that were in use: a backup was restored together with the
+        // identity that it was taken under.
         tracing::warn!(
             last_id,
             known_to = index.known_to(),
-            "series ids went back: cached ones are forgotten"
+            "the registry's last series id has decreased; all cached series ids are dropped"
         );
         cache.begin_generation();
         return Err(CallError {
@@ -172,7 +182,7 @@ async fn catch_up(
             is_session_good: false,
         });
     }
-    // What other gateways register while this one runs is not what comes to this one.
+    // Log this only at the start, and not when other gateways register series later.
     let is_first = index.known_to() == 0;
     if is_first && last_id > 0 || last_id - index.known_to() >= HASHED_MIN {
         take_hashes(calls, index).await?;
@@ -196,15 +206,15 @@ async fn catch_up(
         }
     }
     if is_first && last_id > 0 {
-        tracing::info!(last_id, by_label_sets, "the registered series are known");
+        tracing::info!(last_id, by_label_sets, "all registered series are indexed");
     }
     index.advance(last_id);
     cache.note_index_bytes(index.bytes());
     Ok(())
 }
 
-/// Reads the hashes that the database has of series beyond those known. The index stays where the first unusable block begins, and
-/// goes on there with label sets.
+/// Reads the hashes that the database stores of series beyond the known ones. The index stops where
+/// the first unusable block begins, and continues there with label sets.
 async fn take_hashes(calls: &impl RegistryCalls, index: &mut SeriesIndex) -> Result<(), CallError> {
     loop {
         let blocks = calls.hashes_beyond(index.known_to()).await?;
@@ -219,7 +229,7 @@ async fn take_hashes(calls: &impl RegistryCalls, index: &mut SeriesIndex) -> Res
                     let last_id = block.last_id;
                     tracing::warn!(
                         last_id,
-                        "lanes.series_hashes cannot be used, label sets are read instead ({failure}); after TRUNCATE \
+                        "lanes.series_hashes cannot be used, so label sets are read instead ({failure}); after TRUNCATE \
                          lanes.series_hashes it is made anew"
                     );
                     return Ok(());
@@ -230,7 +240,7 @@ async fn take_hashes(calls: &impl RegistryCalls, index: &mut SeriesIndex) -> Res
                 let Ok(first_id) = SeriesId::try_from(span.first_id) else {
                     return Ok(());
                 };
-                // A block may have grown since the one before was read.
+                // A block may have grown since the previous one was read.
                 let known = usize::try_from(known_to - first_id + 1).unwrap_or(0);
                 let hashes = span.hashes();
                 if known < hashes.len() {
@@ -243,7 +253,7 @@ async fn take_hashes(calls: &impl RegistryCalls, index: &mut SeriesIndex) -> Res
     }
 }
 
-/// Puts a run's series into the cache.
+/// Adds the series of a run to the cache.
 fn remember(cache: &SeriesCache, generation: u64, run: &StoredRun) {
     for (id, labels) in (run.first_id..).zip(&run.labels) {
         if let Some(bytes) = bytes_of_stored(&run.metric, labels) {
@@ -252,7 +262,7 @@ fn remember(cache: &SeriesCache, generation: u64, run: &StoredRun) {
     }
 }
 
-/// Takes those that are registered out of `unknown` and notes their ids.
+/// Moves registered series from `unknown` to `ids`.
 async fn find(
     calls: &impl RegistryCalls,
     index: &SeriesIndex,
@@ -282,7 +292,8 @@ async fn find(
     asked.dedup();
     let mut asked = &asked[..];
     if !asked.is_empty() && cache.has_room() {
-        // Series that were registered together mostly come together: after a start, the next requests bring the others.
+        // Series that were registered together are mostly sent together: after a start, the next
+        // requests need the others.
         let some = &asked[..asked.len().min(CONFIRMED_MAX)];
         for run in calls.runs_of(some).await? {
             for (id, labels) in (run.first_id..).zip(&run.labels) {
@@ -311,7 +322,8 @@ async fn find(
     Ok(())
 }
 
-/// Registers `unknown`, which is ordered by metric; `false` if others have been quicker.
+/// Registers `unknown`, which is ordered by metric. Returns `false` if another gateway registered
+/// series first.
 async fn register_new(
     calls: &impl RegistryCalls,
     index: &mut SeriesIndex,
@@ -337,7 +349,8 @@ async fn register_new(
     Ok(true)
 }
 
-/// Runs of as many label sets, from the front, as one call takes; and how many these are.
+/// Returns runs of as many label sets from the front as one call accepts, and the number of these
+/// label sets.
 fn runs_of_call<'a>(label_sets: &[&'a LabelSet], places: &[usize]) -> (Vec<SeriesRun<'a>>, usize) {
     let mut runs: Vec<SeriesRun<'a>> = Vec::new();
     let (mut metrics, mut run_bytes) = (0, 0);

@@ -5,7 +5,7 @@ use super::*;
 use crate::series::label_set::canonical_bytes;
 use crate::series::{LabelLimits, LabelOrder};
 
-/// A registry as the database keeps it, and what is to happen to it before the next registrations.
+/// A registry like the database's, and what happens to it before the next registrations.
 #[derive(Default)]
 struct Database {
     runs: Mutex<Vec<StoredRun>>,
@@ -41,7 +41,7 @@ impl Database {
 }
 
 impl Database {
-    /// Keeps the hashes of series from one id to another, which have been registered, as the sealer does.
+    /// Stores the hashes of registered series, as the sealer does.
     fn hash(&self, ids: std::ops::RangeInclusive<SeriesId>, seed: u64) {
         let mut block = HashBlock::new(seed);
         for (id, metric, labels) in self.series() {
@@ -56,14 +56,14 @@ impl Database {
         });
     }
 
-    /// Registers so many series, one a run.
+    /// Registers series, one in each run.
     fn fill(&self, series: SeriesId) {
         for number in 1..=series {
             self.add("up", &[&format!("{{\"job\":\"{number}\"}}")]);
         }
     }
 
-    /// How often something has been asked for since the last time.
+    /// Returns how often a call was made since the last time.
     fn asked(&self, what: &str) -> usize {
         let calls = std::mem::take(&mut *self.calls.lock());
         calls.iter().filter(|call| **call == what).count()
@@ -192,7 +192,7 @@ async fn new_series_are_numbered_by_metric_and_found_again() {
     let ids = gateway.ids(&database, &sets).await;
     assert!(ids == [2, 1, 3] || ids == [1, 3, 2], "{ids:?}");
     assert_eq!(*database.calls.lock(), ["register"]);
-    // Pushed out of the cache, say.
+    // For example, after they were evicted from the cache.
     let again = [set("b", "2"), set("c", "1"), set("a", "1")];
     assert_eq!(gateway.ids(&database, &again).await, [ids[2], 4, ids[1]]);
     assert_eq!(*database.calls.lock(), ["register", "runs of", "register"]);
@@ -200,7 +200,7 @@ async fn new_series_are_numbered_by_metric_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_gateway_learns_what_is_there_when_it_begins() {
+async fn a_gateway_reads_the_registry_when_it_starts() {
     let database = Database::default();
     for number in 0..9 {
         database.add("up", &[&format!("{{\"job\":\"{number}\"}}")]);
@@ -219,7 +219,8 @@ async fn a_gateway_learns_what_is_there_when_it_begins() {
     assert_eq!(gateway.cache.entries(), 9);
 }
 
-/// The ids of the series `up` with these numbers and of a new one, which a gateway gives that begins now.
+/// Returns the ids that a gateway that has just started assigns to the series `up` with these
+/// numbers and to a new series.
 async fn ids_from_the_start(database: &Database, index_bytes_max: usize) -> Vec<SeriesId> {
     let numbers = ["1", "2", "999", "1000", "1500", "1501", "2000", "new"];
     let sets = numbers.map(|number| set("up", number));
@@ -227,14 +228,14 @@ async fn ids_from_the_start(database: &Database, index_bytes_max: usize) -> Vec<
 }
 
 #[tokio::test]
-async fn a_gateway_begins_with_hashes_and_reads_the_label_sets_after_them() {
+async fn a_gateway_reads_hashes_first_and_then_label_sets() {
     let database = Database::default();
     database.fill(2000);
     database.hash(1..=999, 5);
     database.hash(1000..=1990, 5);
     let ids = ids_from_the_start(&database, 1 << 20).await;
     assert_eq!(ids, [1, 2, 999, 1000, 1500, 1501, 2000, 2001]);
-    // Ten series remain, two of them a call; the hashes end with an answer that has none.
+    // Ten series remain, two in each call. The hashes end with an empty answer.
     let calls = std::mem::take(&mut *database.calls.lock());
     let expected = ["hashes"; 2].into_iter().chain(["runs"; 5]);
     assert_eq!(calls[..7], expected.collect::<Vec<_>>());
@@ -242,10 +243,10 @@ async fn a_gateway_begins_with_hashes_and_reads_the_label_sets_after_them() {
 }
 
 #[tokio::test]
-async fn hashes_of_all_series_leave_no_label_set_to_read() {
+async fn no_label_set_is_read_if_all_series_are_hashed() {
     let database = Database::default();
     database.fill(2000);
-    // A block that was read grew before the next ones were read.
+    // A block grows after it was read and before the next ones are read.
     database.hash(1..=700, 5);
     database.hash(1..=1100, 5);
     database.hash(1101..=2000, 5);
@@ -254,11 +255,11 @@ async fn hashes_of_all_series_leave_no_label_set_to_read() {
     assert_eq!(database.asked("runs"), 0);
 }
 
-/// What happens to hashes.
+/// A change of the stored hashes.
 type Change = dyn Fn(&mut Vec<StoredHashes>);
 
 #[tokio::test]
-async fn hashes_that_cannot_be_used_are_as_good_as_none() {
+async fn unusable_hashes_are_ignored() {
     let damage = |hashes: &mut Vec<StoredHashes>| hashes[1].block[40] ^= 1;
     let version = |hashes: &mut Vec<StoredHashes>| hashes[1].block[0] = 9;
     let seed = |hashes: &mut Vec<StoredHashes>| hashes[1].seed = 7;
@@ -279,7 +280,7 @@ async fn hashes_that_cannot_be_used_are_as_good_as_none() {
         assert_eq!(ids, [1, 2, 999, 1000, 1500, 1501, 2000, 2001]);
         assert_eq!(database.asked("runs"), runs);
     }
-    // Made anew with another seed, between two looks.
+    // The hashes are created again with another seed between two reads.
     let database = Database::default();
     database.fill(2000);
     database.hash(1..=1000, 5);
@@ -290,7 +291,7 @@ async fn hashes_that_cannot_be_used_are_as_good_as_none() {
 }
 
 #[tokio::test]
-async fn hashes_without_room_are_asked_for_in_the_database() {
+async fn series_without_room_in_the_index_are_looked_up_in_the_database() {
     let database = Database::default();
     database.fill(2000);
     database.hash(1..=1000, 5);
@@ -301,7 +302,7 @@ async fn hashes_without_room_are_asked_for_in_the_database() {
 }
 
 #[tokio::test]
-async fn series_registered_together_are_remembered_together() {
+async fn series_registered_together_are_cached_together() {
     let database = Database::default();
     let labels: Vec<String> = (0..1500)
         .map(|number| format!("{{\"job\":\"{number}\"}}"))
@@ -315,14 +316,14 @@ async fn series_registered_together_are_remembered_together() {
     assert_eq!(gateway.ids(&database, &[set("up", "250")]).await, [251]);
     assert_eq!(gateway.cache.entries(), 100);
     assert_eq!(gateway.cache.find(0, &set("up", "299").bytes), Some(300));
-    // A cache without room is filled with what comes, and nothing else.
+    // A cache without room is filled only with what requests contain.
     gateway.cache = SeriesCache::new(0, 9);
     assert_eq!(gateway.ids(&database, &[set("up", "350")]).await, [351]);
     assert_eq!(database.asked("series"), 1);
 }
 
 #[tokio::test]
-async fn what_others_register_meanwhile_is_taken_over() {
+async fn series_that_others_register_meanwhile_are_adopted() {
     let (database, mut gateway) = (Database::default(), Gateway::new(1 << 20));
     *database.registered_first.lock() = vec![
         vec![("up", r#"{"job":"2"}"#)],
@@ -335,7 +336,7 @@ async fn what_others_register_meanwhile_is_taken_over() {
 }
 
 #[tokio::test]
-async fn others_who_never_pause_end_the_attempt() {
+async fn others_that_register_continuously_end_the_attempt() {
     let (database, mut gateway) = (Database::default(), Gateway::new(1 << 20));
     *database.registered_first.lock() = vec![vec![("up", "{}")]; ATTEMPTS_MAX];
     let sets = [set("up", "1")];
@@ -352,7 +353,7 @@ async fn others_who_never_pause_end_the_attempt() {
 }
 
 #[tokio::test]
-async fn an_index_without_room_asks_the_database() {
+async fn an_index_without_room_queries_the_database() {
     let (database, mut gateway) = (Database::default(), Gateway::new(0));
     for number in 1..=50 {
         let sets = [set("up", &number.to_string()), set("up", "1")];
@@ -367,7 +368,7 @@ async fn an_index_without_room_asks_the_database() {
 }
 
 #[tokio::test]
-async fn a_hole_in_the_ids_is_no_end() {
+async fn a_gap_in_the_ids_is_not_the_end() {
     let (database, mut gateway) = (Database::default(), Gateway::new(1 << 20));
     *database.next_id.lock() = 100;
     assert_eq!(gateway.ids(&database, &[set("up", "1")]).await, [101]);
@@ -391,7 +392,7 @@ async fn runs_and_calls_are_bounded() {
     sorted.sort_unstable();
     let expected: Vec<SeriesId> = (1..=sets.len() as SeriesId).collect();
     assert_eq!(sorted, expected);
-    // One metric too many for one call; metric "up" has two runs.
+    // There is one metric too many for one call, and metric "up" has two runs.
     let sizes = database.sizes.lock().clone();
     let [(first, _), (second, _)] = sizes[..] else {
         panic!("{sizes:?}");
@@ -402,7 +403,7 @@ async fn runs_and_calls_are_bounded() {
 }
 
 #[tokio::test]
-async fn ids_that_went_back_are_forgotten() {
+async fn ids_are_dropped_if_the_last_id_decreases() {
     let (database, mut gateway) = (Database::default(), Gateway::new(1 << 20));
     gateway
         .ids(&database, &[set("a", "1"), set("a", "2")])

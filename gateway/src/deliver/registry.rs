@@ -1,7 +1,8 @@
-//! Which series registry a connection leads to, and whether it is the one that the cached ids come from.
+//! The series registry behind a connection, and whether cached ids come from it.
 //!
-//! A restored or re-created database, and a standby promoted before the last registrations reached it, may give the same ids to other
-//! series. Their identity (`lanes.registry_identity()`) differs, and then all cached ids go.
+//! A restored or re-created database, or a standby promoted before it received the last
+//! registrations, may assign the same ids to other series. Its identity
+//! (`lanes.registry_identity()`) differs, and all cached ids are then dropped.
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use parking_lot::Mutex;
 
 use crate::series::SeriesCache;
 
-/// The identity last seen, and the cache that depends on it.
+/// The identity seen last, and the cache that depends on it.
 pub struct Registry {
     cache: Arc<SeriesCache>,
     identity: Mutex<Option<String>>,
 }
 
 impl Registry {
-    /// No identity seen yet.
+    /// Creates a registry without a known identity.
     pub fn new(cache: Arc<SeriesCache>) -> Self {
         Self {
             cache,
@@ -24,26 +25,27 @@ impl Registry {
         }
     }
 
-    /// Series ids known, of the generation last seen.
+    /// The cache of series ids of the current generation.
     pub fn cache(&self) -> &Arc<SeriesCache> {
         &self.cache
     }
 
-    /// The generation of the registry last seen.
+    /// The generation of the registry seen last.
     pub fn generation(&self) -> u64 {
         self.cache.generation()
     }
 
-    /// Takes note of the identity behind a new connection; returns the generation that ids from it belong to.
+    /// Records the identity behind a new connection. Returns the generation that its ids belong to.
     pub fn observe(&self, identity: &str) -> u64 {
         let mut known = self.identity.lock();
         match &*known {
             Some(known) if known == identity => return self.cache.generation(),
             Some(before) => {
-                tracing::warn!(%before, now = %identity, "another series registry: cached series ids are forgotten")
+                tracing::warn!(%before, now = %identity, "the series registry has changed; all cached series ids are dropped")
             }
             None => {
-                // The first: the cache is empty, so requests that began before it are right too.
+                // This is the first identity. The cache is empty, so requests that began before it
+                // are valid too.
                 *known = Some(identity.to_owned());
                 return self.cache.generation();
             }

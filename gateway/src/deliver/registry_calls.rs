@@ -1,4 +1,4 @@
-//! What registration asks, asked of PostgreSQL over one session.
+//! The calls of registration to PostgreSQL, over one session.
 
 use bytes::{BufMut, BytesMut};
 use futures_util::TryStreamExt;
@@ -11,12 +11,13 @@ use super::registration::{RegistryCalls, SeriesRun, StoredHashes, StoredRun};
 use crate::series::{LabelSet, SeriesId};
 
 const LAST_ID: &str = "SELECT next_id - 1 FROM lanes.registry";
-/// Runs are read no further once this many bytes of them have come: some thousand series for each of a few dozen runs.
+/// The number of bytes after which no further runs are read: a few thousand series for each of a
+/// few dozen runs.
 const RUNS_BYTES: usize = 8 << 20;
 const RUNS_BEYOND: &str = "SELECT first_id, metric, lanes.label_sets(labels) FROM lanes.series_runs WHERE first_id > $1 ORDER BY first_id LIMIT 300";
-/// Blocks of some thousand series each.
+/// Returns blocks of a few thousand series each.
 const HASHES_BEYOND: &str = "SELECT last_id, seed, hashes FROM lanes.series_hashes WHERE last_id > $1 ORDER BY last_id LIMIT 64";
-/// Runs are unpacked until they have 20,000 series: 2 MB of label sets, about.
+/// Unpacks runs until they have 20,000 series, which are about 2 MB of label sets.
 const RUNS_OF: &str = "SELECT first_id, metric, lanes.label_sets(labels) FROM ( \
          SELECT r.*, sum(r.last_id - r.first_id + 1) OVER (ORDER BY r.first_id) - (r.last_id - r.first_id) AS before FROM lanes.series_runs r \
           WHERE r.first_id IN (SELECT (SELECT max(n.first_id) FROM lanes.series_runs n WHERE n.first_id <= u.id) FROM unnest($1::int4[]) u (id)) \
@@ -29,7 +30,8 @@ const FIND_BEYOND: &str = "WITH wanted AS MATERIALIZED (SELECT * FROM unnest($2:
      SELECT w.place - 1, t.id FROM wanted w JOIN there t ON t.metric = w.metric AND t.labels = w.labels";
 const REGISTER: &str = "SELECT lanes.register_series($1, $2)";
 
-/// Prepared when first needed: most sessions never register.
+/// The statements of registration. They are prepared when first needed, because most sessions never
+/// register.
 pub struct RegistryStatements {
     last_id: Statement,
     hashes_beyond: Statement,
@@ -41,10 +43,11 @@ pub struct RegistryStatements {
 }
 
 impl RegistryStatements {
-    /// Prepares all.
+    /// Prepares all statements.
     ///
     /// # Errors
-    /// The server is away, or lacks the extension or the grants of `lanes.grant_gateway`.
+    /// Returns an error if the server is unavailable, or lacks the extension or the privileges of
+    /// `lanes.grant_gateway`.
     pub async fn prepare(client: &Client) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             last_id: client.prepare(LAST_ID).await?,
@@ -101,7 +104,7 @@ impl RegistryCalls for Connection {
                 bytes += row.raw_size_bytes();
                 rows.push(row);
             }
-            // The rest is dropped as it comes.
+            // Further rows are dropped as they arrive.
             Ok(rows)
         };
         let rows = self.committed(read).await?;
@@ -160,12 +163,13 @@ fn stored_run(row: &Row) -> Result<StoredRun, CallError> {
     })
 }
 
-/// Runs as `lanes.series_run[]`, in PostgreSQL's binary form:
+/// Runs as `lanes.series_run[]`, in PostgreSQL's binary format:
 ///
 /// ```text
-/// array   dimensions i32, has NULLs i32, element type u32, (length i32, lower bound i32) a dimension, then the elements
-/// record  fields i32, then (type u32, field) each
-/// element and field   length i32, then as many bytes
+/// array              dimensions i32, has NULLs i32, element type u32, (length i32, lower bound i32) for each
+///                    dimension, then the elements
+/// record             fields i32, then (type u32, field) for each
+/// element and field  length i32, then the bytes
 /// ```
 #[derive(Debug)]
 struct Runs<'a>(&'a [SeriesRun<'a>]);
@@ -234,7 +238,7 @@ fn put_text(out: &mut BytesMut, text: &str) -> Put {
     Ok(())
 }
 
-/// What `put` appends, after its length.
+/// Appends the length of what `put` appends, and then that.
 fn put_sized(out: &mut BytesMut, put: impl FnOnce(&mut BytesMut) -> Put) -> Put {
     let start = out.len();
     out.put_i32(0);

@@ -1,16 +1,17 @@
-//! One batch, until each of its requests has an outcome.
+//! Sends one batch until each of its requests has an outcome.
 //!
 //! ```text
-//! work := [all requests, those with one digest and body joined; those without a digest stay apart;
-//!          those with one digest and another body are in another group]
+//! work := [all requests; requests with the same digest and body are merged; requests without a digest are
+//!          separate; requests with the same digest and another body go to another group]
 //! while work: take a group
-//!     drop requests that nobody awaits any more; none left: next group
+//!     drop requests that nobody waits for; if none are left: next group
 //!     append the group ->
-//!       done          -> all stored
-//!       duplicates    -> make them sure at this level, acknowledge them, or refuse another body; put the rest back
-//!       refused       -> one request: refused. Several: each half alone, until only the guilty ones are
-//!       registry gone, outcome unknown -> all unavailable; table changed -> all are told so
-//!       unavailable   -> pause, put the group back; after the deadline: all unavailable
+//!       done          -> all are stored
+//!       duplicates    -> confirm them at this level and acknowledge them, or refuse another body;
+//!                        put the rest back
+//!       refused       -> one request: refused. Several: each half alone, down to the refused ones
+//!       other registry, outcome unknown -> all are unavailable; table changed -> all get this outcome
+//!       unavailable   -> pause, put the group back; after the deadline: all are unavailable
 //! ```
 
 use std::collections::HashMap;
@@ -34,7 +35,7 @@ pub struct Sender<S> {
     metrics: Arc<DeliverMetrics>,
 }
 
-/// Requests with one digest: applied once, answered each.
+/// Requests with the same digest: applied once, answered each.
 struct Member<P> {
     digest: Option<Digest>,
     body: Option<Digest>,
@@ -45,14 +46,14 @@ struct Member<P> {
 struct Waiter {
     reply: oneshot::Sender<Outcome>,
     deadline: Instant,
-    /// Held until the answer is given.
+    /// Held until the answer is sent.
     _reservation: Reservation,
 }
 
 impl<P> Member<P> {
     fn answer(self, outcome: &Outcome) {
         for waiter in self.waiters {
-            // A sender that has gone away asks again, and its digest is found.
+            // A sender that has disconnected repeats the request, and its digest is found.
             let _ = waiter.reply.send(outcome.clone());
         }
     }
@@ -65,7 +66,7 @@ struct Group<P> {
 }
 
 impl<S: Sink> Sender<S> {
-    /// A sender for one level.
+    /// Creates a sender for one level.
     pub fn new(sink: Arc<S>, level: AckLevel, metrics: Arc<DeliverMetrics>) -> Self {
         Self {
             sink,
@@ -74,12 +75,12 @@ impl<S: Sink> Sender<S> {
         }
     }
 
-    /// Takes note of how long a batch waited for a session.
+    /// Records how long a batch waited for a session.
     pub fn note_wait(&self, waited: Duration) {
         self.metrics.session_wait_seconds[self.level.index()].observe(waited.as_secs_f64());
     }
 
-    /// Sends requests of one target; returns when each is answered.
+    /// Sends requests to one target. Returns when each has been answered.
     pub async fn send<P: Payload>(&self, requests: Vec<Pending<P>>, joiner: &mut P::Joiner) {
         let Some(target) = requests.first().map(|request| request.target) else {
             return;
@@ -122,7 +123,7 @@ impl<S: Sink> Sender<S> {
         }
     }
 
-    /// Appends a group; how many rows.
+    /// Appends a group. Returns the number of rows.
     async fn attempt<P: Payload>(
         &self,
         group: &Group<P>,
@@ -160,8 +161,9 @@ impl<S: Sink> Sender<S> {
         result.map(|()| rows)
     }
 
-    /// Duplicates were committed at a level that is not known here, so they are made as sure as was asked for.
-    /// `applied`, and of these `reused`, which had another body then, count the members that have a digest.
+    /// Acknowledges duplicates. They were committed at an unknown level, so they are confirmed at
+    /// this level first. `applied`, and its subset `reused` whose requests had another body then,
+    /// are indexes among the members with a digest.
     async fn acknowledge<P: Payload>(
         &self,
         mut group: Group<P>,
@@ -191,7 +193,8 @@ impl<S: Sink> Sender<S> {
                         answer(vec![member], &Err(Fault::KeyReused));
                     } else if is_repeated {
                         if let Err(error) = self.log_again(&member, group.target, joiner).await {
-                            // Not for all: each of the others has its own way.
+                            // The error concerns this member only: each of the others is logged
+                            // separately.
                             answer(vec![member], &Err(fault(error)));
                             continue;
                         }
@@ -208,7 +211,8 @@ impl<S: Sink> Sender<S> {
         }
     }
 
-    /// Level `object` promises more of a request than that its digest is there.
+    /// Level `object` requires more of a duplicate than that its digest exists: it must be in the
+    /// log.
     async fn log_again<P: Payload>(
         &self,
         member: &Member<P>,
@@ -270,7 +274,7 @@ fn group_of<P>(members: Vec<Member<P>>, target: Target) -> Group<P> {
     }
 }
 
-/// Requests as groups, the last of which is to be sent first.
+/// Arranges requests in groups. The last group is sent first.
 fn join<P>(mut requests: Vec<Pending<P>>, target: Target) -> Vec<Group<P>> {
     let mut groups = Vec::new();
     while !requests.is_empty() {
@@ -282,7 +286,8 @@ fn join<P>(mut requests: Vec<Pending<P>>, target: Target) -> Vec<Group<P>> {
     groups
 }
 
-/// Requests as members of one group, and those whose digest another one has with another body.
+/// Merges requests into members of one group. Also returns the requests whose digest occurs in the
+/// group with another body.
 fn join_equal<P>(requests: Vec<Pending<P>>) -> (Vec<Member<P>>, Vec<Pending<P>>) {
     let mut places: HashMap<Digest, usize> = HashMap::new();
     let mut members: Vec<Member<P>> = Vec::with_capacity(requests.len());
@@ -316,7 +321,7 @@ fn join_equal<P>(requests: Vec<Pending<P>>) -> (Vec<Member<P>>, Vec<Pending<P>>)
     (members, others)
 }
 
-/// A request whose waiters are all gone is dropped rather than sent: nothing was promised, and its sender will ask again.
+/// Drops requests that nobody waits for. Nothing was promised, and their senders will repeat them.
 fn drop_abandoned<P>(members: &mut Vec<Member<P>>) {
     members.retain(|member| {
         member

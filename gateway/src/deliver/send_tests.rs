@@ -1,4 +1,4 @@
-//! Outcomes of batches against a database that misbehaves on purpose.
+//! Outcomes of batches with a database that misbehaves deliberately.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -13,33 +13,33 @@ use crate::model::{ColumnKind, Table};
 use crate::series::sample_rows::SampleJoiner;
 use crate::series::{LabelSet, SampleRows, SeriesId};
 
-/// What the next append does.
+/// The behaviour of the next append.
 #[derive(Clone, Debug)]
 enum Act {
-    /// Commits and says so.
+    /// Commits and answers.
     Commit,
-    /// Commits, and the answer is lost.
+    /// Commits, but the answer is lost.
     CommitAndLose,
-    /// Ends the session before the answer.
+    /// Closes the session before the answer.
     Lose,
     /// Fails before anything is done.
     Fail,
     /// Never answers.
     Hang,
-    /// Speaks of duplicates that were not sent.
+    /// Reports duplicates that were not sent.
     Nonsense,
 }
 
 #[derive(Default)]
 struct Database {
     script: Mutex<VecDeque<Act>>,
-    /// Digest to that of the body.
+    /// From digests to the digests of their bodies.
     committed: Mutex<HashMap<Digest, Option<Digest>>>,
     rows: Mutex<Vec<SeriesId>>,
-    /// A series that is refused as data.
+    /// A series whose rows are refused as invalid data.
     poison: Option<SeriesId>,
     confirmed: Mutex<Vec<AckLevel>>,
-    /// Digests, and rows of their batches.
+    /// Digests, and the number of rows of their batches.
     logged: Mutex<Vec<(Digest, usize)>>,
     calls: Mutex<usize>,
 }
@@ -151,7 +151,7 @@ fn request(number: u8) -> (Pending<SampleRows>, oneshot::Receiver<Outcome>) {
     )
 }
 
-/// Sends requests of these numbers in one batch; their outcomes in order.
+/// Sends requests with these numbers in one batch. Returns their outcomes in order.
 async fn send(database: &Arc<Database>, numbers: &[u8]) -> Vec<Outcome> {
     send_at(AckLevel::Wal, database, numbers).await
 }
@@ -203,12 +203,12 @@ async fn a_commit_whose_answer_is_lost_is_applied_once() {
     assert_eq!(
         *database.confirmed.lock(),
         [AckLevel::Wal],
-        "what is found is made sure before it is acknowledged"
+        "a duplicate is confirmed before it is acknowledged"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_applied_before_is_logged_before_it_is_acknowledged_at_level_object() {
+async fn a_duplicate_is_logged_before_it_is_acknowledged_at_level_object() {
     let database = scripted(&[Act::CommitAndLose]);
     let outcomes = send_at(AckLevel::Object, &database, &[1, 2]).await;
     assert_eq!(outcomes, vec![Ok(Stored::Before); 2]);
@@ -251,7 +251,7 @@ async fn a_key_that_comes_with_another_body_is_refused() {
         pending.body = Some(Digest([body; 16]));
         (pending, answer)
     };
-    // In one batch, and after it.
+    // The requests come in one batch, and one after the other.
     for requests in [
         vec![keyed(1, 1), keyed(2, 2), keyed(3, 1), request(4)],
         vec![keyed(5, 2), keyed(6, 1), request(8)],
@@ -275,7 +275,7 @@ async fn a_key_that_comes_with_another_body_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_request_that_is_refused_suffers() {
+async fn only_the_refused_request_fails() {
     let database = Arc::new(Database {
         poison: Some(2),
         ..Database::default()
@@ -293,7 +293,7 @@ async fn only_the_request_that_is_refused_suffers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_that_stays_away_is_told_at_the_deadline() {
+async fn an_unavailable_database_is_reported_at_the_deadline() {
     let database = scripted(&vec![Act::Fail; 100]);
     let started = clock::now();
     assert_eq!(
@@ -305,7 +305,7 @@ async fn a_database_that_stays_away_is_told_at_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_nobody_awaits_is_not_sent() {
+async fn a_request_that_nobody_waits_for_is_not_sent() {
     let database = scripted(&[]);
     let (gone, answer) = request(1);
     drop(answer);
@@ -351,9 +351,9 @@ async fn duplicates_that_were_not_sent_are_an_error_with_pauses() {
     assert!(clock::now() - started >= Duration::from_millis(150));
 }
 
-/// Requests without a digest.
+/// The requests have no digest.
 #[tokio::test(start_paused = true)]
-async fn an_outcome_that_is_unknown_is_told_and_not_tried_again() {
+async fn an_unknown_outcome_is_reported_and_not_retried() {
     let database = scripted(&[Act::Lose]);
     let (mut pending, answer) = request(1);
     pending.digest = None;
@@ -376,7 +376,7 @@ async fn an_outcome_that_is_unknown_is_told_and_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_suffer_little_from_one_that_is_refused() {
+async fn one_refused_request_costs_the_others_few_attempts() {
     let database = Arc::new(Database {
         poison: Some(37),
         ..Database::default()
@@ -388,6 +388,6 @@ async fn many_suffer_little_from_one_that_is_refused() {
     assert_eq!(
         *database.calls.lock(),
         13,
-        "halves, and halves of the guilty half"
+        "halves, and halves of the half with the refused request"
     );
 }

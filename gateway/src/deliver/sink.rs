@@ -1,4 +1,4 @@
-//! What the gateway asks of a database.
+//! The calls of the gateway to a database.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,25 +9,27 @@ use thiserror::Error;
 use crate::model::{AckLevel, ColumnKind, Digest, Table, Target};
 use crate::series::{LabelSet, SeriesId};
 
-/// One batch to append.
+/// A batch to append.
 #[derive(Debug, Clone, Copy)]
 pub struct Append<'a> {
-    /// What must be true when it returns.
+    /// The promise that must hold when the call returns.
     pub level: AckLevel,
-    /// Where.
+    /// The table to append to.
     pub target: Target,
     /// The encoded batch.
     pub batch: &'a [u8],
-    /// The digests of the requests in it that have one; distinct.
+    /// The distinct digests of the requests in the batch that have one.
     pub digests: &'a [Digest],
-    /// For each of them: the digest of its body, if it is to be compared with that of the request applied before.
+    /// For each digest, the digest of its body if it has to be compared with that of the request
+    /// applied before.
     pub bodies: &'a [Option<Digest>],
-    /// For each of them: rows of the batch before those of its request, and how many these are.
+    /// For each digest, the number of rows before those of its request, and the number of its rows.
     pub places: &'a [(usize, usize)],
 }
 
 impl<'a> Append<'a> {
-    /// `digests` and `bodies` as the database takes them.
+    /// `digests` and `bodies` in the form of parameters. Both `lanes.append_once` and
+    /// `lanes.append_logged` take them.
     pub(super) fn digest_bytes(&self) -> (Vec<&'a [u8]>, Vec<Option<&'a [u8]>>) {
         let digests = self.digests.iter().map(|digest| digest.0.as_slice());
         let bodies = self.bodies.iter();
@@ -36,63 +38,66 @@ impl<'a> Append<'a> {
     }
 }
 
-/// A request that was applied before, by whomever.
+/// A request that was applied before, by any gateway.
 #[derive(Debug, Clone, Copy)]
 pub struct Repeated<'a> {
-    /// Where.
+    /// The table that it was appended to.
     pub target: Target,
-    /// What it was recognised by.
+    /// The digest by which it was recognised.
     pub digest: Digest,
-    /// Its rows alone, as a batch.
+    /// The rows of this request, as a batch.
     pub batch: &'a [u8],
 }
 
-/// Ids of label sets.
+/// The ids of label sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registered {
-    /// In the order asked for.
+    /// The ids, in the order requested.
     pub ids: Vec<SeriesId>,
     /// The registry generation that they belong to.
     pub generation: u64,
 }
 
-/// What a database says of itself.
+/// The health of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
     /// Whether there are synchronous standbys to wait for, so that level `replica` can be kept.
     pub has_standbys: bool,
-    /// How many of the synchronous standbys that commits wait for are away.
+    /// The number of synchronous standbys that commits wait for and that are not connected.
     pub missing_standbys: i32,
-    /// Series registered.
+    /// The number of registered series.
     pub series: i64,
 }
 
-/// Why a call did not do what it should.
+/// Why a call failed.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum SinkError {
-    /// Try again: the database is away, or busy, or wants an operator. What became of the call may be unknown.
+    /// The call may succeed later: the database is unavailable, busy, or needs an operator. The
+    /// outcome of this call may be unknown.
     #[error("{0}")]
     Unavailable(String),
-    /// The session was lost before the answer came: applied or not, and there is no digest to tell.
+    /// The session was lost before the answer arrived. The rows may be applied, and without a
+    /// digest this cannot be found out.
     #[error(
-        "{0}; whether the request is stored is not known (with an Idempotency-Key it can be repeated safely)"
+        "{0}; it is unknown whether the request is stored (with an Idempotency-Key it could be repeated safely)"
     )]
     OutcomeUnknown(String),
-    /// Do not try again: the data is refused. Nothing was applied.
+    /// The data is refused and would be refused again. Nothing was applied.
     #[error("{0}")]
     Refused(String),
-    /// Some digests are there already. Nothing was applied.
+    /// Some digests exist already. Nothing was applied.
     #[error("requests at {applied:?} were applied before")]
     Duplicates {
-        /// Places of requests that were applied before.
+        /// The indexes of requests that were applied before.
         applied: Vec<usize>,
-        /// Places of requests whose key was applied before with another body; each is among `applied` too.
+        /// The indexes of requests whose key was applied before with another body. Each is also in
+        /// `applied`.
         reused: Vec<usize>,
     },
-    /// The gateway's role lacks the privilege. Nothing was applied.
+    /// The gateway's role lacks a privilege. Nothing was applied.
     #[error("{0}")]
     Forbidden(String),
-    /// The table is gone, or its columns have changed. Nothing was applied.
+    /// The table no longer exists, or its columns have changed. Nothing was applied.
     #[error("{0}")]
     TableChanged(String),
     /// The ids belong to another registry. Nothing was applied.
@@ -100,30 +105,31 @@ pub enum SinkError {
     OtherRegistry,
 }
 
-/// What is said of level `object` where there is no log.
-pub const NO_LOG: &str = "acknowledgement level \"object\" needs object storage: set objects.url in the gateway's configuration";
+/// The message for level `object` if there is no log.
+pub const NO_LOG: &str = "acknowledgement level \"object\" requires object storage: set objects.url in the gateway's configuration";
 
 /// A database.
 pub trait Sink: Send + Sync + 'static {
-    /// The same database for another thread: sessions are driven by the thread that opened them.
+    /// Returns the same database for another thread. Sessions are driven by the thread that opened
+    /// them.
     fn for_another_thread(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self)
     }
 
-    /// Ids of `label_sets`; those not known yet are registered, durably.
+    /// Returns the ids of `label_sets`. Unknown ones are registered durably.
     fn register(
         &self,
         label_sets: &[&LabelSet],
     ) -> impl Future<Output = Result<Registered, SinkError>> + Send;
 
-    /// The table of this schema and name; `None` if there is none.
+    /// Describes the table with this schema and name; `None` if it does not exist.
     fn describe(
         &self,
         schema: &str,
         table: &str,
     ) -> impl Future<Output = Result<Option<Table>, SinkError>> + Send;
 
-    /// Creates a lanes table of these columns, all of which take NULLs, unless there is a table of the name.
+    /// Creates a lanes table with these nullable columns, unless a table with this name exists.
     fn create(
         &self,
         schema: &str,
@@ -135,11 +141,12 @@ pub trait Sink: Send + Sync + 'static {
     /// Appends one batch and its digests in one transaction, at its level.
     fn append(&self, append: Append<'_>) -> impl Future<Output = Result<(), SinkError>> + Send;
 
-    /// Makes what is committed by now as sure as `level`: for requests whose digest was found, committed by who knows whom.
+    /// Makes everything committed so far as durable as `level`. Used for requests whose digest was
+    /// found and which may have been committed by another gateway.
     fn confirm(&self, level: AckLevel) -> impl Future<Output = Result<(), SinkError>> + Send;
 
-    /// Puts a request that was applied before into the log of object storage: for level [`AckLevel::Object`], after
-    /// [`confirm`](Sink::confirm).
+    /// Puts a request that was applied before into the log of object storage. Used at level
+    /// [`AckLevel::Object`], after [`confirm`](Sink::confirm).
     fn log_again(
         &self,
         repeated: Repeated<'_>,
@@ -148,9 +155,9 @@ pub trait Sink: Send + Sync + 'static {
         async { Err(SinkError::Unavailable(NO_LOG.to_owned())) }
     }
 
-    /// Whether it would take a batch now.
+    /// Checks whether the database accepts batches now.
     fn health(&self) -> impl Future<Output = Result<Health, SinkError>> + Send;
 
-    /// Forgets some digests older than `window`; returns how many, 0 when none are left.
+    /// Removes some digests older than `window`. Returns their number; 0 if none are left.
     fn forget(&self, window: Duration) -> impl Future<Output = Result<u64, SinkError>> + Send;
 }

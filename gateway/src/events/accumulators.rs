@@ -1,4 +1,5 @@
-//! An accumulator for each table, columns and level in use, opened by the first request and ended by a minute without.
+//! The accumulators of events: one for each table, set of columns and level in use. The first
+//! request opens it, and a minute without requests ends it.
 
 use std::time::Duration;
 
@@ -14,20 +15,21 @@ use crate::deliver::Sink;
 use crate::model::{AckLevel, Pending, Target};
 
 const IDLE_MAX: Duration = Duration::from_secs(60);
-/// Accumulators open at once. Past it one of them closes: its requests are served, and the next one opens it again.
+/// The maximum number of open accumulators. Beyond it one of them closes: its requests are served,
+/// and the next request opens it again.
 const OPEN_MAX: usize = 256;
 
 type Requests = mpsc::Sender<Pending<EventBatch>>;
 
-/// Those of one worker.
+/// The accumulators of one worker.
 pub struct Accumulators<S> {
-    /// What a new one is made of, by level.
+    /// Creates an accumulator for a level.
     new: Box<dyn Fn(AckLevel) -> Accumulator<S> + Send + Sync>,
     open: Mutex<HashMap<(Target, AckLevel), Requests>>,
 }
 
 impl<S: Sink> Accumulators<S> {
-    /// None is open yet.
+    /// Creates an empty set.
     pub fn new(new: impl Fn(AckLevel) -> Accumulator<S> + Send + Sync + 'static) -> Self {
         Self {
             new: Box::new(new),
@@ -35,15 +37,16 @@ impl<S: Sink> Accumulators<S> {
         }
     }
 
-    /// Hands a request to its accumulator. Must be called on a runtime.
+    /// Sends a request to its accumulator. Must be called on a runtime.
     pub async fn send(&self, pending: Pending<EventBatch>, level: AckLevel) {
         if let Some(pending) = self.try_send(pending, level) {
-            // Rare, and large: it has a place of its own.
+            // This path is rare and its future is large, so it is boxed.
             Box::pin(self.send_in_turn(pending, level)).await;
         }
     }
 
-    /// The request back, if its accumulator is not open or takes none just now.
+    /// Tries to send a request at once. Returns it if its accumulator is not open or its queue is
+    /// full.
     fn try_send(
         &self,
         pending: Pending<EventBatch>,
@@ -64,7 +67,7 @@ impl<S: Sink> Accumulators<S> {
             let requests = self.open(pending.target, level);
             match requests.send(pending).await {
                 Ok(()) => return,
-                // It ended a moment ago.
+                // The accumulator has ended in the meantime.
                 Err(mpsc::error::SendError(back)) => {
                     pending = back;
                     self.forget_closed();

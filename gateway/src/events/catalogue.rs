@@ -1,10 +1,14 @@
-//! Tables by name, as PostgreSQL described them a moment ago.
+//! The catalogue: tables by name, as PostgreSQL described them recently.
 //!
-//! A description older than [`FRESH`] is still used, and asked for again beside the requests; older than [`STALE`] it is asked for first.
-//! A batch that does not fit is held against a description made after it arrived before it is refused, and a table that PostgreSQL finds
-//! changed is forgotten. So a changed table is seen at once by whom it concerns, and nobody else waits. A table that the gateway's role may
-//! not insert into is remembered for [`DENIED`], so that senders who do not mind the answer cost PostgreSQL nothing. That there is no table is
-//! told to all who waited when it was asked for, and to nobody who comes later.
+//! A description older than [`FRESH`] is still used, and refreshed in the background. A description
+//! older than [`STALE`] is refreshed first. Before a batch that does not fit is refused, it is
+//! checked against a description made after it arrived. A table that PostgreSQL reports as changed
+//! is described again. A change is therefore seen at once by the requests that it concerns, and no
+//! other request waits.
+//!
+//! A table that the gateway's role may not insert into is cached for [`DENIED`], so that senders
+//! who ignore the answer cost PostgreSQL nothing. That a table does not exist is reported to all
+//! requests that waited for the answer, and not cached for later ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +24,25 @@ use crate::series::SeriesCache;
 const FRESH: Duration = Duration::from_secs(5);
 const STALE: Duration = Duration::from_secs(60);
 const DENIED: Duration = Duration::from_secs(1);
-/// Names remembered; past them all are forgotten.
+/// The maximum number of cached names. Beyond it all are dropped.
 const TABLES_MAX: usize = 10_000;
-/// Names remembered that no table has, for those who wait.
+/// The maximum number of missing names kept for waiting requests.
 const MISSING_MAX: usize = 1_000;
 
 /// The tables of one database.
 pub struct Catalogue<S> {
     sink: Arc<S>,
-    /// Knows the registry generation: with the database all its tables change.
+    /// Holds the registry generation: if the database is replaced, all tables change.
     cache: Arc<SeriesCache>,
-    /// The table of samples: `schema.table`, quoted where SQL wants it.
+    /// The table of samples: `schema.table`, quoted where SQL requires it.
     samples_table: String,
     tables: Mutex<HashMap<Name, Entry>>,
-    /// When names were asked for that no table has; past [`MISSING_MAX`] all are forgotten.
+    /// The times at which missing names were looked up. Beyond [`MISSING_MAX`] all are dropped.
     missing: Mutex<HashMap<Name, Instant>>,
-    /// One question at a time: whoever waits finds the answer when its turn comes.
-    asking: tokio::sync::Mutex<()>,
-    /// And one beside them for descriptions that age, so that requests do not wait behind those, nor sessions grow in number.
+    /// Held for one look-up at a time. Requests that wait find the result when their turn comes.
+    looking_up: tokio::sync::Mutex<()>,
+    /// Held for one background refresh at a time, so that requests do not wait behind it and the
+    /// number of sessions does not grow.
     refreshing: tokio::sync::Mutex<()>,
 }
 
@@ -47,7 +52,7 @@ struct Name {
     table: Box<str>,
 }
 
-/// A name that is looked for; its hash is that of [`Name`].
+/// A name to look up. Its hash equals that of [`Name`].
 #[derive(Hash)]
 struct NameRef<'a> {
     schema: &'a str,
@@ -69,12 +74,12 @@ impl From<&NameRef<'_>> for Name {
     }
 }
 
-/// What events find under a name.
+/// What a name stands for.
 #[derive(Debug, Clone)]
 pub enum Found {
-    /// A table that takes them.
+    /// A table that accepts events.
     Open(Arc<Table>),
-    /// One that the gateway's role may not insert into.
+    /// A table that the gateway's role may not insert into.
     Denied(Arc<Table>),
     /// The table of samples.
     Samples,
@@ -84,11 +89,11 @@ struct Entry {
     found: Found,
     described_at: Instant,
     generation: u64,
-    is_being_asked: bool,
+    is_refreshing: bool,
 }
 
 impl<S: Sink> Catalogue<S> {
-    /// Knows nothing yet.
+    /// Creates an empty catalogue.
     pub fn new(sink: Arc<S>, cache: Arc<SeriesCache>, samples_table: String) -> Self {
         Self {
             sink,
@@ -96,17 +101,17 @@ impl<S: Sink> Catalogue<S> {
             samples_table,
             tables: Mutex::default(),
             missing: Mutex::default(),
-            asking: tokio::sync::Mutex::default(),
+            looking_up: tokio::sync::Mutex::default(),
             refreshing: tokio::sync::Mutex::default(),
         }
     }
 
-    /// The registry generation: tables found from now on are of it, or of a later one.
+    /// The registry generation. Tables found from now on belong to it, or to a later one.
     pub fn generation(&self) -> u64 {
         self.cache.generation()
     }
 
-    /// The table of this schema and name, if it has been described, `now` is no long time after that, and `not_before` is before it.
+    /// Returns the table if its description is recent at `now` and was made after `not_before`.
     pub fn known(
         self: &Arc<Self>,
         schema: &str,
@@ -117,10 +122,10 @@ impl<S: Sink> Catalogue<S> {
         self.known_as(&NameRef { schema, table }, not_before, now)
     }
 
-    /// The table of this schema and name, described after `not_before`; `None` if there is none.
+    /// Returns the table, described after `not_before`; `None` if it does not exist.
     ///
     /// # Errors
-    /// PostgreSQL cannot be asked.
+    /// Returns an error if PostgreSQL is unavailable.
     pub async fn find(
         self: &Arc<Self>,
         schema: &str,
@@ -139,21 +144,22 @@ impl<S: Sink> Catalogue<S> {
         {
             return Ok(Some(Found::Samples));
         }
-        let _turn = self.asking.lock().await;
+        let _turn = self.looking_up.lock().await;
         if let Some(known) = self.known_as(&name, not_before.or(Some(now)), now) {
             return Ok(Some(known));
         }
-        // Or else each of many senders to a table that there is not would hold up all who wait here.
+        // Without this, each of many requests for a missing table would delay all others.
         if self.missing.lock().get(&name).is_some_and(|at| *at > now) {
             return Ok(None);
         }
-        self.ask(&name).await
+        self.look_up(&name).await
     }
 
-    /// Creates a table unless there is one.
+    /// Creates a table unless it exists.
     ///
     /// # Errors
-    /// PostgreSQL cannot be asked, or the gateway's role may not create it.
+    /// Returns an error if PostgreSQL is unavailable, or if the gateway's role may not create the
+    /// table.
     pub async fn create(
         &self,
         schema: &str,
@@ -161,11 +167,11 @@ impl<S: Sink> Catalogue<S> {
         columns: &[(&str, ColumnKind)],
         is_unlogged: bool,
     ) -> Result<(), SinkError> {
-        let _turn = self.asking.lock().await;
+        let _turn = self.looking_up.lock().await;
         self.sink.create(schema, name, columns, is_unlogged).await
     }
 
-    /// A description good enough; one that ages is asked for again by a task of its own.
+    /// Returns a usable description. An ageing one is refreshed by a task of its own.
     fn known_as(
         self: &Arc<Self>,
         name: &NameRef<'_>,
@@ -186,27 +192,27 @@ impl<S: Sink> Catalogue<S> {
         if age > stale || not_before.is_some_and(|instant| entry.described_at <= instant) {
             return None;
         }
-        if age > fresh && !entry.is_being_asked {
-            entry.is_being_asked = true;
+        if age > fresh && !entry.is_refreshing {
+            entry.is_refreshing = true;
             let (catalogue, name) = (Arc::clone(self), Name::from(name));
-            tokio::spawn(async move { catalogue.ask_again(&name).await });
+            tokio::spawn(async move { catalogue.refresh(&name).await });
         }
         Some(entry.found.clone())
     }
 
-    async fn ask_again(&self, name: &Name) {
+    async fn refresh(&self, name: &Name) {
         let _turn = self.refreshing.lock().await;
         let Name { schema, table } = name;
-        // An error is noted by the sink; the next request asks again.
-        if self.ask(&NameRef { schema, table }).await.is_err() {
+        // The sink logs errors, and the next request tries again.
+        if self.look_up(&NameRef { schema, table }).await.is_err() {
             self.tables.lock().remove(name);
         }
     }
 
-    async fn ask(&self, name: &NameRef<'_>) -> Result<Option<Found>, SinkError> {
+    async fn look_up(&self, name: &NameRef<'_>) -> Result<Option<Found>, SinkError> {
         let (described_at, generation) = (clock::now(), self.cache.generation());
         let described = self.sink.describe(name.schema, name.table).await?;
-        let found = described.map(|table| self.judged(table));
+        let found = described.map(|table| self.classified(table));
         let mut tables = self.tables.lock();
         match &found {
             Some(found) => {
@@ -217,11 +223,11 @@ impl<S: Sink> Catalogue<S> {
                     found: found.clone(),
                     described_at,
                     generation,
-                    is_being_asked: false,
+                    is_refreshing: false,
                 };
                 tables.insert(Name::from(name), entry);
             }
-            // It may be created in a moment.
+            // The table may be created in a moment.
             None => {
                 tables.remove(name);
                 let mut missing = self.missing.lock();
@@ -234,7 +240,7 @@ impl<S: Sink> Catalogue<S> {
         Ok(found)
     }
 
-    fn judged(&self, table: Table) -> Found {
+    fn classified(&self, table: Table) -> Found {
         if table.name == self.samples_table {
             Found::Samples
         } else if table.may_insert {

@@ -1,12 +1,12 @@
-//! A table that does not exist yet, created for the first body for it: only where `events.create_tables` says so.
+//! Creation of a table for the first body that is sent to it, if `events.create_tables` allows it.
 //!
 //! | body | columns |
 //! |---|---|
-//! | FlatBuffers | the batch's |
-//! | Arrow | the schema's |
-//! | JSON | those that take every value of the body: see [`super::json`] |
+//! | FlatBuffers | the columns of the batch |
+//! | Arrow | the columns of the schema |
+//! | JSON | columns that accept every value of the body: see [`super::json`] |
 //!
-//! All of them take NULLs. A body that is wrong by itself creates nothing.
+//! All columns are nullable. A malformed body creates nothing.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::model::{ColumnKind, Room, Table};
 type NewColumns = Vec<(String, ColumnKind)>;
 
 impl<S: Sink> EventPath<S> {
-    /// The table of a request, asked for and perhaps created.
+    /// Finds the table of a request, or creates it.
     ///
     /// # Errors
-    /// The answer to give instead of 204.
+    /// Returns the answer that replaces a 204.
     pub(super) async fn find_first_or_create(
         &self,
         request: &mut EventRequest<'_>,
@@ -55,7 +55,7 @@ impl<S: Sink> EventPath<S> {
             Err(SinkError::Refused(reason)) => Some(Refusal::BadRequest(reason)),
             Err(error) => return Err(Refusal::Busy(error.to_string())),
         };
-        // Another may have created it at the same moment.
+        // Another request may have created it at the same moment.
         let found = self.find(request.table, Some(request.started)).await;
         found.map_err(|error| match (error, refusal) {
             (Refusal::NotFound(_), Some(refusal)) => refusal,
@@ -71,7 +71,7 @@ impl<S: Sink> EventPath<S> {
     }
 }
 
-/// The columns of a table that takes this body.
+/// Returns the columns of a table that accepts this body.
 fn columns(format: Format, body: &Bytes, rows_max: usize) -> Result<NewColumns, Unfit> {
     let columns = match format {
         Format::FlatBuffers => {
@@ -86,7 +86,8 @@ fn columns(format: Format, body: &Bytes, rows_max: usize) -> Result<NewColumns, 
         Format::Arrow => arrow::columns(body, rows_max).map_err(|error| Unfit::body(&error))?,
         Format::Json => json::columns(body, rows_max).map_err(|error| Unfit::body(&error))?,
     };
-    // Names that no batch has would be cut by PostgreSQL, and the table of no use to its sender.
+    // PostgreSQL would truncate names that are too long for a batch, and the sender could not use
+    // the table.
     let mut batch = BatchBuilder::new();
     for (name, kind) in &columns {
         batch

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::model::{Payload, RowKind};
 
-/// A batch of crate `lanes-wire` that has been verified.
+/// A verified batch of crate `lanes-wire`.
 #[derive(Debug, Clone)]
 pub struct EventBatch {
     batch: VerifiedBatch<Bytes>,
@@ -14,10 +14,10 @@ pub struct EventBatch {
 }
 
 impl EventBatch {
-    /// Verifies `bytes`, which `judge` may refuse after that.
+    /// Verifies `bytes` and then calls `judge`, which may refuse the batch.
     ///
     /// # Errors
-    /// Bytes that are no batch, and those of `judge`.
+    /// Returns an error if the bytes are not a batch, or if `judge` does.
     pub fn verify<E: From<BatchError>>(
         bytes: Bytes,
         judge: impl FnOnce(&BatchView<'_>) -> Result<(), E>,
@@ -27,18 +27,19 @@ impl EventBatch {
         Ok(Self { batch, shape })
     }
 
-    /// Bytes held.
+    /// The bytes held.
     pub fn bytes(&self) -> usize {
         self.batch.heap_bytes()
     }
 
-    /// What tells batches with other columns apart; their order does not count.
+    /// A hash of the names and types of the columns, regardless of their order.
     pub fn shape(&self) -> u64 {
         self.shape
     }
 }
 
-/// Equal for equal sets of names and types. Should two sets share one, their batches are refused together and then taken one by one.
+/// Returns a hash of the set of names and types. If two sets have the same hash, their joined batch
+/// is refused and then sent one by one.
 fn shape(columns: &[ColumnView<'_>]) -> u64 {
     columns.iter().fold(0, |sum: u64, column| {
         let code = column.column_type().code();
@@ -46,10 +47,12 @@ fn shape(columns: &[ColumnView<'_>]) -> u64 {
     })
 }
 
-/// A joiner holds its batch, and columns that double while they are filled.
+/// The memory of a joiner in multiples of its batch. It holds the batch, and columns that double
+/// while they are filled.
 const JOINER_TIMES_BATCH: usize = 4;
 
-/// Rows of many requests for one table, and the batch that they become. It keeps the columns of the first batch.
+/// Buffers for the rows of many requests to one table, and the batch that they become. The columns
+/// are those of the first batch.
 #[derive(Debug, Default)]
 pub struct EventJoiner {
     builder: BatchBuilder,
@@ -112,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_sets_of_names_and_types() {
+    fn shapes_identify_sets_of_names_and_types() {
         let (a, b) = (("a", ColumnType::Int32), ("b", ColumnType::Text));
         let both = event_batch(&[a, b]).shape();
         assert_eq!(both, event_batch(&[b, a]).shape());

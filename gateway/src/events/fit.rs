@@ -1,12 +1,13 @@
-//! A batch held against its table, before anything is sent to PostgreSQL, so that a fault is told at once, by the name of its column, and
-//! harms no request that shares a batch. PostgreSQL judges again, and by more: this only saves a round.
+//! The check of a batch against its table before anything is sent to PostgreSQL. A fault is thus
+//! reported at once with the name of its column, and does not affect other requests in the same
+//! batch. PostgreSQL checks again, and more strictly; this check only saves a round trip.
 
 use lanes_wire::{BatchView, ColumnType};
 use thiserror::Error;
 
 use crate::model::{ColumnKind, Table, TableColumn};
 
-/// Why a batch does not go into a table.
+/// Why a batch does not fit a table.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum Misfit {
     /// The table has no such column.
@@ -14,34 +15,34 @@ pub enum Misfit {
     UnknownColumn {
         /// The table.
         table: String,
-        /// As sent.
+        /// The name as sent.
         column: String,
     },
-    /// Values of this type have no way into the column.
+    /// The column does not accept values of this type.
     #[error(
-        "column {column:?} of table {table} is {sql_type}, which does not take {found}; {remedy}"
+        "column {column:?} of table {table} is {sql_type}, which does not accept {found}; {remedy}"
     )]
     Type {
         /// The table.
         table: String,
         /// The column.
         column: String,
-        /// The column's type.
+        /// The type of the column.
         sql_type: String,
-        /// The batch's type.
+        /// The type in the batch.
         found: String,
         /// What to send instead.
         remedy: &'static str,
     },
     /// PostgreSQL computes the column.
-    #[error("column {column:?} of table {table} is generated and takes no values")]
+    #[error("column {column:?} of table {table} is generated and accepts no values")]
     Generated {
         /// The table.
         table: String,
         /// The column.
         column: String,
     },
-    /// A NOT NULL column without a default is not sent.
+    /// A NOT NULL column without a default is missing.
     #[error(
         "column {column:?} of table {table} is NOT NULL and has no default, but is not in the batch"
     )]
@@ -51,24 +52,24 @@ pub enum Misfit {
         /// The column.
         column: String,
     },
-    /// NULLs for a NOT NULL column.
+    /// A NOT NULL column contains NULLs.
     #[error(
-        "column {column:?} of table {table} is NOT NULL, but row {row} of the batch, counted from 1, is NULL"
+        "column {column:?} of table {table} is NOT NULL, but row {row} of the batch (counted from 1) is NULL"
     )]
     Null {
         /// The table.
         table: String,
         /// The column.
         column: String,
-        /// The first such row.
+        /// The first row that is NULL.
         row: usize,
     },
 }
 
-/// Whether the batch fits the table.
+/// Checks whether the batch fits the table.
 ///
 /// # Errors
-/// The first fault, in the batch's order of columns.
+/// Returns the first fault, in the order of the batch's columns.
 pub fn check(batch: &BatchView<'_>, table: &Table) -> Result<(), Misfit> {
     let names = |column: &str| (table.name.clone(), column.to_owned());
     for (place, column) in batch.columns().iter().enumerate() {
@@ -114,19 +115,19 @@ pub fn check(batch: &BatchView<'_>, table: &Table) -> Result<(), Misfit> {
     }
 }
 
-/// What to send instead of a type that a column does not take.
+/// Returns what to send instead of a type that a column does not accept.
 fn remedy(kind: ColumnKind, found: ColumnType) -> &'static str {
     let is_integer = matches!(kind, ColumnKind::Int2 | ColumnKind::Int4 | ColumnKind::Int8);
     match found {
-        // pandas makes floats of integers some of which are missing.
+        // pandas converts integer columns with missing values to floats.
         ColumnType::Float32 | ColumnType::Float64 if is_integer => {
-            "send integers (a pandas column by .astype('Int64'), which keeps missing ones)"
+            "send integers (convert a pandas column with .astype('Int64'), which keeps missing values)"
         }
-        _ => "send text, which a column of any type takes",
+        _ => "send text, which a column of any type accepts",
     }
 }
 
-/// The table's column of this name; batches mostly come in the table's order.
+/// Finds the table's column with this name. Columns are usually sent in the table's order.
 fn find<'t>(table: &'t Table, place: usize, name: &str) -> Option<&'t TableColumn> {
     table
         .columns
@@ -187,7 +188,7 @@ mod tests {
     const TS: (&str, ColumnType, Option<i64>) = ("ts", ColumnType::Timestamp, Some(1));
 
     #[test]
-    fn what_fits() {
+    fn batches_that_fit_are_accepted() {
         for columns in [
             &[TS][..],
             &[("n", ColumnType::Int64, None), TS],
@@ -202,15 +203,15 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_named() {
-        for (columns, told) in [
+    fn misfits_name_their_column() {
+        for (columns, expected) in [
             (
                 &[TS, ("m", ColumnType::Int64, Some(1))][..],
                 "table public.t has no column \"m\"",
             ),
             (
                 &[TS, ("n", ColumnType::Float64, Some(1))],
-                "column \"n\" of table public.t is int8, which does not take Float64; send integers (a pandas column",
+                "column \"n\" of table public.t is int8, which does not accept Float64; send integers (convert a pandas column",
             ),
             (
                 &[TS, ("twice", ColumnType::Int64, Some(1))],
@@ -222,12 +223,12 @@ mod tests {
             ),
             (
                 &[("ts", ColumnType::Timestamp, None)],
-                "row 1 of the batch, counted from 1, is NULL",
+                "row 1 of the batch (counted from 1) is NULL",
             ),
             (&[TS, ("host", ColumnType::Text, None)], "column \"host\""),
         ] {
             let error = checked(columns).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

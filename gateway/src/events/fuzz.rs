@@ -1,5 +1,5 @@
-//! The entries for fuzzing: any bytes, as a body in either format. They must return, whatever the bytes are, and what they return is a
-//! batch within the bounds.
+//! The fuzzing entries: any bytes, as a body in JSON or Arrow. The code must return for any input,
+//! and its result must be a batch within the limits.
 
 use lanes_wire::BatchView;
 
@@ -10,7 +10,7 @@ use crate::model::{ColumnKind, Room, Table, TableColumn};
 const ROWS_MAX: usize = 1_000;
 const BYTES_MAX: usize = 1 << 20;
 
-/// Columns of every kind, named after it.
+/// Returns a table with a column of every kind, named after it.
 fn table() -> Table {
     let types = [
         "bool",
@@ -44,7 +44,7 @@ fn table() -> Table {
     }
 }
 
-/// Takes `data` as JSON. Panics only if a promise is broken.
+/// Decodes `data` as JSON. Panics only if a guarantee is broken.
 pub fn exercise_json(data: &[u8]) {
     let (mut out, room) = (Vec::new(), &mut Room::boundless());
     check(
@@ -54,7 +54,7 @@ pub fn exercise_json(data: &[u8]) {
     check_columns(json::columns(data, ROWS_MAX));
 }
 
-/// Takes `data` as an Arrow stream. Panics only if a promise is broken.
+/// Decodes `data` as an Arrow stream. Panics only if a guarantee is broken.
 pub fn exercise_arrow(data: &[u8]) {
     let (mut out, room) = (Vec::new(), &mut Room::boundless());
     check(
@@ -64,7 +64,7 @@ pub fn exercise_arrow(data: &[u8]) {
     check_columns(arrow::columns(data, ROWS_MAX));
 }
 
-/// Of a table for the body.
+/// Checks the columns of a table for the body.
 fn check_columns(columns: Result<Vec<(String, ColumnKind)>, Malformed>) {
     if let Err(malformed) = columns {
         let text = malformed.to_string();

@@ -1,38 +1,40 @@
-//! Batches of events into any table: `POST /api/v1/events/{table}`.
+//! Batches of events for any table: `POST /api/v1/events/{table}`.
 //!
 //! ```text
-//! body ─ flatbuffers ─ verified as it is ─┐
-//!      ─ json ──────── typed by the table ┼─► batch of lanes-wire ─► held against the table ─► joined with others ─► lanes.append
-//!      ─ arrow ─────── typed by itself ───┘
+//! body ─ flatbuffers ─ verified as it is ──┐
+//!      ─ json ──────── typed by the table ─┼─► batch of lanes-wire ─► checked against the table ─► joined ─► lanes.append
+//!      ─ arrow ─────── typed by its schema ┘
 //! ```
 //!
-//! | step | module | noun |
+//! | module | contents |
 //! |---|---|---|
-//! | one request | [`write`] | from its body to its answer |
-//! | in which format | [`format`](mod@format) | by `Content-Type` |
-//! | what the table takes | [`table`], [`catalogue`] | columns and kinds; as PostgreSQL described them a moment ago |
-//! | if it is not there | [`creation`] | a table for the first body, where that is asked for |
-//! | JSON | [`json`], [`time_text`] | objects to columns, typed by the table |
-//! | Arrow | [`arrow`] | record batches to columns, typed by their schema |
-//! | what is wrong with either | [`malformed`] | the text of a 400 |
-//! | does it fit | [`fit`] | a batch held against its table |
-//! | what it brings | [`event_batch`] | a verified batch; many of them joined to one |
-//! | with whom it travels | [`accumulators`] | one for each table, columns and level in use |
-//! | proof | [`fuzz`] | any bytes, as JSON and as Arrow |
+//! | [`write`] | a request, from its body to its answer |
+//! | [`format`](mod@format) | the format by `Content-Type`, faults of bodies, times as text |
+//! | [`catalogue`] | tables, as PostgreSQL described them recently |
+//! | `creation` | creation of a table for its first body |
+//! | [`json`] | objects to columns, typed by the table |
+//! | [`arrow`] | record batches to columns, typed by their schema |
+//! | [`fit`] | the check of a batch against its table |
+//! | [`event_batch`] | a verified batch; many of them joined into one |
+//! | [`accumulators`] | an accumulator for each table, set of columns and level in use |
+//! | [`fuzz`] | the fuzzing entries |
 //!
-//! Whatever the format, a request becomes one batch of crate `lanes-wire`, so that everything behind the formats knows one form.
+//! In every format, a request becomes one batch of crate `lanes-wire`, so all later steps handle a
+//! single form.
 //!
 //! # How often a request is applied
-//! With the header `Idempotency-Key`: once, while digests are kept, as remote write. Without: each time it is sent, since two bodies that
-//! are alike may be two events; a sender that repeats after 503 may then find its rows twice, and never none after 204.
+//! A request with the header `Idempotency-Key` is applied once while digests are kept, like remote
+//! write. A request without it is applied each time that it is sent, because two equal bodies may
+//! be two events. A sender that repeats such a request after a 503 may find its rows twice, but
+//! after a 204 they are never missing.
 //!
 //! # Failure cases
-//! | what | then |
+//! | case | effect |
 //! |---|---|
-//! | malformed body, or one that does not fit the table | 400 that names the fault; nothing of it is stored |
-//! | constraint violated by a row, which only PostgreSQL can tell | 400 to that request; those that shared its batch are sent again without it |
-//! | no such table; no privilege | 404; 403 |
-//! | table changed or created anew | described again, tried once more |
+//! | malformed body, or a body that does not fit the table | 400 that names the fault; nothing is stored |
+//! | a row violates a constraint, which only PostgreSQL can detect | 400 to that request; the others in its batch are sent again without it |
+//! | the table does not exist; the privilege is missing | 404; 403 |
+//! | the table was changed or created again | it is described again, and the request is tried once more |
 
 pub mod accumulators;
 pub mod arrow;

@@ -1,4 +1,4 @@
-//! One request with events, from its body to its answer.
+//! A request with events, from its body to its answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,43 +21,45 @@ use crate::model::{
     AckLevel, Budget, Digest, Fault, Outcome, Pending, Reservation, Room, Table, Target,
 };
 
-/// The route, with the table's name for a parameter.
+/// The route, with the name of the table as a parameter.
 pub const ROUTE: &str = "/api/v1/events/{table}";
-/// The part of the route before the table's name.
+/// The part of the route before the name of the table.
 pub const PATH: &str = "/api/v1/events/";
-/// The header by which a request is recognised when it comes again.
+/// The header with the key by which a repeated request is recognised.
 pub const KEY_HEADER: &str = "idempotency-key";
-/// Of PostgreSQL's names of schemas and tables.
+/// The maximum bytes of PostgreSQL's names of schemas and tables.
 const NAME_BYTES_MAX: usize = 63;
-/// Longer keys are refused.
+/// The maximum bytes of a key.
 const KEY_BYTES_MAX: usize = 256;
-/// Schemas that no events go into, whatever the gateway's role may do there.
+/// Schemas that events cannot be written to, whatever privileges the gateway's role has.
 const SYSTEM_SCHEMAS: [&str; 4] = ["lanes", "metrics", "pg_catalog", "information_schema"];
 
-/// Decoding JSON or Arrow may take this many times the body's bytes ...
+/// The memory that decoding JSON or Arrow may take, in multiples of the body ...
 const DECODED_TIMES_BODY: usize = 8;
-/// ... or this many bytes, if that is more.
+/// ... but at least this many bytes.
 const DECODED_BYTES_FLOOR: usize = 64 << 10;
-/// Longer bodies are decoded where they hold up no other request.
+/// The length from which on bodies are decoded on another thread, so that they delay no other
+/// request.
 const QUICK_BODY_BYTES: usize = 256 << 10;
 
-/// What events need to know.
+/// Settings of events.
 #[derive(Debug, Clone)]
 pub struct EventSettings {
     /// The schema of tables named without one.
     pub schema: String,
-    /// Rows of one request.
+    /// The maximum number of rows in one request.
     pub rows_max: usize,
-    /// The table of samples, which events do not go into: `schema.table`, quoted where SQL wants it.
+    /// The table of samples, which events cannot be written to: `schema.table`, quoted where SQL
+    /// requires it.
     pub samples_table: String,
-    /// Whether the first request for a table that does not exist creates it.
+    /// Whether the first request for a missing table creates it.
     pub create_tables: CreateTables,
 }
 
-/// Whether tables are created by the first batch for them.
+/// Whether tables are created for their first body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateTables {
-    /// Never.
+    /// Tables are never created.
     Off,
     /// `CREATE TABLE … USING lanes`.
     Logged,
@@ -65,41 +67,41 @@ pub enum CreateTables {
     Unlogged,
 }
 
-/// The path that events take; one for each worker.
+/// The path of events. Each worker has one.
 pub struct EventPath<S> {
-    /// Settings of events alone.
+    /// Settings of events.
     pub settings: EventSettings,
     /// How long a request waits for PostgreSQL after its body has arrived.
     pub ack_timeout: Duration,
-    /// Memory of all requests.
+    /// The memory of all requests.
     pub budget: Budget,
     /// Metrics of all requests.
     pub http: Arc<HttpMetrics>,
     /// Metrics of delivery, which explain why a request is late.
     pub deliver: Arc<DeliverMetrics>,
-    /// Turns to decode long bodies, as many as there are processors; shared by all workers.
+    /// Permits to decode a long body: as many as there are processors, shared by all workers.
     pub decoders: Arc<Semaphore>,
     /// Tables by name.
     pub catalogue: Arc<Catalogue<S>>,
-    /// To the batches.
+    /// The accumulators that requests are sent to.
     pub accumulators: Accumulators<S>,
 }
 
 /// A request whose body has arrived.
 pub struct EventRequest<'a> {
-    /// The table as the path names it: `table`, or `schema.table`.
+    /// The table as the path names it: `table` or `schema.table`.
     pub table: &'a str,
-    /// How the body is written.
+    /// The format of the body.
     pub format: Format,
-    /// As sent.
+    /// The body as sent.
     pub body: Bytes,
-    /// What its sender recognises it by when it comes again: its `Idempotency-Key`.
+    /// The `Idempotency-Key`, by which a repetition is recognised.
     pub key: Option<&'a [u8]>,
     /// What the body holds of the budget.
     pub reservation: Reservation,
-    /// What the answer promises.
+    /// The promise of the answer.
     pub level: AckLevel,
-    /// When its head came.
+    /// The time at which the head of the request arrived.
     pub started: Instant,
 }
 
@@ -107,13 +109,15 @@ impl<S: Sink> EventPath<S> {
     /// Stores a request.
     ///
     /// # Errors
-    /// The answer to give instead of 204. After `Refusal::Busy` it may be stored or not: repeating it with its `Idempotency-Key` is right.
-    /// After all others nothing of it is stored.
+    /// Returns the answer that replaces a 204. After `Refusal::Busy` the request may be stored or
+    /// not; its sender should repeat it with its `Idempotency-Key`. After all other answers nothing
+    /// of it is stored.
     pub async fn receive(&self, request: EventRequest<'_>) -> Result<(), Refusal> {
         self.http.body_bytes.inc_by(request.body.len() as u64);
-        // From now on, not from its head: a body that came slowly is not PostgreSQL's fault.
+        // The time counts from now and not from the head of the request, because a slow body is not
+        // PostgreSQL's fault.
         let deadline = clock::now() + self.ack_timeout;
-        // Its table is asked for in that time too, and its turn to be decoded comes in it.
+        // The timeout includes the description of the table and the wait for a permit to decode.
         let level = request.level;
         match timeout_at(deadline, self.receive_until(request, deadline)).await {
             Ok(result) => result,
@@ -126,14 +130,15 @@ impl<S: Sink> EventPath<S> {
         mut request: EventRequest<'_>,
         deadline: Instant,
     ) -> Result<(), Refusal> {
-        // Should it pass before the append, nothing is applied.
+        // If this generation passes before the append, nothing is applied.
         let generation = self.catalogue.generation();
         let mut table = self.find_or_create(&mut request).await?;
         let mut is_second_attempt = false;
         loop {
             let batch = match self.decode(&mut request, &table).await {
                 Ok(batch) => batch,
-                // Wrong by itself, whatever the table is, or against the table as it is now.
+                // The body is malformed regardless of the table, or does not fit the current
+                // description.
                 Err(Unfit {
                     refusal,
                     is_of_table,
@@ -196,8 +201,9 @@ impl<S: Sink> EventPath<S> {
         }
     }
 
-    /// The body as a batch that fits the table; memory is taken before it is needed. Afterwards the reservation covers the body, which
-    /// lives until the answer as it may be decoded again, and the batch.
+    /// Decodes the body into a batch that fits the table. Memory is taken before it is used.
+    /// Afterwards the reservation covers the batch and the body, which lives until the answer
+    /// because it may be decoded again.
     async fn decode(
         &self,
         request: &mut EventRequest<'_>,
@@ -208,7 +214,7 @@ impl<S: Sink> EventPath<S> {
         if is_quick && request.reservation.shrink(body_bytes) {
             return fitting(request.body.clone(), table, self.settings.rows_max);
         }
-        // Larger, and so it has a place of its own.
+        // This path has a larger future, so it is boxed.
         Box::pin(self.decode_in_turn(request, table)).await
     }
 
@@ -233,7 +239,7 @@ impl<S: Sink> EventPath<S> {
                 _ => json::decode(&body, &table, rows_max, bytes_max, room, &mut batch),
             };
             decoded?;
-            // No larger than it is counted.
+            // The slice has exactly the bytes that are accounted for.
             fitting(batch.into_boxed_slice().into(), &table, rows_max)
         };
         let batch = self.decode_with(request, decode).await?;
@@ -248,15 +254,17 @@ impl<S: Sink> EventPath<S> {
         Ok(batch)
     }
 
-    /// Reads the body of a request, whose reservation grows with it; a long body on a thread of its own. That goes on when nobody waits for
-    /// it any more, so it keeps what it holds of the budget itself.
+    /// Decodes the body of a request, whose reservation grows as needed. A long body is decoded on
+    /// another thread. This continues even if the request is abandoned, so the task holds the
+    /// reservation itself.
     pub(super) async fn decode_with<T: Send + 'static>(
         &self,
         request: &mut EventRequest<'_>,
         decode: impl FnOnce(&mut Room) -> Result<T, Unfit> + Send + 'static,
     ) -> Result<T, Unfit> {
         let body_bytes = request.body.len();
-        // Before memory is taken: who waits for a turn holds the body alone.
+        // The permit comes before the memory: a request that waits for a permit holds only its
+        // body.
         let turn = match body_bytes <= QUICK_BODY_BYTES {
             true => None,
             false => {
@@ -264,7 +272,7 @@ impl<S: Sink> EventPath<S> {
                 Some(turn.map_err(|error| Unfit::busy(&error))?)
             }
         };
-        // All of it is held already, unless an earlier attempt has given it away.
+        // The reservation covers all of it, unless an earlier attempt has used it up.
         let held = std::mem::take(&mut request.reservation);
         let room = Room::new(held, &self.budget, body_bytes);
         let mut room = room.map_err(|error| Unfit::busy(&error))?;
@@ -285,21 +293,22 @@ impl<S: Sink> EventPath<S> {
 
     async fn find_or_create(&self, request: &mut EventRequest<'_>) -> Result<Arc<Table>, Refusal> {
         let (schema, name) = self.schema_and_name(request.table);
-        // Nearly always.
+        // This is by far the most frequent case.
         if let Some(found) = self.catalogue.known(schema, name, None, request.started) {
             return open(found);
         }
-        // Rare, and large: it has a place of its own.
+        // This path is rare and its future is large, so it is boxed.
         Box::pin(self.find_first_or_create(request)).await
     }
 
-    /// What a path names: `schema.table`, or a table of the schema of tables named without one.
+    /// Splits a path into schema and name. A path without a schema names a table in the default
+    /// schema.
     pub(super) fn schema_and_name<'a>(&'a self, path: &'a str) -> (&'a str, &'a str) {
         path.split_once('.')
             .unwrap_or((self.settings.schema.as_str(), path))
     }
 
-    /// The table as it is now. Rare, and large: it has a place of its own.
+    /// Describes the table again. This path is rare and its future is large, so it is boxed.
     async fn find_again(
         &self,
         request: &EventRequest<'_>,
@@ -308,7 +317,7 @@ impl<S: Sink> EventPath<S> {
         Box::pin(self.find(request.table, Some(not_before))).await
     }
 
-    /// The table of this path, described after `not_before`.
+    /// Returns the table of this path, described after `not_before`.
     pub(super) async fn find(
         &self,
         path: &str,
@@ -317,29 +326,29 @@ impl<S: Sink> EventPath<S> {
         let (schema, name) = self.schema_and_name(path);
         if SYSTEM_SCHEMAS.contains(&schema) {
             return Err(Refusal::Forbidden(format!(
-                "events do not go into schema {schema:?}"
+                "events cannot be written to schema {schema:?}"
             )));
         }
         if [schema, name].into_iter().any(|name| !is_name(name)) {
             return Err(Refusal::NotFound(format!(
-                "a schema or table has a name of 1 to {NAME_BYTES_MAX} bytes without NUL"
+                "the name of a schema or table must have 1 to {NAME_BYTES_MAX} bytes without NUL"
             )));
         }
         let found = self.catalogue.find(schema, name, not_before).await;
         match found.map_err(|error| Refusal::Busy(error.to_string()))? {
             None => Err(Refusal::NotFound(format!(
-                "there is no table {schema}.{name}; create it, and GRANT INSERT on it to the gateway's role"
+                "table {schema}.{name} does not exist; create it, and GRANT INSERT on it to the gateway's role"
             ))),
             Some(found) => open(found),
         }
     }
 }
 
-/// Why a body is no batch for the table.
+/// Why a body cannot become a batch for the table.
 pub(super) struct Unfit {
     /// The answer.
     pub(super) refusal: Refusal,
-    /// Whether another table might take it, and so this one after a change.
+    /// Whether another table might accept the body, and so this one after a change.
     is_of_table: bool,
 }
 
@@ -362,7 +371,7 @@ impl From<Malformed> for Unfit {
 }
 
 impl Unfit {
-    /// Wrong by itself.
+    /// Returns the refusal of a malformed body.
     pub(super) fn body(error: &impl ToString) -> Self {
         Self {
             refusal: Refusal::BadRequest(error.to_string()),
@@ -378,34 +387,36 @@ impl Unfit {
     }
 }
 
-/// Whether PostgreSQL may have a schema or table of this name; longer ones it would cut.
+/// Whether PostgreSQL may have a schema or table with this name. It truncates longer ones.
 fn is_name(name: &str) -> bool {
     (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains('\0')
 }
 
-/// The table, if it takes events.
+/// Returns the table if it accepts events.
 fn open(found: Found) -> Result<Arc<Table>, Refusal> {
     Err(Refusal::Forbidden(match found {
         Found::Open(table) => return Ok(table),
         Found::Denied(table) => format!(
-            "the gateway's role may not insert into {}; GRANT INSERT on it",
+            "permission denied for table {}; GRANT INSERT on it to the gateway's role",
             table.name
         ),
-        Found::Samples => "events do not go into the table of samples (postgres.table)".to_owned(),
+        Found::Samples => {
+            "events cannot be written to the table of samples (postgres.table)".to_owned()
+        }
     }))
 }
 
-/// Refuses a request of too many rows.
+/// Refuses a request with too many rows.
 pub(super) fn check_rows(rows: usize, rows_max: usize) -> Result<(), Unfit> {
     if rows > rows_max {
         return Err(Unfit::body(&format!(
-            "{rows} rows are more than {rows_max} (events.rows_max)"
+            "the request has {rows} rows, but only {rows_max} are allowed (events.rows_max)"
         )));
     }
     Ok(())
 }
 
-/// A batch that has the table's columns and not too many rows.
+/// Verifies a batch and checks that it fits the table and does not have too many rows.
 fn fitting(bytes: Bytes, table: &Table, rows_max: usize) -> Result<EventBatch, Unfit> {
     EventBatch::verify(bytes, |view| {
         check_rows(view.rows(), rows_max)?;
@@ -416,10 +427,10 @@ fn fitting(bytes: Bytes, table: &Table, rows_max: usize) -> Result<EventBatch, U
     })
 }
 
-/// The key that a request carries, if it does.
+/// Returns the key of a request, if it has one.
 ///
 /// # Errors
-/// A key that is empty, too long, or there twice.
+/// Returns an error if the key is empty, too long, or present twice.
 pub fn key(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal> {
     let mut keys = headers.get_all(KEY_HEADER).iter();
     let Some(key) = keys.next() else {
@@ -427,14 +438,14 @@ pub fn key(headers: &HeaderMap) -> Result<Option<&[u8]>, Refusal> {
     };
     if keys.next().is_some() || key.is_empty() || key.len() > KEY_BYTES_MAX {
         return Err(Refusal::BadRequest(format!(
-            "header Idempotency-Key must come once and have 1 to {KEY_BYTES_MAX} bytes"
+            "header Idempotency-Key must be present once and have 1 to {KEY_BYTES_MAX} bytes"
         )));
     }
     Ok(Some(key.as_bytes()))
 }
 
-/// The digest of a key: of the table as it was found, however the path named it. Keys of two tables are two keys, and so are those of a
-/// table and of another one created in its place.
+/// Returns the digest of a key and the table that was found, however the path named it. Keys of two
+/// tables differ, even if one table was created in place of the other.
 fn digest(table: &Table, key: &[u8]) -> Digest {
     Digest::of(&format!("/api/v1/events/{}/{}", table.oid, table.name), key)
 }

@@ -1,14 +1,15 @@
-//! A request's body, read with its length, its time and the memory budget watched.
+//! Reading the body of a request within limits of length, time and memory.
 //!
 //! ```text
-//! short ─► read ─► admitted, or waits: what it is is part of what a connection may hold
-//! long ──► claims memory, or waits ─► read ─┬► all of it is here
-//!                                           ├► it is more than it claimed: grows, or 503 at once
-//!                                           └► it does not come: the claim lapses; if it comes later, it grows
+//! short ─► read ─► admitted, possibly after a wait; its bytes are part of a connection's allowance
+//! long ──► memory claimed, possibly after a wait ─► read ─┬► the body is complete
+//!                                                         ├► it exceeds its claim: the claim grows, or 503 at once
+//!                                                         └► it does not arrive: the claim lapses; later bytes grow it
 //! ```
 //!
-//! While a long body waits for memory it is not read: what has come of it stays in the connection's buffer and in the kernel's. A body that
-//! is let in is kept in memory of its own length: a slice of the connection's buffer would hold all of that.
+//! While a long body waits for memory it is not read: its bytes stay in the buffers of the
+//! connection and of the kernel. An admitted body is copied to memory of its own length, because a
+//! slice of the connection's buffer would keep that whole buffer alive.
 
 use std::fmt::Display;
 use std::pin::pin;
@@ -26,30 +27,32 @@ use super::refusal::Refusal;
 use crate::clock;
 use crate::model::{Budget, Overloaded, Reservation};
 
-/// A body up to this length is read before memory is taken for it: mostly it has come with its head, and where it has not, who sends it
-/// slowly holds up nobody.
+/// A body up to this length is read before memory is taken for it. Usually it has arrived with its
+/// head. If it has not, a slow sender delays nobody else.
 pub const SHORT_BYTES: usize = 8 << 10;
-/// A body without a length claims this much; one that outgrows its claim doubles, from this on.
+/// The bytes claimed for a body without a declared length. A body that outgrows its claim grows to
+/// at least this size, and doubles from there.
 const STEP_BYTES: usize = 64 << 10;
-/// What has not come after this long is claimed no more.
+/// The time after which a claim for bytes that have not arrived lapses.
 const CLAIM_TIME: Duration = Duration::from_secs(1);
 
-/// Why there is no body.
+/// Why a body could not be read.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BodyError {
-    /// Longer than allowed; answered 400, as senders repeat a 413 for ever.
+    /// The body is longer than allowed. The answer is 400, because senders repeat a request
+    /// answered with 413 forever.
     #[error("body is longer than {bytes_max} bytes (receive.body_bytes_max)")]
     TooLong {
-        /// The bound.
+        /// The limit.
         bytes_max: usize,
     },
-    /// It did not come in time; the sender may try again.
+    /// The body did not arrive in time. The sender may try again.
     #[error("body did not arrive within {0:?} (listen.body_timeout)")]
     TooSlow(Duration),
     /// The connection broke, or chunks were malformed.
     #[error("body cannot be read: {0}")]
     Broken(String),
-    /// No memory.
+    /// There is no memory for the body.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
 }
@@ -66,21 +69,22 @@ impl From<BodyError> for Refusal {
     }
 }
 
-/// Bounds of a body.
+/// Limits of a body.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyLimits {
-    /// Its bytes.
+    /// The maximum length.
     pub bytes_max: usize,
-    /// How long it may take to come, once there is memory for it.
+    /// The time in which it has to arrive once there is memory for it.
     pub time_max: Duration,
-    /// For each of its bytes so many are taken from the budget: what is made of it is expected to hold that.
+    /// The number of bytes taken from the budget for each byte of the body: what its rows are
+    /// expected to hold.
     pub times: usize,
 }
 
-/// Reads `body`; the reservation covers what is held, and what is expected to be made of it.
+/// Reads `body`. The reservation covers the body and what is expected to be made of it.
 ///
 /// # Errors
-/// [`BodyError`]; a declared length over the bound is refused without reading.
+/// Returns a [`BodyError`]. A declared length over the limit is refused without reading.
 pub async fn read<B>(
     mut body: B,
     limits: BodyLimits,
@@ -99,7 +103,7 @@ where
     let declared_bytes = hint.exact().map(|bytes| bytes as usize);
     let short_bytes = match declared_bytes {
         Some(bytes) if bytes <= SHORT_BYTES => bytes,
-        // Larger, and so it has a place of its own.
+        // The future of this path is larger, so it is boxed.
         _ => return Box::pin(read_long(body, declared_bytes, limits, budget)).await,
     };
     let mut first = Bytes::new();
@@ -113,7 +117,7 @@ where
     Ok((Bytes::copy_from_slice(&first), reservation))
 }
 
-/// The next data; `None` at the end.
+/// Returns the next data; `None` at the end.
 async fn next<B>(body: &mut B) -> Result<Option<Bytes>, BodyError>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
@@ -122,7 +126,7 @@ where
         && let Some(frame) = body.frame().await
     {
         let frame = frame.map_err(|error| BodyError::Broken(error.to_string()))?;
-        // Trailers are of no interest.
+        // Trailers are ignored.
         if let Ok(data) = frame.into_data() {
             return Ok(Some(data));
         }
@@ -130,7 +134,7 @@ where
     Ok(None)
 }
 
-/// The rest of a body that is no longer than a connection may hold.
+/// Reads the rest of a body that is no longer than a connection's allowance.
 async fn read_short<B>(
     mut body: B,
     first: Bytes,
@@ -196,7 +200,7 @@ where
     Ok((bytes.into(), reservation))
 }
 
-/// Reads to the end. May be dropped at any time: what has been read is kept.
+/// Reads to the end. The future may be dropped at any time; what has been read is kept.
 async fn fill<B>(body: &mut B, kept: &mut Kept<'_>, bytes_max: usize) -> Result<(), BodyError>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
@@ -210,12 +214,12 @@ where
     Ok(())
 }
 
-/// What has come.
+/// The part of a body that has arrived.
 struct Kept<'b> {
     bytes: Vec<u8>,
-    /// It never needs more room than this.
+    /// The maximum number of bytes that are ever needed.
     bytes_max: usize,
-    /// Covers the room that `bytes` has.
+    /// Covers the capacity of `bytes`.
     reservation: Reservation,
     budget: &'b Budget,
 }
@@ -226,7 +230,7 @@ impl Kept<'_> {
         if needed > self.bytes.capacity() {
             let room = self.bytes.capacity();
             let wanted = (2 * room).max(STEP_BYTES).min(self.bytes_max).max(needed);
-            // Both are there while one is copied to the other.
+            // Both buffers exist while one is copied to the other.
             let covered_bytes = self.reservation.bytes();
             self.reservation.grow(self.budget, room + wanted)?;
             self.bytes.reserve_exact(wanted - self.bytes.len());
@@ -236,7 +240,7 @@ impl Kept<'_> {
         Ok(())
     }
 
-    /// Gives back what is held for bytes that have not come.
+    /// Releases what is held for bytes that have not arrived.
     fn lapse(&mut self) {
         self.bytes.shrink_to_fit();
         self.reservation.shrink(self.bytes.capacity());

@@ -1,4 +1,4 @@
-//! Bodies in pieces, slow ones, and ones that there is no room for.
+//! Bodies in pieces, slow bodies, and bodies that do not find room.
 
 use std::convert::Infallible;
 
@@ -22,7 +22,8 @@ fn budget() -> Budget {
     Budget::new(1 << 20, WAIT)
 }
 
-/// A body that declares its length, and of which so much comes at these times in milliseconds.
+/// A body that declares its length. The given numbers of bytes arrive at the given times in
+/// milliseconds.
 fn declared(
     bytes: usize,
     pieces: &[(u64, usize)],
@@ -77,18 +78,18 @@ fn chunked(chunks: &[&'static str]) -> Body {
 }
 
 #[tokio::test(start_paused = true)]
-async fn chunks_are_joined_and_paid_for() {
+async fn chunks_are_joined_and_accounted_for() {
     let budget = budget();
     let chunks = chunked(&["ab", "", "c", "def"]);
     let (bytes, reservation) = read(chunks, limits(6), &budget).await.unwrap();
     assert_eq!(bytes, "abcdef");
-    assert_eq!(budget.pending_bytes(), STEP_BYTES, "as no length was told");
+    assert_eq!(budget.pending_bytes(), STEP_BYTES, "no length was declared");
     drop(reservation);
     assert_eq!(budget.pending_bytes(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_body_holds_its_length_and_not_what_it_came_in() {
+async fn a_short_body_holds_its_own_length_only() {
     let budget = budget();
     for pieces in [&[(0, 1500)][..], &[(0, 700), (5, 800)]] {
         let (bytes, _held) = read(declared(1500, pieces), limits(1 << 20), &budget)
@@ -96,7 +97,7 @@ async fn a_short_body_holds_its_length_and_not_what_it_came_in() {
             .unwrap();
         assert_eq!(bytes.len(), 1500);
         assert_eq!(budget.pending_bytes(), 2048);
-        // What it takes may be several times as much.
+        // The bytes taken may be several times the length.
         let limits = BodyLimits {
             times: 3,
             ..limits(1 << 20)
@@ -127,7 +128,11 @@ async fn bodies_that_wait_hold_nothing_and_all_get_their_turn() {
         })
         .collect();
     tokio::time::sleep(WAIT).await;
-    assert_eq!(budget.pending_bytes(), 768 << 10, "none took any");
+    assert_eq!(
+        budget.pending_bytes(),
+        768 << 10,
+        "no body has taken memory"
+    );
     drop(held);
     for body in reading {
         assert_eq!(body.await.unwrap(), Ok(48 << 10), "none was refused");
@@ -150,7 +155,7 @@ async fn bodies_that_trickle_leave_room_for_others() {
     let short = declared(SHORT_BYTES, &[(0, SHORT_BYTES)]);
     let (_, held) = read(short, limits(1 << 20), &budget).await.unwrap();
     drop(held);
-    // A claim lapses; those that were refused in the meantime are gone.
+    // The claims lapse. Bodies that were refused in the meantime are gone.
     tokio::time::sleep(3 * WAIT).await;
     assert!(budget.pending_bytes() <= 200 * 2 * 1024, "one byte each");
     let long = declared(300 << 10, &[(0, 300 << 10)]);
@@ -168,12 +173,12 @@ async fn a_body_that_outgrows_its_claim_grows_or_is_refused_at_once() {
     let started = clock::now();
     let refused = read(declared(800 << 10, &pieces), limits(1 << 20), &budget).await;
     assert_eq!(refused.unwrap_err(), BodyError::Overloaded(Overloaded));
-    assert!(clock::now() - started < WAIT, "it is not waited for");
-    assert_eq!(budget.pending_bytes(), 500 << 10, "all is given back");
+    assert!(clock::now() - started < WAIT, "the body does not wait");
+    assert_eq!(budget.pending_bytes(), 500 << 10, "everything is released");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_comes_after_its_claim_has_lapsed_is_read() {
+async fn a_body_that_arrives_after_its_claim_has_lapsed_is_read() {
     let budget = budget();
     let pieces = [(0, 20 << 10), (2500, 20 << 10), (2500, 24 << 10)];
     let (bytes, held) = read(declared(64 << 10, &pieces), limits(1 << 20), &budget)

@@ -1,12 +1,13 @@
-//! Which names the gateway answers to: what keeps web pages from writing.
+//! The host names that the gateway serves. The check keeps web pages from writing.
 //!
-//! A page can make its reader's browser send requests to an address that only the reader reaches, such as loopback.
-//! Browsers say two things that a page cannot forge. `Origin` names the site of the page: only the gateway's own is let
-//! through. `Host` names whom the browser believes to speak to: a site that points its own name at the gateway's
-//! address (DNS rebinding) is recognised by that name. Addresses and `localhost` cannot be pointed anywhere, so they
-//! are always served; other names have to be listed (`listen.hosts`).
+//! A page can make its reader's browser send requests to an address that only the reader can reach,
+//! such as loopback. Browsers send two headers that a page cannot forge. `Origin` names the site of
+//! the page; only the gateway's own site is accepted. `Host` names the server that the browser
+//! believes to address. A site that points its own name at the gateway's address (DNS rebinding) is
+//! recognised by that name. Addresses and `localhost` cannot be redirected, so they are always
+//! served. Other names have to be listed in `listen.hosts`.
 //!
-//! This is no authentication: whoever else reaches the port may write.
+//! This is no authentication: any other client that reaches the port may write.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -15,7 +16,7 @@ use axum::http::header::{HOST, ORIGIN};
 
 use super::Refusal;
 
-/// The names under which the gateway is asked, beyond addresses and `localhost`.
+/// The host names that are served besides addresses and `localhost`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     names: Vec<String>,
@@ -23,10 +24,10 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Reads a list of names with commas between them; `*` is any name.
+    /// Parses a comma-separated list of names. `*` stands for any name.
     ///
     /// # Errors
-    /// The entry that is no name.
+    /// Returns the entry that is not a host name.
     pub fn parse(list: &str) -> Result<Self, String> {
         let mut hosts = Self::default();
         for name in list
@@ -40,7 +41,7 @@ impl Hosts {
                 hosts.names.push(name.to_ascii_lowercase());
             } else {
                 return Err(format!(
-                    "{name:?} is not the name of a host, without scheme and port, such as gateway.example.org"
+                    "{name:?} is not a host name without scheme and port, such as gateway.example.org"
                 ));
             }
         }
@@ -50,7 +51,8 @@ impl Hosts {
     /// Refuses requests that a web page of another site makes a browser send.
     ///
     /// # Errors
-    /// A 403 that names the refused `Host` or `Origin`; of a host it says that `listen.hosts` lets it in.
+    /// Returns a 403 that names the refused `Host` or `Origin`, and for a host the setting
+    /// `listen.hosts`.
     pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = headers.get(HOST).map(|host| host.as_bytes());
         if let Some(host) = host
@@ -64,7 +66,7 @@ impl Hosts {
         let Some(origin) = headers.get(ORIGIN) else {
             return Ok(());
         };
-        // The scheme does not matter: whoever ends TLS in front of the gateway leaves it out of Host.
+        // The scheme does not matter: a proxy that terminates TLS does not pass it on in `Host`.
         let site = origin.as_bytes();
         let site = site
             .strip_prefix(b"http://")
@@ -89,13 +91,13 @@ impl Hosts {
     }
 }
 
-/// Whether a text may be a host's name.
+/// Whether the text can be a host name.
 fn is_name(text: &str) -> bool {
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     text.bytes().all(is_legal)
 }
 
-/// `Host` without its port; an address of version 6 keeps its brackets.
+/// Returns `Host` without its port. An IPv6 address keeps its brackets.
 fn without_port(host: &[u8]) -> &[u8] {
     match host.iter().rposition(|byte| *byte == b':') {
         Some(colon) if host[colon + 1..].iter().all(u8::is_ascii_digit) => &host[..colon],
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_look_alike_are_not() {
+    fn names_that_only_look_similar_are_refused() {
         for host in [
             "evil.example",
             "localhost.evil.example",
@@ -181,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_names_only() {
+    fn a_list_contains_only_names() {
         assert_eq!(Hosts::parse(" , "), Ok(Hosts::default()));
         for list in ["http://gateway", "gateway:9201", "a,b c"] {
             assert!(Hosts::parse(list).is_err(), "{list}");

@@ -1,4 +1,4 @@
-//! Connections: how many, how slow they may be, and how they end.
+//! Connections: their number, their timeouts and their end.
 
 use std::convert::Infallible;
 use std::io;
@@ -21,43 +21,45 @@ use tokio_io_timeout::TimeoutStream;
 use super::body::SHORT_BYTES;
 use super::metrics::HttpMetrics;
 
-/// Bounds of connections.
+/// Limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
-    /// Open at once; more wait in the listener's backlog.
+    /// The maximum number of open connections. Further connections wait in the listener's backlog.
     pub connections_max: usize,
-    /// Threads that serve requests.
+    /// The number of threads that serve requests.
     pub workers: usize,
-    /// For the head of a request, and for idling between requests.
+    /// The time for the head of a request, and for idling between requests.
     pub header_timeout: Duration,
-    /// For a client that has answers to read, and reads nothing.
+    /// The time after which a client that does not read its answers is disconnected.
     pub write_timeout: Duration,
-    /// For requests on their way when shutdown begins.
+    /// The time for requests in flight after shutdown has begun.
     pub shutdown_timeout: Duration,
 }
 
-/// What a connection reads into: a head, or a body's next part; the least that can be asked for. Connections keep it while they wait, so with
-/// thousands of them it is most of what the gateway holds; larger ones save little, as a long body is copied out of it either way.
+/// The size of the buffer that a connection reads a head or a part of a body into: the smallest
+/// that hyper accepts. A connection keeps it while it is idle, so with thousands of connections it
+/// dominates the gateway's memory. A larger buffer would save little, because a long body is copied
+/// out of it in any case.
 const READ_BYTES_MAX: usize = 8 << 10;
 
-/// What a connection may hold before the memory budget is asked: what it reads into, twice while one part waits to be taken, and a short
-/// body.
+/// The bytes that a connection may hold without taking them from the memory budget: its buffer, a
+/// second one while a part of a body waits, and a short body.
 pub const CONNECTION_BYTES_MAX: usize = 2 * READ_BYTES_MAX + SHORT_BYTES;
 
-/// Pause after an accept that failed, as it does when file descriptors run out.
+/// The pause after a failed accept, for example when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The body of an answer: empty for most successful requests, which costs nothing, or a body from
 /// the router.
 pub type Answer = http_body_util::Either<Empty<Bytes>, Body>;
 
-/// A connection and its place among those open at once.
+/// A connection, and its slot among the open connections.
 pub struct Accepted {
     stream: std::net::TcpStream,
     slot: OwnedSemaphorePermit,
 }
 
-/// Accepts until `stop` turns true, and deals connections to the workers in turn.
+/// Accepts connections until `stop` turns true, and distributes them to the workers in turn.
 pub async fn accept_all(
     listener: TcpListener,
     limits: ServerLimits,
@@ -74,34 +76,35 @@ pub async fn accept_all(
         };
         match accepted {
             Ok(accepted) => {
-                deal(accepted, workers.len(), &mut turns).await;
+                distribute(accepted, workers.len(), &mut turns).await;
             }
             Err(error) => {
-                tracing::warn!("a connection could not be accepted: {error}");
+                tracing::warn!("could not accept a connection: {error}");
                 sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-/// Gives a connection to the next worker that takes it. A worker takes connections until it is told to stop, unless it has died.
-async fn deal<'a>(
+/// Sends a connection to the next worker that accepts it. A worker accepts connections until
+/// shutdown, unless it has died.
+async fn distribute<'a>(
     accepted: Accepted,
     workers: usize,
     turns: &mut impl Iterator<Item = &'a mpsc::Sender<Accepted>>,
 ) {
-    let mut undealt = accepted;
+    let mut unsent = accepted;
     for worker in turns.take(workers) {
-        match worker.send(undealt).await {
+        match worker.send(unsent).await {
             Ok(()) => return,
-            Err(mpsc::error::SendError(back)) => undealt = back,
+            Err(mpsc::error::SendError(back)) => unsent = back,
         }
     }
     tracing::error!("no worker is left to serve a connection");
 }
 
-/// Serves the connections dealt to one worker until there will be no more, then lets requests on their way end. Returns whether all of
-/// them did within the shutdown timeout.
+/// Serves the connections sent to one worker until the channel closes, then waits for requests in
+/// flight. Returns whether all of them ended within the shutdown timeout.
 pub async fn serve<H>(
     mut connections: mpsc::Receiver<Accepted>,
     service: H,
@@ -119,20 +122,20 @@ where
         let stream = match TcpStream::from_std(stream) {
             Ok(stream) => stream,
             Err(error) => {
-                tracing::warn!("a connection could not be served: {error}");
+                tracing::warn!("could not serve a connection: {error}");
                 continue;
             }
         };
-        // Answers are small and awaited.
+        // Answers are small, and clients wait for them.
         let _ = stream.set_nodelay(true);
-        // A client that does not read would hold its connection, and its answers, for ever.
+        // A client that does not read would hold its connection and its answers forever.
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.write_timeout));
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_timeout)
             .max_buf_size(READ_BYTES_MAX)
-            // Answers are small: copied together they cost less than being gathered by the kernel.
+            // Answers are small: copying them together costs less than a vectored write.
             .writev(false)
             .serve_connection(TokioIo::new(Box::pin(stream)), service.clone());
         let watched = graceful.watch(connection);
@@ -157,7 +160,7 @@ async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> io::Result<Ac
         .await
         .map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
-    // Its worker registers it with its own runtime.
+    // The worker registers the stream with its own runtime.
     let stream = stream.into_std()?;
     Ok(Accepted { stream, slot })
 }
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_dead_worker_is_passed_over() {
+    async fn a_dead_worker_is_skipped() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let limits = ServerLimits {

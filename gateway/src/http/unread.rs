@@ -1,13 +1,16 @@
-//! What comes of a body that nobody has read to its end, as its request was refused: it is read on for a while and not kept.
+//! The rest of a body whose request was refused before the body was read. It is read for a while
+//! and discarded.
 //!
-//! A connection whose request is not read to its end is closed after the answer, and what the client is still sending then makes its
-//! system drop the answer unread. So the answer goes out at once, and the rest is read beside it, within bounds of bytes and time; the
-//! connection serves its next request then.
+//! A connection is closed after the answer if the body of its request was not read to the end. The
+//! client's system then drops the answer unread when the client is still sending. So the answer is
+//! sent at once and the rest of the body is read beside it, within limits of bytes and time. The
+//! connection can then serve its next request.
 //!
-//! Few rests are read at once: under overload most of what comes is refused, and reading that must not hold up what is let in. A client that
-//! was refused is held up instead, as it cannot send its next request before the rest of the last one is read. A rest that does not come
-//! gives its turn to another, and has a new one once it goes on: a client that is slow, as one that has much to send is, holds up nobody and
-//! loses nothing.
+//! Few rests are read at the same time: under overload most bodies are refused, and reading them
+//! must not delay admitted requests. A refused client is delayed instead, because it cannot send
+//! its next request before the rest of the last one is read. A rest that does not arrive releases
+//! its turn, and gets a new one once it continues. A slow client with much to send therefore delays
+//! nobody and loses nothing.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,16 +25,16 @@ use tokio::sync::Semaphore;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-/// After so long the rest of a body is given up, whether its turn has come or not.
+/// The time after which the rest of a body is given up, even if it never had a turn.
 const REST_TIME: Duration = Duration::from_secs(10);
-/// A turn is over after so long.
+/// The maximum length of a turn.
 const TURN_TIME: Duration = Duration::from_secs(1);
-/// It is over before, once nothing has come for so long.
+/// A turn ends early if nothing arrives for this time.
 const QUIET_TIME: Duration = Duration::from_millis(20);
-/// Rests that are read at once by one worker.
+/// The number of rests that one worker reads at the same time.
 const TURNS: usize = 4;
 
-/// How the rests of bodies are read; clones share the turns.
+/// The limits for rests of bodies. Clones share the turns.
 #[derive(Clone)]
 pub struct Rests {
     bytes_max: usize,
@@ -39,7 +42,7 @@ pub struct Rests {
 }
 
 impl Rests {
-    /// Of each, so many bytes are read at most.
+    /// Creates limits under which at most `bytes_max` of each rest are read.
     pub fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
@@ -60,7 +63,7 @@ impl Rests {
             };
             let ended: Result<Result<(), Elapsed>, Elapsed> = timeout(TURN_TIME, reading).await;
             drop(turn);
-            // It goes on outside of a turn with as much as a connection reads at once.
+            // Between turns it reads no more than a connection reads at once.
             if matches!(ended, Ok(Ok(()))) || !rest.discard().await {
                 break;
             }
@@ -68,15 +71,16 @@ impl Rests {
     }
 }
 
-/// What is left of a body.
+/// The unread part of a body.
 struct Rest<B> {
     body: B,
-    /// So much of it is read yet.
+    /// The number of bytes that may still be read.
     bytes_left: usize,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Rest<B> {
-    /// Waits for the next of it and drops that; whether there may be more. May be dropped itself at any time.
+    /// Waits for the next data and drops it. Returns whether there may be more. The future may be
+    /// dropped at any time.
     async fn discard(&mut self) -> bool {
         if self.body.is_end_stream() {
             return false;
@@ -93,13 +97,13 @@ impl<B: Body<Data = Bytes> + Unpin> Rest<B> {
 
 /// A body whose rest is read when it is dropped.
 pub struct Unread<B: Body<Data = Bytes> + Unpin + Send + 'static> {
-    /// There until it ends or is dropped.
+    /// `None` once the body has ended or was dropped.
     body: Option<B>,
     rests: Rests,
 }
 
 impl<B: Body<Data = Bytes> + Unpin + Send + 'static> Unread<B> {
-    /// Guards `body`.
+    /// Wraps `body`.
     pub fn new(body: B, rests: &Rests) -> Self {
         Self {
             body: Some(body),
@@ -156,7 +160,8 @@ mod tests {
 
     use super::*;
 
-    /// A body of so many chunks of 10 bytes, after which it ends or never does, and how many have been taken.
+    /// Returns a body of `count` chunks of 10 bytes, and the number of chunks taken. Afterwards the
+    /// body ends, or never does.
     fn chunks(
         count: usize,
         ends: bool,
@@ -195,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn few_rests_are_read_at_once_and_those_that_do_not_come_hold_up_nobody() {
+    async fn few_rests_are_read_at_once_and_stalled_ones_delay_nobody() {
         let rests = Rests::new(1000);
         let stuck: Vec<_> = (0..10 * TURNS).map(|_| chunks(0, false).0).collect();
         stuck
@@ -230,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_read_to_its_end_leaves_nothing_to_do() {
+    async fn a_body_read_to_its_end_needs_no_reading() {
         let (body, taken) = chunks(2, true);
         let whole = Unread::new(body, &Rests::new(1000)).collect().await;
         assert_eq!(whole.unwrap().to_bytes().len(), 20);

@@ -4,16 +4,17 @@ use prometheus::core::{Collector, Desc};
 use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::{Counter, MetricFamily};
 
-/// In what `/proc` counts CPU time: hundredths of a second on every Linux.
+/// The ticks per second in which `/proc` counts CPU time, on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The library's metrics of this process; its CPU time, of which the library tells whole seconds, in hundredths.
+/// The library's metrics of this process. The library reports CPU time in whole seconds, so it is
+/// replaced by a value with hundredths.
 pub struct ProcessMetrics {
     library: ProcessCollector,
 }
 
 impl ProcessMetrics {
-    /// Of this process.
+    /// Creates the metrics of this process.
     pub fn new() -> Self {
         Self {
             library: ProcessCollector::for_self(),
@@ -42,13 +43,14 @@ impl Collector for ProcessMetrics {
     }
 }
 
-/// Seconds of CPU that this process has taken, in the kernel and outside.
+/// Returns the seconds of CPU time that this process has used, in the kernel and outside.
 fn cpu_seconds() -> Option<f64> {
     ticks(&std::fs::read_to_string("/proc/self/stat").ok()?)
         .map(|ticks| ticks as f64 / TICKS_PER_SECOND)
 }
 
-/// `utime` and `stime`, the 14th and 15th field; the second, the program's name in brackets, may hold anything.
+/// Returns the sum of `utime` and `stime`, the 14th and 15th field. The second field, the name of
+/// the program in parentheses, may contain anything.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -60,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_found_behind_any_name() {
+    fn ticks_are_found_after_any_name() {
         let stat =
             "12 (a) b 7 (x)) S 1 12 12 0 -1 4194560 100 0 0 0 123 45 0 0 20 0 1 0 100 1000 50";
         assert_eq!(ticks(stat), Some(168));
@@ -69,20 +71,20 @@ mod tests {
 
     #[test]
     fn cpu_time_has_fractions() {
-        let told = || {
+        let cpu_seconds = || {
             let families = ProcessMetrics::new().collect();
             let cpu = families
                 .iter()
                 .find(|family| family.name() == "process_cpu_seconds_total");
             cpu.unwrap().get_metric()[0].get_counter().get_value()
         };
-        let first = told();
+        let first = cpu_seconds();
         // Whole seconds alone would take fifty times as long to differ.
         let mut sum = 0_u64;
-        while told() == first {
+        while cpu_seconds() == first {
             sum = (0..1_000_000).fold(sum, |sum, number| sum ^ std::hint::black_box(number));
         }
-        let later = told();
+        let later = cpu_seconds();
         assert!(later > first && later - first < 1.0, "{first} {later}");
     }
 }

@@ -1,19 +1,20 @@
-//! What an acknowledgement promises.
+//! The promise of an acknowledgement.
 
 use std::str::FromStr;
 
-/// Levels, weakest first.
+/// The levels of acknowledgement, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AckLevel {
-    /// Committed and visible; the log is flushed within three times `wal_writer_delay` (0.6 s by default), and what was acknowledged
-    /// in that time is lost if the server dies.
+    /// The rows are committed and visible. The write-ahead log is flushed within three times
+    /// `wal_writer_delay` (0.6 s by default). If the server crashes, what was acknowledged in that
+    /// time is lost.
     Memory,
-    /// Flushed to the server's disk.
+    /// The commit is flushed to the server's disk.
     Wal,
-    /// Flushed to the disks of the synchronous standbys too.
+    /// The commit is also flushed to the disks of the synchronous standbys.
     Replica,
-    /// As `Replica` where the server has synchronous standbys, else as `Wal`; and durable in object storage, from which alone it can be
-    /// restored.
+    /// Like `Replica` if the server has synchronous standbys, otherwise like `Wal`. In addition,
+    /// the rows are durable in object storage, from which alone they can be restored.
     Object,
 }
 
@@ -21,7 +22,7 @@ impl AckLevel {
     /// All levels, weakest first.
     pub const ALL: [Self; 4] = [Self::Memory, Self::Wal, Self::Replica, Self::Object];
 
-    /// As written in configuration, headers and metrics.
+    /// The name used in configuration, headers and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -31,12 +32,12 @@ impl AckLevel {
         }
     }
 
-    /// Place in [`AckLevel::ALL`].
+    /// The index in [`AckLevel::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// PostgreSQL's `synchronous_commit` that keeps the promise.
+    /// The value of PostgreSQL's `synchronous_commit` that keeps the promise.
     pub fn synchronous_commit(self) -> &'static str {
         match self {
             Self::Memory => "off",
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_back_and_others_are_named() {
+    fn names_are_parsed_and_unknown_names_are_reported() {
         for level in AckLevel::ALL {
             assert_eq!(level.name().parse(), Ok(level));
             assert_eq!(AckLevel::ALL[level.index()], level);

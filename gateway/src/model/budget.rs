@@ -1,22 +1,24 @@
-//! The bytes that all requests not yet answered may hold together: memory is bounded whatever clients do, and those who are let in get to
-//! their end.
+//! The memory budget: the bytes that all requests not yet answered may hold together. It bounds the
+//! gateway's memory whatever clients do, and guarantees that an admitted request can finish.
 //!
-//! | a request | its reservation | when there is no room |
+//! | phase of a request | its reservation | if there is no room |
 //! |---|---|---|
-//! | before its body is kept | is taken: what the body and its rows are expected to take | it waits, holding nothing, first come, first served; after `receive.pending_wait` 503 |
-//! | while its body is read, decompressed, decoded | grows step by step with what is really held: a [`Room`] | 503 at once, and all of it is given back |
-//! | once decoded | shrinks to its rows and the series to register | |
+//! | before its body is kept | is taken for the body and the rows expected from it | the request waits and holds nothing; requests are admitted in order of arrival; after `receive.pending_wait` the answer is 503 |
+//! | while its body is read, decompressed and decoded | grows step by step with what is actually held: see [`Room`] | 503 at once; everything is released |
+//! | after decoding | shrinks to the rows and the series to register | |
 //!
-//! Nobody waits for memory while holding some, so requests cannot block each other, and what is let in is what appends have drained. A
-//! quarter of the budget is growth, which newcomers are not let into: requests that are in find room for what they cannot know before
-//! they are decoded, as it is needed for moments only.
+//! No request waits for memory while it holds some, so requests cannot block each other, and the
+//! rate of admission follows the rate of appends. A quarter of the budget is reserved for growth
+//! and is not available to new requests. Admitted requests use it for what cannot be known before
+//! decoding, and only briefly.
 //!
-//! A body that has not come yet may [claim](Budget::claim) memory, so that it is not refused halfway: claims take half of the budget at
-//! most, one of them a sixteenth, and who makes them gives back soon what does not come. So a client that declares much and sends
-//! little holds up others that declare much, for that time, and nobody else.
+//! A body that has not arrived yet may [claim](Budget::claim) memory, so that it is not refused
+//! halfway. All claims together take at most half of the budget, and one claim at most a sixteenth.
+//! A claim soon releases what does not arrive. A client that declares a long body and sends little
+//! therefore delays only other long bodies, and only for that time.
 //!
-//! A request that could take more than the whole budget takes all of it: it is decoded while no other holds anything, and may exceed the
-//! budget alone.
+//! A request that could take more than the whole budget takes all of it. It is decoded while no
+//! other request holds anything, and may alone exceed the budget.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,23 +27,23 @@ use thiserror::Error;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Permits stand for KiB, so that counts fit the semaphores' `u32`.
+/// One permit stands for 1 KiB, so that counts fit the semaphores' `u32`.
 const PERMIT_BYTES: usize = 1024;
-/// Of the budget, one part in so many is growth.
+/// The denominator of the share of the budget that is reserved for growth.
 const GROWTH_PART: usize = 4;
-/// Of the budget, claims take one part in so many.
+/// The denominator of the share of the budget that all claims may take.
 const CLAIMS_PART: usize = 2;
-/// Of the budget, one claim takes one part in so many.
+/// The denominator of the share of the budget that one claim may take.
 const CLAIM_PART: usize = 16;
-/// A [`Room`] grows by so much at once.
+/// The step by which a [`Room`] grows.
 const STEP_BYTES: usize = 64 << 10;
 
-/// No room, or none within the time allowed.
+/// There is no room, or none became available in time.
 #[derive(Debug, Error, PartialEq, Eq, Clone, Copy)]
 #[error("too many bytes are waiting to be stored (receive.pending_bytes_max)")]
 pub struct Overloaded;
 
-/// Permits, and how many there are in all.
+/// Permits, and their total number.
 struct Pool {
     permits: Arc<Semaphore>,
     permits_max: usize,
@@ -57,19 +59,19 @@ impl Pool {
     }
 
     fn taken(&self) -> usize {
-        // Never more than there are, but for a moment in which some are given back.
+        // More permits than the maximum can be available for a moment while some are released.
         self.permits_max
             .saturating_sub(self.permits.available_permits())
     }
 
-    /// So many at once, or none; never before those who wait.
+    /// Takes permits at once, or none. It never overtakes waiting requests.
     fn take(&self, permits: usize) -> Option<OwnedSemaphorePermit> {
         let permits = u32::try_from(permits).ok()?;
         let pool = Arc::clone(&self.permits);
         pool.try_acquire_many_owned(permits).ok()
     }
 
-    /// So many, as soon as those who came before have theirs.
+    /// Waits until the requests that came before have their permits, then takes permits.
     async fn wait(&self, permits: usize) -> Option<OwnedSemaphorePermit> {
         let permits = u32::try_from(permits).ok()?;
         let pool = Arc::clone(&self.permits);
@@ -77,38 +79,39 @@ impl Pool {
     }
 }
 
-/// The budget; clones share it.
+/// The budget. Clones share it.
 #[derive(Clone)]
 pub struct Budget {
     pools: Arc<Pools>,
 }
 
 struct Pools {
-    /// What newcomers are let into, and others grow into where it is left over.
+    /// Permits for new requests. Admitted requests may grow into what is left.
     entry: Pool,
-    /// What only those grow into who are in.
+    /// Permits only for the growth of admitted requests.
     growth: Pool,
-    /// Turns to hold a part of the entry for what has not come yet.
+    /// Permits to hold a part of the entry pool for bytes that have not arrived yet.
     claims: Pool,
     claim_max: usize,
     wait_max: Duration,
 }
 
-/// Bytes taken from a budget; given back when dropped.
+/// Bytes taken from a budget. They are released on drop.
 #[derive(Debug, Default)]
 pub struct Reservation {
     entry: Option<OwnedSemaphorePermit>,
     growth: Option<OwnedSemaphorePermit>,
 }
 
-/// The turn to hold memory for what has not come yet; given back when dropped.
+/// Permission to hold memory for bytes that have not arrived yet. It is released on drop.
 #[derive(Debug)]
 pub struct Claim {
     _permit: OwnedSemaphorePermit,
 }
 
 impl Budget {
-    /// A budget of `bytes_max`; newcomers who find it used up wait at most `wait_max`.
+    /// Creates a budget of `bytes_max`. New requests that find it exhausted wait at most
+    /// `wait_max`.
     pub fn new(bytes_max: usize, wait_max: Duration) -> Self {
         let permits_max = (bytes_max / PERMIT_BYTES).clamp(1, u32::MAX as usize);
         let growth = permits_max / GROWTH_PART;
@@ -124,15 +127,15 @@ impl Budget {
         }
     }
 
-    /// Bytes taken now.
+    /// The bytes taken now.
     pub fn pending_bytes(&self) -> usize {
         (self.pools.entry.taken() + self.pools.growth.taken()) * PERMIT_BYTES
     }
 
-    /// Takes `bytes`, rounded up, for a newcomer.
+    /// Takes `bytes`, rounded up, for a new request.
     ///
     /// # Errors
-    /// [`Overloaded`] if there is no room in time.
+    /// Returns [`Overloaded`] if no room becomes available in time.
     pub async fn admit(&self, bytes: usize) -> Result<Reservation, Overloaded> {
         let Pools {
             entry, wait_max, ..
@@ -141,16 +144,17 @@ impl Budget {
         if let Some(permit) = entry.take(wanted) {
             return Ok(Reservation::of(permit));
         }
-        // Rare, and large: it has a place of its own.
+        // This path is rare and its future is large, so it is boxed.
         let waited = timeout(*wait_max, Box::pin(entry.wait(wanted)));
         let permit = waited.await.ok().flatten().ok_or(Overloaded)?;
         Ok(Reservation::of(permit))
     }
 
-    /// Takes as much of `bytes`, rounded up, as one claim may, for a newcomer whose bytes have not come yet.
+    /// Takes `bytes`, rounded up, but at most what one claim may take, for a new request whose
+    /// bytes have not arrived yet.
     ///
     /// # Errors
-    /// [`Overloaded`] if there is no room in time.
+    /// Returns [`Overloaded`] if no room becomes available in time.
     pub async fn claim(&self, bytes: usize) -> Result<(Reservation, Claim), Overloaded> {
         let pools = &*self.pools;
         let wanted = permits(bytes).min(pools.claim_max);
@@ -179,8 +183,8 @@ fn merge(permit: &mut Option<OwnedSemaphorePermit>, more: OwnedSemaphorePermit) 
     }
 }
 
-/// Gives so many back, or all there are; how many that is.
-fn give_back(permit: &mut Option<OwnedSemaphorePermit>, permits: usize) -> usize {
+/// Releases some permits, or all if there are fewer. Returns how many were released.
+fn release(permit: &mut Option<OwnedSemaphorePermit>, permits: usize) -> usize {
     let held = count(permit);
     match permit {
         Some(some) if permits < held => drop(some.split(permits)),
@@ -197,15 +201,16 @@ impl Reservation {
         }
     }
 
-    /// Bytes that it covers.
+    /// The bytes that the reservation covers.
     pub fn bytes(&self) -> usize {
         (count(&self.entry) + count(&self.growth)) * PERMIT_BYTES
     }
 
-    /// Makes this reservation one of `bytes` at least, at once. One request alone never asks for more than the whole budget.
+    /// Grows the reservation to at least `bytes`, without waiting. A single request never takes
+    /// more than the whole budget.
     ///
     /// # Errors
-    /// [`Overloaded`] if there is no room now; the reservation stays as it was.
+    /// Returns [`Overloaded`] if there is no room now. The reservation is unchanged in this case.
     pub fn grow(&mut self, budget: &Budget, bytes: usize) -> Result<(), Overloaded> {
         let Pools { entry, growth, .. } = &*budget.pools;
         let wanted = permits(bytes).min(entry.permits_max + growth.permits_max);
@@ -214,7 +219,7 @@ impl Reservation {
             return Ok(());
         }
         let of_entry = more.min(entry.permits.available_permits());
-        // Another may have been faster.
+        // Another thread may have taken the permits in the meantime.
         let entry = entry.take(of_entry);
         let of_growth = more - count(&entry);
         let growth = growth.take(of_growth).ok_or(Overloaded)?;
@@ -225,23 +230,25 @@ impl Reservation {
         Ok(())
     }
 
-    /// Gives back what this reservation holds over `bytes`, rounded up: growth first. Whether it covers them.
+    /// Releases what the reservation holds beyond `bytes`, rounded up, beginning with growth.
+    /// Returns whether the reservation covers `bytes`.
     pub fn shrink(&mut self, bytes: usize) -> bool {
         let wanted = permits(bytes);
         let held = count(&self.entry) + count(&self.growth);
         if let Some(less) = held.checked_sub(wanted)
             && less > 0
         {
-            let of_growth = give_back(&mut self.growth, less);
-            give_back(&mut self.entry, less - of_growth);
+            let of_growth = release(&mut self.growth, less);
+            release(&mut self.entry, less - of_growth);
         }
         wanted <= held
     }
 
-    /// Makes this reservation one of `bytes`, rounded up, at once.
+    /// Resizes the reservation to `bytes`, rounded up, without waiting.
     ///
     /// # Errors
-    /// [`Overloaded`] if that is more than it holds and there is no room now; the reservation stays as it was.
+    /// Returns [`Overloaded`] if that is more than the reservation holds and there is no room now.
+    /// The reservation is unchanged in this case.
     pub fn resize(&mut self, budget: &Budget, bytes: usize) -> Result<(), Overloaded> {
         match self.shrink(bytes) {
             true => Ok(()),
@@ -250,22 +257,23 @@ impl Reservation {
     }
 }
 
-/// What work may hold in memory: a reservation that grows with it, step by step.
+/// The memory that a piece of work may hold: a reservation that grows with the work, step by step.
 pub struct Room {
     reservation: Reservation,
-    /// Without one there is no bound.
+    /// The budget to grow from. Without one there is no bound.
     budget: Option<Budget>,
-    /// Held beside what the work counts.
+    /// Bytes held besides those that the work counts.
     base_bytes: usize,
-    /// What the work may hold without asking.
+    /// Bytes that the work may hold without growing the reservation.
     covered_bytes: usize,
 }
 
 impl Room {
-    /// The room that a reservation gives, and that it can grow to, beside `base_bytes` that it covers too.
+    /// Creates a room from a reservation, which also has to cover `base_bytes` that the work does
+    /// not count.
     ///
     /// # Errors
-    /// [`Overloaded`] if there is not even room for these.
+    /// Returns [`Overloaded`] if there is no room for `base_bytes`.
     pub fn new(
         mut reservation: Reservation,
         budget: &Budget,
@@ -280,7 +288,7 @@ impl Room {
         })
     }
 
-    /// Room without a bound.
+    /// Creates a room without a bound.
     pub fn boundless() -> Self {
         Self {
             reservation: Reservation::default(),
@@ -290,15 +298,15 @@ impl Room {
         }
     }
 
-    /// What it has grown to.
+    /// Returns the grown reservation.
     pub fn into_reservation(self) -> Reservation {
         self.reservation
     }
 
-    /// Sees to it that the work may hold `bytes`.
+    /// Makes sure that the work may hold `bytes`.
     ///
     /// # Errors
-    /// [`Overloaded`] if there is no room now: the work ends.
+    /// Returns [`Overloaded`] if there is no room now. The work has to end in this case.
     #[inline]
     pub fn cover(&mut self, bytes: usize) -> Result<(), Overloaded> {
         if bytes <= self.covered_bytes {
@@ -318,7 +326,7 @@ impl Room {
         reservation
             .grow(budget, a_step_more)
             .or_else(|_| reservation.grow(budget, held_bytes))?;
-        // More than the whole budget is not to be had, and all of it is enough.
+        // A reservation cannot exceed the whole budget, and the whole budget suffices.
         let covered_bytes = reservation.bytes().saturating_sub(self.base_bytes);
         self.covered_bytes = covered_bytes.max(bytes);
         Ok(())

@@ -1,10 +1,11 @@
-//! Nobody waits while holding something, and whoever is in finds room.
+//! No request waits while it holds memory, and admitted requests find room.
 
 use super::*;
 
 const WAIT: Duration = Duration::from_secs(1);
 
-/// 12 permits to enter, 4 to grow, claims of 1 and 8 of them.
+/// The budget has 12 permits for entry and 4 for growth. One claim takes 1 permit at most, all
+/// claims 8.
 fn budget() -> Budget {
     Budget::new(16 * PERMIT_BYTES, WAIT)
 }
@@ -27,12 +28,12 @@ async fn reservations_grow_shrink_and_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn newcomers_are_not_let_into_what_others_grow_into() {
+async fn new_requests_are_not_admitted_into_growth() {
     let budget = budget();
     let mut first = budget.admit(12 * PERMIT_BYTES).await.unwrap();
     assert_eq!(budget.admit(1).await.err(), Some(Overloaded));
     first.grow(&budget, 16 * PERMIT_BYTES).unwrap();
-    // What one has grown by is given back before what it came with.
+    // Growth is released before the entry permits.
     assert!(first.shrink(12 * PERMIT_BYTES));
     assert_eq!(budget.admit(1).await.err(), Some(Overloaded));
     assert!(first.shrink(11 * PERMIT_BYTES));
@@ -40,12 +41,12 @@ async fn newcomers_are_not_let_into_what_others_grow_into() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn newcomers_wait_in_the_order_in_which_they_came() {
+async fn new_requests_wait_in_order_of_arrival() {
     let budget = budget();
     let first = budget.admit(12 * PERMIT_BYTES).await.unwrap();
     let order = Arc::new(std::sync::Mutex::new(Vec::new()));
     let mut waiting = Vec::new();
-    // A large one is not passed by small ones.
+    // A large request is not overtaken by small ones.
     for permits in [8, 1, 2] {
         let (budget, order) = (budget.clone(), Arc::clone(&order));
         waiting.push(tokio::spawn(async move {
@@ -55,7 +56,8 @@ async fn newcomers_wait_in_the_order_in_which_they_came() {
         }));
         tokio::task::yield_now().await;
     }
-    // Nor by one that comes while there is some room, nor by who grows: it takes what is left over.
+    // Nor is it overtaken by a request that arrives while there is some room. Growth takes only
+    // what is left.
     let mut grown = Reservation::default();
     grown.grow(&budget, 4 * PERMIT_BYTES).unwrap();
     assert_eq!(grown.grow(&budget, 5 * PERMIT_BYTES), Err(Overloaded));
@@ -77,7 +79,7 @@ async fn claims_are_bounded_one_by_one_and_together() {
         claims.push((reservation, claim));
     }
     assert!(budget.claim(1).await.is_err());
-    // Others are let in, and who gives up its claim keeps what it holds.
+    // Other requests are admitted. A request that gives up its claim keeps what it holds.
     let _other = budget.admit(4 * PERMIT_BYTES).await.unwrap();
     let (kept, claim) = claims.pop().unwrap();
     drop((kept, claim));
@@ -105,11 +107,15 @@ async fn room_grows_by_steps_as_far_as_there_is_some() {
     room.cover(STEP_BYTES / 2).unwrap();
     assert_eq!(held_bytes(), STEP_BYTES, "it was covered before");
     room.cover(STEP_BYTES).unwrap();
-    assert_eq!(held_bytes(), STEP_BYTES * 5 / 2, "a step more");
+    assert_eq!(held_bytes(), STEP_BYTES * 5 / 2, "one more step");
     let rest = 100 * STEP_BYTES - PERMIT_BYTES;
     assert_eq!(room.cover(rest), Err(Overloaded));
     room.cover(rest - base_bytes).unwrap();
-    assert_eq!(held_bytes(), rest, "the last of it, without a step more");
+    assert_eq!(
+        held_bytes(),
+        rest,
+        "the last bytes are taken without a further step"
+    );
     assert_eq!(room.into_reservation().bytes(), rest);
     Room::boundless().cover(usize::MAX).unwrap();
 }

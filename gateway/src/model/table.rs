@@ -1,72 +1,73 @@
-//! A table as requests are held against it: its columns and which batch types they take.
+//! A table, its columns, and the batch types that they accept.
 
 use lanes_wire::ColumnType;
 
-/// A table that events go into.
+/// A table that events are appended to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Its oid; a table dropped and created again has another.
+    /// The oid. A table that is dropped and created again gets another one.
     pub oid: u32,
-    /// Schema and name, quoted where SQL wants it, for messages.
+    /// The schema and name for messages, quoted where SQL requires it.
     pub name: String,
-    /// Its columns in their order.
+    /// The columns in their order.
     pub columns: Vec<TableColumn>,
-    /// Whether the gateway's role may insert into it, or into some of its columns.
+    /// Whether the gateway's role may insert into the table, or into some of its columns.
     pub may_insert: bool,
 }
 
-/// One column of a table.
+/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableColumn {
     /// The name.
     pub name: String,
-    /// The type as SQL writes it, for messages.
+    /// The type for messages, as SQL writes it.
     pub sql_type: String,
-    /// What values it takes.
+    /// The values that the column accepts.
     pub kind: ColumnKind,
-    /// Whether it is NOT NULL.
+    /// Whether the column is NOT NULL.
     pub is_not_null: bool,
-    /// Whether it has a default other than NULL.
+    /// Whether the column has a default other than NULL.
     pub has_default: bool,
-    /// Whether a batch must not bring it: generated, or identity GENERATED ALWAYS.
+    /// Whether a batch must not contain the column because it is generated, or an identity column
+    /// GENERATED ALWAYS.
     pub is_generated: bool,
 }
 
-/// The SQL types as events see them; a domain is the type under it.
+/// The kinds of SQL types that events distinguish. A domain has the kind of its base type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// boolean.
+    /// `boolean`.
     Bool,
-    /// smallint.
+    /// `smallint`.
     Int2,
-    /// integer.
+    /// `integer`.
     Int4,
-    /// bigint.
+    /// `bigint`.
     Int8,
-    /// real.
+    /// `real`.
     Float4,
-    /// double precision.
+    /// `double precision`.
     Float8,
-    /// numeric.
+    /// `numeric`.
     Numeric,
-    /// timestamptz and timestamp.
+    /// `timestamptz` and `timestamp`.
     Timestamp,
-    /// date.
+    /// `date`.
     Date,
-    /// uuid.
+    /// `uuid`.
     Uuid,
-    /// text, varchar and char.
+    /// `text`, `varchar` and `char`.
     Text,
-    /// bytea.
+    /// `bytea`.
     Bytes,
-    /// json and jsonb: by input function, from any JSON value.
+    /// `json` and `jsonb`, converted by their input functions from any JSON value.
     Json,
-    /// Every other type: from text, by its input function.
+    /// Every other type, converted from text by its input function.
     Other,
 }
 
 impl ColumnKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 14] = [
         Self::Bool,
         Self::Int2,
@@ -84,7 +85,8 @@ impl ColumnKind {
         Self::Other,
     ];
 
-    /// The kind of a base type, by its name in `pg_catalog`; types of other schemas are [`ColumnKind::Other`].
+    /// The kind of a base type, by its name in `pg_catalog`. Types of other schemas are
+    /// [`ColumnKind::Other`].
     pub fn of_type(name: &str) -> Self {
         match name {
             "bool" => Self::Bool,
@@ -104,7 +106,7 @@ impl ColumnKind {
         }
     }
 
-    /// The kind of a column made for values of a batch type.
+    /// The kind of a column that is created for values of a batch type.
     pub fn of_batch(column_type: ColumnType) -> Self {
         match column_type {
             ColumnType::Bool => Self::Bool,
@@ -121,7 +123,7 @@ impl ColumnKind {
         }
     }
 
-    /// The batch type in which a format without types of its own (JSON) brings values for this kind.
+    /// The batch type for values of this kind from a format without types of its own (JSON).
     pub fn natural(self) -> ColumnType {
         match self {
             Self::Bool => ColumnType::Bool,
@@ -138,12 +140,12 @@ impl ColumnKind {
         }
     }
 
-    /// Whether `lanes.append` takes values of a batch type for this kind.
+    /// Whether `lanes.append` accepts values of a batch type for this kind.
     pub fn takes(self, from: ColumnType) -> bool {
         use ColumnType as From;
         let is_integer = matches!(from, From::Int16 | From::Int32 | From::Int64);
         let is_number = is_integer || matches!(from, From::Float32 | From::Float64);
-        // Text goes into every type, by its input function.
+        // Every type accepts text through its input function.
         from == From::Text
             || match self {
                 Self::Bool => from == From::Bool,
@@ -159,7 +161,7 @@ impl ColumnKind {
 }
 
 impl Table {
-    /// The place of the column of this name.
+    /// The index of the column with this name.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
@@ -170,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_takes_its_natural_type_and_text() {
+    fn every_kind_accepts_its_natural_type_and_text() {
         for kind in ColumnKind::ALL {
             assert!(kind.takes(kind.natural()), "{kind:?}");
             assert!(kind.takes(ColumnType::Text), "{kind:?}");
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_made_for_a_type_takes_it_as_it_is() {
+    fn a_column_created_for_a_type_accepts_it_unchanged() {
         for column_type in ColumnType::ALL {
             let kind = ColumnKind::of_batch(column_type);
             assert_eq!(kind.natural(), column_type);
@@ -190,7 +192,7 @@ mod tests {
         assert!(!ColumnKind::Bool.takes(ColumnType::Int16));
         assert!(
             !ColumnKind::Int8.takes(ColumnType::Float64),
-            "fractions are not dropped in silence"
+            "fractions are not dropped silently"
         );
         assert!(!ColumnKind::Text.takes(ColumnType::Int32));
         assert!(!ColumnKind::Timestamp.takes(ColumnType::Int64));

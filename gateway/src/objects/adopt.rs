@@ -1,18 +1,20 @@
-//! `lanes-gateway --adopt`: the database of the settings becomes the owner of the store of the settings.
+//! `lanes-gateway --adopt`: makes the database of the settings the owner of their object store.
 
 use super::owner::Owner;
 use super::source::Source;
 use super::store::{Opener, Store};
 
-/// Makes the database the owner, which takes the store from the gateway that has it open. What people are told of it.
+/// Makes the database the owner. This takes the store from the gateway that has it open. Returns a
+/// message for people.
 ///
 /// # Errors
-/// Why not; the store is as it was, or, if the error is the store's own, may be opened by nobody else meanwhile.
+/// Returns the reason. The store is unchanged, unless the error is the store's own. In that case no
+/// other gateway may be able to open it meanwhile.
 pub async fn adopt(source: &impl Source, opener: &impl Opener) -> Result<String, String> {
     source.supports().await.map_err(|error| error.to_string())?;
     let database = source.identity().await.map_err(|error| error.to_string())?;
     let Some(primary) = &database.primary else {
-        return Err("this database is a standby; a store belongs to a primary".to_owned());
+        return Err("this database is a standby; only a primary can own a store".to_owned());
     };
     let owner = Owner::new(&database, primary, None);
     let store = opener.open().await.map_err(|error| error.to_string())?;
@@ -24,7 +26,7 @@ pub async fn adopt(source: &impl Source, opener: &impl Opener) -> Result<String,
     store.close().await;
     written.map_err(|error| error.to_string())?;
     Ok(format!(
-        "objects.url belongs to database {}, timeline {}, from now on",
+        "objects.url now belongs to database {}, timeline {}",
         owner.scope, owner.timeline
     ))
 }

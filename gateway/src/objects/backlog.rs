@@ -1,9 +1,11 @@
-//! How much waits to be offloaded, and from which amount on requests wait too.
+//! The backlog of segments that wait to be offloaded, and the limit above which writes are refused.
 //!
-//! While the object store is away, rows stay in the database's files and requests are answered as ever: there is room for
-//! [`BacklogLimit::bytes_max`]. From there on every write is answered 503 with a time to come back, until enough has gone, so that a store that is
-//! away for days ends in back-pressure and not in a full disk, which ends PostgreSQL. The database is asked, not what this gateway
-//! remembers: a gateway that is started while the store is away, or that stands by, refuses as well.
+//! While the object store is unavailable, rows stay in the database's files and writes are
+//! accepted, up to [`BacklogLimit::bytes_max`]. Beyond it every write is answered with 503 and a
+//! time to repeat it, until enough has been offloaded. A store that is unavailable for days
+//! therefore leads to back-pressure and not to a full disk, which would stop PostgreSQL. The
+//! database is queried, so that a gateway that was started meanwhile, or that stands by, refuses
+//! writes as well.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +15,15 @@ use tokio::time::sleep;
 use super::model::{ObjectMetrics, ObjectStatus};
 use super::source::{Backlog, Source, SourceError};
 
-/// How much may wait.
+/// The limit of the backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BacklogLimit {
-    /// Bytes of images; 0 for any number.
+    /// The maximum bytes of images; 0 for no limit.
     pub bytes_max: u64,
 }
 
 impl BacklogLimit {
-    /// Why writes are refused while so much waits, if they are.
+    /// Returns why writes are refused with this backlog, if they are.
     pub fn refusal(self, backlog: Backlog) -> Option<String> {
         let Self { bytes_max } = self;
         let bytes = backlog.bytes;
@@ -34,17 +36,17 @@ impl BacklogLimit {
     }
 }
 
-/// Asks again and again how much waits, and lets requests know.
+/// Queries the backlog periodically, and publishes whether writes are refused.
 pub struct BacklogWatch<S> {
     /// The database.
     pub source: Arc<S>,
-    /// How much may wait.
+    /// The limit of the backlog.
     pub limit: BacklogLimit,
-    /// How often it is asked.
+    /// The time between two queries.
     pub interval: Duration,
     /// Where requests look.
     pub status: Arc<ObjectStatus>,
-    /// Gauges.
+    /// Metrics of object storage.
     pub metrics: Arc<ObjectMetrics>,
 }
 
@@ -53,24 +55,27 @@ impl<S: Source> BacklogWatch<S> {
     pub async fn run(&self) {
         loop {
             match self.source.backlog().await {
-                Ok(backlog) => self.tell(backlog),
+                Ok(backlog) => self.publish(backlog),
                 // An extension without the function offloads nothing, so nothing waits.
-                Err(SourceError::Unsupported(_)) => self.tell(Backlog::default()),
-                // What was known last holds: without a database there is nothing to write to either.
-                Err(error) => tracing::debug!("what waits to be offloaded is not known: {error}"),
+                Err(SourceError::Unsupported(_)) => self.publish(Backlog::default()),
+                // The last known backlog remains valid: without a database there is nothing to
+                // write to either.
+                Err(error) => tracing::debug!("could not query the backlog: {error}"),
             }
             sleep(self.interval).await;
         }
     }
 
-    fn tell(&self, backlog: Backlog) {
+    fn publish(&self, backlog: Backlog) {
         let objects = &self.metrics;
         objects.backlog_rows.set(signed(backlog.rows));
         objects.backlog_bytes.set(signed(backlog.bytes));
         let refusal = self.limit.refusal(backlog);
         match (&refusal, self.status.backlog_refusal().is_some()) {
             (Some(reason), false) => tracing::error!("writes are refused: {reason}"),
-            (None, true) => tracing::info!("writes are taken again: object storage has caught up"),
+            (None, true) => {
+                tracing::info!("writes are accepted again: object storage has caught up")
+            }
             _ => {}
         }
         self.status.set_backlog_refusal(refusal);
@@ -88,7 +93,7 @@ mod tests {
     use crate::objects::test_support::{FakeSource, World};
 
     #[test]
-    fn the_limit_itself_may_wait_and_none_is_none() {
+    fn the_limit_is_inclusive_and_can_be_disabled() {
         let limit = BacklogLimit { bytes_max: 10 };
         let backlog = |bytes| Backlog { rows: 1, bytes };
         assert_eq!(limit.refusal(backlog(10)), None);
@@ -102,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn writes_are_refused_while_too_much_waits() {
+    async fn writes_are_refused_while_the_backlog_is_over_its_limit() {
         let world = Arc::new(World::default());
         let status = Arc::new(ObjectStatus::default());
         let metrics = Arc::new(ObjectMetrics::new(&Families::new()));
@@ -123,7 +128,7 @@ mod tests {
         assert!(status.backlog_refusal().is_some());
         assert_eq!(metrics.backlog_bytes.get(), 6);
         assert_eq!(metrics.backlog_rows.get(), 20);
-        // The database away: what is known holds.
+        // The database is unavailable, so the last known backlog remains valid.
         world.state().is_away = true;
         sleep(second).await;
         assert!(status.backlog_refusal().is_some());

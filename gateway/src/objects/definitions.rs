@@ -1,17 +1,20 @@
-//! Definitions of tables in the store follow the tables: what a restore makes is as it was lately, and as closed.
+//! Keeps the table definitions in the store up to date, so that a restore creates tables as they
+//! were last, with the same protection.
 //!
-//! They go with what needs them, entries of the log and parts; and after each round of offloading all that changed since are put
-//! again, as nothing may ever need them: a table whose owner has just enabled row-level security takes no more rows from a gateway.
+//! Definitions are put together with what requires them: entries of the log, and parts. In
+//! addition, all changed definitions are put again after each round of offloading, because nothing
+//! may ever require them. For example, a table whose owner has just enabled row-level security
+//! accepts no more rows from a gateway.
 
 use super::log::ObjectLog;
 use super::model::record;
 use super::source::{Source, SourceError};
 use super::store::{RoundError, Store};
 
-/// Puts the definitions of all tables again that changed since they were put; how many.
+/// Puts the definitions of all tables that have changed since they were put. Returns their number.
 ///
 /// # Errors
-/// The session or the store is lost, or the store refuses.
+/// Returns an error if the session or the store is lost, or if the store refuses.
 pub async fn round<S: Source, T: Store>(
     source: &S,
     store: &T,
@@ -23,7 +26,7 @@ pub async fn round<S: Source, T: Store>(
         return Ok(0);
     }
     let versions = match source.definition_versions(&tables).await {
-        // Of an extension that is older; what was put stays as it is.
+        // The extension is older. What was put remains as it is.
         Err(SourceError::Unsupported(_)) => return Ok(0),
         versions => versions?,
     };
@@ -35,7 +38,7 @@ pub async fn round<S: Source, T: Store>(
         match read_and_put(source, store, log, &scope, target).await {
             Ok(()) => done += 1,
             Err(RoundError::Source(SourceError::Failed(reason))) => {
-                tracing::warn!(target, "a table's definition cannot be put: {reason}");
+                tracing::warn!(target, "could not put the definition of a table: {reason}");
             }
             Err(error) => return Err(error),
         }
@@ -43,10 +46,10 @@ pub async fn round<S: Source, T: Store>(
     Ok(done)
 }
 
-/// Puts the definition of a table, if the store does not have it as it is.
+/// Puts the definition of a table unless the store has this version.
 ///
 /// # Errors
-/// The database or the store fails.
+/// Returns an error if the database or the store fails.
 pub async fn put<S: Source, T: Store>(
     source: &S,
     store: &T,

@@ -1,4 +1,5 @@
-//! The log between sinks and the store: what is durable, what is released, and what becomes of it when another gateway takes over.
+//! The log between sinks and the store: what is durable, what is released, and what happens when
+//! another gateway takes over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,13 +100,13 @@ fn local(ranges: &[(u64, u64)]) -> Vec<LocalRows> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_taken_while_the_store_is_not_open() {
+async fn entries_are_refused_while_the_store_is_not_open() {
     let writer = LogWriter::new(Arc::new(ObjectMetrics::new(&Families::new())));
     assert_eq!(writer.log().put(put(0, 5)).await, Err(LogError::NotOpen));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_entry_is_durable_when_it_is_answered_and_goes_when_its_rows_are_away() {
+async fn an_entry_is_durable_when_acknowledged_and_released_when_its_rows_are_offloaded() {
     let world = Arc::new(World::default());
     let gateway = Gateway::start(&world).await;
     let log = gateway.writer.log();
@@ -129,7 +130,7 @@ async fn an_entry_is_durable_when_it_is_answered_and_goes_when_its_rows_are_away
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_gateway_goes_on_where_the_last_one_was_fenced() {
+async fn the_next_gateway_continues_where_the_last_one_was_fenced() {
     let world = Arc::new(World::default());
     let first = Gateway::start(&world).await;
     first.writer.log().put(put(0, 5)).await.unwrap();
@@ -138,7 +139,7 @@ async fn the_next_gateway_goes_on_where_the_last_one_was_fenced() {
     assert!(matches!(refused, Err(LogError::Refused(_))), "{refused:?}");
     assert_eq!(first.serving.await.unwrap(), StoreError::Fenced);
     assert!(first.writer.log().check_open().is_err());
-    // What it knows it has read.
+    // The second gateway has read what the first one put.
     assert_eq!(second.writer.log().last_series(SCOPE, "e"), 3);
     world.state().local_rows = local(&[(0, 0)]);
     assert_eq!(second.release(&world).await, 1);
@@ -146,13 +147,14 @@ async fn the_next_gateway_goes_on_where_the_last_one_was_fenced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_new_timeline_lacks_is_kept_though_its_numbers_are_given_out_again() {
+async fn entries_that_a_new_timeline_lacks_are_kept_though_their_row_numbers_are_reused() {
     let world = Arc::new(World::default());
     let gateway = Gateway::start(&world).await;
     let log = gateway.writer.log();
     log.put(put_on(1, 10, 0, 5)).await.unwrap();
     log.put(put_on(1, 20, 5, 5)).await.unwrap();
-    // A standby that had the first of them only is promoted, and gives out the same numbers.
+    // A standby that received only the first of them is promoted, and assigns the same row numbers
+    // again.
     world.state().history = History {
         current: 2,
         left: vec![(1, 15)],
@@ -166,12 +168,14 @@ async fn what_a_new_timeline_lacks_is_kept_though_its_numbers_are_given_out_agai
             .count()
     };
     assert_eq!(entries(&world), 3);
-    // Nothing is here only, as if all were in segments: what the new timeline had goes, what it lacks stays.
+    // Nothing is only in the database, as if everything were in segments. The entries of the new
+    // timeline are released, the entries that it lacks are kept.
     world.state().local_rows = local(&[(0, 0)]);
     assert_eq!(gateway.release(&world).await, 2);
     let lost = record::entry_name(&record::head_name(SCOPE, STORAGE, 5, 1));
     assert!(entries(&world) == 1 && world.state().records.contains_key(&lost));
-    // Neither does it go with a table that the new timeline never had, nor does what tells how to read it.
+    // They are kept even if the new timeline never had the table, and so is what is needed to read
+    // them.
     world.state().local_rows = Vec::new();
     let table = record::table_name(SCOPE, 7);
     let definition = Change::put(table.clone(), "{}");
@@ -185,7 +189,7 @@ async fn what_a_new_timeline_lacks_is_kept_though_its_numbers_are_given_out_agai
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_of_a_table_goes_with_it() {
+async fn records_of_a_table_are_deleted_with_it() {
     let world = Arc::new(World::default());
     let gateway = Gateway::start(&world).await;
     world.state().claim = Some(1);
@@ -198,7 +202,7 @@ async fn what_is_kept_of_a_table_goes_with_it() {
         release::forget_tables(&source, gateway.store.as_ref(), gateway.writer.log()).await
     };
     world.state().local_rows = local(&[(0, 0)]);
-    assert_eq!(forget().await, Ok(0), "it is there");
+    assert_eq!(forget().await, Ok(0), "the table exists");
     world.state().local_rows = Vec::new();
     assert_eq!(forget().await, Ok(2));
     gateway.store.durable().await.unwrap();

@@ -1,4 +1,4 @@
-//! Sealed segments into object storage, and back where a query wants them.
+//! Object storage: sealed segments are offloaded to it, and recalled when a query needs them.
 //!
 //! ```text
 //! PostgreSQL  offload_list, segment_image ─► offload ─► put, durable ─► store (SlateDB) ─► S3 or a directory
@@ -8,65 +8,71 @@
 //!             remote_keys ─────────────────► orphans ─► keys, delete ──────┘
 //! ```
 //!
-//! | what | module | noun |
+//! | module | contents |
 //! |---|---|---|
-//! | what the database is asked | [`source`] | the SQL contract, as a trait: tests have their own |
-//! | over what | [`postgres`], [`session`] | three sessions: work under the claim, waiting, answers |
-//! | what is kept | [`store`] | images under keys, as a trait |
-//! | by what | [`slate`], [`slate_settings`] | SlateDB and its settings, each with its reason |
-//! | where | [`location`], [`observed`] | a directory or a bucket; every request to it counted |
-//! | away | [`offload`] | whole parts: put, durable, committed |
-//! | back | [`recall`] | several segments at once |
-//! | left over | [`orphans`] | keys that no part names |
-//! | what else is kept | [`record`] | documents from which alone a database can be made again |
-//! | what is acknowledged at level `object` | [`log`] | batches, until all their rows are in segments |
-//! | whose | [`owner`] | one database of all that there are, and its heirs |
-//! | read beside that one | [`reader`] | by restore, and by gateways of standbys and copies |
-//! | by whom | [`term`], [`state`] | one gateway of all that there are; what it says of itself |
-//! | how much waits, and what follows | [`backlog`] | more than a limit: writes are refused |
-//! | on what | [`run`] | a thread with a runtime of its own: none of this is on the way of a request |
+//! | [`model`] | records of the store, states and metrics |
+//! | [`source`] | the database, as a trait and over three sessions: work under the claim, waiting, answers |
+//! | [`store`] | the store, as a trait and as SlateDB in a directory or a bucket |
+//! | [`log`] | batches acknowledged at level `object`, until all their rows are in segments |
+//! | [`offload`] | due parts are put, made durable and committed |
+//! | [`recall`] | segments for queries, several at once |
+//! | [`orphans`] | keys that no part names are deleted |
+//! | [`definitions`] | definitions of tables are kept up to date |
+//! | [`owner`], [`adopt`] | the one database whose gateways may write to the store |
+//! | [`term`] | the time for which a gateway is the one that writes |
+//! | [`backlog`] | refusal of writes while too much waits to be offloaded |
+//! | [`run`] | a thread with its own runtime, so that requests are not affected |
+//! | [`fuzz`] | the fuzzing entry |
 //!
 //! # Who may write
-//! A store is one database's: [`owner`] tells which, and a gateway of another one only reads. Among the gateways of
-//! that database there are two locks, because there are two things to guard:
-//! - SlateDB's epoch guards the store. Whoever opens it last is its writer; the one before is *fenced*: its next write, and within a second
-//!   its look at the manifest, fails. So a gateway that is started takes over, be the other one hung or far away.
-//! - An advisory lock, held by the very session that commits and reads `remote_keys`, guards the catalogue: the *claim*. The fenced gateway
-//!   gives it up by closing its session; until then the new one only recalls. A commit that is still running holds its session, and so
-//!   the claim: who has the claim knows that all commits of others are decided.
+//! A store belongs to one database. [`owner`] decides which, and gateways of other databases only
+//! read. Among the gateways of this database there are two locks, because two things have to be
+//! protected:
+//! - SlateDB's epoch protects the store. The gateway that opens it last is its writer. The previous
+//!   one is *fenced*: its next write fails, and within a second its next look at the manifest. A
+//!   gateway that starts therefore takes over, even if the other one hangs or is unreachable.
+//! - The *claim* protects the catalogue. It is an advisory lock, held by the session that commits
+//!   and reads `remote_keys`. The fenced gateway releases it by closing its session; until then the
+//!   new one only recalls. A running commit keeps its session, and so the claim. A gateway with the
+//!   claim therefore knows that all commits of others are decided.
 //!
-//! A fenced gateway goes on with everything else. It opens the store again only once it has got the claim, which it does not even
-//! ask for until [`term::Pauses::standby`] has passed: it comes back when the other one is gone, and two of them never fence each other in turns.
+//! A fenced gateway continues with all its other work. It opens the store again only after it has
+//! acquired the claim, which it first tries after [`model::Pauses::standby`]. It therefore returns
+//! when the other gateway has ended, and two gateways never fence each other in turns.
 //!
 //! # Why a crash loses nothing
-//! A part's rows are given up by the transaction of `offload_commit` alone, and that is called once every segment of the part is durable.
+//! The rows of a part are given up only by the transaction of `offload_commit`, which is called
+//! after every segment of the part is durable.
 //!
-//! | dies after | then |
+//! | crash after | consequence |
 //! |---|---|
-//! | some segments are put | the part is still local and due: it is put again, the same bytes under the same keys |
-//! | all are durable, before the commit | the same |
-//! | the commit, its answer lost | the part is not listed again, and nothing is deleted: only an answer `false` allows that |
-//! | an answer `false`, before the objects are deleted | they are orphans |
+//! | some segments are put | the part is still local and due: it is put again, with the same bytes under the same keys |
+//! | all segments are durable, before the commit | the part is put again, likewise |
+//! | the commit, before its answer | the part is not listed again. Nothing is deleted, because only the answer `false` allows that |
+//! | the answer `false`, before the objects are deleted | the objects are orphans |
 //!
-//! # Why no orphan stays for ever
-//! Whatever is in the store and not in `remote_keys` is an orphan, whichever way it became one: by a crash, or because its table was dropped or
-//! its rows aged out. Offloading and collecting are one task, so nothing is on its way while that is asked; others are kept out by
-//! the claim, and if that is lost in between, whoever could have got it has opened the store first, which fails the delete.
-//! Only keys that begin as this database's do (`<system id>/<database>/`) are touched, and only once they have been seen to be orphans for
-//! [`run::ObjectSettings::orphan_age`]: queries that began before a table was dropped still read it, and a database restored to a moment
-//! before finds what it names if that moment is no further back.
+//! # Why orphans do not stay
+//! Every object that is in the store and not in `remote_keys` is an orphan, whether because of a
+//! crash, a dropped table or expired rows. Offloading and collecting run in the same task, so no
+//! part is being offloaded while keys are compared. Other gateways are kept out by the claim. If
+//! the claim is lost in between, whoever could acquire it has opened the store first, which makes
+//! the deletion fail. Only keys with the prefix of this database (`<system id>/<database>/`) are
+//! deleted, and only after they have been orphans for [`run::ObjectSettings::orphan_age`]. Queries
+//! that began before a table was dropped can still read it, and a database restored to an earlier
+//! point in time finds its objects if that point is no further back.
 //!
-//! A deletion alone frees nothing: SlateDB drops the bytes when it rewrites the tables that hold them, which it does as
-//! more is written. So the store is rewritten as a whole once a fifth of its keys are deleted ([`orphans`]), and what
-//! it leaves behind is deleted within half an hour ([`slate_settings`]).
+//! A deletion alone frees no bytes: SlateDB drops them when it rewrites the tables that contain
+//! them, which happens as more is written. The store is therefore rewritten as a whole once a fifth
+//! of its keys are deleted ([`orphans`]), and the old files are deleted within half an hour
+//! ([`store::slate_settings`]).
 //!
 //! # Failure cases
-//! | what | then |
+//! | case | effect |
 //! |---|---|
-//! | the object store is away or refuses | SlateDB repeats every request for ever; puts wait, rows stay local and the lag grows; recalls fail after [`slate::GET_TIMEOUT`]; once more waits than [`backlog`] allows, writes are answered 503 |
-//! | the extension has none of the functions | nothing is opened; asked again every [`term::Pauses::unsupported`] |
-//! | PostgreSQL is away | the claim is lost with the session and taken anew; the store stays open |
-//! | a segment cannot be read | its part is left out and tried again later; the others go on |
+//! | the object store is unavailable or refuses | SlateDB repeats every request forever; puts wait, rows stay local and the lag grows; recalls fail after [`store::slate::GET_TIMEOUT`]; beyond the limit of [`backlog`], writes are answered with 503 |
+//! | the extension lacks the functions | nothing is opened; the gateway checks again after [`model::Pauses::unsupported`] |
+//! | PostgreSQL is unavailable | the claim is lost with the session and acquired again; the store stays open |
+//! | a segment cannot be read | its part is skipped and tried again later; other parts are offloaded |
 
 pub mod model;
 

@@ -1,7 +1,7 @@
-//! Parts that are due, away: put, durable, committed, one part after the other.
+//! Offloading of due parts: put, made durable and committed, one part after the other.
 //!
-//! With a part's last segment goes its record, and before that its table's definition if that has changed: from these a database can be
-//! made again.
+//! Before the last segment of a part, its record is put, and before that the definition of its
+//! table if it has changed. A database can be restored from these.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,43 +15,43 @@ use super::source::{DueSegment, Source, SourceError};
 use super::store::{RoundError, Store};
 use crate::clock::{self, Instant};
 
-/// Segments asked for at once.
+/// The number of segments requested at once.
 const SEGMENTS_WANTED: i32 = 256;
 
-/// A part: a table's oid, and a number in it.
+/// A part: the oid of its table, and its number there.
 pub type Part = (u32, i64);
 
-/// What a round did.
+/// The result of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offloaded {
-    /// Parts that are remote now.
+    /// The number of parts that became remote.
     pub parts: usize,
-    /// Parts that were no longer live; their objects are deleted.
+    /// The number of parts that were no longer live. Their objects are deleted.
     pub gone: usize,
-    /// Parts left for later, because the database refused a call.
+    /// The number of parts left for later because the database refused a call.
     pub failed: usize,
 }
 
-/// Offloading, and what it remembers from round to round.
+/// Offloading, and its state from round to round.
 pub struct Offload<S, T> {
     /// The database.
     pub source: Arc<S>,
-    /// Where segments go.
+    /// The store that segments are put into.
     pub store: Arc<T>,
-    /// Counters.
+    /// Metrics of object storage.
     pub metrics: Arc<ObjectMetrics>,
-    /// When parts that are still due were first seen to be.
+    /// When the parts that are still due were first listed.
     first_seen: HashMap<Part, Instant>,
-    /// What is in the store beside segments.
+    /// What the store contains besides segments.
     log: Arc<ObjectLog>,
-    /// Whose the store is.
+    /// The owner of the store.
     pub owner: Owner,
-    /// Tables that could not be restored.
+    /// Tables that could not be restored, which is logged once.
     unsupported: HashSet<u32>,
 }
 
 impl<S: Source, T: Store> Offload<S, T> {
-    /// Nothing seen yet.
+    /// Creates the initial state.
     pub fn new(
         source: Arc<S>,
         store: Arc<T>,
@@ -70,10 +70,11 @@ impl<S: Source, T: Store> Offload<S, T> {
         }
     }
 
-    /// Offloads what is due now, as far as one list tells.
+    /// Offloads what is due now, as far as one list contains it.
     ///
     /// # Errors
-    /// The session or the store is lost, or the store refuses. What was committed before stays so.
+    /// Returns an error if the session or the store is lost, or if the store refuses. What was
+    /// committed before remains committed.
     pub async fn round(&mut self) -> Result<Offloaded, RoundError> {
         let due = self.source.due(SEGMENTS_WANTED).await?;
         let parts = parts(due);
@@ -95,7 +96,7 @@ impl<S: Source, T: Store> Offload<S, T> {
                 Ok(false) => done.gone += 1,
                 Err(RoundError::Source(SourceError::Failed(reason))) => {
                     let (target, part) = part_of(&segments);
-                    tracing::warn!(target, part, "a part cannot be offloaded: {reason}");
+                    tracing::warn!(target, part, "could not offload a part: {reason}");
                     self.metrics.retried("offload");
                     done.failed += 1;
                     continue;
@@ -109,7 +110,7 @@ impl<S: Source, T: Store> Offload<S, T> {
         Ok(done)
     }
 
-    /// Offloads a part. False if it was no longer live when all of it was durable.
+    /// Offloads a part. Returns false if it was no longer live when all of it was durable.
     async fn offload(&mut self, segments: &[DueSegment]) -> Result<bool, RoundError> {
         for segment in segments {
             let objects = &self.metrics;
@@ -140,16 +141,17 @@ impl<S: Source, T: Store> Offload<S, T> {
         Ok(false)
     }
 
-    /// Writes what a restore needs beside the segments of a part.
+    /// Writes what a restore needs besides the segments of a part.
     async fn record(&mut self, segments: &[DueSegment]) -> Result<(), RoundError> {
         let (target, part) = part_of(segments);
         let rows = match self.source.part_rows(target, part).await {
-            // An extension that is older than the gateway: ALTER EXTENSION lanes UPDATE is due. It knows no level `object`.
+            // The extension is older than the gateway, and ALTER EXTENSION lanes UPDATE is due. It
+            // does not support level `object`.
             Err(SourceError::Unsupported(reason)) => {
                 if self.unsupported.insert(target) {
                     tracing::warn!(
                         target,
-                        "could not be restored from object storage: {reason}"
+                        "this table could not be restored from object storage: {reason}"
                     );
                 }
                 return Ok(());
@@ -162,7 +164,7 @@ impl<S: Source, T: Store> Offload<S, T> {
                 .first()
                 .and_then(|segment| record::part_name_of(&segment.key)),
         ) else {
-            // No longer live: the commit will say so.
+            // The part is no longer live, as the commit will show.
             return Ok(());
         };
         let record = PartRecord {
@@ -198,7 +200,7 @@ impl<S, T> Drop for Offload<S, T> {
     }
 }
 
-/// Deletes the records of parts that such segments belong to.
+/// Returns the deletions of the records of these segments' parts.
 fn unrecord(segments: &[DueSegment]) -> Vec<Change> {
     let first = segments.first();
     let name = first.and_then(|segment| record::part_name_of(&segment.key));
@@ -211,7 +213,7 @@ fn part_of(segments: &[DueSegment]) -> Part {
         .map_or((0, 0), |segment| (segment.target, segment.part))
 }
 
-/// Groups segments by part, in the order in which parts first come.
+/// Groups segments by part, in the order in which parts first appear.
 fn parts(due: Vec<DueSegment>) -> Vec<Vec<DueSegment>> {
     let mut places: HashMap<Part, usize> = HashMap::new();
     let mut parts: Vec<Vec<DueSegment>> = Vec::new();

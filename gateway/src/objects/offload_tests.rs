@@ -1,4 +1,5 @@
-//! Offloading, collecting and recalling against a database and a store in memory, killed after each of their calls.
+//! Offloading, collecting and recalling with a database and a store in memory, killed after each of
+//! their calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::metrics::Families;
 
 const AGE: Duration = Duration::from_secs(60);
 
-/// What one life of a gateway has.
+/// The state of a gateway from its start to its crash.
 struct Life {
     offload: Offload<FakeSource, FakeStore>,
     orphans: Orphans<FakeSource, FakeStore>,
@@ -28,7 +29,7 @@ struct Life {
     families: Families,
 }
 
-/// A gateway that has just started, and got the claim.
+/// A gateway that has just started and acquired the claim.
 fn life(world: &Arc<World>, gateway: usize) -> Life {
     world.state().claim = Some(gateway);
     let source = Arc::new(FakeSource::new(world, gateway));
@@ -51,7 +52,7 @@ fn life(world: &Arc<World>, gateway: usize) -> Life {
 }
 
 impl Life {
-    /// All that a gateway does in some time.
+    /// Does what a gateway does in some time.
     async fn live(&mut self) -> Result<Offloaded, RoundError> {
         let offloaded = self.offload.round().await?;
         self.orphans.round().await?;
@@ -61,7 +62,7 @@ impl Life {
     }
 }
 
-/// What is in the store is what remote parts name.
+/// Checks that the store contains exactly what remote parts name.
 fn assert_clean(world: &World) {
     let state = world.state();
     let objects: BTreeSet<&String> = state.objects.keys().collect();
@@ -99,7 +100,7 @@ async fn whole_parts_become_remote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_death_after_any_call_loses_nothing_and_leaves_nothing() {
+async fn a_crash_after_any_call_loses_nothing_and_leaves_nothing() {
     let mut deaths = 0;
     for calls in 1.. {
         let world = Arc::new(World::default());
@@ -109,7 +110,7 @@ async fn a_death_after_any_call_loses_nothing_and_leaves_nothing() {
         world.state().merged.insert(2);
         world.state().calls_left = Some(calls);
         let died = life(&world, 1).live().await.is_err();
-        // What is not durable yet died with it.
+        // What was not durable yet is lost.
         world.state().calls_left = None;
         let state_of = |part: i64| {
             let state = world.state();
@@ -153,7 +154,7 @@ async fn a_part_that_is_gone_leaves_no_objects() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_that_cannot_be_read_holds_up_no_other() {
+async fn an_unreadable_part_delays_no_other() {
     let world = Arc::new(World::default());
     world.seal(1, 2);
     world.seal(2, 2);
@@ -168,7 +169,7 @@ async fn a_part_that_cannot_be_read_holds_up_no_other() {
     let lag = |seconds| format!("lanes_gateway_objects_offload_lag_seconds {seconds}\n");
     let families = life.families.clone();
     assert!(families.text().contains(&lag(5)), "{}", families.text());
-    // Nobody has to come back for it to grow, as long as there is a gateway that offloads.
+    // The lag grows even if nothing happens, as long as there is a gateway that offloads.
     advance(Duration::from_secs(7)).await;
     assert!(families.text().contains(&lag(12)), "{}", families.text());
     drop(life);
@@ -197,14 +198,14 @@ async fn definitions_follow_their_tables() {
         done.unwrap()
     };
     assert_eq!(round().await, 0);
-    // Nothing is offloaded any more, but the table changes.
+    // Nothing is offloaded, but the table changes.
     world.state().definition = 5;
     assert_eq!((round().await, round().await), (1, 0));
     assert_eq!(kept().as_deref(), Some("{\"version\": 5}"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphans_go_when_they_have_been_seen_long_enough() {
+async fn orphans_are_deleted_after_their_age() {
     let world = Arc::new(World::default());
     world.seal(1, 1);
     let mut life = life(&world, 1);
@@ -217,7 +218,7 @@ async fn orphans_go_when_they_have_been_seen_long_enough() {
     assert_eq!(life.orphans.round().await, Ok(0), "seen once");
     advance(AGE / 2).await;
     assert_eq!(life.orphans.round().await, Ok(0), "too young");
-    // Named again meanwhile, as after a restore.
+    // The key is named again in the meantime, as after a restore.
     world.state().remote.insert(key(9, 0));
     advance(AGE / 2).await;
     assert_eq!(life.orphans.round().await, Ok(1));
@@ -225,8 +226,8 @@ async fn orphans_go_when_they_have_been_seen_long_enough() {
     let others = ["1/6/9/1/0".to_owned(), "2/5/9/1/0".to_owned()];
     assert_eq!(left[1..], [&[key(9, 0)], &others[..]].concat());
     assert_eq!(left[0], key(1, 0));
-    assert_eq!(world.state().rewrites, 1, "one of five is much");
-    // Of many keys, few are not worth it at once.
+    assert_eq!(world.state().rewrites, 1, "one of five is enough");
+    // A few deleted keys among many are not worth a rewrite.
     for n in 0..20 {
         put(&format!("2/5/9/2/{n}"));
     }
@@ -277,7 +278,7 @@ async fn recall_fetches_several_at_once_and_each_once() {
     assert_eq!(state.fetching_max, 3);
     assert_eq!(state.failed[&key(4, 0)], "away");
     assert_eq!(state.failed[&key(5, 0)], "damaged");
-    assert!(state.failed[&key(11, 0)].contains("no such segment"));
+    assert!(state.failed[&key(11, 0)].contains("does not exist"));
     let recalls = |outcome: &str| metrics.recalls.with_label_values(&[outcome]).get();
     let outcomes = ["supplied", "missing", "failed", "refused"];
     assert_eq!(outcomes.map(recalls), [8, 2, 1, 1]);

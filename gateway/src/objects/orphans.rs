@@ -1,4 +1,4 @@
-//! Objects that no live part names, deleted once they have been seen for a while.
+//! Deletion of objects that no live part names, after they have been seen for some time.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,33 +13,33 @@ use super::source::Source;
 use super::store::{RoundError, Store, StoreError};
 use crate::clock::{self, Instant};
 
-/// Remembered from round to round at most; more come later.
+/// The maximum number of orphans remembered from round to round. Others follow later.
 const CANDIDATES_MAX: usize = 100_000;
-/// Deleted in one write.
+/// The number of keys deleted in one write.
 const BATCH_KEYS: usize = 1000;
-/// The store is rewritten once it has a key that was deleted to so many that were not.
+/// The store is rewritten when it has at most this many live keys for each deleted one.
 const LIVE_TO_DELETED: usize = 4;
-/// The record of keys deleted since it was last rewritten.
+/// The record with the number of keys deleted since the store was last rewritten.
 const DELETED: &str = "deleted";
 
-/// Collecting, and what it remembers from round to round.
+/// Collecting, and its state from round to round.
 pub struct Orphans<S, T> {
     /// The database.
     pub source: Arc<S>,
-    /// What is collected in.
+    /// The store to collect in.
     pub store: Arc<T>,
-    /// Counters.
+    /// Metrics of object storage.
     pub metrics: Arc<ObjectMetrics>,
-    /// For how long an object must have been seen to be an orphan.
+    /// How long an object must have been an orphan.
     pub age: Duration,
-    /// When orphans were first seen to be.
+    /// When orphans were first seen.
     first_seen: HashMap<String, Instant>,
-    /// What this database's keys begin with; more than one after its system id has changed.
+    /// The prefixes of this database's keys. There are several after its system id has changed.
     scopes: HashSet<String>,
 }
 
 impl<S: Source, T: Store> Orphans<S, T> {
-    /// Nothing seen yet.
+    /// Creates the initial state.
     pub fn new(source: Arc<S>, store: Arc<T>, metrics: Arc<ObjectMetrics>, age: Duration) -> Self {
         Self {
             source,
@@ -51,12 +51,13 @@ impl<S: Source, T: Store> Orphans<S, T> {
         }
     }
 
-    /// Looks for orphans, and deletes those that were seen long enough ago; returns how many. No part may be on its way meanwhile.
+    /// Finds orphans, and deletes those that were first seen long enough ago. Returns their number.
+    /// No part may be offloaded meanwhile.
     ///
     /// # Errors
-    /// The database or the store fails; nothing is forgotten.
+    /// Returns an error if the database or the store fails. The state is kept in this case.
     pub async fn round(&mut self) -> Result<usize, RoundError> {
-        // Hashes: a database that has been kept for years names millions.
+        // Hashes are kept instead of keys: a database that is years old names millions.
         let mut remote: HashSet<u128> = HashSet::new();
         if self.scopes.is_empty() {
             self.scopes.insert(self.source.scope().await?);
@@ -90,12 +91,12 @@ impl<S: Source, T: Store> Orphans<S, T> {
         let due: Vec<String> = self
             .first_seen
             .iter()
-            // Seen twice, whatever the age.
+            // An orphan must have been seen twice, whatever the age.
             .filter(|(_, since)| **since < now && now - **since >= self.age)
             .map(|(key, _)| key.clone())
             .collect();
         for keys in due.chunks(BATCH_KEYS) {
-            // Before its segments: a part that is named is whole.
+            // Records are deleted before their segments, so that a part with a record is complete.
             let parts: BTreeSet<String> = keys
                 .iter()
                 .filter_map(|key| record::part_name_of(key))
@@ -110,17 +111,15 @@ impl<S: Source, T: Store> Orphans<S, T> {
             }
         }
         if !due.is_empty() {
-            tracing::info!(
-                objects = due.len(),
-                "orphans in object storage were deleted"
-            );
+            tracing::info!(objects = due.len(), "deleted orphans in object storage");
         }
         self.reclaim(due.len(), live - due.len()).await?;
         Ok(due.len())
     }
 
-    /// Rewrites the store once much of it is deleted: SlateDB itself does so only as more is written. So its bytes are
-    /// never much more than those of what is live, and each byte is rewritten a few times at most.
+    /// Rewrites the store once a large share of it is deleted, because SlateDB itself does so only
+    /// as more is written. The store is thus never much larger than its live bytes, and each byte
+    /// is rewritten a few times at most.
     async fn reclaim(&self, deleted: usize, live: usize) -> Result<(), RoundError> {
         let mut before = 0;
         let mut note = |_: &str, value: Bytes| before = record::read(DELETED, &value).unwrap_or(0);
@@ -139,9 +138,9 @@ impl<S: Source, T: Store> Orphans<S, T> {
                 self.store.write(count(0)).await?;
             }
             Ok(false) => {}
-            // It is asked for again with the next round.
+            // The next round tries again.
             Err(StoreError::Unavailable(reason)) => {
-                tracing::warn!("the object store is not rewritten now: {reason}");
+                tracing::warn!("could not rewrite the object store now: {reason}");
             }
             Err(error) => return Err(error.into()),
         }
@@ -149,7 +148,7 @@ impl<S: Source, T: Store> Orphans<S, T> {
     }
 }
 
-/// `<system id>/<database>`, which a key begins with.
+/// Returns the prefix of a key: `<system id>/<database>`.
 pub fn scope_of(key: &str) -> Option<&str> {
     let (database_end, _) = key.match_indices('/').nth(1)?;
     Some(&key[..database_end])

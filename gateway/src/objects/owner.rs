@@ -1,24 +1,26 @@
-//! Whose a store is: of all databases, the one whose gateways may write to it.
+//! The owner of a store: the one database whose gateways may write to it.
 //!
-//! The store has one record of its owner ([`Owner`]). A gateway reads it before it opens the store, since to open it
-//! takes it from the gateway that has it; once more when it has it open; and only the owner or its heir keeps it.
-//! Whenever the gateway gets the claim anew, it looks whether the database behind its session is still the same one.
+//! The store contains one record of its owner ([`Owner`]). A gateway reads it before it opens the
+//! store, because opening takes the store from the gateway that has it, and reads it again after it
+//! has opened the store. Only gateways of the owner or its heir keep the store open. Each time that
+//! a gateway acquires the claim, it checks that its session still leads to the same database.
 //!
-//! | the database of this gateway | then |
+//! | the database of this gateway | effect |
 //! |---|---|
-//! | is the owner: cluster, database and data directory are those of the record | opens the store |
-//! | is a standby that was promoted, and has what the owner had offloaded | opens it, and is the owner from then on |
-//! | is a standby | reads only |
-//! | has another data directory on the same timeline: a copy, or files that were moved | reads only, and says so |
-//! | lacks what the owner has offloaded: a copy that was restored to an earlier moment | reads only, and says so |
-//! | is another one, of this cluster or not | reads only, and says so |
+//! | is the owner: cluster, database and data directory match the record | the gateway opens the store |
+//! | is a promoted standby that has everything that the owner had offloaded | it opens the store, and its database becomes the owner |
+//! | is a standby | it only reads |
+//! | has another data directory on the same timeline: a copy, or files that were moved | it only reads, and logs why |
+//! | lacks something that the owner has offloaded: a copy restored to an earlier point in time | it only reads, and logs why |
+//! | is another database, of this cluster or not | it only reads, and logs why |
 //!
-//! Who reads only still answers queries, from what the owner has put there. A copy that wrote would put segments of its
-//! own under the owner's keys, and would take for orphans what the owner offloaded since. `lanes-gateway --adopt` makes
-//! a database the owner whatever the record says: an operator's decision.
+//! A gateway that only reads still answers queries from the owner's objects. A copy that wrote
+//! would put its own segments under the owner's keys, and would take for orphans what the owner has
+//! offloaded since. `lanes-gateway --adopt` makes a database the owner regardless of the record, by
+//! decision of an operator.
 //!
-//! Not seen: a copy of a whole volume by its storage, which has the same data directory to the inode, while it stays on
-//! the same timeline.
+//! A copy of a whole volume by its storage system is not detected while it stays on the same
+//! timeline, because its data directory has the same inode.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,28 +28,29 @@ use super::model::record::Change;
 use super::source::{Identity, Primary};
 use crate::clock;
 
-/// The record's name.
+/// The name of the record.
 pub const OWNER: &str = "owner";
 
-/// Whose the store is.
+/// The owner of the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// `<system id>/<database's oid>`.
     pub scope: String,
-    /// What tells the database's data directory from a copy of it.
+    /// Distinguishes the database's data directory from copies of it.
     pub directory: String,
     /// The timeline that the database writes.
     pub timeline: u32,
-    /// A place of its WAL that an heir must have, in bytes.
+    /// The WAL position that an heir must have, in bytes.
     pub wal_place: u64,
-    /// Its gateway that opened the store last, for people.
+    /// The gateway of the database that opened the store last, for people.
     pub gateway: String,
-    /// When that was: milliseconds since the Unix epoch.
+    /// The time at which it opened the store, in milliseconds since the Unix epoch.
     pub since_ms: i64,
 }
 
 impl Owner {
-    /// A database as the owner, from now on. `before`: the one until now, if it had the database's history.
+    /// Creates the record of a database that becomes the owner now. `before` is the previous owner
+    /// if it has the database's history.
     pub fn new(identity: &Identity, primary: &Primary, before: Option<&Owner>) -> Self {
         let timeline = primary.history.current;
         let is_same = |owner: &&Owner| owner.scope == identity.scope && owner.timeline == timeline;
@@ -55,7 +58,8 @@ impl Owner {
             scope: identity.scope.clone(),
             directory: identity.directory.clone(),
             timeline,
-            // Where it offloaded last: a standby that lags a little may still take its place.
+            // Keep the position of its last offload: a standby that lags a little may still take
+            // its place.
             wal_place: before
                 .filter(is_same)
                 .map_or(primary.wal_place, |owner| owner.wal_place),
@@ -64,7 +68,7 @@ impl Owner {
         }
     }
 
-    /// Whether that is the database, on the timeline that it was on.
+    /// Whether the owner is this database, on the same timeline.
     pub fn is(&self, database: &Identity) -> bool {
         let timeline = database
             .primary
@@ -75,16 +79,17 @@ impl Owner {
             && Some(self.timeline) == timeline
     }
 
-    /// The record.
+    /// The change that writes the record.
     pub fn change(&self) -> Change {
         Change::document(OWNER.to_owned(), self)
     }
 }
 
-/// Whether a database may write to a store of this owner; where it is, if it may.
+/// Checks whether a database may write to a store with this owner, and returns its state as a
+/// primary.
 ///
 /// # Errors
-/// Why not, and what to do.
+/// Returns why it may not, and what to do.
 pub fn admit<'a>(owner: Option<&Owner>, database: &'a Identity) -> Result<&'a Primary, String> {
     let Some(primary) = &database.primary else {
         return Err(
@@ -101,7 +106,7 @@ pub fn admit<'a>(owner: Option<&Owner>, database: &'a Identity) -> Result<&'a Pr
     let why = if owner.scope != database.scope {
         "this is another database"
     } else if !holds {
-        "this database lacks what that one has offloaded: it was restored to an earlier moment, or is a copy of one"
+        "this database lacks what that one has offloaded: it was restored to an earlier point in time, or is a copy from that time"
     } else if !is_same_directory && owner.timeline == primary.history.current {
         "this database is a copy of that one, or its data directory was moved"
     } else {
@@ -109,8 +114,8 @@ pub fn admit<'a>(owner: Option<&Owner>, database: &'a Identity) -> Result<&'a Pr
     };
     Err(format!(
         "objects.url belongs to database {}, timeline {} (opened last by gateway {} at {}); {why} ({}, timeline {}), \
-         and only reads there. Give it an objects.url of its own; or, where it takes that one's place, stop that one's \
-         gateway for good and run lanes-gateway --adopt with this one's settings",
+         so its gateway only reads there. Give it its own objects.url; or, if it replaces that database, stop the other \
+         gateway permanently and run lanes-gateway --adopt with the settings of this one",
         owner.scope,
         owner.timeline,
         owner.gateway,
@@ -120,7 +125,7 @@ pub fn admit<'a>(owner: Option<&Owner>, database: &'a Identity) -> Result<&'a Pr
     ))
 }
 
-/// This process, for people who look for it.
+/// Names this process for people.
 fn gateway_name() -> String {
     let host = rustix::system::uname();
     format!(
@@ -163,7 +168,7 @@ mod tests {
             scope: "8/5".to_owned(),
             ..first.clone()
         };
-        // A directory that was put back in place from a backup.
+        // A data directory was restored from a backup at the same path.
         let mut behind = first.clone();
         behind.primary.as_mut().unwrap().wal_place = 499;
         let standby = Identity {
@@ -184,14 +189,14 @@ mod tests {
         }
         let promoted = database("b", 2, &[(1, 500)]);
         assert!(admit(Some(&owner), &promoted).is_ok());
-        // From then on the one before is no longer the owner.
+        // From then on the previous owner is no longer the owner.
         let heir = owner_of(&promoted, Some(&owner));
         assert!(admit(Some(&heir), &first).is_err());
         assert!(admit(Some(&heir), &promoted).is_ok());
     }
 
     #[test]
-    fn an_owner_that_comes_back_keeps_the_place_of_its_last_offload() {
+    fn a_returning_owner_keeps_the_position_of_its_last_offload() {
         let database = database("a", 1, &[]);
         let before = Owner {
             wal_place: 300,
@@ -205,9 +210,9 @@ mod tests {
         assert_eq!(owner_of(&database, Some(&of_other_timeline)).wal_place, 500);
     }
 
-    /// This text stands for what is in stores already: it is never changed.
+    /// This text stands for records in existing stores, so it must never change.
     #[test]
-    fn an_owner_that_was_written_once_is_read_as_ever() {
+    fn old_records_of_owners_are_still_readable() {
         let text = br#"{"scope":"7/5","directory":"a","timeline":1,"wal_place":9,"gateway":"g","since_ms":3}"#;
         let owner: Owner = record::read(OWNER, text).unwrap();
         assert_eq!((owner.scope.as_str(), owner.wal_place), ("7/5", 9));

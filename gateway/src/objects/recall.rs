@@ -1,4 +1,4 @@
-//! Segments that queries want, back: one task waits for keys, several fetch at once.
+//! Recall of segments that queries request. One task waits for keys, and several fetch segments.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::clock;
 
 /// How long one call waits for keys.
 const WAIT: Duration = Duration::from_secs(5);
-/// Pause where all keys were known already, and after an error.
+/// The pause after an error, or if all keys were known already.
 const PAUSE: Duration = Duration::from_millis(50);
 const ERROR_PAUSE: Duration = Duration::from_secs(1);
 
-/// What recalls segments; cheap to clone.
+/// Recalls segments. Clones are cheap.
 pub struct Recall<S, T> {
     /// The database.
     pub source: Arc<S>,
-    /// Where segments are.
+    /// The store that segments are read from.
     pub store: Arc<T>,
-    /// Counters.
+    /// Metrics of object storage.
     pub metrics: Arc<ObjectMetrics>,
-    /// Segments fetched at once, and so in memory.
+    /// The number of segments fetched at the same time, and so held in memory.
     pub at_once: usize,
 }
 
@@ -44,7 +44,7 @@ impl<S, T> Clone for Recall<S, T> {
 }
 
 impl<S: Source, T: Images> Recall<S, T> {
-    /// Runs until it is dropped, which ends the fetches too.
+    /// Runs until it is dropped, which also ends the fetches.
     pub async fn run(self) {
         let slots = Arc::new(Semaphore::new(self.at_once));
         let fetching: Arc<Mutex<HashSet<String>>> = Arc::default();
@@ -67,7 +67,7 @@ impl<S: Source, T: Images> Recall<S, T> {
                     continue;
                 }
                 is_new = true;
-                // While all fetch, no more are asked for.
+                // While all fetchers are busy, no more keys are requested.
                 let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
                     return;
                 };
@@ -84,7 +84,8 @@ impl<S: Source, T: Images> Recall<S, T> {
         }
     }
 
-    /// Fetches one segment and gives it to those who want it, or the reason why not.
+    /// Fetches one segment and supplies it to the queries that wait for it, or the reason why it
+    /// cannot be read.
     pub async fn fetch(&self, key: &str) {
         let objects = &self.metrics;
         let started = clock::now();
@@ -93,26 +94,27 @@ impl<S: Source, T: Images> Recall<S, T> {
                 objects.recall_bytes.inc_by(image.len() as u64);
                 match self.answer(|| self.source.supply(key, &image)).await {
                     Ok(()) => "supplied",
-                    // Damaged, say: those who wait should know.
+                    // The image may be damaged. The waiting queries have to be informed.
                     Err(SourceError::Failed(reason)) => {
                         self.refuse(key, &reason).await;
                         "refused"
                     }
-                    // Whoever waits is offered to the next gateway.
+                    // The waiting queries are offered to the next gateway.
                     Err(error) => {
                         tracing::warn!(
                             key,
-                            "a segment that a query wants is not supplied: {error}"
+                            "could not supply a segment that a query requests: {error}"
                         );
                         "unsupplied"
                     }
                 }
             }
             Ok(None) => {
-                self.refuse(key, "object storage has no such segment").await;
+                self.refuse(key, "the segment does not exist in object storage")
+                    .await;
                 "missing"
             }
-            // Another gateway has it now, and is asked when this one does not answer.
+            // Another gateway has the store now. It is asked when this one does not answer.
             Err(StoreError::Fenced | StoreError::Closed(_)) => "left",
             Err(StoreError::Unavailable(reason)) => {
                 self.refuse(key, &reason).await;
@@ -126,14 +128,17 @@ impl<S: Source, T: Images> Recall<S, T> {
     }
 
     async fn refuse(&self, key: &str, reason: &str) {
-        tracing::warn!(key, "a segment that a query wants cannot be had: {reason}");
+        tracing::warn!(
+            key,
+            "could not read a segment that a query requests: {reason}"
+        );
         if let Err(error) = self.answer(|| self.source.fail(key, reason)).await {
-            // Whoever waits gives up in time.
-            tracing::warn!(key, "nor can that be told: {error}");
+            // The waiting queries time out.
+            tracing::warn!(key, "could not report this to the query: {error}");
         }
     }
 
-    /// Once more over a new session where the old one was lost: to answer twice does no harm.
+    /// Repeats the call over a new session if the old one was lost. Answering twice is harmless.
     async fn answer<F>(&self, call: impl Fn() -> F) -> Result<(), SourceError>
     where
         F: Future<Output = Result<(), SourceError>>,

@@ -1,4 +1,4 @@
-//! Object storage's own thread: started with the gateway, ended in good order.
+//! The thread of object storage: started with the gateway, and stopped in order.
 
 use std::io;
 use std::sync::Arc;
@@ -14,37 +14,37 @@ use super::store::location::Location;
 use super::store::{Opener, Store};
 use super::term::Terms;
 
-/// Of its runtime; tables are put together and taken apart on them.
+/// The number of threads of its runtime, which build and read SlateDB's tables.
 const THREADS: usize = 2;
 
-/// What an operator chooses.
+/// The settings of object storage.
 #[derive(Debug, Clone)]
 pub struct ObjectSettings {
-    /// Where objects lie.
+    /// The directory or bucket of the store.
     pub location: Location,
-    /// How often it is asked what is due.
+    /// How often due segments are queried.
     pub interval: Duration,
-    /// Segments recalled at once.
+    /// The number of segments recalled at the same time.
     pub recalls_at_once: usize,
-    /// How long an object is kept that no part names.
+    /// How long an object is kept after no part names it.
     pub orphan_age: Duration,
-    /// How much may wait to be offloaded.
+    /// The limit of the backlog.
     pub backlog: BacklogLimit,
-    /// Memory for indexes and filters.
+    /// The maximum memory for indexes and filters.
     pub cache_bytes_max: usize,
 }
 
-/// What runs.
+/// The running thread.
 pub struct Objects {
     stop: watch::Sender<bool>,
     ended: oneshot::Receiver<()>,
 }
 
 impl Objects {
-    /// Starts a thread for it. Nothing that goes wrong from then on ends the gateway.
+    /// Starts the thread. No later failure ends the gateway.
     ///
     /// # Errors
-    /// The thread or its runtime cannot be made.
+    /// Returns an error if the thread or its runtime cannot be created.
     pub fn start<S: Source, O: Opener>(
         source: S,
         opener: O,
@@ -73,21 +73,22 @@ impl Objects {
             .name("objects".to_owned())
             .spawn(move || {
                 runtime.block_on(run_until(terms, stopped));
-                // Whatever is left, such as a request that is not answered, is not waited for.
+                // Unfinished work, such as a request without an answer, is abandoned.
                 runtime.shutdown_background();
                 let _ = end.send(());
             })?;
         Ok(Self { stop, ended })
     }
 
-    /// Ends it: what is on its way is dropped, the claim is given up, the store is closed.
+    /// Stops the thread: work in progress is dropped, the claim is released, and the store is
+    /// closed.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         let _ = self.ended.await;
     }
 }
 
-/// Runs terms until it is told to stop, then closes what is open.
+/// Runs terms until `stop` turns true, then closes what is open.
 pub async fn run_until<S: Source, O: Opener>(terms: Terms<S, O>, mut stop: watch::Receiver<bool>) {
     let (open, opened) = watch::channel(None);
     let backlog = BacklogWatch {
@@ -100,7 +101,7 @@ pub async fn run_until<S: Source, O: Opener>(terms: Terms<S, O>, mut stop: watch
     tokio::select! {
         () = terms.run(&open) => {}
         () = backlog.run() => {}
-        // A sender that is gone is a gateway that is gone.
+        // If the sender is dropped, the gateway has ended.
         _ = stop.wait_for(|stop| *stop) => {}
     }
     terms.source.release().await;

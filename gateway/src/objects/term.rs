@@ -1,10 +1,11 @@
-//! A gateway's term as the one that offloads: from the opening of the store to the moment it is lost.
+//! A gateway's term: the time from the opening of the store until it is lost, in which this gateway
+//! writes to the store.
 //!
 //! ```text
-//! supported? ─► (claim, if it was fenced) ─► owner? ─► open ─► recall, log ─┬─► claim ─► offload, release, collect ─┐
-//!     ▲                                         │                           └──── session lost ◄────────────────────┤
-//!     ├───── recall only, until it is ◄─────────┘ no: another database's, or a standby                              │
-//!     └──────────────── fenced, closed ◄────────────────────────────────────────────────────────────────────────────┘
+//! supported? ─► (claim, if fenced before) ─► owner? ─► open ─► recall, log ─┬─► claim ─► offload, release, collect ─┐
+//!     ▲                                        │                           └──── session lost ◄────────────────────┤
+//!     ├───── recall only, until owner ◄────────┘ no: another database, or a standby                                │
+//!     └──────────────── fenced, closed ◄───────────────────────────────────────────────────────────────────────────┘
 //! ```
 
 use std::sync::Arc;
@@ -24,33 +25,33 @@ use super::source::{Source, SourceError};
 use super::store::{Opener, Reader, RoundError, Store, StoreError};
 use crate::clock;
 
-/// What one gateway does, term after term.
+/// The work of one gateway, term after term.
 pub struct Terms<S, O> {
     /// The database.
     pub source: Arc<S>,
-    /// The store.
+    /// Opens the store.
     pub opener: O,
-    /// Bounds.
+    /// The settings.
     pub settings: ObjectSettings,
-    /// The log of what is acknowledged at level `object`.
+    /// The log of level `object`.
     pub log: LogWriter,
-    /// How long it waits for what.
+    /// The times between attempts.
     pub pauses: Pauses,
-    /// Where its state is told.
+    /// Receives the state.
     pub status: Arc<ObjectStatus>,
-    /// Counters.
+    /// Metrics of object storage.
     pub metrics: Arc<ObjectMetrics>,
 }
 
-/// Says why segments are not offloaded, unless that is what was said last.
-fn tell_once(told: &mut Option<String>, why: String) {
-    if told.as_ref() != Some(&why) {
+/// Logs why segments are not offloaded, unless the same reason was logged last.
+fn log_once(logged: &mut Option<String>, why: String) {
+    if logged.as_ref() != Some(&why) {
         tracing::warn!("segments are not offloaded: {why}");
-        *told = Some(why);
+        *logged = Some(why);
     }
 }
 
-/// Pauses that double.
+/// A pause that doubles with each use.
 struct Doubling {
     next: Duration,
     pauses: Pauses,
@@ -73,7 +74,7 @@ impl Doubling {
 }
 
 impl<S: Source, O: Opener> Terms<S, O> {
-    /// Runs until it is dropped; `open` is told each store, so that it can be closed in good order.
+    /// Runs until it is dropped. Each store is sent to `open`, so that it can be closed in order.
     pub async fn run(&self, open: &tokio::sync::watch::Sender<Option<Arc<O::Store>>>) {
         let mut was_fenced = false;
         loop {
@@ -94,21 +95,21 @@ impl<S: Source, O: Opener> Terms<S, O> {
             store.close().await;
             was_fenced = end == StoreError::Fenced;
             if was_fenced {
-                self.tell(ObjectState::Fenced);
+                self.publish(ObjectState::Fenced);
                 self.metrics.fenced.inc();
                 tracing::warn!(
-                    "fenced by {}, which has opened the object store: this gateway stands by, and takes writes as ever",
+                    "fenced by {}, which has opened the object store: this gateway stands by, and continues to accept writes",
                     self.who_fenced().await
                 );
             } else {
-                tracing::warn!("the object store is opened again: {end}");
+                tracing::warn!("the object store has to be opened again: {end}");
                 self.metrics.retried("open");
                 sleep(self.pauses.error).await;
             }
         }
     }
 
-    fn tell(&self, state: ObjectState) {
+    fn publish(&self, state: ObjectState) {
         self.status.set_state(state);
         self.metrics.set_state(state);
     }
@@ -120,7 +121,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
             let Err(error) = self.source.supports().await else {
                 return;
             };
-            self.tell(ObjectState::Unsupported);
+            self.publish(ObjectState::Unsupported);
             let pause = match &error {
                 SourceError::Unsupported(_) => self.pauses.unsupported,
                 _ => self.pauses.error.max(self.pauses.claim),
@@ -134,17 +135,17 @@ impl<S: Source, O: Opener> Terms<S, O> {
         }
     }
 
-    /// Returns with the claim: whoever has fenced this gateway has let go of it.
+    /// Returns once this gateway has the claim, so that the gateway that fenced it has ended.
     async fn stand_by(&self) {
-        self.tell(ObjectState::Fenced);
+        self.publish(ObjectState::Fenced);
         sleep(self.pauses.standby).await;
         while self.source.claim().await != Ok(true) {
             sleep(self.pauses.claim).await;
         }
-        tracing::info!("no other gateway offloads segments any more: this one does again");
+        tracing::info!("no other gateway offloads segments any more: this one continues");
     }
 
-    /// Who has the store now, for people.
+    /// Describes the gateway that has the store now, for people.
     async fn who_fenced(&self) -> String {
         let owner = async {
             let reader = self.opener.read().await.ok()??;
@@ -164,38 +165,38 @@ impl<S: Source, O: Opener> Terms<S, O> {
         owner.transpose().map_err(StoreError::Unavailable)
     }
 
-    /// Returns once this database may write to the store, as its owner; until then segments are only read.
+    /// Returns once this database may write to the store. Until then segments are only read.
     async fn await_admission(&self) {
-        self.tell(ObjectState::Opening);
+        self.publish(ObjectState::Opening);
         let mut pause = Doubling::new(self.pauses);
-        let mut told = None;
+        let mut logged = None;
         loop {
             match self.opener.read().await {
                 Ok(reader) => {
                     let reader = reader.map(Arc::new);
                     let admitted = self
-                        .await_admission_beside(reader.as_ref(), &mut told)
+                        .await_admission_beside(reader.as_ref(), &mut logged)
                         .await;
                     if let Some(reader) = reader {
                         reader.close().await;
                     }
                     match admitted {
                         Ok(()) => return,
-                        Err(error) => tell_once(&mut told, error.to_string()),
+                        Err(error) => log_once(&mut logged, error.to_string()),
                     }
                 }
-                Err(error) => tell_once(&mut told, error.to_string()),
+                Err(error) => log_once(&mut logged, error.to_string()),
             }
             self.metrics.retried("open");
             pause.wait().await;
         }
     }
 
-    /// Reads segments until this database may write. `told` is what people were told last.
+    /// Reads segments until this database may write. `logged` is the reason that was logged last.
     async fn await_admission_beside(
         &self,
         reader: Option<&Arc<O::Reader>>,
-        told: &mut Option<String>,
+        logged: &mut Option<String>,
     ) -> Result<(), RoundError> {
         let waiting = async {
             loop {
@@ -208,12 +209,14 @@ impl<S: Source, O: Opener> Terms<S, O> {
                     Ok(_) => return Ok(()),
                     Err(why) => why,
                 };
-                self.tell(ObjectState::Foreign);
-                tell_once(told, why);
+                self.publish(ObjectState::Foreign);
+                log_once(logged, why);
                 sleep(self.pauses.foreign).await;
                 if reader.is_none() {
-                    // There may be a store by now.
-                    return Err(StoreError::Unavailable("there is no store yet".to_owned()).into());
+                    // The store may exist by now.
+                    return Err(
+                        StoreError::Unavailable("the store does not exist yet".to_owned()).into(),
+                    );
                 }
             }
         };
@@ -236,8 +239,8 @@ impl<S: Source, O: Opener> Terms<S, O> {
         }
     }
 
-    /// Makes this database the owner of the open store, if it still may be: another one may have become it since that
-    /// was asked, while the store could not be opened.
+    /// Makes this database the owner of the open store if it still may be. Another one may have
+    /// become the owner since it was admitted, while the store could not be opened.
     async fn own(&self, store: &O::Store) -> Result<Owner, RoundError> {
         let mut record = None;
         store
@@ -257,13 +260,13 @@ impl<S: Source, O: Opener> Terms<S, O> {
     }
 
     async fn open(&self) -> Arc<O::Store> {
-        self.tell(ObjectState::Opening);
+        self.publish(ObjectState::Opening);
         let mut pause = Doubling::new(self.pauses);
         loop {
             match self.opener.open().await {
                 Ok(store) => return Arc::new(store),
                 Err(error) => {
-                    tracing::warn!("the object store cannot be opened: {error}");
+                    tracing::warn!("could not open the object store: {error}");
                     self.metrics.retried("open");
                     pause.wait().await;
                 }
@@ -282,7 +285,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
         }
     }
 
-    /// Offloads and collects, one after the other, whenever this gateway has the claim.
+    /// Offloads and collects, one after the other, while this gateway has the claim.
     async fn work(&self, store: &Arc<O::Store>, owner: Owner) -> StoreError {
         let mut offload = Offload::new(
             Arc::clone(&self.source),
@@ -297,7 +300,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
             Arc::clone(&self.metrics),
             self.settings.orphan_age,
         );
-        // Half the age: an orphan is seen at least twice before it goes.
+        // With half the age, an orphan is seen at least twice before it is deleted.
         let collect_interval = self.settings.orphan_age / 2;
         let mut collect_at = clock::now();
         let mut pause = Doubling::new(self.pauses);
@@ -333,7 +336,7 @@ impl<S: Source, O: Opener> Terms<S, O> {
                     return end;
                 }
                 Err(error) => {
-                    tracing::warn!("segments are not offloaded now: {error}");
+                    tracing::warn!("could not offload segments: {error}");
                     self.metrics.retried("offload");
                     pause.wait().await;
                     if matches!(error, RoundError::Source(_))
@@ -346,7 +349,8 @@ impl<S: Source, O: Opener> Terms<S, O> {
         }
     }
 
-    /// Returns with the claim on the owner's database; an error, if another one is behind the session now.
+    /// Returns once this gateway has the claim on the owner's database. Returns an error if the
+    /// session leads to another database now.
     async fn await_claim(&self, owner: &Owner) -> Result<(), StoreError> {
         loop {
             let claimed = match self.source.claim().await {
@@ -356,17 +360,17 @@ impl<S: Source, O: Opener> Terms<S, O> {
             };
             match claimed {
                 Ok(Some(database)) if owner.is(&database) => {
-                    self.tell(ObjectState::Working);
+                    self.publish(ObjectState::Working);
                     return Ok(());
                 }
                 Ok(Some(_)) => {
                     let why = "the sessions lead to another database now, or to another timeline";
                     return Err(StoreError::Closed(why.to_owned()));
                 }
-                Ok(None) => self.tell(ObjectState::Waiting),
+                Ok(None) => self.publish(ObjectState::Waiting),
                 Err(error) => {
-                    tracing::debug!("the claim cannot be had: {error}");
-                    self.tell(ObjectState::Waiting);
+                    tracing::debug!("could not acquire the claim: {error}");
+                    self.publish(ObjectState::Waiting);
                     self.metrics.retried("claim");
                 }
             }

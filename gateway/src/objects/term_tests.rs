@@ -1,4 +1,4 @@
-//! Gateways that share a database and a store: who offloads, and who takes over.
+//! Gateways that share a database and a store: which one offloads, and which one takes over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Gateway {
         Self::of(world, FakeSource::new(world, gateway))
     }
 
-    /// A gateway of this database.
+    /// Creates a gateway of this database.
     fn of(world: &Arc<World>, source: FakeSource) -> Self {
         let status = Arc::new(ObjectStatus::default());
         let metrics = Arc::new(ObjectMetrics::new(&Families::new()));
@@ -73,7 +73,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_waits_for_an_extension_that_can() {
+async fn a_gateway_waits_for_an_extension_with_the_functions() {
     let world = Arc::new(World::default());
     world.state().is_unsupported = true;
     let gateway = Gateway::start(&world, 1);
@@ -91,7 +91,7 @@ async fn it_waits_for_an_extension_that_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_newest_takes_over_and_the_older_comes_back_when_it_is_gone() {
+async fn the_newest_gateway_takes_over_and_the_older_returns_when_it_has_ended() {
     let world = Arc::new(World::default());
     let older = Gateway::start(&world, 1);
     sleep(seconds(5)).await;
@@ -103,7 +103,11 @@ async fn the_newest_takes_over_and_the_older_comes_back_when_it_is_gone() {
         (ObjectState::Fenced, ObjectState::Working)
     );
     sleep(seconds(1000)).await;
-    assert_eq!(world.state().opens, 2, "nobody fights back");
+    assert_eq!(
+        world.state().opens,
+        2,
+        "the older one does not fence the newer one"
+    );
     world.seal(1, 2);
     sleep(seconds(5)).await;
     assert_eq!(world.state().remote.len(), 2);
@@ -120,7 +124,7 @@ async fn the_newest_takes_over_and_the_older_comes_back_when_it_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn recall_does_not_wait_for_the_claim() {
     let world = Arc::new(World::default());
-    // A session of a gateway that hangs.
+    // The session of a gateway that hangs.
     world.state().claim = Some(9);
     world.state().objects.insert(key(1, 0), "x".into());
     world.seal(2, 1);
@@ -132,7 +136,7 @@ async fn recall_does_not_wait_for_the_claim() {
     assert_eq!(world.state().supplied.len(), 1);
     assert!(
         world.state().remote.is_empty(),
-        "without the claim nothing is given up"
+        "without the claim no rows are given up"
     );
     world.state().claim = None;
     sleep(seconds(5)).await;
@@ -141,11 +145,11 @@ async fn recall_does_not_wait_for_the_claim() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_that_is_lost_is_taken_anew() {
+async fn a_lost_claim_is_acquired_again() {
     let world = Arc::new(World::default());
     let gateway = Gateway::start(&world, 1);
     sleep(seconds(5)).await;
-    // The session is gone, as when PostgreSQL restarts.
+    // The session is lost, as when PostgreSQL restarts.
     world.state().claim = None;
     world.seal(1, 1);
     sleep(seconds(10)).await;
@@ -193,7 +197,7 @@ async fn gateways_of_copies_and_standbys_only_read() {
     }
     assert_eq!(world.state().opens, 1);
     owner.stop().await;
-    // Segments are found all the same.
+    // Segments are still found.
     let copy = FakeSource {
         directory: "copy",
         ..FakeSource::new(&world, 2)
@@ -207,7 +211,7 @@ async fn gateways_of_copies_and_standbys_only_read() {
     sleep(seconds(5)).await;
     assert_eq!(copy.state(), ObjectState::Foreign);
     assert_eq!(world.state().supplied.len(), 1);
-    // Until it is the owner.
+    // Until the database becomes the owner.
     let opener = FakeOpener(Arc::clone(&world));
     adopt(&adopting, &opener).await.unwrap();
     sleep(seconds(30)).await;
@@ -245,7 +249,7 @@ async fn a_session_that_leads_to_a_promoted_standby_ends_the_term() {
     let gateway = Gateway::start(&world, 1);
     sleep(seconds(5)).await;
     assert_eq!(gateway.state(), ObjectState::Working);
-    // Its address is the new primary's now.
+    // The address now leads to the new primary.
     world.state().history = History {
         current: 2,
         left: vec![(1, 0)],

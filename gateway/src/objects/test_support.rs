@@ -1,4 +1,4 @@
-//! A database and a store that are maps in memory, which any number of gateways share, and which die when they are told to.
+//! A database and a store in memory, shared by any number of gateways, that die on demand.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,26 +26,26 @@ pub const DAMAGED: &[u8] = b"damaged";
 #[derive(Default)]
 pub struct World {
     state: Mutex<State>,
-    /// Someone has opened the store.
+    /// Notified when the store is opened.
     opened: Notify,
     is_wanted: Notify,
 }
 
 #[derive(Default)]
 pub struct State {
-    /// Segments with their images, local.
+    /// Local segments with their images.
     pub local: Vec<(DueSegment, Bytes)>,
-    /// Keys of remote parts.
+    /// The keys of remote parts.
     pub remote: BTreeSet<String>,
-    /// Durable.
+    /// The durable images of the store.
     pub objects: BTreeMap<String, Bytes>,
-    /// Durable as well.
+    /// The durable records of the store.
     pub records: BTreeMap<String, Bytes>,
-    /// What the database says is only there.
+    /// The rows that are only in the database.
     pub local_rows: Vec<LocalRows>,
-    /// Timelines of the database.
+    /// The timelines of the database.
     pub history: History,
-    /// Parts that a merge takes away the moment before they are committed.
+    /// Parts that are merged just before they are committed.
     pub merged: BTreeSet<i64>,
     /// Parts whose images cannot be read.
     pub unreadable: BTreeSet<i64>,
@@ -55,15 +55,15 @@ pub struct State {
     /// The version of all definitions.
     pub definition: i64,
     pub is_unsupported: bool,
-    /// The database gives no answer to a look at the backlog.
+    /// Whether the database does not answer queries of the backlog.
     pub is_away: bool,
-    /// Who has the claim.
+    /// The gateway that has the claim.
     pub claim: Option<usize>,
-    /// Who has opened the store last.
+    /// The gateway that opened the store last.
     pub writer: usize,
     pub opens: usize,
     pub closes: usize,
-    /// Calls until everything dies: the call is made, its answer lost.
+    /// The number of calls until everything dies. The last call is made, but its answer is lost.
     pub calls_left: Option<usize>,
     pub fetching: usize,
     pub fetching_max: usize,
@@ -78,7 +78,7 @@ impl World {
         self.state.lock()
     }
 
-    /// Adds a part of so many segments, due.
+    /// Adds a due part with this number of segments.
     pub fn seal(&self, part: i64, segments: i64) {
         for first_row in 0..segments {
             let segment = DueSegment {
@@ -99,7 +99,7 @@ impl World {
         self.is_wanted.notify_waiters();
     }
 
-    /// True once, when the calls that were allowed are used up; from then on always.
+    /// Returns true once the allowed calls are used up, and from then on.
     fn dies(&self) -> bool {
         let mut state = self.state();
         match &mut state.calls_left {
@@ -144,13 +144,13 @@ pub fn key(part: i64, first_row: i64) -> String {
 pub struct FakeSource {
     pub world: Arc<World>,
     pub gateway: usize,
-    /// The database's data directory.
+    /// The data directory of the database.
     pub directory: &'static str,
     pub is_standby: bool,
 }
 
 impl FakeSource {
-    /// A gateway of the database.
+    /// Creates a gateway's view of the database.
     pub fn new(world: &Arc<World>, gateway: usize) -> Self {
         Self {
             world: Arc::clone(world),
@@ -471,10 +471,10 @@ impl Store for FakeStore {
     }
 }
 
-/// Opens the fake store.
+/// Opens the store in memory.
 pub struct FakeOpener(pub Arc<World>);
 
-/// The store, as a gateway sees it that only reads.
+/// The store, as a gateway that only reads sees it.
 pub struct FakeReader(Arc<World>);
 
 impl Images for FakeReader {

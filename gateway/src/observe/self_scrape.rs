@@ -1,14 +1,16 @@
-//! The gateway's own metrics as a remote write request, stored by its own receive path: the main job is visible with no other program.
+//! The gateway's own metrics as a remote write request, which its own receive path stores. Its
+//! state is therefore visible without any other program.
 
 use prometheus::proto::{Metric, MetricFamily, MetricType};
 
 use crate::series::label_set::{METRIC_LABEL, put_label};
 use crate::series::protobuf::{FIXED64, VARINT, put_delimited, put_varint};
 
-/// The value of label `job`.
+/// The value of the label `job`.
 pub const JOB: &str = "lanes-gateway";
 
-/// Encodes and compresses `families` as a remote write 1.0 body, with labels `job` and `instance`, and `up`.
+/// Encodes `families` and the series `up` as a compressed remote write 1.0 body, with the labels
+/// `job` and `instance`.
 pub fn encode(families: &[MetricFamily], instance: &str, timestamp_ms: i64) -> Vec<u8> {
     let mut request = Request {
         body: Vec::new(),
@@ -21,7 +23,7 @@ pub fn encode(families: &[MetricFamily], instance: &str, timestamp_ms: i64) -> V
             request.metric(family.name(), family.get_field_type(), metric);
         }
     }
-    // The encoder fails beyond 4 GiB only.
+    // The encoder fails only beyond 4 GiB.
     snap::raw::Encoder::new()
         .compress_vec(&request.body)
         .unwrap_or_default()
@@ -73,7 +75,7 @@ impl Request<'_> {
                 );
                 self.series(&format!("{name}_count"), &labels, None, count);
             }
-            // The gateway has none of these.
+            // The gateway has no metrics of other types.
             _ => {}
         }
     }

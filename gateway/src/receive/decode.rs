@@ -1,4 +1,4 @@
-//! Remote write 1.0's `WriteRequest`, read in place.
+//! A reader of remote write 1.0's `WriteRequest`, without copying.
 //!
 //! ```text
 //! WriteRequest { 1: repeated TimeSeries, 3: repeated MetricMetadata }
@@ -6,9 +6,10 @@
 //! Label        { 1: string name, 2: string value }
 //! Sample       { 1: double value, 2: int64 timestamp in ms }
 //! ```
-//! A series' labels are handed on as the raw bytes of its Label messages, keys and lengths included. Senders write them side by side,
-//! so these are one slice of the body and serve as the cache key of a known series; only unknown ones are ever looked into. Labels that
-//! lie apart (legal protobuf, seen from no known sender) are brought together in the scratch.
+//! The labels of a series are returned as the raw bytes of its Label messages, including keys and
+//! lengths. Senders write them contiguously, so they are one slice of the body, which serves as the
+//! cache key of a known series. Only the labels of unknown series are parsed. Labels that are not
+//! contiguous (valid protobuf that no known sender writes) are gathered in the scratch.
 
 use std::ops::Range;
 
@@ -16,31 +17,33 @@ use thiserror::Error;
 
 use crate::series::protobuf::{DELIMITED, FIXED64, ProtobufError, Reader, VARINT};
 
-/// Why a body is not a write request that is taken.
+/// Why a body is not an acceptable write request.
 #[derive(Debug, Error, PartialEq, Eq, Clone, Copy)]
 pub enum DecodeError {
-    /// Not protobuf.
+    /// The body is not protobuf.
     #[error(transparent)]
     Protobuf(#[from] ProtobufError),
-    /// More samples than one request may hold; the bound keeps memory in proportion to what is sent.
+    /// The request has more samples than allowed. The limit keeps memory in proportion to what is
+    /// sent.
     #[error("request holds more than {samples_max} samples (receive.samples_max)")]
     TooManySamples {
-        /// The bound.
+        /// The limit.
         samples_max: usize,
     },
 }
 
-/// One sample as sent.
+/// A sample as sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Milliseconds since the Unix epoch.
     pub timestamp_ms: i64,
-    /// The bits of the float: a stale marker is a NaN of particular bits, which must survive.
+    /// The bits of the value. A stale marker is a NaN with particular bits, which must be
+    /// preserved.
     pub value_bits: u64,
 }
 
-/// Buffers that outlive a series, so that a request allocates at most once. Series read one after another are in them side by side, until
-/// they are cleared.
+/// Buffers that are reused, so that a request allocates at most once. The series of one group share
+/// them until they are cleared.
 #[derive(Debug, Default)]
 pub struct Scratch {
     samples: Vec<Sample>,
@@ -48,39 +51,40 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Forgets the series read so far.
+    /// Drops the series read so far.
     pub fn clear(&mut self) {
         self.samples.clear();
         self.labels.clear();
     }
 
-    /// Bytes held.
+    /// The bytes held.
     pub fn heap_bytes(&self) -> usize {
         self.samples.capacity() * size_of::<Sample>() + self.labels.capacity()
     }
 }
 
-/// One series of a request; its samples, and labels that lay apart, are in the scratch that it was read with.
+/// A series of a request. Its samples and gathered labels are in the scratch that it was read with.
 #[derive(Debug, Clone)]
 pub struct Series<'a> {
     labels: Labels<'a>,
     samples: Range<usize>,
-    /// Exemplars, counted and left.
+    /// The number of exemplars, which are skipped.
     pub exemplars: usize,
-    /// Native histograms, counted and left.
+    /// The number of native histograms, which are skipped.
     pub histograms: usize,
 }
 
 #[derive(Debug, Clone)]
 enum Labels<'a> {
-    /// Side by side in the message.
+    /// The labels are contiguous in the message.
     Sent(&'a [u8]),
-    /// Brought together.
+    /// The labels were gathered in the scratch.
     Gathered(Range<usize>),
 }
 
 impl<'a> Series<'a> {
-    /// Its Label messages, field keys and lengths included, in the order sent; not looked into yet.
+    /// Returns the Label messages, including field keys and lengths, in the order sent. They are
+    /// not parsed yet.
     pub fn label_bytes<'s>(&self, scratch: &'s Scratch) -> &'s [u8]
     where
         'a: 's,
@@ -91,13 +95,13 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// Its samples in the order sent.
+    /// Returns the samples in the order sent.
     pub fn samples<'s>(&self, scratch: &'s Scratch) -> &'s [Sample] {
         &scratch.samples[self.samples.clone()]
     }
 }
 
-/// A request being read; [`WriteRequest::next_message`] goes through it once.
+/// A request that is being read. [`WriteRequest::next_message`] reads it once from front to back.
 #[derive(Debug)]
 pub struct WriteRequest<'a> {
     reader: Reader<'a>,
@@ -107,7 +111,8 @@ pub struct WriteRequest<'a> {
 }
 
 impl<'a> WriteRequest<'a> {
-    /// Reads `body`, which is already decompressed, and refuses more than `samples_max` samples.
+    /// Creates a reader of `body`, which is already decompressed. More than `samples_max` samples
+    /// are refused.
     pub fn new(body: &'a [u8], samples_max: usize) -> Self {
         Self {
             reader: Reader::new(body),
@@ -117,15 +122,15 @@ impl<'a> WriteRequest<'a> {
         }
     }
 
-    /// Metadata entries met so far.
+    /// The number of metadata entries found so far.
     pub fn metadata(&self) -> usize {
         self.metadata
     }
 
-    /// The next series' message, not looked into yet, or `None` at the end.
+    /// Returns the message of the next series, not parsed yet; `None` at the end.
     ///
     /// # Errors
-    /// [`DecodeError`]; the rest of the body cannot be read then.
+    /// Returns a [`DecodeError`]. The rest of the body cannot be read in this case.
     pub fn next_message(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
         while let Some(key) = self.reader.key()? {
             match (key.field, key.wire_type) {
@@ -141,10 +146,10 @@ impl<'a> WriteRequest<'a> {
         Ok(None)
     }
 
-    /// The series of a message, read into the scratch beside those that are there.
+    /// Reads the series of a message into the scratch, after those that it contains already.
     ///
     /// # Errors
-    /// [`DecodeError`]; the rest of the body cannot be read then.
+    /// Returns a [`DecodeError`]. The rest of the body cannot be read in this case.
     pub fn series(
         &mut self,
         message: &'a [u8],
@@ -153,7 +158,8 @@ impl<'a> WriteRequest<'a> {
         let Scratch { samples, labels } = scratch;
         let (samples_start, labels_start) = (samples.len(), labels.len());
         let mut reader = Reader::new(message);
-        // [start, end) of the first stretch of labels; later stretches go to `labels`, after a copy of the first.
+        // The first range [start, end) of labels. Later ranges are appended to `labels`, after a
+        // copy of the first.
         let mut stretch: Option<(usize, usize)> = None;
         let (mut exemplars, mut histograms) = (0, 0);
         loop {
@@ -214,7 +220,7 @@ impl<'a> WriteRequest<'a> {
 
 #[inline]
 fn sample(message: &[u8]) -> Result<Sample, ProtobufError> {
-    // What every sender writes: value, then timestamp.
+    // All known senders write the value before the timestamp.
     if let [0x09, b0, b1, b2, b3, b4, b5, b6, b7, 0x10, rest @ ..] = message {
         let mut reader = Reader::new(rest);
         let timestamp = reader.varint()?;

@@ -1,45 +1,47 @@
-//! Snappy's block format, with the length it declares judged before a byte is allocated for it.
+//! Decompression of snappy's block format. The declared length is checked before anything is
+//! allocated for it.
 
 use thiserror::Error;
 
-/// Most bytes one byte of snappy can stand for: its longest copy, 64 bytes, takes an element of three.
+/// The maximum number of bytes that one byte of snappy can produce: a copy of 64 bytes takes three.
 const EXPANSION_MAX: usize = 22;
 
-/// Why a body is not decompressed.
+/// Why a body cannot be decompressed.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum DecompressError {
-    /// Not even an empty block, which has one byte.
+    /// The body is empty. Even an empty block has one byte.
     #[error("body is empty; snappy's block format has at least one byte")]
     Empty,
-    /// Not snappy's block format.
+    /// The body is not in snappy's block format.
     #[error("body is not in snappy's block format: {0}")]
     Snappy(snap::Error),
-    /// Declared length over the limit.
+    /// The declared length is over the limit.
     #[error(
-        "body declares {declared_bytes} bytes once decompressed, {bytes_max} are allowed (receive.decompressed_bytes_max)"
+        "body declares {declared_bytes} bytes after decompression, but only {bytes_max} are allowed (receive.decompressed_bytes_max)"
     )]
     TooLong {
-        /// Declared.
+        /// The declared length.
         declared_bytes: usize,
-        /// The bound.
+        /// The limit.
         bytes_max: usize,
     },
-    /// Declared length that so few bytes cannot hold.
+    /// A body of this length cannot produce the declared length.
     #[error(
-        "body of {body_bytes} bytes declares {declared_bytes} bytes once decompressed, which snappy cannot reach"
+        "body of {body_bytes} bytes declares {declared_bytes} bytes after decompression, which snappy cannot produce"
     )]
     Impossible {
-        /// Sent.
+        /// The length of the body.
         body_bytes: usize,
-        /// Declared.
+        /// The declared length.
         declared_bytes: usize,
     },
 }
 
-/// The length that `body` declares once decompressed, found possible and at most `bytes_max`.
+/// Returns the declared decompressed length of `body`, checked to be possible and at most
+/// `bytes_max`.
 ///
 /// # Errors
-/// [`DecompressError`]
+/// Returns a [`DecompressError`] if the length is not possible or over the limit.
 pub fn declared_bytes(body: &[u8], bytes_max: usize) -> Result<usize, DecompressError> {
     if body.is_empty() {
         return Err(DecompressError::Empty);
@@ -60,17 +62,18 @@ pub fn declared_bytes(body: &[u8], bytes_max: usize) -> Result<usize, Decompress
     Ok(declared_bytes)
 }
 
-/// A buffer used again and again by one thread.
+/// A buffer that one thread reuses.
 #[derive(Debug, Default)]
 pub struct Decompressor {
     buffer: Vec<u8>,
 }
 
 impl Decompressor {
-    /// Kept between requests; a rare large body does not hold its memory for ever.
+    /// The maximum bytes kept between requests, so that a rare large body does not occupy its
+    /// memory forever.
     const KEPT_BYTES_MAX: usize = 4 << 20;
 
-    /// Gives a large buffer back; to be called when what was decompressed is no longer needed.
+    /// Frees a large buffer. To be called when the decompressed bytes are no longer needed.
     pub fn trim(&mut self) {
         if self.buffer.capacity() > Self::KEPT_BYTES_MAX {
             self.buffer = Vec::new();
@@ -80,11 +83,11 @@ impl Decompressor {
     /// Decompresses one block of at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// [`DecompressError`]; nothing is allocated for a length that is refused.
+    /// Returns a [`DecompressError`]. Nothing is allocated for a refused length.
     pub fn decompress(&mut self, body: &[u8], bytes_max: usize) -> Result<&[u8], DecompressError> {
         let declared_bytes = declared_bytes(body, bytes_max)?;
         if self.buffer.len() < declared_bytes {
-            // The old one first: never both, and no more than is declared.
+            // The old buffer is freed first, so that never both exist.
             self.buffer = Vec::new();
             self.buffer = vec![0; declared_bytes];
         }

@@ -1,5 +1,5 @@
-//! The entry for fuzzing: any bytes, as a compressed and as a decompressed body. It must return, whatever they are, and what it returns
-//! keeps the promises that later code relies on.
+//! The fuzzing entry: any bytes, as a compressed and as a decompressed body. The code must return
+//! for any input, and its result must keep the guarantees that later code relies on.
 
 use super::decompress::Decompressor;
 use super::resolve::{RequestLimits, resolve};
@@ -8,7 +8,7 @@ use crate::series::SeriesCache;
 use crate::series::label_set::{LabelLimits, LabelOrder};
 use crate::series::sample_rows::TIMESTAMP_MS_RANGE;
 
-/// Takes `data` in as a request would be. Panics only if a promise is broken.
+/// Receives `data` like a request. Panics only if a guarantee is broken.
 pub fn exercise(data: &[u8]) {
     let label = LabelLimits {
         labels_max: 32,
@@ -69,7 +69,7 @@ fn exercise_body(body: &[u8], limits: &RequestLimits, cache: &SeriesCache) {
     let milliseconds =
         |time: &i64| *time % 1000 == 0 && TIMESTAMP_MS_RANGE.contains(&(*time / 1000));
     assert!(resolved.rows.timestamps_us.iter().all(milliseconds));
-    // Once known, the same body gives the same rows with nothing to register.
+    // Once its series are known, the same body produces the same rows and nothing to register.
     let once_known =
         resolve(body, limits, cache, &mut Room::boundless()).expect("it was legal before");
     assert_eq!(once_known.rows.timestamps_us, resolved.rows.timestamps_us);

@@ -1,18 +1,19 @@
-//! Which requests to the write route are remote write 1.0: judged by headers alone, answered with 415 if not. Senders that can speak
-//! several protocols (vmagent, Prometheus with 2.0) fall back to 1.0 on exactly this status.
+//! The headers of remote write 1.0. Other requests to the write route are answered with 415.
+//! Senders that support several protocols (vmagent, Prometheus with 2.0) fall back to 1.0 on
+//! exactly this status.
 
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 
-/// Why a request is of another kind; the text is for the sender.
+/// Why a request is not remote write 1.0, as text for the sender.
 pub type Unsupported = String;
 
-/// Accepts remote write 1.0 in snappy. `Content-Type` has to be there, as the protocol asks: no web page can send that
-/// type to another site without asking first. An absent `Content-Encoding` means snappy, as in Prometheus's own
-/// receiver.
+/// Accepts remote write 1.0 compressed with snappy. `Content-Type` is required, as in the protocol:
+/// a web page cannot send this type to another site without a preflight request. A missing
+/// `Content-Encoding` means snappy, as in Prometheus's own receiver.
 ///
 /// # Errors
-/// What was found, and what is supported.
+/// Returns what was found and what is supported.
 pub fn check(headers: &HeaderMap) -> Result<(), Unsupported> {
     if let Some(encoding) = single(headers, &CONTENT_ENCODING)?
         && !encoding.trim().eq_ignore_ascii_case("snappy")
@@ -53,7 +54,7 @@ fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a st
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(format!("header {name} comes more than once"));
+        return Err(format!("header {name} is present more than once"));
     }
     value
         .to_str()
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_not() {
+    fn everything_else_is_refused() {
         assert!(!checked(&[]));
         assert!(!checked(&[(CONTENT_ENCODING, "snappy")]));
         for encoding in ["zstd", "gzip", "identity", "snappy, gzip", ""] {

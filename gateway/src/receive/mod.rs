@@ -1,17 +1,17 @@
 //! Remote write requests, from bytes to rows.
 //!
-//! | step | module | noun |
+//! | module | contents |
 //! |---|---|---|
-//! | is it meant for us | [`media_type`] | 415 for encodings and versions not understood |
-//! | take it in | [`body`] | memory first, then the body |
-//! | or do not | [`unread`] | the rest of a body that is refused |
-//! | unpack | [`decompress`] | the declared length is judged before it is believed |
-//! | read | [`protobuf`], [`decode`] | series and samples, in place |
-//! | judge labels | [`label_set`], [`label_json`] | only those of series not seen before; canonical as bytes and as text |
-//! | to rows | [`resolve`] | ids where known, label sets to register where not |
-//! | all together | [`write`] | one request from body to answer |
+//! | [`media_type`] | the check of the headers |
+//! | [`decompress`] | snappy; the declared length is checked before it is used |
+//! | [`decode`] | series and samples, read in place |
+//! | [`resolve`] | rows with series ids, and label sets to register |
+//! | [`write`] | a request, from its body to its answer |
+//! | [`metrics`] | what is counted |
+//! | [`fuzz`] | the fuzzing entry |
 //!
-//! All that a request holds is taken from the memory budget, step by step before it is held: see [`crate::batch::budget`].
+//! Everything that a request holds is taken from the memory budget before it is allocated. See
+//! [`crate::model::budget`].
 
 pub mod decode;
 pub mod decompress;

@@ -1,8 +1,10 @@
-//! A decompressed request to rows: each sample with the id of its series, where the id is known; label sets to register, where not.
+//! A decompressed request to rows. Each sample gets the id of its series if it is known; the label
+//! sets of unknown series are collected to be registered.
 //!
-//! What is refused: broken protobuf and text that is not UTF-8 refuse the request, as nothing in it can be trusted. A series or sample
-//! that is well-formed but not legal is refused alone, the rest is stored, and the answer is 400 with the first reason: senders do not
-//! repeat a request answered with 400, so refusing good series together with a bad one would lose them.
+//! Malformed protobuf and text that is not UTF-8 refuse the whole request, because nothing in it
+//! can be trusted. A series or sample that is well-formed but not valid is refused alone. The rest
+//! is stored, and the answer is 400 with the first reason. Senders do not repeat a request answered
+//! with 400, so refusing valid series together with an invalid one would lose them.
 
 use std::array;
 
@@ -17,37 +19,37 @@ use crate::series::label_set::{LabelError, LabelFault, LabelLimits, LabelSet};
 use crate::series::sample_rows::TIMESTAMP_MS_RANGE;
 use crate::series::{SampleRows, SeriesCache, SeriesId};
 
-/// Why nothing of a request is taken.
+/// Why nothing of a request is stored.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum MalformedRequest {
-    /// Not a write request.
+    /// The body is not a write request.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// Labels are not protobuf or not text.
     #[error(transparent)]
     Label(LabelError),
-    /// There is no room to decode it now; another time there may be.
+    /// There is no room to decode the request now. There may be later.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
 }
 
-/// Bounds of a request.
+/// Limits of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLimits {
-    /// Samples.
+    /// The maximum number of samples.
     pub samples_max: usize,
-    /// Label sets.
+    /// Limits of label sets.
     pub label: LabelLimits,
 }
 
-/// What of a request is not stored, and why.
+/// The part of a request that is not stored, and the reason.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// Series refused for their labels.
+    /// The number of series refused because of their labels.
     pub series: usize,
-    /// Samples refused, those of refused series included.
+    /// The number of samples refused, including those of refused series.
     pub samples: usize,
-    /// Native histogram samples, which are not supported.
+    /// The number of native histogram samples, which are not supported.
     pub histograms: usize,
     /// The first reason.
     pub reason: Option<String>,
@@ -60,39 +62,40 @@ impl Refused {
         }
     }
 
-    /// Whether all was taken.
+    /// Whether everything was accepted.
     pub fn is_nothing(&self) -> bool {
         self.series == 0 && self.samples == 0 && self.histograms == 0
     }
 }
 
-/// A request after decoding.
+/// A decoded request.
 #[derive(Debug)]
 pub struct Resolved {
-    /// SampleRows to append. Until [`Resolved::fill_in`], a row of unknown series `n` has the id `-1 - n`.
+    /// The rows to append. Before [`Resolved::fill_in`], a row of unknown series `n` has the id `-1
+    /// - n`.
     pub rows: SampleRows,
-    /// Series to register first.
+    /// The series to register first.
     pub unknown: Vec<UnknownSeries>,
     /// The cache generation that the ids belong to.
     pub generation: u64,
-    /// [`SeriesCache::registrations`] before the first series was looked up.
+    /// The value of [`SeriesCache::registrations`] before the first series was looked up.
     pub registrations: u64,
     /// What is not stored.
     pub refused: Refused,
-    /// Exemplars, which are not stored and of which senders expect nothing.
+    /// The number of exemplars. They are not stored, and senders do not expect it.
     pub exemplars: usize,
-    /// Metadata entries, likewise.
+    /// The number of metadata entries. They are not stored, and senders do not expect it.
     pub metadata: usize,
 }
 
 impl Resolved {
-    /// Bytes held until the request is answered.
+    /// The bytes held until the request is answered.
     pub fn heap_bytes(&self) -> usize {
         let unknown: usize = self.unknown.iter().map(UnknownSeries::heap_bytes).sum();
         self.rows.heap_bytes() + unknown
     }
 
-    /// Puts the ids of the unknown series, now registered, into the rows.
+    /// Replaces the provisional ids of unknown series by their registered ids.
     pub fn fill_in(&mut self, ids: &[SeriesId]) {
         for series in &mut self.rows.series {
             if *series < 0 {
@@ -102,39 +105,42 @@ impl Resolved {
     }
 }
 
-/// Most bytes that decoding a series' message of `message_bytes` adds.
+/// The maximum bytes that decoding the message of a series with `message_bytes` adds.
 ///
-/// | what of the message | adds at most |
+/// | part of the message | adds at most |
 /// |---|---|
-/// | a byte, of whatever | 11 bytes: in labels 3 in the scratch, whose buffers double, 1 each as canonical bytes and as alias, 6 as JSON, of a control character |
-/// | a sample, of 2 bytes or more | 80 bytes: 16 in the scratch and 20 in the rows, all doubling |
-/// | a series to register, of 17 bytes or more and a sample | 496 bytes: its place in a vector and a table, both doubling, and five allocations |
-/// | all labels of the series | 512 bytes each, while looked into |
+/// | any byte | 11 bytes: in labels, 3 in the scratch, whose buffers double, 1 each in the canonical bytes and the alias, and 6 in the JSON of a control character |
+/// | a sample of at least 2 bytes | 80 bytes: 16 in the scratch and 20 in the rows, all doubling |
+/// | a series to register, of at least 17 bytes and a sample | 496 bytes: its elements in a vector and a table, both doubling, and five allocations |
+/// | the labels of the series | 512 bytes each while they are parsed |
 ///
-/// A byte is in a sample (80 / 2 bytes) or in a series (11 + 496 / 17 bytes), hence 41 for each. Of several series read together, the same
-/// goes for all their bytes; they are looked into one after another.
+/// Each byte belongs to a sample (80 / 2 bytes) or to a series (11 + 496 / 17 bytes), which makes
+/// at most 41 for each. For several series read together, the bound holds for the sum of their
+/// bytes, because they are parsed one after another.
 fn decoding_bytes_max(message_bytes: usize, limits: &RequestLimits) -> usize {
     const BYTE_BYTES: usize = 41;
     const LABEL_BYTES: usize = 512;
-    // A label has 2 bytes or more.
+    // A label has at least 2 bytes.
     let labels = limits.label.labels_max.min(message_bytes / 2);
     message_bytes
         .saturating_mul(BYTE_BYTES)
         .saturating_add(labels.saturating_mul(LABEL_BYTES))
 }
 
-/// Series are read and looked up in groups of at most this many bytes of messages, or of one series.
+/// The maximum bytes of messages in a group that is read and looked up together. A group may also
+/// be a single longer series.
 const GROUP_BYTES: usize = 4 << 10;
 
-/// What decoding has come to hold.
+/// What decoding holds so far.
 #[derive(Default)]
 struct Held {
-    /// Label sets to register.
+    /// The bytes of label sets to register.
     label_bytes: usize,
 }
 
 impl Held {
-    /// Its bytes; what doubles counts three times, as old and new are there while it is copied.
+    /// Returns the bytes held. Buffers that double count three times, because the old and the new
+    /// buffer exist while one is copied.
     fn bytes(&self, resolved: &Resolved, places: &UnknownPlaces, scratch: &Scratch) -> usize {
         let doubling = resolved.rows.heap_bytes()
             + resolved.unknown.capacity() * size_of::<UnknownSeries>()
@@ -144,11 +150,11 @@ impl Held {
     }
 }
 
-/// Decodes `body` and looks its series up. What that holds, the body aside, has `room` made for it series by series: before one is
-/// decoded, as much as it could take.
+/// Decodes `body` and looks up its series. Before a group of series is decoded, `room` is grown by
+/// the maximum that it could take.
 ///
 /// # Errors
-/// [`MalformedRequest`]: nothing of it may be stored.
+/// Returns a [`MalformedRequest`] if nothing of the request may be stored.
 pub fn resolve(
     body: &[u8],
     limits: &RequestLimits,
@@ -226,17 +232,18 @@ pub fn resolve(
     Ok(resolved)
 }
 
-/// Label bytes met in this request that the cache does not know, to their place in `Resolved::unknown`: Prometheus repeats the labels
-/// for each sample of a series.
+/// The label bytes of unknown series in this request, to their index in `Resolved::unknown`.
+/// Prometheus repeats the labels for each sample of a series.
 #[derive(Default)]
 struct UnknownPlaces {
-    /// Hash of the label bytes as sent, and place.
+    /// The hash of the label bytes as sent, and the index.
     table: HashTable<(u64, usize)>,
 }
 
-/// What a row of an unknown series has for an id.
+/// Returns the provisional id of an unknown series.
 fn provisional_id(place: usize) -> SeriesId {
-    // At most one unknown series a sample, and samples are bounded far below this.
+    // There is at most one unknown series for each sample, and the number of samples is far smaller
+    // than this.
     -1 - SeriesId::try_from(place).unwrap_or(SeriesId::MAX - 1)
 }
 
@@ -264,7 +271,7 @@ fn look_into(
         return Ok(id);
     }
     if !is_of_consequence {
-        // Legal and of no consequence: nothing is registered for it.
+        // The series is valid but has no sample to store, so it is not registered.
         return Ok(0);
     }
     let place = resolved.unknown.len();
@@ -304,7 +311,7 @@ fn push_samples(resolved: &mut Resolved, id: SeriesId, samples: &[Sample]) {
             resolved.refused.samples += 1;
             resolved.refused.because(|| {
                 format!(
-                    "timestamp {} ms is outside of what PostgreSQL's timestamptz holds",
+                    "timestamp {} ms is out of range for PostgreSQL's timestamptz",
                     sample.timestamp_ms
                 )
             });

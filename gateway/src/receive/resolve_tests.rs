@@ -1,4 +1,5 @@
-//! The decoder against prost, which decodes by generated code, and against bytes that mean harm.
+//! The decoder, compared with prost, which decodes with generated code, and tested with hostile
+//! bytes.
 
 use proptest::prelude::*;
 use prost::Message;
@@ -97,7 +98,7 @@ fn request(timeseries: Vec<TimeSeries>) -> Vec<u8> {
 }
 
 #[test]
-fn known_series_get_their_id_and_unknown_ones_a_place() {
+fn known_series_get_their_id_and_unknown_ones_a_provisional_id() {
     let cache = cache();
     cache.insert(0, &canonical_bytes(&[("__name__", "up"), ("job", "a")]), 42);
     let body = request(vec![
@@ -234,7 +235,7 @@ fn text_that_is_not_utf8_refuses_the_request() {
 }
 
 #[test]
-fn labels_that_lie_apart_are_brought_together() {
+fn labels_that_are_not_contiguous_are_gathered() {
     let labels = canonical_bytes(&[("__name__", "up"), ("job", "a")]);
     let name_bytes = canonical_bytes(&[("__name__", "up")]).len();
     let mut message = labels[..name_bytes].to_vec();
@@ -289,7 +290,7 @@ fn any_series() -> impl Strategy<Value = TimeSeries> {
         })
 }
 
-/// What a request means, said as simply as can be.
+/// The content of a request, computed as simply as possible.
 fn expected(request: &Request) -> Vec<(String, i64, u64)> {
     let mut rows = Vec::new();
     for series in &request.timeseries {
@@ -359,7 +360,7 @@ fn wrapped(label_bytes: &[u8]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn what_prost_encodes_is_decoded_alike(timeseries in proptest::collection::vec(any_series(), 0..6)) {
+    fn requests_encoded_by_prost_are_decoded_equally(timeseries in proptest::collection::vec(any_series(), 0..6)) {
         let request = Request { timeseries, metadata: Vec::new() };
         let body = request.encode_to_vec();
         let resolved = resolve_all(&body, &limits(), &cache()).unwrap();
@@ -381,11 +382,11 @@ proptest! {
         }
         exercise(&body);
         exercise(&body[..cut.index(body.len())]);
-        // What is taken here, prost takes too, and it means the same.
+        // Whatever the decoder accepts, prost accepts too, with the same content.
         if let Ok(resolved) = resolve_all(&body, &limits(), &cache()) && resolved.refused.is_nothing() {
             match Request::decode(&*body) {
                 Ok(request) => prop_assert_eq!(found(&resolved), expected(&request)),
-                // Labels of series without samples are the one thing that is not always looked into.
+                // Labels of series without samples are the only part that is not always parsed.
                 Err(error) => prop_assert!(false, "prost refuses: {}", error),
             }
         }
@@ -399,7 +400,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_decoded_stays_within_its_bound() {
+fn decoding_stays_within_its_bound() {
     let dense_samples = {
         let mut series = canonical_bytes(&[("__name__", "up")]);
         series.extend_from_slice(&[0x12, 0x00].repeat(1000));
@@ -435,7 +436,7 @@ fn what_is_decoded_stays_within_its_bound() {
             held_bytes <= covered_bytes,
             "{held_bytes} bytes are held of {covered_bytes}"
         );
-        // And without room, nothing is decoded.
+        // Without room, nothing is decoded.
         let none = Budget::new(1, std::time::Duration::ZERO);
         let mut other = Reservation::default();
         other.grow(&none, 1).unwrap();

@@ -1,4 +1,4 @@
-//! One remote write request, from its body to its answer. The self-scrape comes this way too.
+//! A remote write request, from its body to its answer. The self-scrape uses this path too.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,32 +20,33 @@ use crate::model::{
 };
 use crate::series::{SampleRows, SeriesCache};
 
-/// The write route; part of each request's digest.
+/// The route of remote write. It is part of each request's digest.
 pub const ROUTE: &str = "/api/v1/write";
 
-/// What a request is expected to hold until it is answered, in lengths of its body: its rows, which were compressed.
+/// The memory that a request is expected to hold until it is answered, in multiples of its body:
+/// its rows, which were compressed.
 pub const TIMES_BODY: usize = 3;
 
-/// Bounds of what is received.
+/// Limits of received requests.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiveLimits {
-    /// Bytes of a body as sent.
+    /// The maximum bytes of a body as sent.
     pub body_bytes_max: usize,
-    /// Bytes of a body once decompressed.
+    /// The maximum bytes of a body after decompression.
     pub decompressed_bytes_max: usize,
     /// How long a body may take to arrive.
     pub body_timeout: Duration,
-    /// How long a request waits for PostgreSQL once its body is there.
+    /// How long a request waits for PostgreSQL after its body has arrived.
     pub ack_timeout: Duration,
-    /// Samples and labels.
+    /// Limits of samples and labels.
     pub request: RequestLimits,
 }
 
-/// The path that requests take; shared by all.
+/// The path of remote write requests, shared by all requests of a worker.
 pub struct WritePath {
-    /// Bounds.
+    /// Limits of requests.
     pub limits: ReceiveLimits,
-    /// Memory of all requests.
+    /// The memory of all requests.
     pub budget: Budget,
     /// Known series.
     pub cache: Arc<SeriesCache>,
@@ -55,9 +56,9 @@ pub struct WritePath {
     pub http: Arc<HttpMetrics>,
     /// Metrics of delivery, which explain why a request is late.
     pub deliver: Arc<DeliverMetrics>,
-    /// To the registration of new series.
+    /// The queue of series to register.
     pub register: mpsc::Sender<RegisterJob>,
-    /// To the batches, by level.
+    /// The queues of batches, by level.
     pub levels: [mpsc::Sender<Pending<SampleRows>>; AckLevel::ALL.len()],
 }
 
@@ -66,11 +67,12 @@ thread_local! {
 }
 
 impl WritePath {
-    /// Stores a request. `reservation` is what the body holds of the budget.
+    /// Stores a request. `reservation` is what its body holds of the budget.
     ///
     /// # Errors
-    /// The answer to give instead of 204. After `Refusal::Busy` nothing is known, and repeating the request is right; with
-    /// `Refusal::BadRequest` all of it that is legal has been stored, unless it is malformed.
+    /// Returns the answer that replaces a 204. After `Refusal::Busy` the outcome is unknown, and
+    /// the sender should repeat the request. With `Refusal::BadRequest` all valid parts have been
+    /// stored, unless the request is malformed.
     pub async fn receive(
         &self,
         body: Bytes,
@@ -78,7 +80,8 @@ impl WritePath {
         level: AckLevel,
         started: Instant,
     ) -> Result<(), Refusal> {
-        // From now on, not from its head: a body that came slowly is not PostgreSQL's fault.
+        // The time counts from now and not from the head of the request, because a slow body is not
+        // PostgreSQL's fault.
         let deadline = clock::now() + self.limits.ack_timeout;
         self.http.body_bytes.inc_by(body.len() as u64);
         let declared_bytes = declared_bytes(&body, self.limits.decompressed_bytes_max)
@@ -109,7 +112,7 @@ impl WritePath {
                 payload: rows,
                 target: Target::Samples { generation },
                 digest: Some(digest),
-                // The digest is of the body itself.
+                // The digest is that of the body itself.
                 body: None,
                 deadline,
                 reservation,
@@ -174,7 +177,8 @@ impl WritePath {
         }
     }
 
-    /// Registers what is unknown; gives the reservation back, of which the label sets are no part any more.
+    /// Registers the unknown series. Returns the reservation, which no longer covers the label
+    /// sets.
     async fn register(
         &self,
         resolved: &mut Resolved,
@@ -208,8 +212,9 @@ fn busy(overloaded: Overloaded) -> Refusal {
     Refusal::Busy(overloaded.to_string())
 }
 
-/// Of the body alone, where all of it is taken. Where some is refused, of the number of rows that are not too: a body sent again after
-/// an operator has raised a limit brings more than before, and is another request.
+/// Returns the digest of the body alone if all of it is accepted. If a part is refused, the digest
+/// also covers the number of accepted rows. A body sent again after an operator has raised a limit
+/// has more rows than before, and therefore counts as another request.
 fn digest(resolved: &Resolved, body: &[u8]) -> Digest {
     if resolved.refused.is_nothing() {
         Digest::of(ROUTE, body)
@@ -218,7 +223,7 @@ fn digest(resolved: &Resolved, body: &[u8]) -> Digest {
     }
 }
 
-/// Sends a job to its task and awaits the answer, until the deadline.
+/// Sends a job to its task and waits for the answer until the deadline.
 async fn hand_over<J, A>(
     queue: &mpsc::Sender<J>,
     job: J,
@@ -239,7 +244,7 @@ async fn hand_over<J, A>(
 
 fn refusal_of_fault(fault: Fault) -> Refusal {
     match fault {
-        // The table of samples is the operator's to mend.
+        // The table of samples is the operator's to repair.
         Fault::Unavailable(reason) | Fault::TableChanged(reason) | Fault::Forbidden(reason) => {
             Refusal::Busy(reason)
         }
@@ -255,7 +260,7 @@ fn refusal_text(refused: &Refused, stored: usize) -> String {
         histograms,
         reason,
     } = refused;
-    let reason = reason.as_deref().unwrap_or("not told");
+    let reason = reason.as_deref().unwrap_or("unknown");
     let mut parts = Vec::new();
     for (number, noun) in [
         (series, "series"),

@@ -1,4 +1,4 @@
-//! What requests hold of the budget while they are decoded, and what becomes of those that there is no room for.
+//! What requests hold of the budget while they are decoded, and what happens if there is no room.
 
 use super::*;
 use crate::metrics::Families;
@@ -25,7 +25,8 @@ const LIMITS: ReceiveLimits = ReceiveLimits {
     },
 };
 
-/// A known series and as many samples as are allowed, of two bytes each: less than a byte compressed, 20 once decoded.
+/// Returns the body of one known series with as many samples as are allowed, of two bytes each:
+/// less than a byte compressed, and 20 bytes decoded.
 fn dense_body(cache: &SeriesCache) -> Bytes {
     let mut series = canonical_bytes(&[("__name__", "up")]);
     cache.insert(cache.generation(), &series, 1);
@@ -47,7 +48,7 @@ struct Fixture {
     body: Bytes,
 }
 
-/// A path with so much memory for requests.
+/// Creates a path with a budget of `bytes_max`.
 fn fixture(bytes_max: usize) -> Fixture {
     let cache = Arc::new(SeriesCache::new(1 << 20, 0));
     let body = dense_body(&cache);
@@ -70,7 +71,8 @@ fn fixture(bytes_max: usize) -> Fixture {
     }
 }
 
-/// Sends all requests, each holding what reading its body took, until none can go on.
+/// Sends all requests, each with the reservation that reading its body took, until none can
+/// continue.
 async fn send(fixture: &Fixture) -> Vec<tokio::task::JoinHandle<Result<(), Refusal>>> {
     let mut requests = Vec::new();
     for _ in 0..REQUESTS {
@@ -89,7 +91,7 @@ async fn send(fixture: &Fixture) -> Vec<tokio::task::JoinHandle<Result<(), Refus
 
 #[tokio::test(start_paused = true)]
 async fn dense_requests_are_decoded_one_after_another_in_the_room_of_one() {
-    // Decoding one takes some 900 KB, and all of them hold some 3 MB when they are decoded.
+    // Decoding one request takes about 900 KB, and all of them hold about 3 MB after decoding.
     let mut fixture = fixture(5 << 20);
     let path = Arc::clone(&fixture.path);
     let requests = send(&fixture).await;
@@ -113,7 +115,7 @@ async fn dense_requests_are_decoded_one_after_another_in_the_room_of_one() {
 
 #[tokio::test(start_paused = true)]
 async fn without_room_to_decode_a_request_is_refused_at_once_and_keeps_nothing() {
-    // Room for the bodies, which are short; alone, one could take all of it.
+    // There is room for the bodies, which are short. A single request could take all of it.
     let fixture = fixture(64 << 10);
     let path = Arc::clone(&fixture.path);
     let other = path.budget.admit(1).await.unwrap();
@@ -122,7 +124,7 @@ async fn without_room_to_decode_a_request_is_refused_at_once_and_keeps_nothing()
     for request in send(&fixture).await {
         assert!(matches!(request.await.unwrap(), Err(Refusal::Busy(_))));
     }
-    assert_eq!(started, clock::now(), "nothing is waited for");
+    assert_eq!(started, clock::now(), "the request does not wait");
     assert_eq!(path.budget.pending_bytes(), held_bytes);
     assert_eq!(path.metrics.samples_received.get(), 0);
     drop(other);

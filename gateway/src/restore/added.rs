@@ -1,8 +1,10 @@
-//! Values of columns that were added to tables with rows, given to those rows that come back without them.
+//! Values of columns that were added to tables with rows, for restored rows that lack these
+//! columns.
 //!
-//! An image or an entry from before a column was added lacks it, and the table's definition tells the value only until
-//! the table is written anew. So while the rows come, such a column has that value as its default, which is what
-//! `lanes.restore_segment` and `lanes.append` give to rows without the column. The column's own default comes after them.
+//! An image or an entry from before a column was added lacks the column, and the table's definition
+//! contains the value only until the table is rewritten. While rows are restored, the column
+//! therefore has this value as its default, which `lanes.restore_segment` and `lanes.append` use
+//! for rows without the column. The column's own default is set afterwards.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,25 +14,26 @@ use super::run::Restore;
 use crate::deliver::describe::identifier;
 use crate::objects::model::record::AddedColumn;
 
-/// The columns of one table that were added to it, by their places from 1 on.
+/// The added columns of one table, by position from 1 on.
 pub type Added = BTreeMap<u16, AddedColumn>;
 
 impl AddedColumn {
-    /// The value as SQL writes it, of the type that the column had then.
+    /// Returns the value as an SQL literal of the type that the column had then.
     pub(super) fn literal(&self) -> String {
         let value = self.value.replace('\\', "\\\\").replace('\'', "''");
         format!("E'{value}'::{}", self.sql_type)
     }
 
-    /// What follows a column of this type in a table for rows of an image; the statement that makes the table cannot
-    /// fail by it, as every type can be cast by way of text.
+    /// Returns the default of a column with this type in a table for rows of an image. The
+    /// statement that creates the table cannot fail because of it, because every type can be cast
+    /// by way of text.
     pub(super) fn default_of(&self, sql_type: &str) -> String {
         format!(" DEFAULT {}::text::{sql_type}", self.literal())
     }
 }
 
 impl TablePlan {
-    /// Columns that are still there, by their names now, and what older rows have in them.
+    /// Returns the added columns that still exist, by their current names.
     pub(super) fn added(&self) -> impl Iterator<Item = (&str, &AddedColumn)> {
         self.added.iter().filter_map(|(place, column)| {
             let index = usize::from(*place).checked_sub(1)?;
@@ -41,8 +44,9 @@ impl TablePlan {
 }
 
 impl Restore<'_> {
-    /// Before a table's rows. A value that has no cast to the type of now is left out, and that is told.
-    pub(super) async fn give_added(
+    /// Sets the defaults before a table's rows are restored. A value that cannot be cast to the
+    /// current type is omitted, with a message.
+    pub(super) async fn set_added_defaults(
         &self,
         table: &TablePlan,
         types: &HashMap<String, Type>,
@@ -58,8 +62,8 @@ impl Restore<'_> {
         Ok(())
     }
 
-    /// After them.
-    pub(super) async fn take_added(&self, table: &TablePlan) -> Result<(), String> {
+    /// Removes the defaults after the rows are restored.
+    pub(super) async fn drop_added_defaults(&self, table: &TablePlan) -> Result<(), String> {
         for (name, _) in table.added() {
             let default = format!("ALTER COLUMN {} DROP DEFAULT", identifier(name));
             self.alter(table, &default).await?;

@@ -1,4 +1,4 @@
-//! The subcommand: flags in, a report out.
+//! The subcommand: its flags and its report.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -10,17 +10,17 @@ use crate::objects::Location;
 use crate::objects::model::record;
 use crate::objects::store::reader::StoreReader;
 
-/// Its name.
+/// The name of the subcommand.
 pub const NAME: &str = "restore";
 
-/// Its flags.
+/// Returns the definition of the subcommand.
 pub fn command() -> Command {
     Command::new(NAME)
-        .about("Makes a database again from what a gateway has put into object storage")
+        .about("Restores a database from what a gateway has put into object storage")
         .after_help(
-            "Everything comes back in one transaction: tables of the lanes access method that have rows in the store, series, and rows that were \
-             offloaded or acknowledged at level object. The library lanes must be installed in the server and in shared_preload_libraries. Of a gateway \
-             that still runs nothing is taken.\n\n\
+            "Everything is restored in one transaction: tables of the access method lanes with rows in the store, series, and rows that were \
+             offloaded or acknowledged at level object. The library lanes must be installed in the server and listed in shared_preload_libraries. \
+             The store is not taken from a gateway that is still running.\n\n\
              Definitions of tables come from the store as SQL, with expressions that may call any function. They are executed with the rights of the \
              connecting role, and values of rows are taken as they are. Whoever can write in the store can do so much in the new database: hence \
              --trust-store. Read the definitions first with --dry-run --show-definitions if others can write there.",
@@ -30,57 +30,57 @@ pub fn command() -> Command {
                 .long("from")
                 .value_name("DIRECTORY|URL")
                 .required(true)
-                .help("What objects.url of the gateway was: a directory, or s3://bucket/prefix with the usual AWS_ variables"),
+                .help("The gateway's objects.url: a directory, or s3://bucket/prefix with the usual AWS_ variables"),
         )
         .arg(
             Arg::new("to")
                 .long("to")
                 .value_name("STRING")
                 .required_unless_present("dry-run")
-                .help("Connection string or URL of an empty database, as a superuser; the password as for psql"),
+                .help("Connection string or URL of an empty database, for a superuser; the password is found as by psql"),
         )
         .arg(
             Arg::new("database")
                 .long("database")
                 .value_name("SYSTEM/OID")
-                .help("Which database, if the store has more than one: they are listed then"),
+                .help("The database to restore, if the store contains several; they are listed if this is missing"),
         )
         .arg(
             Arg::new("gateway-role")
                 .long("gateway-role")
                 .value_name("ROLE")
-                .help("Grant this role what a gateway of the new database needs, as lanes.grant_gateway does; the role must exist"),
+                .help("Grant this existing role the privileges of a gateway, as lanes.grant_gateway does"),
         )
         .arg(
             Arg::new("reader-role")
                 .long("reader-role")
                 .value_name("ROLE")
-                .help("Grant this role what a reader of the metrics needs, as lanes.grant_reader does; the role must exist"),
+                .help("Grant this existing role the privileges of a reader of metrics, as lanes.grant_reader does"),
         )
         .arg(
             Arg::new("trust-store")
                 .long("trust-store")
                 .action(ArgAction::SetTrue)
-                .help("Execute the definitions that the store has, and take its rows: whoever can write in the store is trusted as the connecting role is"),
+                .help("Execute the definitions in the store and restore its rows: whoever can write to the store is trusted like the connecting role"),
         )
         .arg(
             Arg::new("show-definitions")
                 .long("show-definitions")
                 .action(ArgAction::SetTrue)
-                .help("Print the SQL that the store has of each table"),
+                .help("Print the SQL in the store for each table, and exit"),
         )
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")
                 .action(ArgAction::SetTrue)
-                .help("Say what would come back, and stop"),
+                .help("Print what would be restored, and exit"),
         )
 }
 
-/// Does it.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// The reason, for people. Nothing is changed then.
+/// Returns the reason, for people. Nothing is changed in this case.
 pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let location: Location = text("from").unwrap_or_default().parse()?;
@@ -108,7 +108,7 @@ pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
                     plan.tables.len(),
                     restored.series
                 );
-                tell_what_is_next(roles);
+                print_next_steps(roles);
                 Ok(())
             }
             _ => Ok(()),
@@ -119,13 +119,13 @@ pub async fn execute(matches: &ArgMatches) -> Result<(), String> {
     done
 }
 
-/// Why nothing is done with a store that nobody said is trusted.
+/// Returns why nothing is restored from a store that is not declared as trusted.
 fn distrust(plan: &Plan, role: Option<&str>) -> String {
     let definitions = plan.tables.iter().map(|table| &table.definition);
     let statements: usize = definitions.clone().map(|d| d.statements().count()).sum();
     let tables: Vec<&str> = definitions.map(|d| d.table.as_str()).collect();
     format!(
-        "nothing is restored, as --trust-store is not given. {statements} statements of the store, which define {}, would be executed with the rights of \
+        "nothing is restored without --trust-store. {statements} statements in the store, which define {}, would be executed with the privileges of \
          {}, and rows be taken as they are. Read the statements with --show-definitions, and give --trust-store if nobody can write in the store \
          whom you do not trust that far",
         match tables.is_empty() {
@@ -147,7 +147,7 @@ fn show_definitions(plan: &Plan) {
         }
         for (name, column) in table.added() {
             println!(
-                "-- {}: rows from before {} was added have {} in it",
+                "-- {}: in rows from before {} was added, its value is {}",
                 table.definition.table,
                 shown(name),
                 shown(&column.literal())
@@ -155,7 +155,7 @@ fn show_definitions(plan: &Plan) {
         }
         if let Some(owner) = &table.definition.owner {
             println!(
-                "-- {} belongs to {}, if there is such a role",
+                "-- the owner of {} is {}, if the role exists",
                 table.definition.table,
                 shown(owner)
             );
@@ -163,28 +163,28 @@ fn show_definitions(plan: &Plan) {
     }
 }
 
-/// Says what a gateway of the new database still needs.
-fn tell_what_is_next(roles: Roles) {
+/// Prints what a gateway of the new database still needs.
+fn print_next_steps(roles: Roles) {
     if roles.gateway.is_none() {
         println!(
-            "next: SELECT lanes.grant_gateway('ROLE') in the new database, for the role of the gateway that is to write there"
+            "next: run SELECT lanes.grant_gateway('ROLE') in the new database, for the role of its gateway"
         );
     }
     println!(
-        "next: let postgres.connection of the gateway name the new database, and run lanes-gateway --adopt once with \
+        "next: set the gateway's postgres.connection to the new database, and run lanes-gateway --adopt once with \
          its settings, or give it an objects.url of its own"
     );
 }
 
 fn connection(text: &str) -> Result<tokio_postgres::Config, String> {
-    // The parser's own message may repeat what it read.
+    // The parser's own message may repeat its input.
     let connection: tokio_postgres::Config = text
         .parse()
         .map_err(|_| "--to is not a PostgreSQL connection string or URL".to_owned())?;
     Ok(password::completed(connection))
 }
 
-/// Reads what the store has of one database.
+/// Reads the records of one database from the store.
 async fn read(store: &StoreReader, wanted: Option<&str>) -> Result<Plan, String> {
     let tables = store.records("table/").await?;
     let registries = store.records("registry/").await?;
@@ -193,7 +193,7 @@ async fn read(store: &StoreReader, wanted: Option<&str>) -> Result<Plan, String>
     let scope = match (wanted, scopes.len()) {
         (Some(wanted), _) if scopes.contains(wanted) => wanted.to_owned(),
         (None, 1) => scopes.into_iter().next().unwrap_or_default(),
-        (_, 0) => return Err("the object store has nothing to restore".to_owned()),
+        (_, 0) => return Err("the object store contains nothing to restore".to_owned()),
         _ => {
             let scopes: Vec<String> = scopes.into_iter().collect();
             return Err(format!(
@@ -238,7 +238,7 @@ fn describe(plan: &Plan) {
         }
         if table.files.len() > 1 {
             println!(
-                "table {}: was rewritten or truncated lately; rows from before may come although they are gone, or twice",
+                "table {}: was rewritten or truncated recently; older rows may be restored although they were deleted, or twice",
                 table.definition.table
             );
         }
@@ -248,7 +248,7 @@ fn describe(plan: &Plan) {
     }
     if plan.dropped > 0 {
         println!(
-            "{} parts and entries of dropped tables are left out",
+            "{} parts and entries of dropped tables are skipped",
             plan.dropped
         );
     }

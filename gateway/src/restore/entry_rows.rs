@@ -1,11 +1,11 @@
-//! An entry of the log becomes rows of its table, as the table is now.
+//! Restores the rows of an entry of the log into its table, as the table is defined now.
 //!
-//! | since the entry was put, a column | then |
+//! | change of a column since the entry was put | effect |
 //! |---|---|
-//! | got another name | the batch gets it too: entries tell the places of their columns |
-//! | was dropped | the batch goes without |
-//! | was added | its rows have what rows from before have |
-//! | got another type | values that `lanes.append` does not take for it are cast, which cuts what is too long; if that fails, the entry's rows come into a table of their own, and that is told |
+//! | it was renamed | the batch gets the new name: entries contain the positions of their columns |
+//! | it was dropped | the column is removed from the batch |
+//! | it was added | the rows get the value of older rows |
+//! | its type was changed | values that `lanes.append` does not accept for the new type are cast, which truncates what is too long. If that fails, the entry's rows are inserted into a separate table, with a message |
 
 use std::collections::HashMap;
 
@@ -27,19 +27,19 @@ const TYPES: &str = "SELECT a.attname::text, t.typname::text, format_type(a.attt
 /// The type of a column.
 pub(super) struct Type {
     kind: ColumnKind,
-    /// As SQL writes it.
+    /// The type as SQL writes it.
     pub(super) sql: String,
 }
 
 impl Type {
-    /// Whether every value of a batch's type is one of it.
+    /// Whether every value of a batch type is a value of this type.
     fn has_all_of(&self, column_type: ColumnType) -> bool {
         sql_type(ColumnKind::of_batch(column_type)) == self.sql
     }
 }
 
 impl Restore<'_> {
-    /// The types of a table's columns.
+    /// Returns the types of a table's columns.
     pub(super) async fn types(&self, table: &str) -> Result<HashMap<String, Type>, String> {
         let rows = self.query(TYPES, &[&table]).await?;
         let types = rows.iter().map(|row| {
@@ -51,7 +51,7 @@ impl Restore<'_> {
         types.map_err(|error| Failure::of(TYPES, &error).into())
     }
 
-    /// Inserts the rows of an entry that are wanted; how many.
+    /// Inserts the wanted rows of an entry. Returns their number.
     pub(super) async fn entry(
         &self,
         definition: &Definition,
@@ -62,10 +62,10 @@ impl Restore<'_> {
         let failed = |reason: String| format!("{}: {reason}", planned.name);
         let entry = Entry::decode(&value).map_err(failed)?;
         let table = &definition.table;
-        let batch = with_names_of_now(&entry, definition).map_err(failed)?;
+        let batch = with_current_names(&entry, definition).map_err(failed)?;
         let view = BatchView::verify(&batch).map_err(|error| failed(error.to_string()))?;
         if view.columns().is_empty() {
-            // All columns that the rows had are gone.
+            // All columns of the rows were dropped.
             let rows = planned.rows;
             let statement = format!("INSERT INTO {table} SELECT FROM generate_series(1, {rows})");
             return Ok(self.execute_one(&statement).await?);
@@ -78,7 +78,7 @@ impl Restore<'_> {
             Slice::of_table(table, &view)
         } else {
             eprintln!(
-                "{table}: {} rows are from before a column got another type, and are cast",
+                "{table}: {} rows are from before the type of a column was changed, and are cast",
                 planned.rows
             );
             Slice::cast(&view, types)
@@ -90,7 +90,8 @@ impl Restore<'_> {
         if view.columns().iter().all(made_for) {
             return Ok(self.slices(table, &direct, &batch, planned).await?);
         }
-        // The types may have been others when the rows were appended, and no value of then one of now.
+        // The types may have been different when the rows were appended, and none of the old values
+        // may be valid now.
         self.execute("SAVEPOINT entry").await?;
         let inserted = self.slices(table, &direct, &batch, planned).await;
         let rows = match inserted {
@@ -105,7 +106,7 @@ impl Restore<'_> {
                 let make = format!("CREATE TABLE IF NOT EXISTS {name} {}", aside.make);
                 self.execute(&make).await?;
                 eprintln!(
-                    "{table}: {} rows do not fit the types that its columns have now, and are in {name}: {reason}",
+                    "{table}: {} rows do not match the current types of its columns, and are in {name}: {reason}",
                     planned.rows
                 );
                 self.slices(&name, &aside, &batch, planned).await?
@@ -115,7 +116,7 @@ impl Restore<'_> {
         Ok(rows)
     }
 
-    /// Inserts the rows of a batch that are wanted into a table.
+    /// Inserts the wanted rows of a batch into a table.
     async fn slices(
         &self,
         table: &str,
@@ -147,8 +148,9 @@ impl Restore<'_> {
         Ok(rows)
     }
 
-    /// An empty table for rows of which only some are wanted, or in other types; without these columns. It is made once for all rows of its
-    /// shape: a table that is dropped keeps its locks and its file until the transaction ends.
+    /// Returns an empty table, without the dropped columns, for rows of which only some are wanted,
+    /// or whose types differ. It is created once for all rows of its shape, because a dropped table
+    /// keeps its locks and its file until the transaction ends.
     pub(super) async fn waiting(&self, make: &str, dropped: &[String]) -> Result<String, Failure> {
         let digest = xxh3_64(format!("{make} {dropped:?}").as_bytes());
         let name = format!("lanes_restore_{digest:016x}");
@@ -162,18 +164,18 @@ impl Restore<'_> {
     }
 }
 
-/// A table for the rows of a batch, on their way into another.
+/// A table for the rows of a batch on their way into another table.
 struct Slice {
-    /// What follows `CREATE TABLE` and its name.
+    /// The part of CREATE TABLE after the name.
     make: String,
-    /// Columns of the other table,
+    /// The columns of the other table.
     columns: String,
-    /// and what they get.
+    /// The values of these columns.
     values: String,
 }
 
 impl Slice {
-    /// With the columns of the other table.
+    /// Describes a table with the columns of the other table.
     fn of_table(table: &str, view: &BatchView<'_>) -> Self {
         let columns = list(view, |column| identifier(column.name()));
         Self {
@@ -183,7 +185,7 @@ impl Slice {
         }
     }
 
-    /// With the types of the batch.
+    /// Describes a table with the types of the batch.
     fn own(view: &BatchView<'_>) -> Self {
         let columns = list(view, |column| identifier(column.name()));
         let made = list(view, |column| {
@@ -197,7 +199,7 @@ impl Slice {
         }
     }
 
-    /// With the types of the batch, cast to those that columns have now.
+    /// Describes a table with the types of the batch, whose values are cast to the current types.
     fn cast(view: &BatchView<'_>, types: &HashMap<String, Type>) -> Self {
         let values = list(view, |column| {
             let now = types.get(column.name()).map_or("text", |now| &now.sql);
@@ -215,15 +217,15 @@ fn list(view: &BatchView<'_>, write: impl Fn(&ColumnView<'_>) -> String) -> Stri
     columns.join(", ")
 }
 
-/// An entry's batch with its columns called what they are called now, and without those that were dropped.
-fn with_names_of_now(entry: &Entry, definition: &Definition) -> Result<Bytes, String> {
+/// Returns an entry's batch with the current names of its columns, without those that were dropped.
+fn with_current_names(entry: &Entry, definition: &Definition) -> Result<Bytes, String> {
     let places = &entry.head.columns;
     if places.is_empty() || definition.columns.is_empty() {
         return Ok(entry.batch.clone());
     }
     let view = BatchView::verify(&entry.batch).map_err(|error| error.to_string())?;
     if places.len() != view.columns().len() {
-        return Err("it does not tell the places of its columns".to_owned());
+        return Err("it does not contain the positions of its columns".to_owned());
     }
     let name = |place: &u16| {
         let index = usize::from(*place).checked_sub(1);
@@ -231,7 +233,7 @@ fn with_names_of_now(entry: &Entry, definition: &Definition) -> Result<Bytes, St
         name.map(Option::as_deref)
     };
     let names: Option<Vec<Option<&str>>> = places.iter().map(name).collect();
-    let names = names.ok_or("it has a column that the table's definition does not know")?;
+    let names = names.ok_or("it has a column that the table's definition does not contain")?;
     let before = view.columns().iter().map(|column| Some(column.name()));
     if before.eq(names.iter().copied()) {
         return Ok(entry.batch.clone());

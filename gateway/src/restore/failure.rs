@@ -1,22 +1,23 @@
-//! A statement that has failed, and whether that is the doing of what it was about or of the server.
+//! A failed statement, and whether the cause is its subject or the server.
 
 use std::fmt;
 
 /// Why a statement failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// For people.
+    /// The reason, for people.
     reason: String,
-    /// The server cannot do what it is asked, whatever that is: another statement would not do better.
+    /// Whether the server is the cause, so that another statement would fail too.
     is_of_server: bool,
 }
 
-/// SQLSTATEs begin so: the connection, a transaction that was rolled back for others, resources (a full disk), an
-/// operator, an error of input or output, damaged files. Not all of XX: extensions raise XX000 where a value is wrong.
+/// Prefixes of SQLSTATEs: the connection, a transaction rollback caused by others, resources (such
+/// as a full disk), operator intervention, an I/O error, damaged files. Class XX is not included as
+/// a whole, because extensions raise XX000 for invalid values.
 const OF_SERVER: [&str; 7] = ["08", "40", "53", "57", "58030", "XX001", "XX002"];
 
 impl Failure {
-    /// What of a statement.
+    /// Describes the failure of a statement.
     pub(super) fn of(what: &str, error: &tokio_postgres::Error) -> Self {
         match error.as_db_error() {
             Some(error) => Self::new(what, error.code().code(), error.message()),
@@ -30,7 +31,7 @@ impl Failure {
         }
     }
 
-    /// A function that answers one number has answered none.
+    /// Describes the missing result of a function that returns one number.
     pub(super) fn no_answer(what: &str) -> Self {
         Self {
             reason: format!("{what}: no answer"),
@@ -45,10 +46,10 @@ impl Failure {
         }
     }
 
-    /// The failure, if what the statement was about is to blame for it.
+    /// Returns the failure if the subject of the statement is the cause.
     ///
     /// # Errors
-    /// The server is to blame.
+    /// Returns the reason if the server is the cause.
     pub(super) fn of_statement(self) -> Result<Self, String> {
         match self.is_of_server {
             true => Err(self.reason),
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_no_fault_of_the_rows() {
+    fn a_full_disk_is_not_caused_by_the_rows() {
         for code in ["53100", "53200", "57014", "58030", "XX001", "40P01"] {
             let failure = Failure::new("INSERT", code, "no room");
             let reason = failure.of_statement().unwrap_err();

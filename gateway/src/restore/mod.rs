@@ -1,53 +1,61 @@
-//! `lanes-gateway restore`: a database again, from object storage alone.
+//! `lanes-gateway restore`: restores a database from object storage alone.
 //!
 //! ```text
 //! store ─► reader ─► records ─► plan ─► run ─► one transaction in an empty database
 //!                                        │
-//!                     images, entries ◄──┘   fetched one after the other, as they are inserted
+//!                     images, entries ◄──┘   fetched one after the other, and inserted
 //! ```
 //!
-//! | what | module | noun |
+//! | module | contents |
 //! |---|---|---|
-//! | what is asked | [`command`] | flags, and a report |
-//! | from what | [`crate::objects::reader`] | the store, opened without taking it from a gateway that may still run |
-//! | what to do | [`plan`] | which parts, which rows of which entries: decided by row numbers alone, before anything is done |
-//! | done | [`run`] | schema, series, rows, then what only hinders while rows come |
-//! | | `added` | what older rows have in a column that was added after them |
-//! | | `entry_rows` | rows of the log, whatever became of their columns |
-//! | | `failure` | what went wrong, and whether the server is to blame |
-//! | | `retyped` | segments from before a column got another type |
-//! | | `statement` | which statements a definition may consist of |
+//! | [`command`] | the flags, and the report |
+//! | [`crate::objects::store::reader`] | the store, opened without taking it from a gateway that may still run |
+//! | [`plan`] | the parts, and the rows of entries, to restore: decided by row numbers, before anything is done |
+//! | [`run`] | execution: schema, series, rows, then whatever would slow down the rows |
+//! | `added` | values of older rows in columns that were added after them |
+//! | `entry_rows` | rows of the log, even if their columns have changed |
+//! | `failure` | failed statements, and whether the server is the cause |
+//! | `retyped` | segments from before the type of a column was changed |
+//! | `statement` | the statements that a definition may contain |
 //!
-//! # What comes back
-//! - Tables of the lanes access method with rows in the store: columns, storage parameters, row-level security; constraints, indexes, defaults
-//!   where what they need is there; owner and grants where the roles exist. Their rows get new numbers and are open again, to be sealed and
-//!   offloaded as if they had just come.
+//! # What is restored
+//! - Tables of the access method lanes with rows in the store: their columns, storage parameters
+//!   and row-level security; their constraints, indexes and defaults if everything that these need
+//!   exists; their owner and grants if the roles exist. The rows get new numbers and are in open
+//!   segments, to be sealed and offloaded as if they had just been appended.
 //! - Series with their ids, and the views of their metrics.
-//! - What a gateway and a reader may do, for the roles that the command line names.
-//! - Rows of segments that were offloaded, and of everything that was acknowledged at level `object`; each once, whatever the gateway and the
-//!   database were doing when they died: see [`crate::objects::log`].
+//! - The privileges of a gateway and a reader, for the roles named on the command line.
+//! - The rows of offloaded segments, and everything that was acknowledged at level `object`. Each
+//!   row is restored once, whatever the gateway and the database were doing when they crashed: see
+//!   [`crate::objects::log`].
 //!
-//! Not: other tables, roles, digests of requests (a request that is repeated after a restore is applied again), rows
-//! that were neither offloaded nor acknowledged at level `object`, and deletions.
+//! Not restored are: other tables, roles, digests of requests (a request that is repeated after a
+//! restore is applied again), rows that were neither offloaded nor acknowledged at level `object`,
+//! and deletions.
 //!
 //! # Trust
-//! A store is data from outside. Definitions in it are executed as SQL with the rights of the role that restores, and
-//! values of rows become values of their types as they are, for nothing is left that could vouch for them: the database
-//! that kept digests of its segments is lost. So restore does nothing until it is told that the store is trusted, and
-//! shows definitions before that to whoever wants to read them. What is easily found wrong is refused all the same:
-//! statements of other kinds (`statement`), and images that would lead a reader astray (`lanes.restore_segment`).
+//! A store is external data. Its definitions are executed as SQL with the privileges of the role
+//! that restores. Values of rows are restored unchanged, because nothing is left to verify them:
+//! the database with the digests of its segments is lost. Restore therefore does nothing unless the
+//! store is declared as trusted, and can print the definitions for inspection before. Whatever is
+//! easily found to be wrong is refused in any case: statements of other kinds (`statement`), and
+//! images that would mislead a reader (`lanes.restore_segment`).
 //!
 //! # Failure cases
-//! All is one transaction: whatever goes wrong, the database is as empty as before, and restore may be run again. The
-//! store is not changed. A record that cannot be read, a missing or damaged image or entry end it by name; nothing is
-//! left out silently.
-//! - Columns may have been renamed or dropped since an entry was put. Segments know columns by their places, and so do entries: an entry's
-//!   batch is given the names of now, without the columns that are gone, and is cast where types are others.
-//! - A statement after the rows that fails (a default or a check that calls a function of the lost database) is undone alone, and told. A policy
-//!   that cannot be made ends it: the table would be open to those whom it kept out.
+//! Everything happens in one transaction. After a failure the database is as empty as before, and
+//! restore can be run again. The store is not changed. An unreadable record, or a missing or
+//! damaged image or entry, ends the restore with a message that names it; nothing is silently
+//! skipped.
+//! - Columns may have been renamed or dropped since an entry was put. Segments and entries identify
+//!   columns by position. The batch of an entry gets the current names, without dropped columns,
+//!   and is cast if types have changed.
+//! - A statement after the rows that fails (a default or a check that calls a function of the lost
+//!   database) is undone alone, with a message. A policy that cannot be created ends the restore,
+//!   because the table would otherwise be readable by those whom the policy excluded.
 //!
-//! A database that was restored has another system identifier, so a gateway keeps what it offloads beside what was
-//! there; the old objects are the operator's to delete, once the new database has offloaded what was restored.
+//! A restored database has another system identifier, so its gateway stores offloaded segments
+//! beside the old ones. The operator may delete the old objects after the new database has
+//! offloaded what was restored.
 
 pub mod command;
 

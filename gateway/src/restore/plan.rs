@@ -1,9 +1,10 @@
-//! Which parts, and which rows of which entries of the log.
+//! The plan of a restore: the parts, and the rows of entries of the log.
 //!
 //! ```text
 //! for each file of a table:
-//!     parts, the latest first: one that overlaps a later one was merged into it, and is left out
-//!     entries, those of the latest timeline first, then by first row: of each, the rows whose numbers neither a part nor an entry before has
+//!     parts, latest first: a part that overlaps a later one was merged into it, and is skipped
+//!     entries, those of the latest timeline first, then by first row: of each, the rows whose numbers are in no part
+//!     and no earlier entry
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,29 +16,30 @@ use super::added::Added;
 use super::statement::is_type;
 use crate::objects::model::record::{self, AddedColumn, Head, PartRecord, RegistryRecord};
 
-/// A table as statements; see `lanes.table_definition`.
+/// A table as statements. See `lanes.table_definition`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Definition {
-    /// Schema and name, as SQL writes them.
+    /// The schema and name, as SQL writes them.
     pub table: String,
-    /// Its schema, as it is called.
+    /// The unquoted name of the schema.
     #[serde(default = "public")]
     pub schema: String,
-    /// Its owner; `None` for a table of the extension.
+    /// The owner; `None` for a table of the extension.
     pub owner: Option<String>,
-    /// Its columns by their places; `None` where one was dropped. Empty: a version that did not tell them.
+    /// The names of the columns by position; `None` for a dropped column. Empty in definitions by
+    /// older versions.
     #[serde(default)]
     pub columns: Vec<Option<String>>,
-    /// Before its rows.
+    /// Statements to execute before the rows.
     pub create: Vec<String>,
-    /// Row-level security, once all tables are there.
+    /// Statements of row-level security, executed when all tables exist.
     #[serde(default)]
     pub guard: Vec<String>,
-    /// After them.
+    /// Statements to execute after the rows.
     pub finish: Vec<String>,
-    /// For roles that there are.
+    /// Grants, executed if the roles exist.
     pub grants: Vec<Grant>,
-    /// Whether it was a partition; it comes back as a table by itself.
+    /// Whether the table was a partition. It is restored as an independent table.
     #[serde(default)]
     pub is_partition: bool,
 }
@@ -49,7 +51,7 @@ fn public() -> String {
 /// A grant to a role.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Grant {
-    /// The role; `None` for all.
+    /// The role; `None` for all roles.
     pub role: Option<String>,
     /// The statement.
     pub statement: String,
@@ -58,56 +60,57 @@ pub struct Grant {
 /// Rows of an entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryRows {
-    /// The entry's name.
+    /// The name of the entry.
     pub name: String,
-    /// Rows of its batch to skip, and how many to take then; in order. `None`: all.
+    /// The rows of its batch to skip and then to take, in order; `None` for all.
     pub slices: Option<Vec<(u64, u64)>>,
-    /// How many these are.
+    /// The number of rows to take.
     pub rows: u64,
 }
 
 /// A table and its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TablePlan {
-    /// What it is.
+    /// The definition of the table.
     pub definition: Definition,
-    /// Parts, in the order of their rows.
+    /// The parts, in the order of their rows.
     pub parts: Vec<PartRecord>,
-    /// Entries, in the order of their rows.
+    /// The entries, in the order of their rows.
     pub entries: Vec<EntryRows>,
-    /// Files of the table that rows come from, by their storage ids: more than one if it was rewritten or truncated lately.
+    /// The storage ids of the files that rows come from. There are several if the table was
+    /// rewritten or truncated recently.
     pub files: BTreeSet<u64>,
-    /// Columns that it got while it had rows.
+    /// The columns that were added to the table while it had rows.
     pub added: Added,
 }
 
 impl TablePlan {
-    /// Rows in parts.
+    /// The number of rows in parts.
     pub fn part_rows(&self) -> u64 {
         let segments = self.parts.iter().flat_map(|part| &part.segments);
         segments.map(|segment| segment.1).sum()
     }
 
-    /// Rows in entries.
+    /// The number of rows in entries.
     pub fn entry_rows(&self) -> u64 {
         self.entries.iter().map(|entry| entry.rows).sum()
     }
 }
 
-/// What there is to restore of one database.
+/// What can be restored of one database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The database.
     pub scope: String,
-    /// Tables, by oid.
+    /// The tables, by oid.
     pub tables: Vec<TablePlan>,
-    /// The registry of series in use.
+    /// The current registry of series.
     pub registry: Option<RegistryRecord>,
-    /// Entries and parts of tables that were dropped: left out.
+    /// The number of entries and parts of dropped tables, which are skipped.
     pub dropped: usize,
 }
 
-/// Databases that records are about.
+/// Returns the databases that records belong to.
 pub fn scopes(names: impl IntoIterator<Item = impl AsRef<str>>) -> BTreeSet<String> {
     let scope = |name: &str| {
         let mut fields = name.split('/').skip(1);
@@ -122,7 +125,7 @@ pub fn scopes(names: impl IntoIterator<Item = impl AsRef<str>>) -> BTreeSet<Stri
 /// Plans the restore of a database from its records.
 ///
 /// # Errors
-/// A record that cannot be read.
+/// Returns an error if a record cannot be read.
 pub fn plan(
     scope: &str,
     tables: &[(String, Bytes)],
@@ -134,7 +137,9 @@ pub fn plan(
     let mut planned: BTreeMap<u32, TablePlan> = BTreeMap::new();
     for (name, value) in tables {
         let oid = name.rsplit('/').next().and_then(|oid| oid.parse().ok());
-        let oid = oid.ok_or_else(|| format!("{name} in the object store names no table"))?;
+        let oid = oid.ok_or_else(|| {
+            format!("the name {name} in the object store does not contain a table")
+        })?;
         let definition: Definition = record::read(name, value)?;
         definition.check()?;
         let table = TablePlan {
@@ -148,12 +153,14 @@ pub fn plan(
     }
     for (name, value) in added {
         let Some((target, place)) = record::added_of(name) else {
-            return Err(format!("{name} in the object store names no column"));
+            return Err(format!(
+                "the name {name} in the object store does not contain a column"
+            ));
         };
         let column: AddedColumn = record::read(name, value)?;
         if !is_type(&column.sql_type) {
             return Err(format!(
-                "{name} in the object store is of what is no type: {}",
+                "{name} in the object store contains an invalid type: {}",
                 column.sql_type.escape_debug()
             ));
         }
@@ -173,7 +180,7 @@ pub fn plan(
         .find(|text| !is_type(text))
     {
         return Err(format!(
-            "a part in the object store has a column of what is no type: {}",
+            "a part in the object store has a column with an invalid type: {}",
             wrong.escape_debug()
         ));
     }
@@ -237,10 +244,10 @@ pub fn plan(
     })
 }
 
-/// Rows of a file that somebody has.
+/// The rows of a file that are taken already.
 #[derive(Default)]
 struct Rows {
-    /// First row to the row after the last; without overlap.
+    /// From the first row to the end of the range (exclusive), without overlap.
     ranges: BTreeMap<u64, u64>,
 }
 
@@ -250,7 +257,7 @@ impl Rows {
         before.is_some_and(|(_, &end)| end > from)
     }
 
-    /// Takes rows; those that nobody had.
+    /// Takes rows. Returns those that were not taken before.
     fn take(&mut self, from: u64, to: u64) -> Vec<(u64, u64)> {
         let mut taken = Vec::new();
         let mut at = from;
@@ -323,7 +330,7 @@ mod tests {
         )
     }
 
-    /// Rows of an entry, and which.
+    /// The number of rows of an entry, and their slices.
     type Taken = (u64, Option<Vec<(u64, u64)>>);
 
     fn entries(plan: &Plan) -> Vec<Taken> {
@@ -334,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_comes_once() {
+    fn each_row_is_restored_once() {
         let parts = [part(3, 0, 100), part(5, 100, 200)];
         let heads = [
             head(1, &[(90, 10)]),
@@ -352,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_was_merged_gives_way() {
+    fn merged_parts_are_skipped() {
         let parts = [
             part(3, 0, 100),
             part(4, 100, 200),
@@ -376,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_timeline_comes_before_what_it_lacks() {
+    fn the_latest_timeline_precedes_earlier_ones() {
         let heads = [
             head_on(1, 1, &[(0, 10)]),
             head_on(1, 1, &[(10, 10)]),
@@ -388,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_a_dropped_table_is_counted_and_what_is_damaged_is_named() {
+    fn records_of_dropped_tables_are_counted_and_damaged_ones_are_named() {
         let gone = plan(
             "7/5",
             &[],
@@ -405,8 +412,8 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_no_database_wrote_ends_it() {
-        for (json, told) in [
+    fn a_forged_definition_ends_the_restore() {
+        for (json, expected) in [
             (
                 r#"{"table": "public.t", "create": ["COPY public.t FROM PROGRAM 'id'"], "finish": [], "grants": []}"#,
                 "COPY public.t",
@@ -425,12 +432,12 @@ mod tests {
                 Bytes::from_static(json.as_bytes()),
             );
             let error = plan("7/5", &[forged], &[], &[], &[], None).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 
     #[test]
-    fn a_part_whose_types_go_on_ends_it() {
+    fn a_forged_type_of_a_part_ends_the_restore() {
         let (name, value) = part(3, 0, 9);
         let mut forged: PartRecord = serde_json::from_slice(&value).unwrap();
         forged.types = vec![Some("int); DROP TABLE t".to_owned())];
@@ -440,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn an_added_column_whose_type_goes_on_ends_it() {
+    fn a_forged_type_of_an_added_column_ends_the_restore() {
         let planned = |sql_type: &str| {
             let json = format!(r#"{{"type": "{sql_type}", "value": "1"}}"#);
             let added = (record::added_name("7/5", 9, 2), json.into());
@@ -453,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn databases_are_told_apart() {
+    fn databases_are_distinguished() {
         let names = ["table/7/5/9", "head/8/5/00/1", "series/7/5/e/1"];
         assert_eq!(
             scopes(names).into_iter().collect::<Vec<_>>(),

@@ -1,8 +1,9 @@
-//! Segments from before a column got another type.
+//! Restores segments from before the type of a column was changed.
 //!
-//! ALTER TABLE writes such a table anew, and its old segments stay in the store for a while: until the new ones are there, they are all
-//! there is of its rows. An image knows how wide its values are, not what they mean, so it goes into a table of the old types first,
-//! and what is cast from there into the new one.
+//! ALTER TABLE rewrites such a table, and its old segments stay in the store for some time. Until
+//! the new segments are in the store, they are the only source of its rows. An image contains the
+//! width of its values but not their types. It is therefore restored into a table with the old
+//! types, from which the rows are cast into the new table.
 
 use std::collections::HashMap;
 
@@ -15,29 +16,29 @@ use super::run::{Restore, SEGMENT};
 use crate::deliver::describe::identifier;
 use crate::objects::model::record::PartRecord;
 
-/// Whether values of all these types lie as those of the others do: that is where ALTER TABLE writes nothing anew. A type that is not known
-/// any more was given another name, or its values would not be there.
+/// Checks whether the values of all these types are represented alike, so that ALTER TABLE does not
+/// rewrite the table. A type that no longer exists was renamed, or its values would not exist.
 const LIE_ALIKE: &str = "SELECT coalesce(bool_and(t.was IS NULL OR t.now IS NULL OR t.was = t.now OR EXISTS (SELECT FROM pg_cast c \
      WHERE c.castsource = t.was AND c.casttarget = t.now AND c.castmethod = 'b')), true) \
      FROM (SELECT to_regtype(a)::oid, to_regtype(b)::oid FROM unnest($1::text[], $2::text[]) AS u (a, b)) AS t (was, now)";
 
-/// The columns of such a part, called by their places.
+/// The columns of such a part, named by position.
 pub(super) struct Retyped {
-    /// What follows the name in CREATE TABLE.
+    /// The columns in CREATE TABLE.
     columns: String,
-    /// Those to drop.
+    /// The columns to drop.
     dropped: Vec<String>,
-    /// Columns of the table as it is now,
+    /// The columns of the current table.
     names: String,
-    /// and what they get.
+    /// The values of these columns.
     values: String,
     schema: String,
-    /// Types then, and now.
+    /// The types then, and now.
     types: (Vec<String>, Vec<String>),
 }
 
 impl Retyped {
-    /// `None`: the part's columns have the types of now.
+    /// Returns `None` if the part's columns have the current types.
     pub(super) fn of(
         part: &PartRecord,
         table: &TablePlan,
@@ -96,14 +97,15 @@ impl Retyped {
         })
     }
 
-    /// What follows the name of a table for the part's images.
+    /// Returns the part of CREATE TABLE after the name, for the part's images.
     fn make(&self) -> String {
         format!("({}) USING lanes", self.columns)
     }
 }
 
 impl Restore<'_> {
-    /// What a part's rows need on their way; `None`: they go straight into the table.
+    /// Returns what a part's rows need before they are inserted; `None` if they can be inserted
+    /// directly.
     pub(super) async fn retyping(
         &self,
         part: &PartRecord,
@@ -122,7 +124,7 @@ impl Restore<'_> {
         Ok(Some(retyped).filter(|_| alike == Some(false)))
     }
 
-    /// Inserts the rows of an image; how many.
+    /// Inserts the rows of an image. Returns their number.
     pub(super) async fn retyped(
         &self,
         part: &Retyped,
@@ -136,7 +138,7 @@ impl Restore<'_> {
         let cast = format!("INSERT INTO {table} ({names}) SELECT {values} FROM {waiting}");
         match self.execute(&cast).await {
             Ok(()) => eprintln!(
-                "{table}: {rows} rows are from before a column got another type, and are cast"
+                "{table}: {rows} rows are from before the type of a column was changed, and are cast"
             ),
             Err(failure) => {
                 let reason = failure.of_statement()?;
@@ -149,7 +151,7 @@ impl Restore<'_> {
                 ))
                 .await?;
                 eprintln!(
-                    "{table}: {rows} rows do not fit the types that its columns have now, and are in {name}, with columns called by their places: {reason}"
+                    "{table}: {rows} rows do not match the current types of its columns, and are in {name}, with columns named by their positions: {reason}"
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! A plan carried out, in one transaction.
+//! The execution of a plan, in one transaction.
 
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{NoTls, Transaction};
@@ -8,7 +8,7 @@ use super::plan::{Definition, Plan, TablePlan};
 use crate::objects::model::record::{self, SeriesRecord};
 use crate::objects::store::reader::StoreReader;
 
-/// Rows between two words about progress.
+/// The number of rows between two reports of progress.
 const PROGRESS_ROWS: u64 = 10_000_000;
 
 const TABLES: &str = "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_am a ON a.oid = c.relam \
@@ -16,24 +16,24 @@ const TABLES: &str = "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_am a 
 const SERIES: &str = "INSERT INTO lanes.series_runs (first_id, last_id, metric, labels, registered_at) \
      VALUES ($1, $2, $3, lanes.pack_label_sets($4), $5::text::timestamptz)";
 const VIEWS: &str = "SELECT lanes.create_metric_view(s.metric) FROM (SELECT DISTINCT metric FROM lanes.series_runs ORDER BY metric) s";
-/// Rows of a segment's image into a table of its columns.
+/// Restores the rows of a segment's image into a table with its columns.
 pub(super) const SEGMENT: &str = "SELECT lanes.restore_segment($1::text::regclass, $2)";
 const ROLE: &str = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)";
 
 const GRANT_GATEWAY: &str = "SELECT lanes.grant_gateway(quote_ident($1)::regrole)";
 const GRANT_READER: &str = "SELECT lanes.grant_reader(quote_ident($1)::regrole)";
 
-/// Who is to use the new database.
+/// The roles that use the new database.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Roles<'a> {
     /// The role of its gateway.
     pub gateway: Option<&'a str>,
-    /// The role of those who read its metrics.
+    /// The role of the readers of its metrics.
     pub reader: Option<&'a str>,
 }
 
 impl<'a> Roles<'a> {
-    /// Each role, and the statement that grants it what it needs.
+    /// Returns each role, and the statement that grants it its privileges.
     fn grants(self) -> impl Iterator<Item = (&'a str, &'static str)> {
         let gateway = self.gateway.map(|role| (role, GRANT_GATEWAY));
         let reader = self.reader.map(|role| (role, GRANT_READER));
@@ -41,19 +41,19 @@ impl<'a> Roles<'a> {
     }
 }
 
-/// What came back.
+/// What was restored.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Restored {
-    /// Rows of all tables.
+    /// The number of rows in all tables.
     pub rows: u64,
-    /// Series.
+    /// The number of series.
     pub series: u64,
 }
 
-/// Carries a plan out.
+/// Executes a plan.
 ///
 /// # Errors
-/// The reason, for people; the database is then as it was.
+/// Returns the reason, for people. The database is unchanged in this case.
 pub async fn run(
     plan: &Plan,
     store: &StoreReader,
@@ -63,9 +63,9 @@ pub async fn run(
     let (mut client, driver) = connection
         .connect(NoTls)
         .await
-        .map_err(|error| Failure::of("no session with PostgreSQL", &error))?;
+        .map_err(|error| Failure::of("could not open a session with PostgreSQL", &error))?;
     let driver = tokio::spawn(async move {
-        // Its error is what calls end with.
+        // Calls end with its error.
         let _ = driver.await;
     });
     let result = async {
@@ -79,7 +79,7 @@ pub async fn run(
         transaction
             .commit()
             .await
-            .map_err(|error| Failure::of("the commit failed", &error))?;
+            .map_err(|error| Failure::of("could not commit", &error))?;
         Ok(restored)
     };
     let result = result.await;
@@ -88,7 +88,7 @@ pub async fn run(
     result
 }
 
-/// A transaction of the new database, and what it is filled from.
+/// A transaction in the new database, and the source of its rows.
 pub(super) struct Restore<'a> {
     pub(super) store: &'a StoreReader,
     transaction: &'a Transaction<'a>,
@@ -103,11 +103,11 @@ impl Restore<'_> {
         )
         .await?;
         self.check_empty().await?;
-        // Before any row, which may take hours.
+        // This comes before the rows, which may take hours.
         for (role, _) in roles.grants() {
             if !self.has_role(role).await? {
                 return Err(format!(
-                    "there is no role {role} to grant anything to; CREATE ROLE it first, and restore again"
+                    "role {role} does not exist; create it, and restore again"
                 ));
             }
         }
@@ -120,7 +120,7 @@ impl Restore<'_> {
         for statement in plan.tables.iter().flat_map(|t| &t.definition.guard) {
             let guarded = self.execute_one(statement).await;
             guarded.map_err(|reason| {
-                format!("{reason}; make what it names in the new database, and restore again: without it others might read the table")
+                format!("{reason}; create what it names in the new database, and restore again: without the policy others might read the table")
             })?;
         }
         restored.series = self.series(plan).await?;
@@ -132,14 +132,14 @@ impl Restore<'_> {
         for table in &plan.tables {
             self.finish(&table.definition).await?;
         }
-        // At the end, when the views of all metrics are there to be granted.
+        // This comes at the end, when the views of all metrics exist and can be granted.
         for (role, grant) in roles.grants() {
             self.query(grant, &[&role]).await?;
         }
         Ok(restored)
     }
 
-    /// What is there would be mixed with what comes.
+    /// Existing rows would be mixed with restored ones.
     async fn check_empty(&self) -> Result<(), String> {
         let tables = self.query(TABLES, &[]).await?;
         let names = tables.iter().map(|row| {
@@ -192,16 +192,16 @@ impl Restore<'_> {
 
     async fn rows(&self, table: &TablePlan) -> Result<u64, String> {
         let name = &table.definition.table;
-        let (mut rows, mut told_at) = (0, PROGRESS_ROWS);
+        let (mut rows, mut report_at) = (0, PROGRESS_ROWS);
         let all = table.part_rows() + table.entry_rows();
         let mut tell = |rows: u64| {
-            if rows >= told_at {
-                told_at = rows + PROGRESS_ROWS;
+            if rows >= report_at {
+                report_at = rows + PROGRESS_ROWS;
                 eprintln!("{name}: {rows} of {all} rows");
             }
         };
         let types = self.types(name).await?;
-        self.give_added(table, &types).await?;
+        self.set_added_defaults(table, &types).await?;
         for part in &table.parts {
             let retyping = self.retyping(part, table, &types).await?;
             for (key, expected) in &part.segments {
@@ -221,19 +221,20 @@ impl Restore<'_> {
             rows += self.entry(&table.definition, &types, entry).await?;
             tell(rows);
         }
-        self.take_added(table).await?;
+        self.drop_added_defaults(table).await?;
         Ok(rows)
     }
 
     async fn finish(&self, definition: &Definition) -> Result<(), String> {
-        // What needs something else of the lost database does not hold the rows back.
+        // Statements that need something else from the lost database must not prevent the restore
+        // of the rows.
         for statement in &definition.finish {
             self.try_to(&definition.table, statement).await?;
         }
         for grant in &definition.grants {
             match &grant.role {
                 Some(role) if !self.has_role(role).await? => eprintln!(
-                    "{}: left out, as there is no role {role}: {}",
+                    "{}: skipped because role {role} does not exist: {}",
                     definition.table, grant.statement
                 ),
                 _ => self.try_to(&definition.table, &grant.statement).await?,
@@ -247,14 +248,14 @@ impl Restore<'_> {
                     .await?;
             } else {
                 eprintln!(
-                    "{}: belongs to you, as there is no role {owner}",
+                    "{}: the owner is the connecting role, because role {owner} does not exist",
                     definition.table
                 );
             }
         }
         if definition.is_partition {
             eprintln!(
-                "{}: was a partition, and is a table by itself; ATTACH it",
+                "{}: the table was a partition; ATTACH it to its parent",
                 definition.table
             );
         }
@@ -268,7 +269,7 @@ impl Restore<'_> {
             .is_some_and(|row| row.try_get(0).unwrap_or(false)))
     }
 
-    /// Calls a function that inserts rows into a table; how many.
+    /// Calls a function that inserts rows into a table. Returns their number.
     pub(super) async fn insert(
         &self,
         statement: &str,
@@ -292,24 +293,24 @@ impl Restore<'_> {
         rows.map_err(|error| Failure::of(statement, &error))
     }
 
-    /// Executes a statement, or leaves it out and says so.
+    /// Executes a statement, or skips it with a message.
     pub(super) async fn try_to(&self, table: &str, statement: &str) -> Result<(), String> {
         self.execute("SAVEPOINT one_statement").await?;
         if let Err(failure) = self.execute_one(statement).await {
             let reason = failure.of_statement()?;
             self.execute("ROLLBACK TO one_statement").await?;
-            eprintln!("{table}: left out: {reason}");
+            eprintln!("{table}: skipped: {reason}");
         }
         Ok(self.execute("RELEASE one_statement").await?)
     }
 
-    /// Executes statements of our own.
+    /// Executes statements of the gateway itself.
     pub(super) async fn execute(&self, statements: &str) -> Result<(), Failure> {
         let done = self.transaction.batch_execute(statements).await;
         done.map_err(|error| Failure::of(statements, &error))
     }
 
-    /// Executes a statement, which PostgreSQL refuses if it is several.
+    /// Executes a statement. PostgreSQL refuses it if it is several statements.
     pub(super) async fn execute_one(&self, statement: &str) -> Result<u64, Failure> {
         let done = self.transaction.execute(statement, &[]).await;
         done.map_err(|error| Failure::of(statement, &error))

@@ -1,16 +1,17 @@
-//! Which statements a definition in the store may consist of: those that `lanes.table_definition` writes, about its own
-//! table.
+//! The statements that a definition in the store may contain: those that `lanes.table_definition`
+//! writes, about its own table.
 //!
-//! What this keeps out is a record that is damaged, another's, or crudely forged: no statement but these kinds is
-//! executed, and one at a time. It is no sandbox. Defaults, checks, policies, generated columns and indexes hold
-//! expressions, an expression may call any function, and some are evaluated while the rows come, others when the table
-//! is used later. So whoever can write in the store can do in the new database what the restoring role can, which is
-//! why restore wants to be told that the store is trusted ([`super::command`]).
+//! The check keeps out damaged, foreign and crudely forged records: no other kinds of statements
+//! are executed, and only one at a time. It is not a sandbox. Defaults, checks, policies, generated
+//! columns and indexes contain expressions, which may call any function. Some are evaluated while
+//! rows are restored, others when the table is used later. Whoever can write to the store can
+//! therefore do in the new database what the restoring role can. For this reason, restore requires
+//! that the store is declared as trusted ([`super::command`]).
 
 use super::plan::Definition;
 
 impl Definition {
-    /// Its statements, in the order in which they are executed.
+    /// Returns the statements in the order of their execution.
     pub fn statements(&self) -> impl Iterator<Item = &str> {
         let grants = self.grants.iter().map(|grant| &grant.statement);
         self.create
@@ -21,15 +22,15 @@ impl Definition {
             .map(String::as_str)
     }
 
-    /// Whether it is one that a database writes.
+    /// Checks whether a database may have written the definition.
     ///
     /// # Errors
-    /// The name or the statement that no database writes.
+    /// Returns the name or the statement that no database writes.
     pub fn check(&self) -> Result<(), String> {
         let table = &self.table;
         if !is_qualified_name(table) {
             return Err(format!(
-                "a definition in the object store is not of a table: {}",
+                "a definition in the object store is not that of a table: {}",
                 table.escape_debug()
             ));
         }
@@ -39,14 +40,14 @@ impl Definition {
         {
             None => Ok(()),
             Some(statement) => Err(format!(
-                "the definition of {table} in the object store has a statement that no database writes there: {}",
+                "the definition of {table} in the object store contains an unexpected statement: {}",
                 statement.escape_debug()
             )),
         }
     }
 }
 
-/// What may follow `ALTER TABLE` and the table.
+/// What may follow `ALTER TABLE` and the name of the table.
 const CHANGES: [&str; 7] = [
     "ADD COLUMN ",
     "ADD CONSTRAINT ",
@@ -57,8 +58,8 @@ const CHANGES: [&str; 7] = [
     "FORCE ROW LEVEL SECURITY",
 ];
 
-/// Whether a statement is of a kind that a table's definition has, and about the table where it names one at its
-/// beginning.
+/// Whether a statement is of a kind that a table's definition contains, and about the table if it
+/// names one at its beginning.
 fn is_written_of(table: &str, statement: &str) -> bool {
     let of_table = |statement: &str, then: &[&str]| {
         let rest = statement.strip_prefix(table);
@@ -81,7 +82,7 @@ fn is_written_of(table: &str, statement: &str) -> bool {
     }
     if let Some(rest) = after("CREATE INDEX ").or_else(|| after("CREATE UNIQUE INDEX ")) {
         let rest = after_identifier(rest).and_then(|rest| rest.strip_prefix(" ON "));
-        // Of a partitioned table's, PostgreSQL writes ONLY.
+        // PostgreSQL writes ONLY for an index of a partitioned table.
         return rest
             .is_some_and(|rest| of_table(rest.strip_prefix("ONLY ").unwrap_or(rest), &["USING "]));
     }
@@ -99,7 +100,8 @@ fn is_qualified_name(text: &str) -> bool {
     after_qualified_name(text) == Some("")
 }
 
-/// Whether a text is a type as PostgreSQL's `format_type` writes one, and no more than that: it is put into statements.
+/// Whether a text is a type as PostgreSQL's `format_type` writes it, and nothing else. The text is
+/// inserted into statements.
 pub(super) fn is_type(text: &str) -> bool {
     let (mut depth, mut is_quoted) = (0_u32, false);
     for c in text.chars() {
@@ -108,7 +110,7 @@ pub(super) fn is_type(text: &str) -> bool {
             _ if is_quoted => {}
             '(' => depth += 1,
             ')' if depth > 0 => depth -= 1,
-            // A modifier may be anything that its type writes.
+            // A modifier may contain whatever its type writes.
             ',' | '-' if depth > 0 => {}
             ' ' | '.' | '_' | '[' | ']' => {}
             c if c.is_ascii_alphanumeric() => {}
@@ -118,12 +120,12 @@ pub(super) fn is_type(text: &str) -> bool {
     depth == 0 && !is_quoted && !text.trim().is_empty()
 }
 
-/// What follows a name with its schema; `None`: there is none.
+/// Returns what follows a name with its schema; `None` if there is no such name.
 fn after_qualified_name(text: &str) -> Option<&str> {
     after_identifier(after_identifier(text)?.strip_prefix('.')?)
 }
 
-/// What follows an identifier as PostgreSQL writes it; `None`: there is none.
+/// Returns what follows an identifier as PostgreSQL writes it; `None` if there is none.
 fn after_identifier(text: &str) -> Option<&str> {
     let Some(quoted) = text.strip_prefix('"') else {
         let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -135,14 +137,15 @@ fn after_identifier(text: &str) -> Option<&str> {
     loop {
         rest = &rest[rest.find('"')? + 1..];
         match rest.strip_prefix('"') {
-            // Two of them are one of the name.
+            // Two quotes stand for one in the name.
             Some(more) => rest = more,
             None => return Some(rest),
         }
     }
 }
 
-/// A statement as it may be shown on a terminal: what is in the store may have been written by anybody.
+/// Returns a statement that is safe to print on a terminal. Anybody may have written the contents
+/// of the store.
 pub(super) fn shown(statement: &str) -> String {
     let escaped = statement.chars().map(|c| match c {
         '\n' | '\t' => c.to_string(),
@@ -159,7 +162,7 @@ mod tests {
     const TABLE: &str = "public.\"od\"\"d; table\"";
 
     #[test]
-    fn what_databases_write_is_known() {
+    fn statements_that_databases_write_are_accepted() {
         for statement in [
             "CREATE SCHEMA IF NOT EXISTS \"S\"",
             "CREATE TABLE {t} (a int, b text COLLATE pg_catalog.\"C\") USING lanes WITH (hot = '1 day')",
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn other_statements_are_not_written() {
+    fn other_statements_are_refused() {
         for statement in [
             "",
             "DROP TABLE {t}",
@@ -230,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_nothing_that_goes_on() {
+    fn text_after_a_type_is_refused() {
         for text in [
             "bigint",
             "timestamp(3) with time zone",
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_leaves_the_terminal_as_it_is() {
+    fn printed_statements_contain_no_control_characters() {
         assert_eq!(shown("a\tb\n\u{1b}[2Jc\r"), "a\tb\n\\u{1b}[2Jc\\r");
     }
 }

@@ -1,15 +1,17 @@
-//! Which id belongs to which label bytes: what makes a known series cost one hash and one look-up.
+//! The cache from label bytes to series ids. It makes a known series cost one hash and one look-up.
 //!
-//! Keys are label bytes as sent, compared whole: the hash only finds the place, so no collision can merge two series. A sender that
-//! writes its labels in an uncommon way simply has a second key for the same id.
+//! Keys are label bytes as sent, compared whole. The hash only selects the position, so no
+//! collision can merge two series. A sender with an unusual encoding of its labels simply has a
+//! second key for the same id.
 //!
-//! Invariants
+//! # Invariants
 //! - An id is inserted only after the transaction that registered it has committed.
-//! - Entries of a shard belong to the shard's generation. A request that began under another generation neither finds nor inserts: ids
-//!   of a database that has been replaced (restored, failed over) are never used for the new one.
-//! - Memory is bounded: a shard that is full lets those entries go that have not been found since it was full before, then some of those
-//!   never found. So series in use stay while there is room for them, a part of them where there is not, and a hit takes no more than a
-//!   shared lock.
+//! - The entries of a shard belong to the shard's generation. A request that began under another
+//!   generation neither finds nor inserts entries. Ids of a database that has been replaced
+//!   (restored, failed over) are therefore never used for the new one.
+//! - Memory is bounded. A full shard drops the entries that have not been found since it was full
+//!   before, and then some of those that were never found. Series in use therefore stay while there
+//!   is room for them, and a hit takes only a shared lock.
 
 use std::array;
 use std::sync::Arc;
@@ -23,18 +25,18 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::SeriesIndex;
 
 const SHARDS: usize = 64;
-/// Series that are looked up together.
+/// The number of series that are looked up together.
 pub const GROUP_KEYS: usize = 16;
-/// Table slot, allocation header and the like, for each entry.
+/// The bytes of each entry besides its key: table slot, allocation header and the like.
 const ENTRY_OVERHEAD_BYTES: usize = 56;
 
-/// Series id of the database, 1 or more.
+/// A series id of the database. It is at least 1.
 pub type SeriesId = i32;
 
-/// Label bytes to ids; shared by all requests.
+/// A cache from label bytes to ids, shared by all requests.
 pub struct SeriesCache {
     shards: Vec<RecursiveRwLock<Shard>>,
-    /// Makes places unpredictable, so that no sender can aim at one shard or one place.
+    /// Makes positions unpredictable, so that no sender can aim at one shard or one position.
     seed: u64,
     generation: AtomicU64,
     shard_bytes_max: usize,
@@ -55,19 +57,20 @@ struct Entry {
     hash: u64,
     key: Box<[u8]>,
     id: SeriesId,
-    /// How much it was used lately; less by one each time that the shard is full.
+    /// How recently the entry was used. It decreases by one each time that the shard is full.
     last_use: AtomicU8,
 }
 
-/// Neither found nor inserted since the shard was full the last time.
+/// The entry was neither found nor inserted since the shard was full the last time.
 const LONG_AGO: u8 = 0;
 const INSERTED: u8 = 1;
 const FOUND: u8 = 2;
 
 impl Entry {
-    /// Its id, as of an entry that is in use.
+    /// Returns the id and marks the entry as in use.
     fn found(&self) -> SeriesId {
-        // Mostly it is so: then nothing is written, and the entry stays in the caches of all cores.
+        // Usually the entry is marked already. Nothing is written then, and the entry stays in the
+        // caches of all cores.
         if self.last_use.load(Ordering::Relaxed) != FOUND {
             self.last_use.store(FOUND, Ordering::Relaxed);
         }
@@ -87,7 +90,8 @@ impl Shard {
         Some(entry.found())
     }
 
-    /// Makes room: first go those not found since the last time, then half of those never found, at last a quarter of all.
+    /// Makes room. It first drops entries that were not found since the last time, then half of
+    /// those that were never found, and finally a quarter of all.
     fn sweep(&mut self, bytes_max: usize) {
         self.drop_some(|entry, _| {
             let use_now = entry.last_use.get_mut();
@@ -117,7 +121,7 @@ impl Shard {
 }
 
 impl SeriesCache {
-    /// A cache of about `bytes_max` bytes at most, and an index of as many.
+    /// Creates a cache of at most about `bytes_max` bytes, and an index of the same size.
     pub fn new(bytes_max: usize, seed: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| RecursiveRwLock::default()).collect(),
@@ -131,54 +135,57 @@ impl SeriesCache {
         }
     }
 
-    /// Bytes of the entries held, about.
+    /// The approximate bytes of the entries.
     pub fn bytes(&self) -> usize {
         self.shards.iter().map(|shard| shard.read().bytes).sum()
     }
 
-    /// Whether half of the room is left at least.
+    /// Whether at least half of the room is free.
     pub fn has_room(&self) -> bool {
         self.bytes() < self.shard_bytes_max * SHARDS / 2
     }
 
-    /// The index of all registered series, for who registers: one at a time, over calls to the database.
+    /// The index of all registered series. A registration holds its lock over calls to the
+    /// database.
     pub fn index(&self) -> Arc<Mutex<SeriesIndex>> {
         Arc::clone(&self.index)
     }
 
-    /// How often registered series have been inserted: while it stays, so does what is not known.
+    /// The number of times that registered series were inserted. While it is unchanged, a series
+    /// that was not found is still not in the cache.
     pub fn registrations(&self) -> u64 {
         self.registrations.load(Ordering::Acquire)
     }
 
-    /// Tells that registered series have been inserted.
+    /// Records that registered series were inserted.
     pub fn note_registration(&self) {
         self.registrations.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Bytes of the index when it was last told of.
+    /// The bytes of the index, as recorded last.
     pub fn index_bytes(&self) -> usize {
         self.index_bytes.load(Ordering::Relaxed)
     }
 
-    /// Tells of the index, which may be locked for long.
+    /// Records the bytes of the index, which may be locked for a long time.
     pub fn note_index_bytes(&self, bytes: usize) {
         self.index_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// The generation that a request starting now belongs to.
+    /// The generation of requests that start now.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Entries held; a series may have several.
+    /// The number of entries. A series may have several.
     pub fn entries(&self) -> usize {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Forgets all and begins a new generation, which is returned.
+    /// Drops all entries and begins a new generation, which is returned.
     pub fn begin_generation(&self) -> u64 {
-        // First the number, then the shards: a request of the new generation that meets an uncleared shard misses.
+        // The number changes before the shards. A request of the new generation that meets an old
+        // shard finds nothing.
         let generation = self.generation.fetch_add(1, Ordering::AcqRel) + 1;
         for shard in &self.shards {
             let mut shard = shard.write();
@@ -193,12 +200,12 @@ impl SeriesCache {
         generation
     }
 
-    /// A hash whose places no sender can foresee.
+    /// Returns a hash that no sender can predict.
     pub fn hash(&self, key: &[u8]) -> u64 {
         xxh3_64_with_seed(key, self.seed)
     }
 
-    /// The id of a series, if known to this generation.
+    /// Returns the id of a series if it is known in this generation.
     pub fn find(&self, generation: u64, key: &[u8]) -> Option<SeriesId> {
         let hash = self.hash(key);
         let shard = self.shard(hash).read();
@@ -209,17 +216,19 @@ impl SeriesCache {
         }
     }
 
-    /// The ids of up to [`GROUP_KEYS`] series, those that are known to this generation; none for the places past `keys`.
+    /// Returns the ids of up to [`GROUP_KEYS`] series that are known in this generation. Positions
+    /// past the end of `keys` are `None`.
     ///
-    /// A look-up of one among a million series waits for memory, several times. Here each wait is that of all of them: nothing but these
-    /// looks lies between them, so the processor has as many under way as it can.
+    /// A look-up among a million series waits for memory several times. This method does the same
+    /// step for all keys before the next step, so the processor overlaps these waits.
     pub fn find_all(&self, generation: u64, keys: &[&[u8]]) -> [Option<SeriesId>; GROUP_KEYS] {
         debug_assert!(keys.len() <= GROUP_KEYS);
         let mut hashes = [0; GROUP_KEYS];
         for (hash, key) in hashes.iter_mut().zip(keys) {
             *hash = self.hash(key);
         }
-        // The locks are recursive: who holds some shards never waits for one behind a writer who waits for one of them.
+        // The locks are recursive: a thread that holds some shards never waits behind a writer that
+        // waits for one of them.
         let shards: [_; GROUP_KEYS] =
             array::from_fn(|place| (place < keys.len()).then(|| self.shard(hashes[place]).read()));
         let shards: [Option<&Shard>; GROUP_KEYS] = array::from_fn(|place| {
@@ -234,13 +243,13 @@ impl SeriesCache {
             let (entry, key) = (entries[place]?, keys[place]);
             match *entry.key == *key {
                 true => Some(entry.found()),
-                // Another key of the same hash came first.
+                // Another key with the same hash was found first.
                 false => shards[place]?.find(hashes[place], key),
             }
         })
     }
 
-    /// Remembers an id that is committed. Does nothing if the generation has passed.
+    /// Inserts an id whose registration is committed. Does nothing if the generation has passed.
     pub fn insert(&self, generation: u64, key: &[u8], id: SeriesId) {
         let hash = self.hash(key);
         let bytes = key.len() + ENTRY_OVERHEAD_BYTES;
@@ -256,7 +265,7 @@ impl SeriesCache {
             shard.sweep(self.shard_bytes_max);
         }
         if shard.bytes + bytes > self.shard_bytes_max {
-            // A few large entries: rather none than too many.
+            // If a few large entries fill the shard, the cache prefers none to too many.
             shard.table.clear();
             shard.bytes = 0;
         }
@@ -269,13 +278,14 @@ impl SeriesCache {
         };
         shard.table.insert_unique(hash, entry, |entry| entry.hash);
         let after = shard.table.len();
-        // Both under the lock of the shard, so the sum is right in the end.
+        // Both happen under the lock of the shard, so the sum is right in the end.
         self.entries.fetch_add(after, Ordering::Relaxed);
         self.entries.fetch_sub(before, Ordering::Relaxed);
     }
 
     fn shard(&self, hash: u64) -> &RecursiveRwLock<Shard> {
-        // The table takes its place from the low bits and its tag from the top seven: these are in between.
+        // The table takes its position from the low bits and its tag from the top seven bits. The
+        // shard is selected by bits in between.
         &self.shards[(hash >> 48) as usize % SHARDS]
     }
 }
@@ -314,11 +324,11 @@ mod tests {
     }
 
     #[test]
-    fn several_are_found_as_each_of_them_is() {
+    fn keys_are_found_together_as_they_are_one_by_one() {
         let cache = SeriesCache::new(1 << 20, 7);
         let numbers: Vec<[u8; 4]> = (0..100i32).map(i32::to_le_bytes).collect();
         for (id, key) in (1..).zip(&numbers).filter(|(id, _)| id % 3 != 0) {
-            // Found first in its place, and not it.
+            // Another entry with the same hash is found first.
             let (hash, key_of_other) = (cache.hash(key), b"other".as_slice().into());
             let other = Entry {
                 hash,
@@ -355,7 +365,7 @@ mod tests {
         assert_eq!(
             cache.find(next, b"a"),
             None,
-            "an id of the past is not taken up"
+            "an id of an earlier generation is not inserted"
         );
         cache.insert(next, b"a", 9);
         assert_eq!(

@@ -1,22 +1,26 @@
-//! Which ids a label set may have, over all series that are registered: what tells a new series from a known one without asking.
+//! The index of all registered series: hashes of label sets to candidate ids. It tells a new series
+//! from a registered one without asking the database.
 //!
-//! The database has no index on label sets; whoever registers must know all of them. So a gateway keeps, for each series that was ever
-//! registered, by whatever gateway, 32 bits of a hash and the id: 8 bytes in an open table, 10 to 21 with the room it leaves.
+//! The database has no index on label sets, so whoever registers series must know all of them. A
+//! gateway therefore keeps 32 bits of a hash and the id for each series that any gateway has ever
+//! registered. This takes 8 bytes in a full table, and 10 to 21 bytes including free slots.
 //!
-//! Invariants
-//! - Every series of the generation with an id up to [`SeriesIndex::indexed_to`] is in. Absence of a hash is proof, presence is a hint:
-//!   a candidate counts only when the database has confirmed its labels, so no collision can merge two series.
-//! - The hash is seeded, and only gateways know the seed, so no sender can aim at collisions. The database keeps hashes of most series:
-//!   their seed is the index's, too, where it begins with them.
-//! - Memory is bounded: the table does not grow beyond its bound. Series that find no room have ids past `indexed_to`, and must be asked
-//!   for in the database, by metric.
+//! # Invariants
+//! - The table contains every series of the generation with an id up to
+//!   [`SeriesIndex::indexed_to`]. The absence of a hash is proof; its presence is a hint. A
+//!   candidate counts only when the database has confirmed its labels, so no collision can merge
+//!   two series.
+//! - The hash is seeded, and only gateways know the seed, so no sender can aim at collisions. The
+//!   database stores hashes of most series. If the index begins with these, it uses their seed.
+//! - Memory is bounded: the table does not grow beyond its limit. Series that find no room have ids
+//!   past `indexed_to` and must be looked up in the database, by metric.
 
 use hashbrown::HashTable;
 use lanes_labels::SeriesHasher;
 
 use super::SeriesId;
 
-/// Hashes of label sets to candidate ids.
+/// An index from hashes of label sets to candidate ids.
 #[derive(Debug)]
 pub struct SeriesIndex {
     table: HashTable<Slot>,
@@ -33,11 +37,11 @@ struct Slot {
     id: SeriesId,
 }
 
-/// Bytes of a slot and its control byte.
+/// The bytes of a slot and its control byte.
 const SLOT_BYTES: usize = size_of::<Slot>() + 1;
 
 impl SeriesIndex {
-    /// An index of at most `bytes_max` bytes, and of a few slots at least.
+    /// Creates an index of at most `bytes_max` bytes, but of a few slots at least.
     pub fn new(bytes_max: usize, seed: u64) -> Self {
         Self {
             table: HashTable::new(),
@@ -49,7 +53,7 @@ impl SeriesIndex {
         }
     }
 
-    /// Forgets all, if it is of another generation.
+    /// Drops everything if the index belongs to another generation.
     pub fn begin(&mut self, generation: u64) {
         if self.generation != generation {
             *self = Self {
@@ -59,7 +63,7 @@ impl SeriesIndex {
         }
     }
 
-    /// Makes hashes of this seed those of the index, if that is possible: they are already, or the index knows nothing.
+    /// Adopts the seed if the index is empty. Returns whether the index uses this seed.
     pub fn takes_seed(&mut self, seed: u64) -> bool {
         if self.known_to == 0 {
             self.seed = seed;
@@ -67,27 +71,28 @@ impl SeriesIndex {
         self.seed == seed
     }
 
-    /// The generation that its ids belong to.
+    /// The generation that the ids belong to.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Up to which id the registry is known to go; the next registration continues there.
+    /// The last id known to be in the registry. The next registration continues there.
     pub fn known_to(&self) -> SeriesId {
         self.known_to
     }
 
-    /// Up to which id all series are in the table; at most `known_to`.
+    /// The id up to which all series are in the table. It is at most `known_to`.
     pub fn indexed_to(&self) -> SeriesId {
         self.indexed_to
     }
 
-    /// Bytes of the table.
+    /// The bytes of the table.
     pub fn bytes(&self) -> usize {
         self.table.allocation_size()
     }
 
-    /// Takes note that ids up to `id` have been given; holes among them are series that no longer exist.
+    /// Records that ids up to `id` have been assigned. Gaps among them are series that no longer
+    /// exist.
     pub fn advance(&mut self, id: SeriesId) {
         if self.indexed_to == self.known_to {
             self.indexed_to = self.indexed_to.max(id);
@@ -95,7 +100,7 @@ impl SeriesIndex {
         self.known_to = self.known_to.max(id);
     }
 
-    /// Takes in consecutive series from `first_id` on, which lies beyond all before.
+    /// Adds consecutive series that begin at `first_id`, which lies beyond all known ids.
     pub fn extend<'a>(
         &mut self,
         first_id: SeriesId,
@@ -106,7 +111,8 @@ impl SeriesIndex {
         self.extend_hashes(first_id, labels.map(|labels| hasher.hash(labels)));
     }
 
-    /// Takes in the hashes of consecutive series from `first_id` on, which lies beyond all before.
+    /// Adds the hashes of consecutive series that begin at `first_id`, which lies beyond all known
+    /// ids.
     pub fn extend_hashes(
         &mut self,
         first_id: SeriesId,
@@ -128,7 +134,7 @@ impl SeriesIndex {
         self.known_to = self.known_to.max(last_id);
     }
 
-    /// Ids that a label set may have, of those up to `indexed_to`; nearly always none or one.
+    /// Returns the ids up to `indexed_to` that a label set may have: nearly always none or one.
     pub fn candidates(&self, metric: &str, labels: &str) -> impl Iterator<Item = SeriesId> {
         let hash = SeriesHasher::new(metric, self.seed).hash(labels);
         self.table
@@ -139,13 +145,15 @@ impl SeriesIndex {
 
     fn has_room(&self, series: usize) -> bool {
         let wanted = self.table.len() + series;
-        // A table is at most seven eighths full; then it doubles, and needs the old one while it does.
+        // A table is at most seven eighths full. Then it doubles, and the old table exists until it
+        // has been copied.
         let slots = (wanted * 8 / 7 + 1).next_power_of_two();
         wanted <= self.table.capacity() || (slots + slots / 2) * SLOT_BYTES <= self.bytes_max
     }
 }
 
-/// The table takes its place from the low bits and its tag from the top seven, and 32 bits are to serve both.
+/// Spreads the hash: the table takes its position from the low bits and its tag from the top seven
+/// bits, and 32 bits have to serve both.
 fn place(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -173,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_index_says_where_it_ends() {
+    fn a_full_index_reports_where_it_ends() {
         let mut index = SeriesIndex::new(64 * SLOT_BYTES * 3, 3);
         let mut indexed = 0;
         for first_id in 1..=1000 {

@@ -1,5 +1,6 @@
-//! Canonical labels as JSON text, which is how the database keeps them: an object in the order of the names, without white space, with no
-//! more escapes than JSON demands, the short ones where there are any. Equal label sets have equal text.
+//! Canonical labels as JSON text, which is how the database stores them: an object whose names are
+//! sorted, without white space, with only the escapes that JSON requires, in their short form if
+//! there is one. Equal label sets have equal text.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +8,10 @@ use super::label_set::{METRIC_LABEL, canonical_bytes};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// The object of `labels`, which are sorted by name, without the metric.
+/// Returns the object of `labels`, which are sorted by name, without the metric.
 pub fn labels_json(labels: &[(&str, &str)]) -> String {
     let others = || labels.iter().filter(|(name, _)| *name != METRIC_LABEL);
-    // Exactly what is needed: it is kept until the series is registered.
+    // The capacity is exact because the text is kept until the series is registered.
     let bytes: usize = others()
         .map(|(name, value)| string_bytes(name) + string_bytes(value) + 2)
         .sum();
@@ -28,7 +29,8 @@ pub fn labels_json(labels: &[(&str, &str)]) -> String {
     json
 }
 
-/// The canonical label bytes of a series as the database has it; `None` if `json` is no object of strings.
+/// Returns the canonical label bytes of a series as stored in the database; `None` if `json` is not
+/// an object of strings.
 pub fn bytes_of_stored(metric: &str, json: &str) -> Option<Vec<u8>> {
     let mut labels: BTreeMap<String, String> = serde_json::from_str(json).ok()?;
     labels.insert(METRIC_LABEL.to_owned(), metric.to_owned());
@@ -55,7 +57,7 @@ fn must_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Looks at all bytes, whatever it finds: so it is done by vectors.
+/// Inspects all bytes whatever it finds, so that the compiler vectorizes it.
 fn has_escapes(text: &str) -> bool {
     text.bytes()
         .fold(false, |any, byte| any | must_escape(byte))
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_of_strings_gives_no_bytes() {
+    fn text_that_is_not_an_object_of_strings_is_rejected() {
         for json in ["", "[]", "{\"a\":1}", "{", "null"] {
             assert_eq!(bytes_of_stored("up", json), None, "{json}");
         }
@@ -124,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_is_minimal_exact_and_comes_back(
+        fn text_is_minimal_and_round_trips(
             labels in prop::collection::btree_map("\\PC{1,4}|[a-z]{1,3}", "[\\x01-\\x7f]{1,6}|\\PC{1,9}", 0..5)
         ) {
             let mut labels: BTreeMap<String, String> = labels;

@@ -1,53 +1,57 @@
-//! One label set, looked into: checked against Prometheus's data model and the configured limits, and brought into its canonical bytes.
+//! A label set, checked against Prometheus's data model and the configured limits, and converted to
+//! canonical bytes.
 //!
-//! Canonical form: Label messages sorted by name, names distinct, no empty values (to Prometheus, an empty value and no label are the
-//! same), shortest varints, name before value. It is what Prometheus sends, so there the sent bytes are the canonical ones.
+//! The canonical form is a sequence of Label messages sorted by name, with distinct names, no empty
+//! values, shortest varints, and the name before the value. To Prometheus, an empty value and a
+//! missing label are the same. Prometheus sends the canonical form, so its bytes are canonical as
+//! sent.
 
 use thiserror::Error;
 
 use super::label_json::labels_json;
 use super::protobuf::{DELIMITED, ProtobufError, Reader, put_delimited, put_varint, varint_bytes};
 
-/// The label that names the metric.
+/// The label that holds the name of the metric.
 pub const METRIC_LABEL: &str = "__name__";
-/// Longest metric name in bytes: PostgreSQL indexes it, and an index row holds some 2,700 bytes.
+/// The maximum bytes of a metric name. PostgreSQL indexes it, and an index row holds about 2,700
+/// bytes.
 pub const METRIC_NAME_BYTES_MAX: usize = 1024;
 
-/// What to do with labels that do not come sorted by name, as the remote write specification asks.
+/// What to do with labels that are not sorted by name, as the remote write specification requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabelOrder {
     /// Refuse the series.
     Refuse,
-    /// Sort them; for senders like vmagent, which sorts only when told to.
+    /// Sort the labels. Senders like vmagent sort only if configured to.
     Sort,
 }
 
-/// Bounds of one label set.
+/// Limits of one label set.
 #[derive(Debug, Clone, Copy)]
 pub struct LabelLimits {
-    /// Labels, `__name__` included.
+    /// The maximum number of labels, including `__name__`.
     pub labels_max: usize,
-    /// Bytes of a label's name.
+    /// The maximum bytes of a label's name.
     pub name_bytes_max: usize,
-    /// Bytes of a label's value.
+    /// The maximum bytes of a label's value.
     pub value_bytes_max: usize,
-    /// Unsorted labels.
+    /// What to do with unsorted labels.
     pub order: LabelOrder,
 }
 
-/// Why label bytes give no label set.
+/// Why label bytes are not a label set.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum LabelError {
-    /// The request is broken: nothing of it is taken.
+    /// The request is malformed. Nothing of it is stored.
     #[error("labels are malformed: {0}")]
     Protobuf(#[from] ProtobufError),
-    /// The request is broken: protobuf strings are UTF-8.
+    /// The request is malformed: protobuf strings are UTF-8.
     #[error("a label {part} is not UTF-8")]
     NotUtf8 {
         /// `name` or `value`.
         part: &'static str,
     },
-    /// The series is not taken; others of the request are.
+    /// The series is refused. Other series of the request are stored.
     #[error(transparent)]
     Refused(#[from] LabelFault),
 }
@@ -55,87 +59,90 @@ pub enum LabelError {
 /// Why one series is refused.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum LabelFault {
-    /// No `__name__`, or an empty one.
+    /// `__name__` is missing or empty.
     #[error("the metric name (label __name__) is missing")]
     NoMetric,
-    /// A label without a name.
+    /// A label has no name.
     #[error("series {metric} has a label with an empty name")]
     EmptyName {
-        /// Metric, shortened.
+        /// The metric, shortened.
         metric: String,
     },
-    /// Names not ascending.
+    /// The names are not ascending.
     #[error(
-        "labels of series {metric} are not sorted by name: {name} comes too late (receive.label_order = \"sort\" accepts them)"
+        "labels of series {metric} are not sorted by name: {name} is out of order (receive.label_order = \"sort\" accepts them)"
     )]
     Unsorted {
-        /// Metric, shortened.
+        /// The metric, shortened.
         metric: String,
         /// The name out of place, shortened.
         name: String,
     },
-    /// A name twice.
+    /// A name occurs twice.
     #[error("series {metric} has label {name} more than once")]
     Duplicate {
-        /// Metric, shortened.
+        /// The metric, shortened.
         metric: String,
         /// The name, shortened.
         name: String,
     },
-    /// Too many labels.
-    #[error("series {metric} has {labels} labels, {labels_max} are allowed (receive.labels_max)")]
+    /// There are too many labels.
+    #[error(
+        "series {metric} has {labels} labels, but only {labels_max} are allowed (receive.labels_max)"
+    )]
     TooMany {
-        /// Metric, shortened.
+        /// The metric, shortened.
         metric: String,
-        /// Labels sent.
+        /// The number of labels sent.
         labels: usize,
-        /// The bound.
+        /// The limit.
         labels_max: usize,
     },
-    /// A name or value over its bound.
+    /// A name or value is too long.
     #[error(
-        "series {metric}: the {part} of label {name} has {bytes} bytes, {bytes_max} are allowed"
+        "series {metric}: the {part} of label {name} has {bytes} bytes, but only {bytes_max} are allowed"
     )]
     TooLong {
-        /// Metric, shortened.
+        /// The metric, shortened.
         metric: String,
-        /// The label's name, shortened.
+        /// The name of the label, shortened.
         name: String,
         /// `name` or `value`.
         part: &'static str,
-        /// Bytes sent.
+        /// The number of bytes sent.
         bytes: usize,
-        /// The bound.
+        /// The limit.
         bytes_max: usize,
     },
-    /// PostgreSQL's text cannot hold U+0000.
+    /// PostgreSQL's text cannot contain U+0000.
     #[error(
         "series {metric}: label {name} contains the character U+0000, which PostgreSQL cannot store"
     )]
     Nul {
-        /// Metric, shortened.
+        /// The metric, shortened.
         metric: String,
-        /// The label's name, shortened.
+        /// The name of the label, shortened.
         name: String,
     },
 }
 
-/// A label set ready to be registered.
+/// A label set that is ready to be registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelSet {
-    /// Value of `__name__`.
+    /// The value of `__name__`.
     pub metric: String,
-    /// The other labels, canonical, as a JSON object; with the metric it says what `bytes` says.
+    /// The other labels, canonical, as a JSON object. Together with the metric it has the content
+    /// of `bytes`.
     pub labels_json: String,
-    /// The whole set, canonical; two series are one if these are equal.
+    /// The whole set in canonical form. Two series are equal if and only if these bytes are.
     pub bytes: Box<[u8]>,
 }
 
 impl LabelSet {
-    /// Looks into raw Label messages.
+    /// Parses raw Label messages.
     ///
     /// # Errors
-    /// [`LabelError`]: a malformed request, or a refused series.
+    /// Returns a [`LabelError`] if the request is malformed or the series is refused.
     pub fn parse(raw: &[u8], limits: &LabelLimits) -> Result<Self, LabelError> {
         let Labels {
             mut labels,
@@ -172,13 +179,13 @@ impl LabelSet {
         }
     }
 
-    /// Bytes on the heap, roughly; for the memory budget.
+    /// The approximate bytes on the heap, for the memory budget.
     pub fn heap_bytes(&self) -> usize {
         self.metric.len() + self.labels_json.capacity() + self.bytes.len() + size_of::<Self>()
     }
 }
 
-/// Label messages in canonical encoding, in the order given.
+/// Encodes Label messages canonically, in the order of `labels`.
 pub fn canonical_bytes(labels: &[(&str, &str)]) -> Vec<u8> {
     let bytes = labels.iter().map(|(name, value)| label_bytes(name, value));
     let mut bytes = Vec::with_capacity(bytes.sum());
@@ -188,7 +195,7 @@ pub fn canonical_bytes(labels: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// Bytes that [`put_label`] appends, for a field of one byte.
+/// The number of bytes that [`put_label`] appends for a field number of one byte.
 fn label_bytes(name: &str, value: &str) -> usize {
     let message = part_bytes(name) + part_bytes(value);
     1 + varint_bytes(message as u64) + message
@@ -206,11 +213,11 @@ pub fn put_label(out: &mut Vec<u8>, field: u32, name: &str, value: &str) {
     put_delimited(out, 2, value.as_bytes());
 }
 
-/// Label messages, read.
+/// Parsed Label messages.
 struct Labels<'a> {
-    /// At most as many as are allowed: an empty message has two bytes, a place here has 32.
+    /// No more labels than allowed: an empty message has 2 bytes, an element of this vector 32.
     labels: Vec<(&'a str, &'a str)>,
-    /// All that came.
+    /// The number of labels sent.
     count: usize,
     /// The first value of `__name__`.
     metric: Option<&'a str>,
@@ -219,14 +226,14 @@ struct Labels<'a> {
 impl<'a> Labels<'a> {
     fn read(raw: &'a [u8], labels_max: usize) -> Result<Self, LabelError> {
         let mut read = Self {
-            // Most series have fewer, so this is the only allocation.
+            // Most series have fewer labels, so this is the only allocation.
             labels: Vec::with_capacity(labels_max.min(16)),
             count: 0,
             metric: None,
         };
         let mut reader = Reader::new(raw);
         while let Some(key) = reader.key()? {
-            // `raw` holds what the decoder took for labels, nothing else.
+            // `raw` contains only what the decoder recognised as labels.
             if (key.field, key.wire_type) != (1, DELIMITED) {
                 return Err(key.mismatch().into());
             }
@@ -323,7 +330,7 @@ fn order(metric: &str, labels: &mut [(&str, &str)], order: LabelOrder) -> Result
     }
 }
 
-/// Text for a message: a sender must not be able to fill logs and answers.
+/// Returns a shortened, escaped text for a message, so that a sender cannot fill logs and answers.
 fn shortened(text: &str) -> String {
     const CHARACTERS_MAX: usize = 64;
     let mut short: String = text
@@ -370,7 +377,8 @@ mod tests {
 
     #[test]
     fn other_encodings_of_one_set_are_one() {
-        // Value before name, a long varint, an unknown field and an empty label.
+        // The value comes before the name; there is a long varint, an unknown field and an empty
+        // label.
         let mut raw = Vec::new();
         put_delimited(
             &mut raw,
@@ -390,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_refused_or_mended() {
+    fn unsorted_labels_are_refused_or_sorted() {
         let unsorted = [("job", "a"), ("__name__", "up")];
         assert!(
             matches!(refused(&unsorted), LabelFault::Unsorted { name, .. } if name == "__name__")
@@ -411,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_apart() {
+    fn faults_are_distinguished() {
         assert_eq!(refused(&[("job", "a")]), LabelFault::NoMetric);
         assert_eq!(
             refused(&[("__name__", ""), ("job", "a")]),
@@ -456,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_break_the_request() {
+    fn bytes_that_are_not_text_make_the_request_malformed() {
         let mut raw = canonical_bytes(&[("__name__", "up")]);
         put_delimited(&mut raw, 1, b"\x0a\x01a\x12\x02\xff\xfe");
         assert_eq!(

@@ -1,51 +1,52 @@
-//! Protobuf's wire primitives over a borrowed buffer: nothing is copied, nothing read past the end, nothing recursed into.
+//! Protobuf's wire primitives over a borrowed buffer. Nothing is copied, nothing is read past the
+//! end, and nothing recurses.
 
 use thiserror::Error;
 
 /// Why bytes are not protobuf.
 #[derive(Debug, Error, PartialEq, Eq, Clone, Copy)]
 pub enum ProtobufError {
-    /// The buffer ends within a varint, a fixed value or a length-delimited field.
-    #[error("protobuf message is cut short")]
+    /// The buffer ends within a varint, a fixed-size value or a length-delimited field.
+    #[error("protobuf message is truncated")]
     Truncated,
     /// A varint has more than 64 bits.
     #[error("protobuf varint is longer than 64 bits")]
     VarintTooLong,
-    /// Field number 0, or a key beyond 32 bits.
+    /// The field number is 0, or the key has more than 32 bits.
     #[error("protobuf field key {0} is not legal")]
     Key(u64),
-    /// A wire type that remote write has no use for: groups, or one not assigned.
+    /// The wire type is a group, which remote write does not use, or is not assigned.
     #[error("protobuf wire type {0} is not supported")]
     WireType(u8),
-    /// A field that is known came in another encoding than its own.
-    #[error("protobuf field {field} has wire type {wire_type}, which is not its own")]
+    /// A known field has a wire type other than its own.
+    #[error("protobuf field {field} has the wrong wire type {wire_type}")]
     FieldType {
-        /// The field's number.
+        /// The field number.
         field: u32,
         /// The wire type found.
         wire_type: u8,
     },
 }
 
-/// Wire type of varints.
+/// The wire type of varints.
 pub const VARINT: u8 = 0;
-/// Wire type of eight-byte values.
+/// The wire type of eight-byte values.
 pub const FIXED64: u8 = 1;
-/// Wire type of strings, bytes and messages.
+/// The wire type of strings, bytes and messages.
 pub const DELIMITED: u8 = 2;
 const FIXED32: u8 = 5;
 
-/// A field's number and wire type.
+/// The number and wire type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
-    /// Number, at least 1.
+    /// The field number, at least 1.
     pub field: u32,
-    /// Wire type, not yet checked.
+    /// The wire type, not yet checked.
     pub wire_type: u8,
 }
 
 impl Key {
-    /// The error for a known field in a foreign encoding.
+    /// Returns the error for a known field with a wrong wire type.
     pub fn mismatch(self) -> ProtobufError {
         ProtobufError::FieldType {
             field: self.field,
@@ -54,29 +55,29 @@ impl Key {
     }
 }
 
-/// Reads from the front of a buffer.
+/// A reader from the front of a buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes` from their start.
+    /// Creates a reader at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// Whether all is read.
+    /// Whether everything has been read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Bytes not read yet.
+    /// The bytes that have not been read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// A varint of up to 64 bits.
+    /// Reads a varint of up to 64 bits.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, ProtobufError> {
         if let [first, rest @ ..] = self.rest
@@ -91,7 +92,7 @@ impl<'a> Reader<'a> {
     fn varint_long(&mut self) -> Result<u64, ProtobufError> {
         let mut value = 0u64;
         for (index, &byte) in self.rest.iter().take(10).enumerate() {
-            // The tenth byte holds bit 63 alone.
+            // The tenth byte holds only bit 63.
             if index == 9 && byte > 1 {
                 return Err(ProtobufError::VarintTooLong);
             }
@@ -108,7 +109,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The next field's key, or `None` at the end.
+    /// Reads the key of the next field; `None` at the end.
     #[inline]
     pub fn key(&mut self) -> Result<Option<Key>, ProtobufError> {
         if self.rest.is_empty() {
@@ -125,7 +126,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The payload of a length-delimited field.
+    /// Reads the payload of a length-delimited field.
     #[inline]
     pub fn delimited(&mut self) -> Result<&'a [u8], ProtobufError> {
         let length = self.varint()?;
@@ -138,7 +139,7 @@ impl<'a> Reader<'a> {
         Ok(payload)
     }
 
-    /// Eight little-endian bytes.
+    /// Reads eight little-endian bytes.
     #[inline]
     pub fn fixed64(&mut self) -> Result<u64, ProtobufError> {
         let (bytes, rest) = self
@@ -149,7 +150,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(*bytes))
     }
 
-    /// Steps over the value of a field that is not known.
+    /// Skips the value of an unknown field.
     pub fn skip(&mut self, wire_type: u8) -> Result<(), ProtobufError> {
         match wire_type {
             VARINT => self.varint().map(drop),
@@ -177,7 +178,7 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Bytes that [`put_varint`] appends.
+/// The number of bytes that [`put_varint`] appends.
 pub fn varint_bytes(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }

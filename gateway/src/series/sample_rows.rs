@@ -1,36 +1,36 @@
-//! Rows of `lanes.samples`, column by column, as they will lie in the batch.
+//! Samples as rows of `lanes.samples`, column by column, as they are laid out in the batch.
 
 use lanes_wire::{BuildError, ColumnSource, ValuesSource};
 
 use crate::model::{Payload, RowKind};
 use crate::series::SeriesId;
 
-/// The milliseconds since the Unix epoch that can be stored: both PostgreSQL's timestamptz, which
-/// begins in 4714 BC, and microseconds in 64 bits can represent them.
+/// The range of milliseconds since the Unix epoch that can be stored: both PostgreSQL's
+/// timestamptz, which begins in 4714 BC, and microseconds in 64 bits can represent it.
 pub const TIMESTAMP_MS_RANGE: std::ops::RangeInclusive<i64> =
     -210_866_803_200_000..=i64::MAX / 1000;
 
-/// Samples ready to append. The three columns have one length.
+/// Samples that are ready to be appended. The three columns have the same length.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct SampleRows {
     /// Microseconds since the Unix epoch.
     pub timestamps_us: Vec<i64>,
     /// Series ids.
     pub series: Vec<SeriesId>,
-    /// Values; only moved, never computed with, so every NaN keeps its bits.
+    /// Values. They are only moved, never computed with, so every NaN keeps its bits.
     pub values: Vec<f64>,
 }
 
 impl SampleRows {
-    /// Bytes of one row.
+    /// The bytes of one row.
     pub const ROW_BYTES: usize = 20;
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.series.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
     }
@@ -43,7 +43,7 @@ impl SampleRows {
         self.values.push(value);
     }
 
-    /// Adds all rows of another.
+    /// Adds all rows of `other`.
     pub fn extend(&mut self, other: &SampleRows) {
         self.timestamps_us.extend_from_slice(&other.timestamps_us);
         self.series.extend_from_slice(&other.series);
@@ -57,13 +57,13 @@ impl SampleRows {
         self.values.clear();
     }
 
-    /// Bytes held.
+    /// The bytes held on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.timestamps_us.capacity() * 8 + self.series.capacity() * 4 + self.values.capacity() * 8
     }
 }
 
-/// Rows of many requests, and the batch that they become.
+/// Buffers for the rows of many requests and the batch that they become.
 #[derive(Debug, Default)]
 pub struct SampleJoiner {
     rows: SampleRows,
@@ -79,7 +79,7 @@ impl Payload for SampleRows {
         self.len()
     }
 
-    /// Columns `ts`, `series` and `value`.
+    /// Encodes the columns `ts`, `series` and `value`.
     fn encode<'a>(
         payloads: &[&'a Self],
         joiner: &'a mut SampleJoiner,
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_arrive_to_the_bit() {
+    fn columns_keep_every_bit() {
         let stale = f64::from_bits(0x7ff0_0000_0000_0002);
         let mut rows = SampleRows::default();
         rows.push(1_700_000_000_000_000, 7, stale);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_timestamp_that_is_received_is_one_that_the_format_takes() {
+    fn the_format_accepts_every_timestamp_that_can_be_received() {
         let mut rows = SampleRows::default();
         for milliseconds in [*TIMESTAMP_MS_RANGE.start(), *TIMESTAMP_MS_RANGE.end()] {
             rows.push(milliseconds * 1000, 1, 0.0);

@@ -1,4 +1,4 @@
-//! A gateway over a database that is a few vectors in memory, and remote write requests to send to it.
+//! A gateway with a database in memory, and remote write requests to send to it.
 
 #![allow(dead_code, missing_docs, reason = "each test file uses its part")]
 
@@ -37,16 +37,16 @@ pub struct Memory {
     pub tables: Mutex<HashMap<String, Table>>,
     pub describe_calls: AtomicU64,
     pub describe_takes: Mutex<Duration>,
-    /// Calls of describe on their way, and the most that there were.
+    /// The number of calls of `describe` in progress, and its maximum.
     pub describing: AtomicU64,
     pub describing_max: AtomicU64,
-    /// Of all appends.
+    /// The targets of all appends.
     pub targets: Mutex<Vec<Target>>,
-    /// Tables that appends to wait for without an end.
+    /// Tables to which appends wait forever.
     pub locked: Mutex<HashSet<u32>>,
-    /// Batches of events: the table's oid, the batch.
+    /// Batches of events: the oid of the table, and the batch.
     pub events: Mutex<Vec<(u32, Vec<u8>)>>,
-    /// Errors of the next appends to tables.
+    /// The errors of the next appends to tables.
     pub event_errors: Mutex<Vec<SinkError>>,
 }
 
@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// Values stored for a metric, in order of time.
+    /// Returns the values stored for a metric, in order of time.
     pub fn values(&self, metric: &str) -> Vec<f64> {
         let mut rows: Vec<(i64, f64)> = self
             .samples
@@ -220,7 +220,7 @@ impl Sink for Memory {
     }
 }
 
-/// Settings from flags, as the binary reads them; self-scrape off.
+/// Returns settings from flags, as the binary reads them, with self-scrape off.
 pub fn settings(flags: &[&str]) -> AppSettings {
     let all = [
         "lanes-gateway",
@@ -238,13 +238,13 @@ pub fn settings(flags: &[&str]) -> AppSettings {
     }
 }
 
-/// A gateway and its database.
+/// Starts a gateway. Returns it and its database.
 pub fn start(flags: &[&str]) -> (App<Memory>, Arc<Memory>) {
     let database = Arc::new(Memory::default());
     (start_on(flags, &database), database)
 }
 
-/// A gateway on a database.
+/// Starts a gateway on a database.
 pub fn start_on(flags: &[&str], database: &Arc<Memory>) -> App<Memory> {
     let cache = Arc::new(SeriesCache::new(1 << 20, 1));
     App::start(
@@ -255,7 +255,7 @@ pub fn start_on(flags: &[&str], database: &Arc<Memory>) -> App<Memory> {
     )
 }
 
-/// One series: labels, then samples of (value, milliseconds).
+/// Returns one series: labels, then samples of (value, milliseconds).
 pub fn series(labels: &[(&str, &str)], samples: &[(f64, i64)]) -> Vec<u8> {
     let mut message = Vec::new();
     for (name, value) in labels {
@@ -271,7 +271,7 @@ pub fn series(labels: &[(&str, &str)], samples: &[(f64, i64)]) -> Vec<u8> {
     message
 }
 
-/// A request body of these series, compressed.
+/// Returns a compressed request body with these series.
 pub fn body(series: &[Vec<u8>]) -> Vec<u8> {
     let mut request = Vec::new();
     for message in series {
@@ -280,12 +280,12 @@ pub fn body(series: &[Vec<u8>]) -> Vec<u8> {
     compress(&request)
 }
 
-/// Snappy's block format.
+/// Compresses with snappy's block format.
 pub fn compress(bytes: &[u8]) -> Vec<u8> {
     snap::raw::Encoder::new().compress_vec(bytes).unwrap()
 }
 
-/// A body with one sample of one series without labels.
+/// Returns a body with one sample of one series without labels.
 pub fn simple(metric: &str, value: f64) -> Vec<u8> {
     body(&[series(
         &[("__name__", metric)],

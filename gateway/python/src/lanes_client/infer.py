@@ -32,7 +32,7 @@ from .types import FIXED_DTYPES, ColumnType
 _SAMPLE_ROWS = 4_096
 """So many rows decide whether text is worth a dictionary."""
 _NUMBERS = (ColumnType.INT16, ColumnType.INT32, ColumnType.INT64, ColumnType.FLOAT32, ColumnType.FLOAT64)
-_AS_TEXT = "send text, which a column of any type takes: str(value)"
+_AS_TEXT = "send text, which a column of any type accepts: str(value)"
 _AS_ARRAY = "an array column takes text as PostgreSQL writes it, '{1,2}'; a jsonb column takes json.dumps(value)"
 _SECONDS = "send seconds, value / numpy.timedelta64(1, 's'), or text to an interval column: '1.5 s'"
 _REMEDIES = {

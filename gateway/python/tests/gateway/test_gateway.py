@@ -123,7 +123,7 @@ def test_a_row_that_breaks_a_constraint_is_told(client, sql, table):
     ("columns", "data", "told"),
     [
         ("n int", {"m": [1]}, 'no column "m"'),
-        ("n int", {"n": [1.5]}, '"n" of table .* is int.*, which does not take Float64'),
+        ("n int", {"n": [1.5]}, '"n" of table .* is int.*, which does not accept Float64'),
         ("n int NOT NULL", {"n": [None]}, "is NOT NULL, but row 1"),
         ("n int, t text", {"n": [1], "t": ["a\0b"]}, "(?i)nul"),
     ],
@@ -134,7 +134,7 @@ def test_what_does_not_fit_the_table_is_told(client, table, columns, data, told)
 
 
 def test_tables_that_are_not_there_or_not_ours(client, sql):
-    with pytest.raises(lanes_client.NotFound, match="there is no table public.nowhere"):
+    with pytest.raises(lanes_client.NotFound, match="table public.nowhere does not exist"):
         client.append("nowhere", {"n": [1]})
     sql("DROP TABLE IF EXISTS closed; CREATE TABLE closed (n int)")
     with pytest.raises(lanes_client.Forbidden, match="GRANT INSERT"):

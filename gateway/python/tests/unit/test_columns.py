@@ -135,7 +135,7 @@ def test_wanted_types(values, wanted, expected):
         (np.array([1], "m8[s]"), None, "send seconds"),
         ([pd.Timedelta(1)], None, "send seconds"),
         (pd.Series(pd.period_range("2026-01", periods=2, freq="M")), None, ".dt.to_timestamp()"),
-        ([datetime.time(1)], None, "send text, which a column of any type takes"),
+        ([datetime.time(1)], None, "send text, which a column of any type accepts"),
         ([1.0, math.nan], "int64", "made one by .astype('Int64')"),
     ],
 )

@@ -1,4 +1,4 @@
-//! Arrays appended to columns.
+//! Appending of arrays to columns.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -17,17 +17,17 @@ use super::column::{Column, ColumnValues, Dictionary, Items};
 use crate::events::format::Malformed;
 use crate::model::Room;
 
-/// Bytes that columns may still take.
+/// The bytes that columns may still take.
 pub(super) struct Budget<'m> {
     bytes_max: usize,
     bytes_left: usize,
-    /// What reading the body takes, whatever the columns do.
+    /// The bytes that reading the body takes, regardless of the columns.
     reading_bytes: usize,
     room: &'m mut Room,
 }
 
 impl<'m> Budget<'m> {
-    /// Reading takes up to twice the body's length.
+    /// Creates a budget. Reading takes up to twice the length of the body.
     pub(super) fn new(body_bytes: usize, bytes_max: usize, room: &'m mut Room) -> Self {
         Budget {
             bytes_max,
@@ -37,7 +37,7 @@ impl<'m> Budget<'m> {
         }
     }
 
-    /// What reading takes.
+    /// Takes the bytes for reading.
     pub(super) fn begin(&mut self) -> Result<(), Malformed> {
         Ok(self.room.cover(self.reading_bytes)?)
     }
@@ -46,7 +46,7 @@ impl<'m> Budget<'m> {
         match self.bytes_left.checked_sub(bytes) {
             Some(left) => {
                 self.bytes_left = left;
-                // The columns double, and the batch is made beside them.
+                // The columns double, and the batch is built beside them.
                 let columns_bytes = 3 * (self.bytes_max - left);
                 Ok(self.room.cover(self.reading_bytes + columns_bytes)?)
             }
@@ -57,13 +57,14 @@ impl<'m> Budget<'m> {
     }
 }
 
-/// Why a value cannot be taken over; which column and row it is in is added later.
+/// Why a value cannot be converted. The column and its row in the request are added later.
 enum Fault {
-    /// Nothing that PostgreSQL holds: the row in the array, the value, what it should be.
+    /// The value is not one that PostgreSQL can store: the row in the array, the value, and what is
+    /// expected.
     Value(usize, String, &'static str),
-    /// Text with a NUL: the row in the array.
+    /// The text contains a NUL: the row in the array.
     Nul(usize),
-    /// The message is complete as it is.
+    /// A complete message.
     Other(Malformed),
 }
 
@@ -79,7 +80,8 @@ const BIGINT: &str = "an integer below 9223372036854775808";
 const MILLISECONDS_A_DAY: i64 = 86_400_000;
 
 impl Column {
-    /// Appends an array of the type that the column was made for, after `rows` rows of others.
+    /// Appends an array of the type that the column was created for, after `rows` rows of earlier
+    /// arrays.
     pub(super) fn append(
         &mut self,
         array: &ArrayRef,
@@ -87,7 +89,8 @@ impl Column {
         budget: &mut Budget<'_>,
     ) -> Result<(), Malformed> {
         let added = array.len();
-        // An item takes an end offset or a code, or is charged where it is copied; a boolean is charged as a byte.
+        // An item takes an end offset or a code, or is accounted for where it is copied. A boolean
+        // is accounted for as a byte.
         let width = self.column_type().width().unwrap_or(size_of::<u32>());
         budget.charge(added * width)?;
         let nulls = array.logical_nulls();
@@ -219,7 +222,7 @@ fn widen<T: ArrowPrimitiveType, V: From<T::Native>>(to: &mut Vec<V>, array: &Arr
     to.extend(values.iter().map(|value| V::from(*value)));
 }
 
-/// Values of which some have no counterpart; under a NULL that does not matter.
+/// Appends values of which some have no counterpart. Values under NULLs are ignored.
 fn convert<T: ArrowPrimitiveType, V: Default>(
     to: &mut Vec<V>,
     array: &ArrayRef,
@@ -267,7 +270,7 @@ fn timestamps(to: &mut Vec<i64>, array: &ArrayRef, unit: TimeUnit) -> Result<(),
     }
 }
 
-/// Items that lie one after another.
+/// Appends contiguous items.
 fn items<T: ByteArrayType>(
     to: &mut Items,
     array: &GenericByteArray<T>,
@@ -286,7 +289,7 @@ fn items<T: ByteArrayType>(
     Ok(())
 }
 
-/// Text that lies one after another.
+/// Appends contiguous text.
 fn text<T: ByteArrayType<Native = str>>(
     to: &mut Items,
     array: &GenericByteArray<T>,
@@ -301,7 +304,7 @@ fn text<T: ByteArrayType<Native = str>>(
     if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
         return Err(Fault::Nul(row));
     }
-    // What lies under a NULL row means nothing, but must not travel: the same again, without it.
+    // What lies under a NULL is meaningless and must not be sent: append again without it.
     let rows_before = to.ends.len() - array.len();
     to.ends.truncate(rows_before);
     to.bytes.truncate(start);
@@ -316,14 +319,14 @@ fn text<T: ByteArrayType<Native = str>>(
     Ok(())
 }
 
-/// The row, among the last `rows`, of the first NUL at or after byte `start`.
+/// Returns the row, among the last `rows`, of the first NUL at or after byte `start`.
 fn first_nul(items: &Items, start: usize, rows: usize) -> Option<usize> {
     let byte = start + memchr::memchr(0, &items.bytes[start..])?;
     let ends = &items.ends[items.ends.len() - rows..];
     Some(ends.partition_point(|end| *end as usize <= byte))
 }
 
-/// Items that lie anywhere, several perhaps in one place.
+/// Appends items that may be anywhere, and that may overlap.
 fn views<T: ByteViewType>(
     to: &mut Items,
     array: &GenericByteViewArray<T>,
@@ -370,7 +373,8 @@ impl Dictionary {
     ) -> Result<(), Fault> {
         let array = array.as_any_dictionary();
         let values = array.values();
-        // A stream keeps one dictionary over many record batches; only a new one begins anew.
+        // A stream keeps one dictionary over many record batches. Only a new dictionary starts
+        // again.
         let is_same = |last: &ArrayRef| {
             std::ptr::eq(last.as_ref(), values.as_ref()) || last.to_data().ptr_eq(&values.to_data())
         };
@@ -423,7 +427,7 @@ impl Dictionary {
     }
 }
 
-/// An item of a dictionary of text.
+/// Returns an item of a dictionary of text.
 fn item(values: &ArrayRef, key: usize) -> &str {
     match values.data_type() {
         DataType::Utf8 => values.as_string::<i32>().value(key),

@@ -1,4 +1,4 @@
-//! One column being collected from arrays.
+//! A column that is collected from arrays.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBufferBuilder;
@@ -8,18 +8,19 @@ use lanes_wire::{ColumnSource, ColumnType, ItemsSource, ValuesSource};
 use crate::events::format::Malformed;
 use crate::model::ColumnKind;
 
-/// Values of one column of a batch.
+/// The values of one column of a batch.
 ///
 /// # Invariants
-/// `values` have one value a row, `validity` one bit a row. Rows that are NULL have some value, of no meaning.
+/// `values` has one value per row, `validity` one bit per row. Rows that are NULL have an arbitrary
+/// value.
 pub(super) struct Column {
     pub(super) name: String,
-    /// Absent until the first NULL.
+    /// `None` until the first NULL.
     pub(super) validity: Option<BooleanBufferBuilder>,
     pub(super) values: ColumnValues,
 }
 
-/// Values by the form in which they travel.
+/// Values in the form in which they are sent.
 pub(super) enum ColumnValues {
     Bool(BooleanBufferBuilder),
     Int16(Vec<i16>),
@@ -35,7 +36,7 @@ pub(super) enum ColumnValues {
     Dictionary(Dictionary),
 }
 
-/// Items one a row.
+/// Items, one per row.
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) ends: Vec<u32>,
@@ -47,13 +48,14 @@ pub(super) struct Items {
 pub(super) struct Dictionary {
     pub(super) codes: Vec<u32>,
     pub(super) items: Items,
-    /// The dictionary of the last record batch and, by its keys, the codes of those of its items that rows have used.
+    /// The dictionary of the last record batch, and for each key the code of its item if rows have
+    /// used it.
     pub(super) last: Option<(ArrayRef, Vec<Option<u32>>)>,
-    /// The code of NULL rows.
+    /// The code of rows that are NULL.
     pub(super) null_code: Option<u32>,
 }
 
-/// The name, or as much of it as a message shows.
+/// Returns the name, truncated for a message.
 pub(super) fn clipped(name: &str) -> String {
     match name.char_indices().nth(64) {
         Some((end, _)) => format!("{}...", &name[..end]),
@@ -69,7 +71,7 @@ fn is_text(data_type: &DataType) -> bool {
 }
 
 impl Column {
-    /// An empty column for arrays of a type, which must have a counterpart.
+    /// Creates an empty column for arrays of a type, which must have a counterpart.
     pub(super) fn new(
         name: &str,
         data_type: &DataType,
@@ -163,7 +165,7 @@ impl Items {
         }
     }
 
-    /// Appends one item. The caller's budget keeps ends within `u32`.
+    /// Appends one item. The caller's budget keeps offsets within `u32`.
     pub(super) fn push(&mut self, item: &[u8]) {
         self.bytes.extend_from_slice(item);
         self.ends.push(self.bytes.len() as u32);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 4 | `FF FF FF FF`; streams older than Arrow 0.15 lack it |
 //! | 4 | length of the metadata, `i32`; 0 ends the stream |
-//! | that many | metadata: a FlatBuffers table `Message`, padded |
+//! | that many | metadata: the FlatBuffers table `Message`, padded |
 //! | `bodyLength` | buffers of a record batch |
 
 use arrow_ipc::{CompressionType, Endianness, MessageHeader, RecordBatch, root_as_message};
@@ -12,11 +12,12 @@ use arrow_ipc::{CompressionType, Endianness, MessageHeader, RecordBatch, root_as
 use crate::events::format::Malformed;
 
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// How a file of the same name of format begins.
+/// The start of a file in the Arrow file format, which is not the stream format.
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
-/// Checks every message: it lies within the body; its buffers lie within it, and together are no longer than it; record batches have
-/// at most `rows_max` rows together, and no column of any other length; nothing is compressed, and nothing follows the end.
+/// Checks every message. It must lie within the body; its buffers must lie within it and together
+/// be no longer than it. Record batches must have at most `rows_max` rows together, and all their
+/// columns the same length. Nothing may be compressed, and nothing may follow the end.
 pub(super) fn check(body: &[u8], rows_max: usize) -> Result<(), Malformed> {
     if body.starts_with(FILE_MAGIC) {
         return Err(Malformed::Stream {
@@ -60,7 +61,7 @@ pub(super) fn check(body: &[u8], rows_max: usize) -> Result<(), Malformed> {
             MessageHeader::RecordBatch => {
                 let batch = header
                     .header_as_record_batch()
-                    .ok_or_else(|| broken("no record batch".to_owned()))?;
+                    .ok_or_else(|| broken("the record batch is missing".to_owned()))?;
                 rows += check_batch(&batch, content, message)?;
                 if rows > rows_max {
                     return Err(Malformed::TooManyRows { rows_max });
@@ -69,7 +70,7 @@ pub(super) fn check(body: &[u8], rows_max: usize) -> Result<(), Malformed> {
             MessageHeader::DictionaryBatch => {
                 let dictionary = header
                     .header_as_dictionary_batch()
-                    .ok_or_else(|| broken("no dictionary batch".to_owned()))?;
+                    .ok_or_else(|| broken("the dictionary batch is missing".to_owned()))?;
                 // Each delta would copy the dictionary so far.
                 if dictionary.isDelta() {
                     return Err(broken(
@@ -88,7 +89,7 @@ pub(super) fn check(body: &[u8], rows_max: usize) -> Result<(), Malformed> {
             }
             other => {
                 let name = other.variant_name().unwrap_or("unknown");
-                return Err(broken(format!("a message of type {name} is not expected")));
+                return Err(broken(format!("unexpected message of type {name}")));
             }
         }
     }
@@ -100,7 +101,7 @@ pub(super) fn check(body: &[u8], rows_max: usize) -> Result<(), Malformed> {
     }
 }
 
-/// Gives the rows.
+/// Checks a record batch and returns the number of its rows.
 fn check_batch(
     batch: &RecordBatch<'_>,
     content: &[u8],
@@ -119,7 +120,7 @@ fn check_batch(
         usize::try_from(batch.length()).map_err(|_| broken(format!("{} rows", batch.length())))?;
     for node in batch.nodes().iter().flatten() {
         if node.length() != batch.length() {
-            let problem = format!("a column has {} rows of {rows}", node.length());
+            let problem = format!("a column has {} rows instead of {rows}", node.length());
             return Err(broken(problem));
         }
         if !(0..=node.length()).contains(&node.null_count()) {
@@ -137,12 +138,12 @@ fn check_batch(
                 .is_some_and(|end| end <= content.len() as i64);
         if !is_inside {
             let problem = format!(
-                "a buffer of {length} bytes at {offset} leaves the body of {} bytes",
+                "a buffer of {length} bytes at {offset} exceeds the body of {} bytes",
                 content.len()
             );
             return Err(broken(problem));
         }
-        // Shared buffers would let a short body say much.
+        // With shared buffers, a short body could contain a large batch.
         bytes_left -= length;
         if bytes_left < 0 {
             return Err(broken(
@@ -159,7 +160,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], String> {
             *rest = after;
             Ok(*taken)
         }
-        None => Err(format!("cut off: {} bytes are left", rest.len())),
+        None => Err(format!("truncated: {} bytes are left", rest.len())),
     }
 }
 
@@ -173,7 +174,7 @@ fn part<'b>(rest: &mut &'b [u8], length: i64, noun: &str) -> Result<&'b [u8], St
             Ok(taken)
         }
         None => Err(format!(
-            "{noun} of {length} bytes where {} are left",
+            "{noun} of {length} bytes, but {} are left",
             rest.len()
         )),
     }

@@ -1,14 +1,15 @@
-//! Arrow IPC streams to batches: `application/vnd.apache.arrow.stream`, what pyarrow, Polars and their like write.
+//! Arrow IPC streams to batches: `application/vnd.apache.arrow.stream`, as written by pyarrow,
+//! Polars and others.
 //!
 //! ```text
-//! body ─ messages ─ bounds checked ─ arrow-ipc ─ arrays ─ appended ─► columns ─► batch
+//! body ─ messages ─ limits checked ─ arrow-ipc ─ arrays ─ appended ─► columns ─► batch
 //! ```
 //!
-//! | step | module | noun |
-//! |---|---|---|
-//! | is it safe to read | [`messages`] | lengths and counts, before anything is allocated by them |
-//! | read | [`stream`] | record batches, their schema held against the table's columns |
-//! | to one batch | [`column`], [`append`] | arrays of all record batches, one column each |
+//! | module | contents |
+//! |---|---|
+//! | [`messages`] | lengths and counts, checked before anything is allocated for them |
+//! | [`stream`] | record batches, whose schema is checked against the table's columns |
+//! | [`column`], [`append`] | the arrays of all record batches, joined into one column each |
 //!
 //! | Arrow | batch |
 //! |---|---|
@@ -21,16 +22,18 @@
 //! | Timestamp, any unit and zone | `Timestamp`: UTC if it has no zone; nanoseconds are floored |
 //! | Date32, Date64 | `Date` |
 //! | Utf8, LargeUtf8, Utf8View | `Text` |
-//! | Dictionary of those | `Text`, still with a dictionary, of the items that rows use |
+//! | Dictionary of text | `Text`, still with a dictionary, of the items that rows use |
 //! | Binary, LargeBinary, BinaryView, FixedSizeBinary | `Bytes`; FixedSizeBinary(16) into a uuid column: `Uuid` |
 //! | Decimal32 to Decimal256 | `Text` |
 //! | Null | `Text`, every row NULL |
 //! | any other | refused |
 //!
-//! # Failure
-//! A hostile stream gives an error: what it declares is compared with what it brings before the library sees it, types that nest are
-//! refused by the schema, compressed buffers by their message (their size is not known before they are unpacked), and a panic of the
-//! library is caught. Views and decimals, which say more than they take, are charged to the bound before they are copied.
+//! # Faults
+//! A hostile stream is refused. The sizes that it declares are compared with its actual length
+//! before the library reads it. Nested types are refused by the schema, and compressed buffers by
+//! their message, because their size is not known before they are decompressed. A panic of the
+//! library is caught. Views and decimals, whose decoded form is larger than the body, are accounted
+//! for before they are copied.
 
 mod append;
 mod column;

@@ -1,4 +1,4 @@
-//! A stream's record batches, one after another into columns.
+//! The record batches of a stream, collected into columns.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,14 +12,15 @@ use super::messages;
 use crate::events::format::Malformed;
 use crate::model::{ColumnKind, Room, Table};
 
-/// Replaces `out` by the batch that an Arrow IPC stream says, all its record batches together, and gives its rows. On an error `out` is
-/// unchanged.
+/// Decodes all record batches of an Arrow IPC stream, replaces `out` by the batch, and returns the
+/// number of rows. On an error `out` is unchanged.
 ///
-/// At most `rows_max` rows, and columns of at most `bytes_max` bytes; reading takes up to twice the body's length on top. What all that
-/// holds, the body aside, has `room` made for it before.
+/// There may be at most `rows_max` rows, and the columns take at most `bytes_max` bytes. Reading
+/// takes up to twice the length of the body in addition. `room` is grown for all of this, except
+/// the body, before it is used.
 ///
 /// # Errors
-/// The first fault, with its message, or its row and column.
+/// Returns the first fault, with its message, or with its row and column.
 pub fn decode(
     body: &[u8],
     table: &Table,
@@ -36,7 +37,8 @@ pub fn decode(
         messages::check(body, rows_max)?;
         read(body, table, budget)
     };
-    // Nothing that the closure changes outlives a panic in it, but for the room, which is right at any time.
+    // Nothing that the closure changes survives a panic in it, except the room, which is valid at
+    // any time.
     let (columns, rows) =
         catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(contradiction()))?;
     let sources: Vec<_> = columns.iter().map(Column::source).collect();
@@ -44,10 +46,11 @@ pub fn decode(
     Ok(rows)
 }
 
-/// The columns of a table for such streams, by the stream's schema: those of type `arrow.uuid` are uuids, decimals are numerics.
+/// Returns the columns of a table for such streams, by the schema of this stream. Columns of the
+/// type `arrow.uuid` are uuids, decimals are numerics.
 ///
 /// # Errors
-/// What [`decode`] refuses whatever the table is; a column of type Null.
+/// Returns the faults that [`decode`] finds regardless of the table, and a column of type Null.
 pub fn columns(body: &[u8], rows_max: usize) -> Result<Vec<(String, ColumnKind)>, Malformed> {
     let read = || {
         messages::check(body, rows_max)?;
@@ -90,7 +93,7 @@ fn broken(part: &str, error: ArrowError) -> Malformed {
 
 fn contradiction() -> Malformed {
     Malformed::Stream {
-        problem: "its parts contradict each other".to_owned(),
+        problem: "its parts are inconsistent".to_owned(),
     }
 }
 

@@ -3,12 +3,12 @@
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
-/// How a body is written.
+/// The format of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// One batch of crate `lanes-wire`.
     FlatBuffers,
-    /// An array of objects, or objects one after another.
+    /// An array of objects, or a sequence of objects.
     Json,
     /// An Arrow IPC stream.
     Arrow,
@@ -17,8 +17,8 @@ pub enum Format {
 const SUPPORTED: &str = "use application/x-flatbuffers, application/json, application/x-ndjson or application/vnd.apache.arrow.stream";
 
 impl Format {
-    /// What a request is expected to hold until it is answered, in lengths of its body: the body, and if it is no batch by itself the one
-    /// that is made of it.
+    /// The memory that a request is expected to hold until it is answered, in multiples of its
+    /// body: the body, and the batch made of it if the body is not a batch itself.
     pub fn times_body(self) -> usize {
         match self {
             Self::FlatBuffers => 1,
@@ -26,16 +26,16 @@ impl Format {
         }
     }
 
-    /// The format that the headers name.
+    /// Returns the format that the headers name.
     ///
     /// # Errors
-    /// What was found, and what is supported: the text of a 415.
+    /// Returns what was found and what is supported, as the text of a 415.
     pub fn of(headers: &HeaderMap) -> Result<Self, String> {
         if let Some(encoding) = headers.get(CONTENT_ENCODING)
             && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
         {
             return Err(format!(
-                "Content-Encoding {encoding:?} is not supported here; send the body as it is"
+                "Content-Encoding {encoding:?} is not supported; send the body without encoding"
             ));
         }
         let Some(content_type) = headers.get(CONTENT_TYPE) else {
@@ -56,7 +56,7 @@ impl Format {
             Ok(Self::Arrow)
         } else {
             Err(format!(
-                "Content-Type {content_type:?} is not supported here; {SUPPORTED}"
+                "Content-Type {content_type:?} is not supported; {SUPPORTED}"
             ))
         }
     }
@@ -100,14 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_what_is_supported() {
-        for (content_type, encoding, told) in [
+    fn other_formats_are_refused_with_those_supported() {
+        for (content_type, encoding, expected) in [
             (None, None, "is missing; use application/x-flatbuffers"),
-            (
-                Some("text/csv"),
-                None,
-                "\"text/csv\" is not supported here; use",
-            ),
+            (Some("text/csv"), None, "\"text/csv\" is not supported; use"),
             (
                 Some("application/json"),
                 Some("gzip"),
@@ -115,7 +111,7 @@ mod tests {
             ),
         ] {
             let error = of(content_type, encoding).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -1,21 +1,22 @@
-//! What is wrong with a body, in words for its sender.
+//! Faults of bodies, as messages for their senders.
 
 use lanes_wire::BuildError;
 
 use crate::model::Overloaded;
 
-/// Why a body cannot become a batch: the text of a 400. All but one are the sender's to mend; a retry gives the same answer.
+/// Why a body cannot become a batch: the text of a 400. All faults except one are in the body, so a
+/// repetition would get the same answer.
 ///
-/// Rows and lines count from 1, and in an Arrow stream over all its record batches.
+/// Rows and lines count from 1, and in an Arrow stream over all record batches.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// It may be a batch, but there is no room to read it now: answered 503.
+    /// There is no room to read the body now. The answer is 503.
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
     /// The body is not UTF-8.
     #[error("body is not UTF-8 at byte {byte}")]
     NotUtf8 {
-        /// The first bad byte, from 0.
+        /// The first invalid byte, from 0.
         byte: usize,
     },
     /// The body is not JSON.
@@ -23,38 +24,38 @@ pub enum Malformed {
     Syntax {
         /// The line.
         line: usize,
-        /// The byte in the line, from 1.
+        /// The byte within the line, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem at this position.
         problem: String,
     },
-    /// Something after an object on its line.
+    /// Something follows an object on its line.
     #[error(
-        "line {line}, column {column}: something follows the object; send one object a line (application/x-ndjson), or an array of objects"
+        "line {line}, column {column}: something follows the object; send one object per line (application/x-ndjson), or an array of objects"
     )]
     Trailing {
         /// The line.
         line: usize,
-        /// The byte in the line, from 1.
+        /// The byte within the line, from 1.
         column: usize,
     },
-    /// JSON nested so deep that reading it could exhaust the stack, here or in PostgreSQL.
+    /// The JSON is nested so deeply that reading it could exhaust the stack, here or in PostgreSQL.
     #[error("JSON is nested deeper than {depth_max} levels at byte {byte}")]
     TooDeep {
-        /// Where the level too many begins, from 0.
+        /// The start of the first level that is too deep, from 0.
         byte: usize,
         /// The limit.
         depth_max: usize,
     },
-    /// A row is JSON, but no object.
+    /// A row is JSON, but not an object.
     #[error("row {row}: found {found} where an object is expected")]
     NotAnObject {
         /// The row.
         row: usize,
-        /// What is there instead.
+        /// What was found instead.
         found: String,
     },
-    /// A key that is no column.
+    /// A key is not the name of a column.
     #[error("row {row}: table {table} has no column \"{name}\"")]
     UnknownKey {
         /// The row.
@@ -64,7 +65,7 @@ pub enum Malformed {
         /// The key.
         name: String,
     },
-    /// A key twice in one object.
+    /// A key occurs twice in one object.
     #[error("row {row}: key \"{name}\" appears more than once")]
     DuplicateKey {
         /// The row.
@@ -72,7 +73,7 @@ pub enum Malformed {
         /// The key.
         name: String,
     },
-    /// A value that the column does not take.
+    /// The column does not accept the value.
     #[error("row {row}, column \"{column}\": found {found} where {expected} is expected")]
     Value {
         /// The row.
@@ -81,18 +82,18 @@ pub enum Malformed {
         column: String,
         /// The value, shortened.
         found: String,
-        /// What the column takes.
+        /// What the column accepts.
         expected: &'static str,
     },
-    /// Text that PostgreSQL cannot store.
-    #[error("row {row}, column \"{column}\": text holds a NUL character")]
+    /// PostgreSQL cannot store the text.
+    #[error("row {row}, column \"{column}\": text contains a NUL character")]
     Nul {
         /// The row.
         row: usize,
         /// The column.
         column: String,
     },
-    /// More rows than one request may bring.
+    /// The request has more rows than allowed.
     #[error("more than {rows_max} rows in one request")]
     TooManyRows {
         /// The limit.
@@ -104,36 +105,34 @@ pub enum Malformed {
         /// The limit.
         bytes_max: usize,
     },
-    /// Objects, all of them empty.
-    #[error(
-        "every object is empty: a row needs a column; one whose value is null leaves the others to their defaults"
-    )]
+    /// All objects are empty.
+    #[error("every object is empty, but a row needs at least one column; its value may be null")]
     NoColumns,
-    /// The body is not an Arrow stream as a whole.
+    /// The body as a whole is not an Arrow stream.
     #[error("not an Arrow IPC stream: {problem}")]
     Stream {
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// One message of an Arrow stream is broken.
+    /// A message of an Arrow stream is malformed.
     #[error("Arrow IPC stream, message {message}: {problem}")]
     Message {
-        /// The message, from 1; the schema is the first.
+        /// The message, from 1. The schema is the first.
         message: usize,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// Compressed record batches: how much memory they would take is not known before they have taken it.
+    /// Record batches are compressed. Their memory would only be known after it was taken.
     #[error(
         "Arrow IPC stream, message {message}: its buffers are compressed ({codec}); send them uncompressed"
     )]
     Compressed {
         /// The message, from 1.
         message: usize,
-        /// The codec's name.
+        /// The name of the codec.
         codec: &'static str,
     },
-    /// An Arrow column that is none of the table's.
+    /// An Arrow column is not in the table.
     #[error("table {table} has no column \"{name}\"")]
     UnknownColumn {
         /// The table.
@@ -141,9 +140,9 @@ pub enum Malformed {
         /// The column.
         name: String,
     },
-    /// An Arrow type without a counterpart in a batch.
+    /// An Arrow type has no counterpart in a batch.
     #[error(
-        "column \"{column}\": Arrow type {found} is not supported; cast it to text, which a column of any type takes (an array as '{{1,2}}')"
+        "column \"{column}\": Arrow type {found} is not supported; cast it to text, which a column of any type accepts (an array as '{{1,2}}')"
     )]
     ArrowType {
         /// The column.
@@ -151,21 +150,22 @@ pub enum Malformed {
         /// The type, as Arrow writes it.
         found: String,
     },
-    /// A table is to be created, and a column's type cannot be told from the body.
+    /// The table has to be created, and the type of a column cannot be determined from the body.
     #[error("column \"{column}\": {problem}, so a table cannot be created for it; create it first")]
     NoType {
         /// The column.
         column: String,
-        /// Why not.
+        /// The problem.
         problem: &'static str,
     },
-    /// The columns do not make a batch.
+    /// The columns are not a valid batch.
     #[error(transparent)]
     Batch(#[from] BuildError),
 }
 
 impl Malformed {
-    /// Whether another table might take the body: it speaks of columns that the table lacks, or of values that a column does not take.
+    /// Whether another table might accept the body: the fault is a column that the table lacks, or
+    /// a value that a column does not accept.
     pub fn is_of_table(&self) -> bool {
         matches!(
             self,

@@ -1,10 +1,10 @@
-//! Tables and batches in tests of the formats.
+//! Tables and batches for tests of the formats.
 
 use lanes_wire::{BatchView, ColumnType, ColumnView, Values};
 
 use crate::model::{ColumnKind, Table, TableColumn};
 
-/// A table of these columns: names, and types as in `pg_catalog`.
+/// Returns a table with these columns: names, and types as in `pg_catalog`.
 pub(crate) fn table(columns: &[(&str, &str)]) -> Table {
     let columns = columns
         .iter()
@@ -25,7 +25,7 @@ pub(crate) fn table(columns: &[(&str, &str)]) -> Table {
     }
 }
 
-/// Names and cells, in the order of the batch; bytes and uuids as hexadecimal digits.
+/// Returns names and cells in the order of the batch. Bytes and uuids are hexadecimal digits.
 pub(crate) fn cells(view: &BatchView<'_>) -> Vec<(String, Vec<Option<String>>)> {
     view.columns()
         .iter()
@@ -38,7 +38,7 @@ pub(crate) fn cells(view: &BatchView<'_>) -> Vec<(String, Vec<Option<String>>)> 
         .collect()
 }
 
-/// [`cells`], sorted by the columns' names.
+/// Returns [`cells`], sorted by the names of the columns.
 pub(crate) fn cells_by_name(view: &BatchView<'_>) -> Vec<(String, Vec<Option<String>>)> {
     let mut cells = cells(view);
     cells.sort();

@@ -1,4 +1,4 @@
-//! Timestamps and dates as text, to what a batch holds.
+//! Conversion of timestamps and dates from text to what a batch contains.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 use lanes_wire::limits::{
@@ -8,13 +8,15 @@ use lanes_wire::limits::{
 const MICROSECONDS_A_SECOND: i64 = 1_000_000;
 const SECONDS_A_DAY: i64 = 86_400;
 
-/// Microseconds since the Unix epoch of an RFC 3339 timestamp; of one with a space for the `T`, without an offset (then it is UTC),
-/// without seconds or without a time; or of `infinity` and `-infinity`. Digits past the microsecond are dropped. `None` for anything else.
+/// Returns the microseconds since the Unix epoch of an RFC 3339 timestamp. Also accepted are a
+/// space instead of the `T`, a missing offset (UTC), missing seconds, a missing time, `infinity`
+/// and `-infinity`. Digits past the microsecond are dropped. Returns `None` for anything else.
 pub fn timestamp(text: &str) -> Option<i64> {
     fixed_layout(text.as_bytes()).or_else(|| other_layout(text))
 }
 
-/// Days since the Unix epoch of `YYYY-MM-DD`, `infinity` or `-infinity`; `None` for anything else.
+/// Returns the days since the Unix epoch of `YYYY-MM-DD`, `infinity` or `-infinity`; `None` for
+/// anything else.
 pub fn date(text: &str) -> Option<i32> {
     if let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = *text.as_bytes() {
         let days = days([y1, y2, y3, y4], [m1, m2], [d1, d2])?;
@@ -26,7 +28,7 @@ pub fn date(text: &str) -> Option<i32> {
     }
 }
 
-/// Whether the text is the infinity to come (true) or the one past.
+/// Returns whether the text is `infinity` (true) or `-infinity` (false); `None` for anything else.
 fn infinity(text: &str) -> Option<bool> {
     if text.eq_ignore_ascii_case("infinity") {
         Some(true)
@@ -37,7 +39,8 @@ fn infinity(text: &str) -> Option<bool> {
     }
 }
 
-/// The layout that nearly all senders use: `YYYY-MM-DDTHH:MM:SS[.fraction][Z]`, one pass, no table of formats.
+/// Parses the layout that nearly all senders use, `YYYY-MM-DDTHH:MM:SS[.fraction][Z]`, in one pass
+/// and without a table of formats.
 fn fixed_layout(text: &[u8]) -> Option<i64> {
     let [
         y1,
@@ -84,7 +87,7 @@ fn fixed_layout(text: &[u8]) -> Option<i64> {
     Some(seconds * MICROSECONDS_A_SECOND + fraction)
 }
 
-/// Microseconds of up to nine digits of a second, and what follows them.
+/// Returns the microseconds of up to nine digits of a fraction, and the rest of the text.
 fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let count = text
         .iter()
@@ -112,7 +115,8 @@ fn digits<const N: usize>(text: [u8; N]) -> Option<i64> {
     is_number.then_some(value)
 }
 
-/// Days since the Unix epoch of a day that exists, in the years 1 to 9999: PostgreSQL has no year 0.
+/// Returns the days since the Unix epoch of an existing day in the years 1 to 9999. PostgreSQL has
+/// no year 0.
 fn days(year: [u8; 4], month: [u8; 2], day: [u8; 2]) -> Option<i64> {
     let (year, month, day) = (digits(year)?, digits(month)?, digits(day)?);
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -125,8 +129,8 @@ fn days(year: [u8; 4], month: [u8; 2], day: [u8; 2]) -> Option<i64> {
     if year == 0 || day == 0 || day > last {
         return None;
     }
-    // Days of a calendar whose years begin in March, so that the leap day is the last one of its year
-    // (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+    // The calendar's years begin in March, so that the leap day is the last day of its year (Howard
+    // Hinnant, "chrono-Compatible Low-Level Date Algorithms").
     let year = year - i64::from(month <= 2);
     let month = (month + 9) % 12;
     let leap_days = year / 4 - year / 100 + year / 400;
@@ -134,10 +138,10 @@ fn days(year: [u8; 4], month: [u8; 2], day: [u8; 2]) -> Option<i64> {
     Some(year * 365 + leap_days + before_month + day - 1 - DAYS_BEFORE_EPOCH)
 }
 
-/// Days from 0000-03-01 to 1970-01-01.
+/// The days from 0000-03-01 to 1970-01-01.
 const DAYS_BEFORE_EPOCH: i64 = 719_468;
 
-/// Offsets, leap seconds, and times cut short.
+/// Parses offsets, leap seconds, and incomplete times.
 fn other_layout(text: &str) -> Option<i64> {
     if let Some(is_positive) = infinity(text) {
         return Some(if is_positive {
@@ -146,7 +150,7 @@ fn other_layout(text: &str) -> Option<i64> {
             TIMESTAMP_NEGATIVE_INFINITY
         });
     }
-    // The longest legal text is far shorter; this bounds the copy.
+    // The longest valid text is far shorter. This bounds the copy.
     if text.len() > 64 || !text.is_ascii() {
         return None;
     }
@@ -175,7 +179,8 @@ fn other_layout(text: &str) -> Option<i64> {
     if year < 1 {
         return None;
     }
-    // A leap second counts as the first one of the next minute, as PostgreSQL counts it: its nanoseconds are past a second.
+    // Like PostgreSQL, count a leap second as the first second of the next minute: its nanoseconds
+    // exceed a second.
     let time = time.and_utc();
     Some(time.timestamp() * MICROSECONDS_A_SECOND + i64::from(time.timestamp_subsec_nanos() / 1000))
 }
@@ -220,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn other_text_is_refused() {
         for text in [
             "",
             "now",

@@ -1,4 +1,4 @@
-//! A body: one array, objects a line, or one object over several lines.
+//! The forms of a body: an array of objects, one object per line, or one object over several lines.
 
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 
@@ -6,13 +6,15 @@ use super::rows::Rows;
 use crate::events::format::Malformed;
 use crate::model::{Room, Table};
 
-/// Replaces `out` by the batch that a JSON body says, and gives its rows. On an error `out` is unchanged.
+/// Decodes a JSON body, replaces `out` by the batch, and returns the number of rows. On an error
+/// `out` is unchanged.
 ///
-/// At most `rows_max` rows. The columns take at most `bytes_max` bytes, text counted as the body's length; so does `out`, but for
-/// a few hundred bytes a column. What both hold has `room` made for it row by row. An empty body is a batch of no rows.
+/// There may be at most `rows_max` rows. The columns take at most `bytes_max` bytes, where text
+/// counts as the length of the body, and so does `out`, except for a few hundred bytes per column.
+/// `room` is grown row by row for what both hold. An empty body is a batch without rows.
 ///
 /// # Errors
-/// The first fault, with its row and column.
+/// Returns the first fault, with its row and column.
 pub fn decode(
     body: &[u8],
     table: &Table,
@@ -29,19 +31,19 @@ pub fn decode(
     rows.finish(out)
 }
 
-/// What takes objects one after another.
+/// A consumer of objects.
 pub(super) trait Objects {
-    /// Takes the next object.
+    /// Consumes the next object.
     fn take<'de, D: Deserializer<'de>>(&mut self, deserializer: D) -> Result<(), D::Error>;
 
-    /// The fault that ended the parsing, if it was found here and not by the parser.
+    /// Takes the fault that ended the parsing, if the consumer found it and not the parser.
     fn take_fault(&mut self) -> Option<Malformed>;
 
-    /// Forgets all objects so far.
+    /// Drops all objects consumed so far.
     fn restart(&mut self);
 }
 
-/// Hands over all objects of a body.
+/// Passes all objects of a body to `objects`.
 pub(super) fn read(text: &str, objects: &mut impl Objects) -> Result<(), Malformed> {
     if text.trim_ascii_start().starts_with('[') {
         return one_value(text, objects, Form::Array);
@@ -51,7 +53,7 @@ pub(super) fn read(text: &str, objects: &mut impl Objects) -> Result<(), Malform
         return Ok(());
     };
     match one_line(number, line, objects) {
-        // The first object does not end where its line ends: the body is one object written over several.
+        // The first object does not end on its line: the body is one object over several lines.
         Err(fault) if fault.is_cut_off => {
             objects.restart();
             one_value(text, objects, Form::Object)
@@ -66,7 +68,8 @@ pub(super) fn read(text: &str, objects: &mut impl Objects) -> Result<(), Malform
     }
 }
 
-/// Lines with something on them, numbered from 1. JSON has no raw newline inside a string, so this cuts none in two.
+/// Returns the lines that are not empty, numbered from 1. JSON has no raw newline within a string,
+/// so this splits no string.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = text;
     let mut number = 0;
@@ -90,7 +93,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 struct Fault {
     malformed: Malformed,
-    /// The text ended inside a value.
+    /// Whether the text ended within a value.
     is_cut_off: bool,
 }
 
@@ -106,7 +109,7 @@ fn one_line(number: usize, line: &str, objects: &mut impl Objects) -> Result<(),
     })
 }
 
-/// Something follows an object.
+/// Returns the fault of something that follows an object.
 fn trailing(error: &sonic_rs::Error, first_line: usize) -> Malformed {
     Malformed::Trailing {
         line: first_line + error.line().saturating_sub(1),
@@ -134,13 +137,13 @@ fn one_value(text: &str, objects: &mut impl Objects, form: Form) -> Result<(), M
     }
 }
 
-/// What stopped the parser: the fault that a visitor left, or else the parser's own.
+/// Returns the fault that a visitor left, or otherwise the parser's own error.
 fn blame(objects: &mut impl Objects, error: &sonic_rs::Error, first_line: usize) -> Malformed {
     if let Some(fault) = objects.take_fault() {
         return fault;
     }
     let text = error.to_string();
-    // The parser adds an excerpt with a marker, on lines of its own, and its position.
+    // The parser adds an excerpt with a marker on further lines, and its position.
     let problem = text.lines().next().unwrap_or_default();
     let problem = problem.split(" at line ").next().unwrap_or_default();
     Malformed::Syntax {

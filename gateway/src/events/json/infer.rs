@@ -1,14 +1,14 @@
-//! Columns for a table that does not exist yet, from the values of its first body.
+//! Inference of columns for a missing table, from the values of its first body.
 //!
 //! | values of a key, in all objects of the body | column |
 //! |---|---|
 //! | `true`, `false` | boolean |
-//! | integers that a bigint holds | bigint |
+//! | integers within the range of bigint | bigint |
 //! | numbers | double precision |
 //! | strings, all of them RFC 3339 timestamps | timestamptz |
 //! | strings | text |
 //! | arrays, objects | jsonb |
-//! | only `null`; a mixture of the above | none: the sender is told |
+//! | only `null`, or values of several types | none: an error |
 
 use std::fmt;
 
@@ -23,15 +23,16 @@ use super::value::clipped;
 use crate::events::format::{Malformed, time_text};
 use crate::model::ColumnKind;
 
-/// Names and kinds in the order in which the keys first came.
+/// Returns names and kinds in the order in which the keys first appear.
 ///
 /// # Errors
-/// A body that is not JSON, has more than `rows_max` rows or a key twice in one object, or has a key whose column could be of no type.
+/// Returns an error if the body is not JSON, has more than `rows_max` rows, has a key twice in one
+/// object, or has a key without a type.
 pub fn columns(body: &[u8], rows_max: usize) -> Result<Vec<(String, ColumnKind)>, Malformed> {
     let text = std::str::from_utf8(body).map_err(|error| Malformed::NotUtf8 {
         byte: error.valid_up_to(),
     })?;
-    // Values are skipped by recursion.
+    // The parser skips values by recursion.
     if let Some(byte) = raw::too_deep(body) {
         let depth_max = raw::DEPTH_MAX;
         return Err(Malformed::TooDeep { byte, depth_max });
@@ -56,7 +57,7 @@ fn no_type(name: String, problem: &'static str) -> Malformed {
     }
 }
 
-/// What the values of a key have been so far.
+/// The type of the values of a key so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
@@ -65,7 +66,7 @@ enum Found {
 }
 
 impl Found {
-    /// With another value, of this kind; `None` for `null`.
+    /// Combines the type with that of another value; `None` stands for `null`.
     fn and(self, kind: Option<ColumnKind>) -> Self {
         use ColumnKind::{Float8, Int8, Text, Timestamp};
         let Some(kind) = kind else { return self };
@@ -82,11 +83,11 @@ impl Found {
     }
 }
 
-/// One key.
+/// A key.
 struct Key {
     name: String,
     found: Found,
-    /// The last object that has it, counted from 1.
+    /// The last object with this key, counted from 1.
     row: usize,
 }
 
@@ -194,7 +195,7 @@ impl<'de> Visitor<'de> for KeySeed<'_> {
     }
 }
 
-/// A value, to the kind of a column that takes it; `None` of `null`.
+/// Deserializes a value to the kind of a column that accepts it; `None` for `null`.
 struct KindSeed;
 
 impl<'de> DeserializeSeed<'de> for KindSeed {
@@ -236,7 +237,7 @@ impl<'de> Visitor<'de> for KindSeed {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
-        // What decoding reads as a timestamp is more than RFC 3339 has; both must agree.
+        // Decoding accepts more timestamps than RFC 3339, so both have to agree.
         let is_timestamp =
             DateTime::parse_from_rfc3339(value).is_ok() && time_text::timestamp(value).is_some();
         Ok(Some(match is_timestamp {
@@ -309,7 +310,7 @@ mod tests {
 
     #[test]
     fn columns_of_no_type_are_named() {
-        for (body, told) in [
+        for (body, expected) in [
             (
                 r#"[{"a": 1, "b": null}]"#,
                 "column \"b\": every value is null",
@@ -326,7 +327,7 @@ mod tests {
             (r#"[{"a": {}}, {"a": "{}"}]"#, "column \"a\""),
         ] {
             let error = of(body).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

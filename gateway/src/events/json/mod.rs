@@ -1,37 +1,39 @@
-//! JSON bodies to batches: `application/json`, one array of objects, or objects a line.
+//! JSON bodies to batches: `application/json`, an array of objects, or one object per line.
 //!
 //! ```text
-//! body ─ UTF-8 ─ one array, or a line an object ─ key ─► column ─ value ─► its buffer ─► batch
+//! body ─ UTF-8 ─ an array, or an object per line ─ key ─► column ─ value ─► its buffer ─► batch
 //! ```
 //!
-//! | step | module | noun |
-//! |---|---|---|
-//! | which of the forms | [`body`] | the parser is driven row by row; no tree of values is ever made |
-//! | objects to rows | [`rows`] | a column's buffer begins with its first key; what is absent is NULL |
-//! | values to columns | [`value`] | typed by the column's kind |
-//! | JSON kept as text | [`raw`] | depth and characters that PostgreSQL refuses |
-//! | for a table that is not there | [`infer`] | columns of kinds that take every value of the body |
+//! | module | contents |
+//! |---|---|
+//! | [`body`] | the forms of a body; the parser is driven row by row and never builds a tree of values |
+//! | [`rows`] | objects to rows: the buffer of a column begins with its first key; missing values are NULL |
+//! | [`value`] | values to columns, typed by the kind of the column |
+//! | [`raw`] | JSON kept as text: its depth, and characters that PostgreSQL refuses |
+//! | [`infer`] | columns for a missing table that accept every value of the body |
 //!
-//! | column | takes |
+//! | column | accepts |
 //! |---|---|
 //! | boolean | `true`, `false` |
-//! | smallint, integer, bigint | integers in range, also as strings; never a fraction |
+//! | smallint, integer, bigint | integers in range, also as strings; never fractions |
 //! | real, double precision | numbers, and the strings `NaN`, `Infinity`, `-Infinity` |
-//! | numeric | numbers, digit for digit as written, and strings |
-//! | timestamptz, timestamp | strings as [`super::time_text`] reads them, or integers: microseconds since the Unix epoch |
+//! | numeric | numbers, digit by digit as written, and strings |
+//! | timestamptz, timestamp | strings as described in [`super::format::time_text`], or integers: microseconds since the Unix epoch |
 //! | date | strings `YYYY-MM-DD`, `infinity`, `-infinity` |
 //! | uuid | strings |
-//! | bytea | strings `\x` and hexadecimal digits |
-//! | text, varchar, char | strings, and nothing else: a number is not text |
-//! | json, jsonb | any value, as it is written |
-//! | any other | strings, read by the type's input function |
+//! | bytea | strings of `\x` and hexadecimal digits |
+//! | text, varchar, char | strings only: a number is not text |
+//! | json, jsonb | any value, as written |
+//! | any other | strings, converted by the input function of the type |
 //!
-//! `null` is NULL everywhere. A column that no object has is left out of the batch and takes its default; one that some objects lack is
-//! NULL there. A real is the double that the text says, rounded, and minus zero is zero.
+//! `null` is NULL everywhere. A column that no object contains is omitted from the batch and gets
+//! its default. A column that some objects lack is NULL in their rows. A real is the double that
+//! the text denotes, rounded; minus zero becomes zero.
 //!
-//! # Failure
-//! The first fault ends the decoding and is named with its row and column. Text never expands (escapes shrink), rows × columns can: a
-//! body of empty objects with one wide one among them; so that product is bounded before it is stored.
+//! # Faults
+//! The first fault ends the decoding and is reported with its row and column. Text never expands
+//! (escapes shrink), but rows × columns can: for example in a body of empty objects and a single
+//! wide one. This product is therefore checked before anything is stored.
 
 mod body;
 mod infer;

@@ -1,9 +1,12 @@
-//! JSON that is kept as text: what PostgreSQL would refuse in it is refused here, where it can still be named to its sender.
+//! JSON that is kept as text. What PostgreSQL would refuse is refused here, where the sender can
+//! still be told its row and column.
 
-/// Levels of arrays and objects in a body. The parser skips nested values by recursion, and takes 37 KB of stack a level where it is not optimised.
+/// The maximum depth of arrays and objects in a body. The parser skips nested values by recursion;
+/// without optimisation it uses 37 KB of stack for each level.
 pub(super) const DEPTH_MAX: usize = 32;
 
-/// The byte of `text` at which a level past [`DEPTH_MAX`] begins. In text that is no JSON it may be found after the first fault.
+/// Returns the byte of `text` at which a level deeper than [`DEPTH_MAX`] begins. In text that is
+/// not JSON, this may be after the first fault.
 pub(super) fn too_deep(text: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     let mut byte = 0;
@@ -24,7 +27,8 @@ pub(super) fn too_deep(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The closing quote of the string whose first character is at `byte`, or the end.
+/// Returns the position of the closing quote of the string whose first character is at `byte`, or
+/// the end of the text.
 fn string_end(text: &[u8], mut byte: usize) -> usize {
     loop {
         let Some(found) = text
@@ -46,11 +50,11 @@ fn string_end(text: &[u8], mut byte: usize) -> usize {
 pub(super) enum Unstorable {
     /// U+0000.
     Nul,
-    /// Half of a surrogate pair.
+    /// An unpaired surrogate.
     Surrogate,
 }
 
-/// Looks for escapes of such characters in legal JSON.
+/// Searches valid JSON for escapes of such characters.
 pub(super) fn unstorable(text: &[u8]) -> Option<Unstorable> {
     let mut byte = 0;
     while let Some(found) = text
@@ -71,7 +75,7 @@ pub(super) fn unstorable(text: &[u8]) -> Option<Unstorable> {
     None
 }
 
-/// The UTF-16 unit that the escape at `byte` names; `None` when there is no `\u` escape.
+/// Returns the UTF-16 code unit of the escape at `byte`; `None` if there is no `\u` escape.
 fn escaped_unit(text: &[u8], byte: usize) -> Option<u32> {
     let digits = text.get(byte..byte + 6)?.strip_prefix(b"\\u")?;
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -95,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_of_what_cannot_be_stored() {
+    fn escapes_of_unstorable_characters_are_found() {
         for (text, expected) in [
             (r#""\u0000""#, Some(Unstorable::Nul)),
             (r#""a\\\u0000""#, Some(Unstorable::Nul)),

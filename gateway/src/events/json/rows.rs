@@ -1,4 +1,4 @@
-//! Rows being collected from objects.
+//! Rows that are collected from objects.
 
 use lanes_wire::{BatchBuilder, limits};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -9,13 +9,14 @@ use super::value::{ValueFault, ValueSeed, clipped, needs_raw_text};
 use crate::events::format::Malformed;
 use crate::model::{ColumnKind, Room, Table};
 
-/// No column yet: the place before an object's first key.
+/// No column yet: the position before the first key of an object.
 const START: usize = 0;
 
-/// The columns that the objects so far have had.
+/// The columns of the objects so far.
 ///
 /// # Invariants
-/// Between rows every column has `count` rows. Inside of one, those whose keys have come have one more.
+/// Between rows every column has `count` rows. Within a row, the columns whose keys have appeared
+/// have one more.
 pub(super) struct Rows<'t> {
     room: &'t mut Room,
     table: &'t Table,
@@ -23,18 +24,19 @@ pub(super) struct Rows<'t> {
     rows_max: usize,
     bytes_max: usize,
     builder: BatchBuilder,
-    /// Column of the batch → column of the table.
+    /// From a column of the batch to that of the table.
     columns: Vec<&'t crate::model::TableColumn>,
-    /// Column of the table → column of the batch.
+    /// From a column of the table to that of the batch.
     by_place: Vec<Option<usize>>,
-    /// Places of the table's columns by name, once a key had to be looked up.
+    /// The indexes of the table's columns, sorted by name. Filled when a key has to be looked up.
     places_by_name: Vec<usize>,
-    /// The column whose key came after that of column `n - 1` last time, at `n`; that of the first key at [`START`].
+    /// At index `n`, the column whose key followed that of column `n - 1` last time; at [`START`],
+    /// the column of the first key.
     followers: Vec<Option<usize>>,
-    /// Bytes that one row takes, text aside.
+    /// The bytes of one row, without text.
     row_bytes: usize,
     count: usize,
-    /// Whether the body's depth has been checked, which only values kept as text ask for.
+    /// Whether the depth of the body has been checked. Only values kept as text require it.
     is_depth_checked: bool,
     fault: Option<Malformed>,
 }
@@ -65,7 +67,7 @@ impl<'t> Rows<'t> {
         }
     }
 
-    /// Replaces `out` by the batch and gives its rows.
+    /// Replaces `out` by the batch and returns the number of rows.
     pub(super) fn finish(mut self, out: &mut Vec<u8>) -> Result<usize, Malformed> {
         if self.columns.is_empty() && self.count > 0 {
             return Err(Malformed::NoColumns);
@@ -74,12 +76,12 @@ impl<'t> Rows<'t> {
         Ok(self.count)
     }
 
-    /// Rows count from 1 in messages.
+    /// The number of the current row for messages, from 1.
     fn row(&self) -> usize {
         self.count + 1
     }
 
-    /// Keeps the fault and gives the parser a reason to stop.
+    /// Keeps the fault and returns an error that stops the parser.
     #[cold]
     fn fail<E: Error>(&mut self, fault: Malformed) -> E {
         self.fault = Some(fault);
@@ -94,7 +96,7 @@ impl<'t> Rows<'t> {
         Ok(())
     }
 
-    /// NULL where the object had no key.
+    /// Completes the row with NULLs for missing keys.
     fn end_row<E: Error>(&mut self, keys: usize) -> Result<(), E> {
         if keys < self.columns.len() {
             let count = self.count;
@@ -108,7 +110,8 @@ impl<'t> Rows<'t> {
         self.check_bytes(self.count)
     }
 
-    /// Text takes no more than the body that it came from. The columns double, and the batch is made beside them.
+    /// Text takes no more than the body that it came from. The columns double, and the batch is
+    /// built beside them.
     fn check_bytes<E: Error>(&mut self, rows: usize) -> Result<(), E> {
         let bytes = rows * self.row_bytes + self.body.len();
         if bytes > self.bytes_max {
@@ -121,7 +124,7 @@ impl<'t> Rows<'t> {
         }
     }
 
-    /// The column of a key that comes after column `previous - 1`.
+    /// Returns the column of a key that follows column `previous - 1`.
     #[inline]
     fn column<E: Error>(&mut self, previous: usize, key: &str) -> Result<usize, E> {
         let column = match self.followers[previous] {
@@ -160,11 +163,12 @@ impl<'t> Rows<'t> {
         Ok(column)
     }
 
-    /// A column that no row before this one had.
+    /// Adds a column that no earlier row had.
     fn add_column<E: Error>(&mut self, place: usize) -> Result<usize, E> {
         let column = &self.table.columns[place];
         let column_type = column.kind.natural();
-        // An item takes a code or an end offset; a boolean counts as a byte, and its validity with it.
+        // An item takes a code or an end offset. A boolean counts as a byte, including its
+        // validity.
         self.row_bytes += column_type.width().unwrap_or(match column.kind {
             ColumnKind::Bool => 1,
             _ => size_of::<u32>(),
@@ -184,7 +188,8 @@ impl<'t> Rows<'t> {
         Ok(index)
     }
 
-    /// Values kept as text are skipped by recursion, so the depth of the body is checked before the first of them.
+    /// Values kept as text are skipped by recursion, so the depth of the body is checked before the
+    /// first of them.
     fn check_depth<E: Error>(&mut self) -> Result<(), E> {
         if !self.is_depth_checked {
             if let Some(byte) = raw::too_deep(self.body.as_bytes()) {
@@ -224,7 +229,7 @@ impl Objects for Rows<'_> {
     }
 
     fn restart(&mut self) {
-        // What has been made room for stays.
+        // The room that was grown stays.
         self.builder = BatchBuilder::new();
         self.columns.clear();
         self.by_place.clear();
@@ -235,7 +240,7 @@ impl Objects for Rows<'_> {
     }
 }
 
-/// One object.
+/// A visitor of one object.
 struct RowVisitor<'r, 't>(&'r mut Rows<'t>);
 
 impl RowVisitor<'_, '_> {
@@ -311,7 +316,7 @@ impl<'de> Visitor<'de> for RowVisitor<'_, '_> {
     }
 }
 
-/// A key, to the column of its value.
+/// Deserializes a key to the column of its value.
 struct KeySeed<'r, 't> {
     rows: &'r mut Rows<'t>,
     previous: usize,

@@ -1,4 +1,4 @@
-//! One JSON value into the buffer of its column.
+//! A JSON value, converted and appended to the buffer of its column.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use super::raw::{self, Unstorable};
 use crate::events::format::time_text;
 use crate::model::ColumnKind;
 
-/// Characters of a value that a message shows.
+/// The maximum number of characters of a value that a message shows.
 const SHOWN_CHARACTERS_MAX: usize = 48;
 
-/// What is wrong with a value; its row and column are the caller's to add.
+/// What is wrong with a value. The caller adds its row and column.
 pub(super) enum ValueFault {
     Unfit {
         found: String,
@@ -33,7 +33,7 @@ impl From<BuildError> for ValueFault {
     }
 }
 
-/// The text, or as much of it as a message shows.
+/// Returns the text, truncated for a message.
 pub(super) fn clipped(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -41,7 +41,7 @@ pub(super) fn clipped(text: &str) -> String {
     }
 }
 
-/// Whether values of this kind are kept as they are written.
+/// Whether values of this kind are kept as written.
 pub(super) fn needs_raw_text(kind: ColumnKind) -> bool {
     matches!(kind, ColumnKind::Numeric | ColumnKind::Json)
 }
@@ -63,7 +63,7 @@ fn expected(kind: ColumnKind) -> &'static str {
         ColumnKind::Date => "a date (YYYY-MM-DD)",
         ColumnKind::Uuid => "a uuid",
         ColumnKind::Bytes => "a string of \\x and hexadecimal digits",
-        ColumnKind::Json => "JSON without halves of surrogate pairs",
+        ColumnKind::Json => "JSON without unpaired surrogates",
         ColumnKind::Text => "a string",
         ColumnKind::Other => {
             "a string as PostgreSQL writes values of the type (an array: \"{1,2}\")"
@@ -71,7 +71,7 @@ fn expected(kind: ColumnKind) -> &'static str {
     }
 }
 
-/// Puts one value into `column`, or leaves `fault`.
+/// Appends one value to `column`, or sets `fault`.
 pub(super) struct ValueSeed<'r> {
     pub(super) kind: ColumnKind,
     pub(super) column: &'r mut ColumnBuffer,
@@ -99,7 +99,8 @@ impl ValueSeed<'_> {
         }
     }
 
-    /// An integer that the column may take; `None` = it is out of range or of the wrong type.
+    /// Appends an integer if the column accepts it; `None` if it is out of range or has the wrong
+    /// type.
     #[inline]
     fn integer(&mut self, value: i64) -> Option<Result<(), BuildError>> {
         Some(match self.kind {
@@ -115,7 +116,7 @@ impl ValueSeed<'_> {
         })
     }
 
-    /// A number with a fraction, an exponent, or more digits than an integer has.
+    /// Appends a number with a fraction, an exponent, or more digits than an integer has.
     #[inline]
     fn float(&mut self, value: f64) -> Option<Result<(), BuildError>> {
         Some(match self.kind {
@@ -127,7 +128,7 @@ impl ValueSeed<'_> {
                 self.column.push_f32(rounded)
             }
             ColumnKind::Float8 => self.column.push_f64(value),
-            // The parser gives -0 as the float 0.
+            // The parser returns -0 as the float 0.
             _ if value == 0.0 => return self.integer(0),
             _ => return None,
         })
@@ -154,7 +155,7 @@ impl ValueSeed<'_> {
         })
     }
 
-    /// A value of which the text is wanted: `text` is legal JSON, without space around it.
+    /// Appends a value that is kept as text. `text` is valid JSON without surrounding white space.
     fn raw<E: Error>(mut self, text: &str) -> Result<(), E> {
         if self.kind == ColumnKind::Json {
             return match raw::unstorable(text.as_bytes()) {
@@ -185,7 +186,8 @@ impl ValueSeed<'_> {
     }
 }
 
-/// A number that came as a float, for a message. Beyond the integers it is too large, however it was written.
+/// Describes a number that was parsed as a float. Beyond the integers, it is too large regardless
+/// of its notation.
 fn real(value: f64) -> String {
     match value.abs() < i64::MAX as f64 {
         true => format!("the number {value:?}, written with a fraction or an exponent,"),
@@ -193,7 +195,7 @@ fn real(value: f64) -> String {
     }
 }
 
-/// The floats that JSON numbers cannot say.
+/// Returns the floats that JSON numbers cannot represent.
 fn special(value: &str) -> Option<f64> {
     match value {
         "NaN" => Some(f64::NAN),

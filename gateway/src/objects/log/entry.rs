@@ -1,12 +1,12 @@
-//! An entry's bytes.
+//! The bytes of an entry of the log.
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! |---|---|
 //! | 1 | version, 1 |
-//! | 8 | XXH3-64 of all that follows, little-endian, as all numbers are |
-//! | 4 | bytes of the head |
+//! | 8 | XXH3-64 of everything that follows; all numbers are little-endian |
+//! | 4 | length of the head |
 //! | | the head: [`Head`], as JSON |
-//! | the rest | the batch in the wire format, as it was appended |
+//! | the rest | the batch in the wire format, as appended |
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
@@ -17,19 +17,19 @@ const VERSION: u8 = 1;
 const CHECKED_FROM: usize = 9;
 const HEAD_FROM: usize = 13;
 
-/// A batch that was appended, and where its rows lie.
+/// A batch that was appended, and the position of its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Where.
+    /// The position of the rows.
     pub head: Head,
-    /// What.
+    /// The batch.
     pub batch: Bytes,
 }
 
 impl Entry {
-    /// The bytes to keep.
+    /// Encodes an entry.
     pub fn encode(head: &Head, batch: &[u8]) -> Bytes {
-        // Of a structure without maps, nothing can fail.
+        // Serialization of a structure without maps cannot fail.
         let head = serde_json::to_vec(head).unwrap_or_default();
         let mut bytes = Vec::with_capacity(HEAD_FROM + head.len() + batch.len());
         bytes.push(VERSION);
@@ -40,21 +40,21 @@ impl Entry {
         with_checksum(bytes).into()
     }
 
-    /// Reads an entry.
+    /// Decodes an entry.
     ///
     /// # Errors
-    /// Bytes that are none, or damaged.
+    /// Returns an error if the bytes are not an entry, or are damaged.
     pub fn decode(bytes: &Bytes) -> Result<Self, String> {
         let (Some(&version), Some(checksum), Some(length)) = (
             bytes.first(),
             bytes.get(1..CHECKED_FROM),
             bytes.get(CHECKED_FROM..HEAD_FROM),
         ) else {
-            return Err("an entry of the log is cut off".to_owned());
+            return Err("an entry of the log is truncated".to_owned());
         };
         if version != VERSION {
             return Err(format!(
-                "an entry of the log is of version {version}, which this program does not know"
+                "an entry of the log has the unknown version {version}"
             ));
         }
         if checksum != xxh3_64(&bytes[CHECKED_FROM..]).to_le_bytes() {
@@ -75,7 +75,7 @@ impl Entry {
     }
 }
 
-/// Writes the checksum into an entry that is long enough to have one.
+/// Writes the checksum into an entry that is long enough to contain one.
 pub fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.len() >= CHECKED_FROM {
         let checksum = xxh3_64(&bytes[CHECKED_FROM..]).to_le_bytes();
@@ -105,15 +105,15 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_read_as_they_were_written() {
+    fn entries_round_trip() {
         let Entry { head, batch } = entry();
         let bytes = Entry::encode(&head, &batch);
         assert_eq!(Entry::decode(&bytes), Ok(entry()));
     }
 
-    /// `LANES_WRITE_GOLDEN` writes the file as it would be today, if it is missing.
+    /// With `LANES_WRITE_GOLDEN`, the test writes the file as this version would, if it is missing.
     #[test]
-    fn an_entry_that_was_written_once_is_read_as_ever() {
+    fn old_entries_are_still_readable() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/src/objects/log/golden_entry.bin"
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed_wherever_it_is() {
+    fn damage_is_detected_at_every_byte() {
         let Entry { head, batch } = entry();
         let bytes = Entry::encode(&head, &batch);
         for place in 0..bytes.len() {

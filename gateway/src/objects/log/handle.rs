@@ -1,4 +1,5 @@
-//! The log as sinks have it: whether it is open, what the store knows already, and a way to put.
+//! The log, as sinks see it: whether it is open, what the store contains already, and a way to put
+//! entries.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use crate::clock;
 use crate::objects::model::ObjectMetrics;
 use crate::objects::model::record::{Change, Head, RegistryRecord};
 
-/// Puts that wait at once; more wait for room. There are no more than batches on their way.
+/// The maximum number of waiting puts. Further ones wait for room. There are no more than batches
+/// in flight.
 const JOBS_MAX: usize = 64;
 
 /// Why an entry is not known to be durable.
@@ -20,7 +22,7 @@ const JOBS_MAX: usize = 64;
 pub enum LogError {
     /// The store is not open, or was lost meanwhile.
     #[error(
-        "the object store is not open in this gateway (GET /-/ready tells why), so acknowledgement level \"object\" cannot be kept now"
+        "the object store is not open in this gateway (GET /-/ready shows why), so acknowledgement level \"object\" cannot be kept now"
     )]
     NotOpen,
     /// The store refused.
@@ -28,16 +30,17 @@ pub enum LogError {
     Refused(String),
 }
 
-/// An entry, and what goes with it in one write.
+/// An entry, and what is written together with it.
 #[derive(Debug, Default)]
 pub struct Put {
-    /// The entry's head and the name of that, if there is an entry.
+    /// The entry's head and its name, if there is an entry.
     pub entry: Option<(String, Head)>,
-    /// Everything to write, the entry and its head too.
+    /// Everything to write, including the entry and its head.
     pub changes: Vec<Change>,
-    /// A table's scope, oid and version whose definition is among it.
+    /// The scope, oid and version of the table whose definition is included.
     pub table: Option<(String, u32, i64)>,
-    /// A scope and its registry whose series up to that id are among it or there already.
+    /// A scope and its registry, whose series up to its last id are included or already in the
+    /// store.
     pub registry: Option<(String, RegistryRecord)>,
 }
 
@@ -54,16 +57,17 @@ pub struct ObjectLog {
     jobs: mpsc::Sender<Job>,
     is_open: watch::Sender<bool>,
     known: Mutex<Known>,
-    /// Whoever reads a table's definition and puts it has its lock from before to after, so that the latest to be read
-    /// is the last to be put.
+    /// Locks of tables. A lock is held from before a definition is read until it is put, so that
+    /// the latest definition that was read is the last one put.
     defining: Mutex<HashMap<(String, u32), TableLock>>,
     metrics: Arc<ObjectMetrics>,
 }
 
-/// What is in the store.
+/// What the store contains.
 #[derive(Default)]
 struct Known {
-    /// Tables whose definitions are there, and of which version; `None`: it was put by somebody before.
+    /// Tables whose definitions are in the store, and their version; `None` if another gateway has
+    /// put them.
     tables: HashMap<(String, u32), Option<i64>>,
     registries: HashMap<String, RegistryRecord>,
     heads: BTreeMap<String, Arc<Head>>,
@@ -84,10 +88,10 @@ impl ObjectLog {
         (Arc::new(log), received)
     }
 
-    /// Whether entries are taken.
+    /// Whether entries are accepted.
     ///
     /// # Errors
-    /// They are not.
+    /// Returns an error if they are not.
     pub fn check_open(&self) -> Result<(), LogError> {
         if *self.is_open.borrow() {
             Ok(())
@@ -102,26 +106,27 @@ impl ObjectLog {
         known.tables.get(&(scope.to_owned(), target)) == Some(&Some(version))
     }
 
-    /// To be held by whoever puts a table's definition, from before it is read until it is put.
+    /// Acquires the lock of a table. It has to be held from before the definition is read until it
+    /// is put.
     pub async fn defining(&self, scope: &str, target: u32) -> tokio::sync::OwnedMutexGuard<()> {
         let lock = {
             let mut locks = self.defining.lock();
-            // A lock that nobody holds or waits for is forgotten, so that the map does not grow with each table that
-            // ever was.
+            // Locks that nobody holds or waits for are dropped, so that the map does not grow with
+            // every table that ever existed.
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
             Arc::clone(locks.entry((scope.to_owned(), target)).or_default())
         };
         lock.lock_owned().await
     }
 
-    /// Tables of a database whose definitions are in the store.
+    /// The tables of a database whose definitions are in the store.
     pub(crate) fn tables(&self, scope: &str) -> Vec<u32> {
         let known = self.known.lock();
         let of_scope = known.tables.keys().filter(|(name, _)| name == scope);
         of_scope.map(|(_, target)| *target).collect()
     }
 
-    /// This version of a table's definition is in the store.
+    /// Records that this version of a table's definition is in the store.
     pub(crate) fn learn_table(&self, scope: &str, target: u32, version: i64) {
         let mut known = self.known.lock();
         known
@@ -129,7 +134,7 @@ impl ObjectLog {
             .insert((scope.to_owned(), target), Some(version));
     }
 
-    /// The last series of a registry that is in the store; 0: none.
+    /// The last id of a registry's series in the store; 0 if there is none.
     pub fn last_series(&self, scope: &str, epoch: &str) -> i32 {
         let known = self.known.lock();
         let registry = known.registries.get(scope);
@@ -138,10 +143,11 @@ impl ObjectLog {
             .map_or(0, |registry| registry.last_id)
     }
 
-    /// Returns once an entry, and what goes with it, is durable.
+    /// Puts an entry, and returns once it is durable.
     ///
     /// # Errors
-    /// It is not known to be. It may be all the same, or become so: its rows are committed, and it may be put again.
+    /// Returns an error if the entry is not known to be durable. It may nevertheless be, or become
+    /// so. Its rows are committed, and it may be put again.
     pub async fn put(&self, put: Put) -> Result<(), LogError> {
         self.check_open()?;
         let started = clock::now();
@@ -162,7 +168,7 @@ impl ObjectLog {
         result
     }
 
-    /// The store is open, and this is what it has.
+    /// Records that the store is open, and what it contains.
     pub(super) fn open(
         &self,
         heads: BTreeMap<String, Arc<Head>>,
@@ -180,12 +186,12 @@ impl ObjectLog {
         self.is_open.send_replace(true);
     }
 
-    /// The store is lost.
+    /// Records that the store is lost.
     pub(super) fn close(&self) {
         self.is_open.send_replace(false);
     }
 
-    /// What was put is durable.
+    /// Records that a put is durable.
     pub(super) fn learn(&self, put: Put) {
         let mut known = self.known.lock();
         let Known {
@@ -214,7 +220,7 @@ impl ObjectLog {
         }
     }
 
-    /// Entries that are durable by now, of one database.
+    /// The entries of one database that are durable by now.
     pub(super) fn heads(&self, scope: &str) -> Vec<(String, Arc<Head>)> {
         let prefix = format!("head/{scope}/");
         let known = self.known.lock();
@@ -225,7 +231,7 @@ impl ObjectLog {
             .collect()
     }
 
-    /// These are deleted.
+    /// Records that entries were deleted.
     pub(super) fn forget(&self, names: &[String]) {
         let mut known = self.known.lock();
         for name in names {
@@ -235,18 +241,18 @@ impl ObjectLog {
         }
     }
 
-    /// What release remembers of tables that were rewritten.
+    /// Calls a function with what release remembers of rewritten tables.
     pub(super) fn with_bounds<R>(&self, use_them: impl FnOnce(&mut Bounds) -> R) -> R {
         use_them(&mut self.known.lock().bounds)
     }
 
-    /// A table's definition is deleted.
+    /// Records that a table's definition was deleted.
     pub(super) fn forget_table(&self, scope: &str, target: u32) {
         let mut known = self.known.lock();
         known.tables.remove(&(scope.to_owned(), target));
     }
 
-    /// Shows what there is.
+    /// Updates the gauges.
     pub(super) fn show(&self) {
         let known = self.known.lock();
         let oldest = known.heads.values().map(|head| head.logged_ms).min();

@@ -1,8 +1,9 @@
-//! Entries of the log that are no longer needed, deleted.
+//! Release of entries of the log that are no longer needed.
 //!
-//! The order matters: first what is durable is noted, then the database is asked which rows are only there. An entry is
-//! put after its append has committed, so the rows of whatever was noted are there to be seen, unless they are in
-//! segments or gone. Entries that are not in the history of the database's timeline ([`crate::objects::model::timeline`]) are never
+//! The order matters: the durable entries are listed first, and then the database is queried for
+//! the rows that are only there. An entry is put after its append has committed, so the rows of
+//! every listed entry are visible to the query, unless they are in segments or gone. Entries
+//! outside the history of the database's timeline ([`crate::objects::model::timeline`]) are never
 //! deleted.
 
 use std::collections::{HashMap, HashSet};
@@ -13,18 +14,19 @@ use crate::objects::model::record::{self, Change, Head, PartRecord};
 use crate::objects::source::{LocalRows, Source};
 use crate::objects::store::{RoundError, Store};
 
-/// Deleted in one write.
+/// The number of entries deleted in one write.
 const ENTRIES_AT_ONCE: usize = 1000;
 
-/// What tables have that is nowhere else.
+/// The rows of tables that are nowhere else.
 struct Local {
-    /// The file of each table, by its storage id: 0 for a table that nothing was ever written to.
+    /// The file of each table, by its storage id; 0 for a table that was never written to.
     files: HashMap<u32, u64>,
-    /// Ranges of rows by storage id, ascending; empty for a file that has none.
+    /// Ranges of rows by storage id, ascending; empty for a file without such rows.
     ranges: HashMap<u64, Vec<(u64, u64)>>,
 }
 
-/// Up to which row of its file a table may hold rows of another file: by table, the file and the row.
+/// The row of a file up to which it may contain rows of an older file of the table: by table, the
+/// file and the row.
 pub(super) type Bounds = HashMap<u32, (u64, u64)>;
 
 impl Local {
@@ -43,7 +45,7 @@ impl Local {
         local
     }
 
-    /// Whether an entry may go.
+    /// Whether an entry may be deleted.
     fn releases(&self, head: &Head, bounds: &mut Bounds) -> bool {
         let Some(&file) = self.files.get(&head.target) else {
             // The table was dropped.
@@ -58,8 +60,9 @@ impl Local {
                     .is_none_or(|range| range.0 >= first + rows)
             });
         }
-        // Another file: by TRUNCATE, or by a rewrite, after which the rows are in the new one under other numbers. So these are kept until
-        // all that the new file had when it was first seen is in segments, or gone.
+        // The table has another file after TRUNCATE or a rewrite, in which the rows have other
+        // numbers. The entry is kept until everything that the new file contained when it was first
+        // seen is in segments, or gone.
         let end = ranges.last().map_or(0, |range| range.1);
         let bound = bounds.entry(head.target).or_insert((file, end));
         if bound.0 != file {
@@ -69,11 +72,11 @@ impl Local {
     }
 }
 
-/// Deletes entries all rows of which are in segments, or gone; returns how many. Entries that the database's timeline
-/// lacks are kept.
+/// Deletes entries whose rows are all in segments, or gone. Returns their number. Entries that the
+/// database's timeline lacks are kept.
 ///
 /// # Errors
-/// The database or the store fails; nothing is forgotten.
+/// Returns an error if the database or the store fails. The state is kept in this case.
 pub async fn round<S: Source, T: Store>(
     source: &S,
     store: &T,
@@ -89,7 +92,7 @@ pub async fn round<S: Source, T: Store>(
     let history = source.history().await?;
     let (held, lost): (Vec<_>, Vec<_>) =
         heads.into_iter().partition(|(_, head)| history.holds(head));
-    tell_lost(lost.len(), history.current, metrics);
+    publish_lost(lost.len(), history.current, metrics);
     let local = Local::new(&source.local_rows().await?);
     let due: Vec<String> = log.with_bounds(|bounds| {
         let released = held
@@ -110,23 +113,22 @@ pub async fn round<S: Source, T: Store>(
     Ok(due.len())
 }
 
-/// Shows how many entries are kept because the database lacks their rows, and tells it when there are more than there
-/// were.
-fn tell_lost(lost: usize, timeline: u32, metrics: &ObjectMetrics) {
+/// Publishes how many entries are kept because the database lacks their rows, and logs when their
+/// number grows.
+fn publish_lost(lost: usize, timeline: u32, metrics: &ObjectMetrics) {
     let lost = lost as i64;
     if lost > metrics.log.lost_entries.get() {
         tracing::warn!(
-            "{lost} acknowledged requests of level \"object\" are not in the database since it went over to timeline {timeline}: \
-             the log in the object store keeps them; \"lanes-gateway restore\" into a new database brings back those whose row numbers no others have taken"
+            "{lost} requests acknowledged at level \"object\" are missing in the database since it changed to timeline {timeline}: \
+             the log in the object store keeps them; \"lanes-gateway restore\" into a new database restores those whose row numbers were not assigned again"
         );
     }
     metrics.log.lost_entries.set(lost);
 }
 
-/// Deletes definitions, parts and added columns of tables that were dropped; returns how many records.
+/// Deletes definitions, parts and added columns of dropped tables. Returns the number of records.
 ///
-/// # Errors
-/// The database or the store fails.
+/// Returns an error if the database or the store fails.
 pub async fn forget_tables<S: Source, T: Store>(
     source: &S,
     store: &T,
@@ -155,14 +157,15 @@ pub async fn forget_tables<S: Source, T: Store>(
     if tables.is_empty() && parts.is_empty() && added.is_empty() {
         return Ok(0);
     }
-    // What the database lacks is of tables that it may lack too.
+    // Entries that the database lacks may belong to tables that it also lacks.
     let history = source.history().await?;
     let lost = log.heads(&scope).into_iter();
     let kept: HashSet<u32> = lost
         .filter(|(_, head)| !history.holds(head))
         .map(|(_, head)| head.target)
         .collect();
-    // After what there was: a table that is made meanwhile is not taken for one that is gone.
+    // This comes after the list of known tables, so that a table created meanwhile is not taken for
+    // a dropped one.
     let local = Local::new(&source.local_rows().await?);
     let gone: Vec<(String, u32)> = tables
         .into_iter()
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_goes_when_none_of_its_rows_is_here_only() {
+    fn an_entry_is_released_when_none_of_its_rows_is_only_local() {
         let local = Local::new(&[
             rows(7, 1, 100, 200),
             rows(7, 1, 300, 400),
@@ -234,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_an_older_file_go_when_what_the_new_one_began_with_is_away() {
+    fn entries_of_an_older_file_are_released_when_the_initial_rows_of_the_new_one_are_offloaded() {
         let mut bounds = Bounds::new();
         let older = head(7, 1, &[(0, 5)]);
         let mut releases = |ranges: &[(u64, u64)]| {
@@ -242,9 +245,9 @@ mod tests {
             Local::new(&ranges.collect::<Vec<_>>()).releases(&older, &mut bounds)
         };
         assert!(!releases(&[(0, 100)]));
-        assert!(!releases(&[(50, 300)]), "some are away");
+        assert!(!releases(&[(50, 300)]), "some are offloaded");
         assert!(!releases(&[(99, 400)]));
-        assert!(releases(&[(100, 500)]), "what came later does not count");
+        assert!(releases(&[(100, 500)]), "later rows do not matter");
         let newer = Local::new(&[rows(7, 3, 0, 10)]);
         assert!(!newer.releases(&older, &mut bounds), "rewritten again");
     }

@@ -1,4 +1,5 @@
-//! The log's writing end: whoever has the store open serves what sinks put, all that waits in one write.
+//! The writer of the log. In the gateway that has the store open, it writes the entries of all
+//! sinks; those that wait go into one write.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,17 +12,17 @@ use crate::objects::model::record::{self, Change, Head, RegistryRecord};
 use crate::objects::model::{ObjectMetrics, Pauses};
 use crate::objects::store::{Store, StoreError};
 
-/// Bytes of one write, or one entry that is larger.
+/// The maximum bytes of one write, unless a single entry is larger.
 const WRITE_BYTES_MAX: usize = 16 << 20;
 
-/// What serves the log of one gateway, in one term after the other.
+/// Serves the log of one gateway, term after term.
 pub struct LogWriter {
     log: Arc<ObjectLog>,
     jobs: Mutex<mpsc::Receiver<Job>>,
     metrics: Arc<ObjectMetrics>,
 }
 
-/// Open until this is dropped.
+/// Keeps the log open until it is dropped.
 struct Open<'a>(&'a ObjectLog);
 
 impl Drop for Open<'_> {
@@ -31,7 +32,7 @@ impl Drop for Open<'_> {
 }
 
 impl LogWriter {
-    /// The log of a gateway; closed as yet.
+    /// Creates the log of a gateway, which is closed at first.
     pub fn new(metrics: Arc<ObjectMetrics>) -> Self {
         let (log, jobs) = ObjectLog::new(Arc::clone(&metrics));
         Self {
@@ -41,18 +42,18 @@ impl LogWriter {
         }
     }
 
-    /// What sinks put with.
+    /// The log, as sinks see it.
     pub fn log(&self) -> &Arc<ObjectLog> {
         &self.log
     }
 
-    /// Serves until the store is lost, and says why.
+    /// Serves until the store is lost. Returns why.
     pub async fn serve<T: Store>(&self, store: &T, pauses: Pauses) -> StoreError {
         while let Err(error) = self.load(store).await {
             if matches!(error, StoreError::Fenced | StoreError::Closed(_)) {
                 return error;
             }
-            tracing::warn!("the log in the object store cannot be read: {error}");
+            tracing::warn!("could not read the log in the object store: {error}");
             self.metrics.retried("log");
             sleep(pauses.error).await;
         }
@@ -60,7 +61,7 @@ impl LogWriter {
         let mut jobs = self.jobs.lock().await;
         loop {
             let Some(first) = jobs.recv().await else {
-                return StoreError::Closed("nobody puts anything any more".to_owned());
+                return StoreError::Closed("all sinks have ended".to_owned());
             };
             let mut together = vec![first];
             let mut bytes = bytes_of(&together[0]);
@@ -85,7 +86,7 @@ impl LogWriter {
                     objects.log.put_bytes.inc_by(bytes as u64);
                     for job in together {
                         self.log.learn(job.put);
-                        // A sink that has gone away puts again when the request is repeated.
+                        // A sink that has ended puts the entry again when the request is repeated.
                         let _ = job.reply.send(Ok(()));
                     }
                 }
@@ -102,7 +103,7 @@ impl LogWriter {
         }
     }
 
-    /// Reads what the store has.
+    /// Reads what the store contains.
     async fn load<T: Store>(&self, store: &T) -> Result<(), StoreError> {
         let mut heads: BTreeMap<String, Arc<Head>> = BTreeMap::new();
         let mut damaged = Vec::new();
@@ -118,7 +119,7 @@ impl LogWriter {
         let mut registries: HashMap<String, RegistryRecord> = HashMap::new();
         store
             .records("registry/", &mut |name, value| {
-                // One that cannot be read is written anew with the next series.
+                // A registry that cannot be read is written again with the next series.
                 if let (Some((_, scope)), Ok(registry)) =
                     (name.split_once('/'), record::read(name, &value))
                 {
@@ -133,7 +134,7 @@ impl LogWriter {
             })
             .await?;
         for error in damaged {
-            tracing::warn!("an entry of the log is never released: {error}");
+            tracing::warn!("an entry of the log will never be released: {error}");
         }
         self.log.open(heads, registries, tables);
         self.log.show();

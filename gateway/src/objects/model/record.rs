@@ -1,29 +1,31 @@
-//! What the store keeps beside images: small documents under names, from which alone a database can be made again.
+//! The records of the store: small documents beside the images. Together they suffice to restore a
+//! database.
 //!
-//! `<scope>` is `<system id>/<database's oid>`, as in the keys of segments. Rows are named as lanes names them: by the
-//! storage id of the table's file, 16 hexadecimal digits, and their numbers in it, of 20 digits, so that names are in
-//! the rows' order. After a failover the same numbers may be given out again, so an entry's name ends in its timeline,
-//! 8 hexadecimal digits; names of versions before have no timeline.
+//! `<scope>` is `<system id>/<database's oid>`, as in the keys of segments. Rows are named by the
+//! storage id of the table's file (16 hexadecimal digits) and their number in it (20 digits), so
+//! that names sort as rows do. After a failover the same numbers may be assigned again, so the name
+//! of an entry ends with its timeline (8 hexadecimal digits). Names by older versions have no
+//! timeline.
 //!
 //! | name | value |
 //! |---|---|
-//! | `head/<scope>/<storage>/<first row>/<timeline>` | [`Head`], as JSON: what an entry of the log is, without its rows |
+//! | `head/<scope>/<storage>/<first row>/<timeline>` | [`Head`], as JSON: an entry of the log without its rows |
 //! | `log/<scope>/<storage>/<first row>/<timeline>` | the entry: [`crate::objects::log::entry`] |
-//! | `part/<scope>/<storage>/<origin>` | [`PartRecord`], as JSON: a part all segments of which were put before it |
-//! | `table/<scope>/<oid>` | what `lanes.table_definition` answers, as JSON |
-//! | `added/<scope>/<oid>/<place>` | [`AddedColumn`], as JSON: a column that was added to a table with rows; places have 5 digits |
+//! | `part/<scope>/<storage>/<origin>` | [`PartRecord`], as JSON: a part whose segments were all put before it |
+//! | `table/<scope>/<oid>` | the result of `lanes.table_definition`, as JSON |
+//! | `added/<scope>/<oid>/<position>` | [`AddedColumn`], as JSON: a column that was added to a table with rows; positions have 5 digits |
 //! | `series/<scope>/<epoch>/<first id>` | [`SeriesRecord`], as JSON: a row of `lanes.series_runs`; ids have 10 digits |
-//! | `deleted` | a number, as JSON: keys that were deleted since the store was last rewritten without them |
+//! | `deleted` | a number, as JSON: keys deleted since the store was last rewritten |
 //! | `owner` | [`crate::objects::owner::Owner`], as JSON: the database that may write to the store |
-//! | `registry/<scope>` | [`RegistryRecord`], as JSON: the registry whose series are all there up to some id |
+//! | `registry/<scope>` | [`RegistryRecord`], as JSON: the registry, and the id up to which all its series are in the store |
 //!
-//! Every document can be read by a later version: fields are added, never given another meaning.
+//! Later versions can read every document: fields are added, but never change their meaning.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// A name, and what is under it from then on; `None`: nothing.
+/// A change of a record: its name, and its new value, or `None` to delete it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The name.
@@ -33,24 +35,24 @@ pub struct Change {
 }
 
 impl Change {
-    /// Puts a value.
+    /// Returns the change that puts a value.
     pub fn put(name: String, value: impl Into<Bytes>) -> Self {
         let value = Some(value.into());
         Self { name, value }
     }
 
-    /// Puts a document.
+    /// Returns the change that puts a document.
     pub fn document(name: String, document: &impl Serialize) -> Self {
-        // Of structures without maps, nothing can fail.
+        // Serialization of structures without maps cannot fail.
         Self::put(name, serde_json::to_vec(document).unwrap_or_default())
     }
 
-    /// Deletes what there is.
+    /// Returns the change that deletes a record.
     pub fn delete(name: String) -> Self {
         Self { name, value: None }
     }
 
-    /// Bytes of name and value.
+    /// The bytes of name and value.
     pub fn bytes(&self) -> usize {
         self.name.len() + self.value.as_ref().map_or(0, Bytes::len)
     }
@@ -59,24 +61,25 @@ impl Change {
 /// An entry of the log without its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The table's oid.
+    /// The oid of the table.
     pub target: u32,
     /// The storage id of the file that the rows were appended to.
     pub storage: u64,
-    /// First row and rows of each run, in the order of the batch's rows.
+    /// The first row and the number of rows of each run, in the order of the batch's rows.
     pub runs: Vec<(u64, u64)>,
-    /// Bytes of the batch.
+    /// The bytes of the batch.
     pub bytes: u64,
-    /// Milliseconds since the Unix epoch.
+    /// The time of the entry, in milliseconds since the Unix epoch.
     pub logged_ms: i64,
-    /// Places, from 1 on, that the batch's columns had in the table: that is how they are known when they have other names, or are gone.
-    /// Empty: by their names, as versions before this field did.
+    /// The positions, from 1 on, of the batch's columns in the table, which identify columns that
+    /// were renamed or dropped. Empty in entries by older versions, whose columns are identified by
+    /// name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<u16>,
-    /// The timeline of the database's WAL that the rows were committed on; 0: a version that did not tell it.
+    /// The timeline on which the rows were committed; 0 in entries by older versions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub timeline: u32,
-    /// A place of that timeline's WAL at or past the commit, in bytes.
+    /// A WAL position on this timeline at or past the commit, in bytes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wal_place: u64,
 }
@@ -85,33 +88,35 @@ fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
 }
 
-/// A part that is in the store as a whole.
+/// A part that is completely in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartRecord {
-    /// The table's oid.
+    /// The oid of the table.
     pub target: u32,
     /// The storage id of its file.
     pub storage: u64,
-    /// The part's number in it; later ones have higher numbers.
+    /// The number of the part in the file. Later parts have higher numbers.
     pub origin: u64,
-    /// The rows that it takes the place of: from this one on,
+    /// The first row that the part replaces.
     pub first_row: u64,
-    /// up to this one, which is none of them.
+    /// The end of the rows that the part replaces (exclusive).
     pub end_row: u64,
-    /// Its segments: key and rows, in their order.
+    /// Its segments in order: the key and the number of rows.
     pub segments: Vec<(String, u64)>,
-    /// The types of the table's columns then, by their places; `None` where one was dropped. Empty: a version that did not tell them.
+    /// The types of the table's columns at that time, by position; `None` for a dropped column.
+    /// Empty in records by older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<Option<String>>,
 }
 
-/// The value that rows have in a column that their table got after them.
+/// The value of older rows in a column that was added to their table.
 ///
-/// A place is given to one column only, so this stays true of images and entries that lack the column, whatever becomes
-/// of the table: the catalogue forgets it as soon as ALTER TABLE or VACUUM FULL writes the table anew.
+/// A position is assigned to one column only, so the value remains valid for images and entries
+/// that lack the column, whatever happens to the table. The catalogue forgets the value as soon as
+/// ALTER TABLE or VACUUM FULL rewrites the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedColumn {
-    /// The column's type when the value was read.
+    /// The type of the column when the value was read.
     #[serde(rename = "type")]
     pub sql_type: String,
     /// The value, as PostgreSQL writes it.
@@ -127,27 +132,27 @@ pub struct SeriesRecord {
     pub last_id: i32,
     /// The metric.
     pub metric: String,
-    /// Canonical labels, one an id.
+    /// The canonical labels, one for each id.
     pub labels: Vec<String>,
-    /// When they were registered, as PostgreSQL writes it.
+    /// The time of registration, as PostgreSQL writes it.
     pub registered_at: String,
 }
 
-/// The registry of series in use.
+/// The current registry of series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegistryRecord {
     /// Its epoch.
     pub epoch: String,
-    /// Series up to this id are in the store.
+    /// The id up to which all series are in the store.
     pub last_id: i32,
 }
 
-/// The name of a head.
+/// Returns the name of a head.
 pub fn head_name(scope: &str, storage: u64, first_row: u64, timeline: u32) -> String {
     format!("head/{scope}/{storage:016x}/{first_row:020}/{timeline:08x}")
 }
 
-/// The name of the entry that a head belongs to.
+/// Returns the name of the entry that belongs to a head.
 pub fn entry_name(head: &str) -> String {
     match head.split_once('/') {
         Some((_, rest)) => format!("log/{rest}"),
@@ -155,36 +160,37 @@ pub fn entry_name(head: &str) -> String {
     }
 }
 
-/// The name of the part that a segment's key belongs to.
+/// Returns the name of the part that a segment's key belongs to.
 pub fn part_name_of(key: &str) -> Option<String> {
     let (part, _) = key.rsplit_once('/')?;
     Some(format!("part/{part}"))
 }
 
-/// The name of a table's definition.
+/// Returns the name of a table's definition.
 pub fn table_name(scope: &str, target: u32) -> String {
     format!("table/{scope}/{target}")
 }
 
-/// The database and the table that a definition's name is about.
+/// Returns the scope and the table that the name of a definition refers to.
 pub fn table_of(name: &str) -> Option<(String, u32)> {
     let (scope, target) = name.strip_prefix("table/")?.rsplit_once('/')?;
     Some((scope.to_owned(), target.parse().ok()?))
 }
 
-/// The name of what rows from before a column was added have in it.
+/// Returns the name of the value of older rows in an added column.
 pub fn added_name(scope: &str, target: u32, place: u16) -> String {
     format!("added/{scope}/{target}/{place:05}")
 }
 
-/// The table and the place that such a name is about.
+/// Returns the table and the position that such a name refers to.
 pub fn added_of(name: &str) -> Option<(u32, u16)> {
     let (table, place) = name.strip_prefix("added/")?.rsplit_once('/')?;
     let (_, target) = table.rsplit_once('/')?;
     Some((target.parse().ok()?, place.parse().ok()?))
 }
 
-/// Puts a table's definition, and beside it, by columns, the values that a later definition may no longer tell.
+/// Returns the changes that put a table's definition, and beside it the values of added columns,
+/// which a later definition may lack.
 pub fn definition_changes(scope: &str, target: u32, json: String) -> Vec<Change> {
     #[derive(Deserialize)]
     struct Placed {
@@ -194,12 +200,12 @@ pub fn definition_changes(scope: &str, target: u32, json: String) -> Vec<Change>
     }
     #[derive(Deserialize)]
     struct Definition {
-        /// An extension before this field did not tell it.
+        /// Older extensions do not report it.
         #[serde(default)]
         added: Vec<Placed>,
     }
     let definition = serde_json::from_str::<Definition>(&json);
-    // A restore names a definition that cannot be read.
+    // A restore reports a definition that cannot be read.
     let added = definition.map_or_else(|_| Vec::new(), |definition| definition.added);
     let columns = added.into_iter().map(|Placed { place, column }| {
         Change::document(added_name(scope, target, place), &column)
@@ -209,22 +215,23 @@ pub fn definition_changes(scope: &str, target: u32, json: String) -> Vec<Change>
     changes
 }
 
-/// The name of a row of series.
+/// Returns the name of a row of series.
 pub fn series_name(scope: &str, epoch: &str, first_id: i32) -> String {
     format!("series/{scope}/{epoch}/{first_id:010}")
 }
 
-/// The name of the registry in use.
+/// Returns the name of the current registry.
 pub fn registry_name(scope: &str) -> String {
     format!("registry/{scope}")
 }
 
-/// Reads a document.
+/// Parses a document.
 ///
 /// # Errors
-/// It is none of this kind; the text names it.
+/// Returns an error that names the document if it cannot be parsed.
 pub fn read<T: DeserializeOwned>(name: &str, value: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(value).map_err(|error| format!("{name} in the object store: {error}"))
+    serde_json::from_slice(value)
+        .map_err(|error| format!("could not read {name} in the object store: {error}"))
 }
 
 #[cfg(test)]
@@ -249,9 +256,9 @@ mod tests {
         );
     }
 
-    /// These texts stand for what is in stores already: they are never changed.
+    /// These texts stand for documents in existing stores, so they must never change.
     #[test]
-    fn documents_that_were_written_once_are_read_as_ever() {
+    fn old_documents_are_still_readable() {
         let head = Head {
             target: 7,
             storage: u64::MAX,
@@ -315,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_definition_may_not_tell_is_put_beside_it() {
+    fn values_of_added_columns_are_put_beside_the_definition() {
         let names = |json: &str| -> Vec<String> {
             let changes = definition_changes("7/5", 9, json.to_owned()).into_iter();
             changes.map(|change| change.name).collect()

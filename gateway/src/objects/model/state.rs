@@ -1,12 +1,12 @@
-//! What this gateway does about object storage, for people and metrics.
+//! The state of object storage in this gateway, for people and metrics.
 
-/// A state; [`ObjectState::name`] is its label in metrics.
+/// A state. [`ObjectState::name`] is its label in metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ObjectState {
-    /// Not configured.
+    /// Object storage is not configured.
     #[default]
     Off,
-    /// The database's extension has no functions for it, or the database is away.
+    /// The database's extension lacks the functions, or the database is unavailable.
     Unsupported,
     /// The store is being opened.
     Opening,
@@ -16,12 +16,12 @@ pub enum ObjectState {
     Working,
     /// Another gateway has taken over.
     Fenced,
-    /// The store is another database's: segments are recalled, and nothing is written.
+    /// The store belongs to another database. Segments are recalled, and nothing is written.
     Foreign,
 }
 
 impl ObjectState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Off,
         Self::Unsupported,
@@ -32,7 +32,7 @@ impl ObjectState {
         Self::Foreign,
     ];
 
-    /// One word.
+    /// The state as one word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -45,7 +45,7 @@ impl ObjectState {
         }
     }
 
-    /// What it means to an operator.
+    /// The meaning of the state for an operator.
     pub fn explanation(self) -> &'static str {
         match self {
             Self::Off => "objects.url is not set",
@@ -53,11 +53,11 @@ impl ObjectState {
                 "the database does not answer, or its extension cannot offload segments"
             }
             Self::Opening => "the store is being opened",
-            Self::Waiting => "the store is open; another gateway has yet to let go of the database",
+            Self::Waiting => "the store is open; another gateway has not yet released the database",
             Self::Working => "segments are offloaded and recalled by this gateway",
             Self::Fenced => "another gateway has taken over; this one stands by",
             Self::Foreign => {
-                "the store is another database's, or this standby's primary's: segments are only recalled"
+                "the store belongs to another database, or to the primary of this standby: segments are only recalled"
             }
         }
     }

@@ -1,23 +1,24 @@
-//! Which entries of the log the database's history holds.
+//! The timelines of a database, and the log entries that they contain.
 //!
-//! A failover to a standby that lagged behind, or a restore to an earlier point, starts a timeline of its own at some
-//! place of the WAL. What was committed past that place on the timeline before is not in the database any more, though
-//! its row numbers are given out anew. So each entry tells the timeline that it was committed on, and a place of the
-//! WAL at or past its commit.
+//! A failover to a standby that lagged behind, or a restore to an earlier point in time, starts a
+//! new timeline at some position of the WAL. What was committed past that position on the previous
+//! timeline is no longer in the database, although its row numbers are assigned again. Each entry
+//! therefore contains the timeline on which it was committed, and a WAL position at or past its
+//! commit.
 
 use super::record::Head;
 
-/// The timelines that led to the present state of a database.
+/// The timelines that led to the current state of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct History {
     /// The timeline that the database writes now.
     pub current: u32,
-    /// Timelines before it, and the place of the WAL at which each was left, in bytes.
+    /// Earlier timelines, and the WAL position at which each was left, in bytes.
     pub left: Vec<(u32, u64)>,
 }
 
 impl History {
-    /// Reads a timeline's history file, as PostgreSQL writes it; the first timeline has none.
+    /// Parses a timeline's history file in PostgreSQL's format. The first timeline has none.
     pub fn read(current: u32, file: Option<&str>) -> Self {
         let left = |line: &str| {
             let mut fields = line.split_whitespace();
@@ -32,13 +33,13 @@ impl History {
         }
     }
 
-    /// Whether an entry's rows were committed in this history. An entry that tells no timeline is taken for one that
-    /// was.
+    /// Whether an entry's rows were committed in this history. An entry without a timeline is
+    /// assumed to have been.
     pub fn holds(&self, head: &Head) -> bool {
         head.timeline == 0 || self.has(head.timeline, head.wal_place)
     }
 
-    /// Whether a place of a timeline's WAL is in this history.
+    /// Whether a position of a timeline's WAL is in this history.
     pub fn has(&self, timeline: u32, wal_place: u64) -> bool {
         let mut left = self.left.iter().filter(|left| left.0 == timeline);
         timeline == self.current || left.any(|(_, place)| wal_place <= *place)
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_committed_past_a_switch_is_not_in_the_history() {
+    fn commits_past_a_switch_are_not_in_the_history() {
         let file =
             "1\t0/3000\tno recovery target specified\n\n# a comment\n3\t2/A0\tbefore 2026-01-01\n";
         let history = History::read(5, Some(file));
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_is_missing_holds_nothing_of_other_timelines() {
+    fn a_missing_history_contains_no_other_timelines() {
         let history = History::read(2, None);
         assert!(!history.holds(&head(1, 1)) && history.holds(&head(2, 1)));
     }

@@ -1,4 +1,5 @@
-//! PostgreSQL as a [`Source`]: a session that has the claim, one that waits for what is wanted, one for answers, one that looks how much is due.
+//! PostgreSQL as a [`Source`], with a session that has the claim, one that waits for requested
+//! segments, one for answers, and one that queries the backlog.
 
 use std::time::Duration;
 
@@ -17,18 +18,18 @@ use crate::objects::model::History;
 const SUPPORTS: &str = "SELECT to_regprocedure('lanes.offload_list(integer)') IS NOT NULL \
                         AND to_regprocedure('lanes.recall_wait(interval)') IS NOT NULL \
                         AND to_regprocedure('lanes.data_directory_id()') IS NOT NULL";
-/// Advisory locks are a database's own; the numbers are ours alone.
+/// Advisory locks are local to a database. These numbers are used by lanes only.
 const CLAIM: &str = "SELECT pg_try_advisory_lock(1818324581, 1935828847)";
 const DUE: &str =
     "SELECT target::oid, part, first_row, rows, bytes, key FROM lanes.offload_list($1)";
-/// All that is due: the list is as long as it is.
+/// Lists everything that is due.
 const BACKLOG: &str = "SELECT coalesce(sum(rows), 0)::int8, coalesce(sum(bytes), 0)::int8 FROM lanes.offload_list(2147483647)";
 const IMAGE: &str = "SELECT lanes.segment_image($1::oid::regclass, $2, $3)";
 const COMMIT: &str = "SELECT lanes.offload_commit($1::oid::regclass, $2)";
 const PART_ROWS: &str = "SELECT storage_id, first_row, end_row, coalesce(lanes.column_types($1), '{}'), \
                          (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8 \
                          FROM lanes.part_rows($1::oid::regclass, $2)";
-/// A table's definition, and its version.
+/// Returns the definition of a table, and its version.
 pub const DEFINITION: &str = "SELECT lanes.table_definition(c.oid)::text, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = $1";
 const DEFINITION_VERSIONS: &str = "SELECT c.oid, lanes.definition_version(c.oid) FROM pg_class c WHERE c.oid = ANY ($1) AND c.relkind = 'r'";
 const LOCAL_ROWS: &str = "SELECT target, storage_id, first_row, end_row FROM lanes.local_rows()";
@@ -36,7 +37,7 @@ const HISTORY: &str = "SELECT timeline, file FROM lanes.timeline_history()";
 const REMOTE_KEYS: &str = "SELECT key FROM lanes.remote_keys() AS key";
 const IDENTITY: &str = "SELECT format('%s/%s', s.system_identifier, d.oid), lanes.data_directory_id(), \
                         pg_is_in_recovery() FROM pg_control_system() s, pg_database d WHERE d.datname = current_database()";
-/// An error on a standby.
+/// Fails on a standby.
 const WAL_FLUSHED: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::int8";
 /// A wait within a SELECT would hold a snapshot, and keep rows from being sealed.
 const WAIT: &str = "CALL lanes.recall_wait(make_interval(secs => $1))";
@@ -48,7 +49,7 @@ const FAIL: &str = "SELECT lanes.recall_fail($1, $2)";
 pub struct PostgresSource {
     connection: tokio_postgres::Config,
     connect_timeout: Duration,
-    /// There while this gateway has the claim.
+    /// The session that has the claim; `None` while this gateway does not have it.
     work: Mutex<Option<Session>>,
     waits: Mutex<Option<Session>>,
     answers: Mutex<Option<Session>>,
@@ -56,7 +57,7 @@ pub struct PostgresSource {
 }
 
 impl PostgresSource {
-    /// No session is opened yet.
+    /// Creates a source without opening a session.
     pub fn new(mut connection: tokio_postgres::Config, connect_timeout: Duration) -> Self {
         connection.application_name("lanes-gateway objects");
         Self {
@@ -73,7 +74,7 @@ impl PostgresSource {
         Session::open(&self.connection, self.connect_timeout).await
     }
 
-    /// A call in the session that has the claim.
+    /// Makes a call in the session that has the claim.
     async fn claimed<R>(
         &self,
         call: impl AsyncFnOnce(&Client) -> Result<R, Error>,
@@ -89,7 +90,7 @@ impl PostgresSource {
         result
     }
 
-    /// A call in a session that is opened where there is none.
+    /// Makes a call in a session, which is opened if there is none.
     async fn any<R>(
         &self,
         place: &Mutex<Option<Session>>,
@@ -100,7 +101,8 @@ impl PostgresSource {
             Some(session) if !session.is_closed() => session,
             _ => self.open().await?,
         };
-        // Put back only if the call ends: one that is dropped half-way takes its session with it.
+        // The session is put back only after the call ends. A call that is dropped takes its
+        // session with it.
         let result = session.call(call).await;
         *place = Some(session);
         forget_if_lost(&mut place, &result);
@@ -152,7 +154,7 @@ impl Source for PostgresSource {
             Ok(())
         } else {
             Err(SourceError::Unsupported(
-                "the database's extension lanes has no functions to offload segments".to_owned(),
+                "the database's extension lanes lacks the functions to offload segments".to_owned(),
             ))
         }
     }
@@ -225,7 +227,7 @@ impl Source for PostgresSource {
     }
 
     async fn commit(&self, target: u32, part: i64) -> Result<bool, SourceError> {
-        // Autocommit: the answer is complete once the commit is.
+        // With autocommit, the answer is complete only after the commit.
         self.claimed(async |client| {
             client
                 .query_one(COMMIT, &[&target, &part])

@@ -1,4 +1,4 @@
-//! A session with PostgreSQL for work that may take its time.
+//! A session with PostgreSQL for calls that may take long.
 
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ use tokio_postgres::{Client, NoTls};
 
 use super::SourceError;
 
-/// An image of the largest segment, or a commit that waits for a checkpoint.
+/// The timeout of a call. It suffices for the image of the largest segment, and for a commit that
+/// waits for a checkpoint.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(60);
-/// Between the server's own timeout and the moment a session is given up.
+/// The time between the server's own timeout and the moment at which a session is given up.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// An open session.
@@ -30,7 +31,7 @@ impl Session {
     /// Opens a session.
     ///
     /// # Errors
-    /// The server is away, or refuses the login.
+    /// Returns an error if the server is unavailable, or refuses the login.
     pub async fn open(
         config: &tokio_postgres::Config,
         connect_timeout: Duration,
@@ -41,7 +42,7 @@ impl Session {
                 .await
                 .map_err(|error| source_error(&error))?;
             let driver = tokio::spawn(async move {
-                // Its error is what calls end with.
+                // Calls end with its error.
                 let _ = connection.await;
             });
             let session = Self { client, driver };
@@ -58,20 +59,20 @@ impl Session {
         match timeout(connect_timeout, opening).await {
             Ok(opened) => opened,
             Err(_) => Err(SourceError::Lost(format!(
-                "no session with PostgreSQL within {connect_timeout:?}"
+                "could not open a session with PostgreSQL within {connect_timeout:?}"
             ))),
         }
     }
 
-    /// Whether the server has hung up.
+    /// Whether the server has closed the connection.
     pub fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 
-    /// Makes a call, within a bounded time.
+    /// Makes a call within a bounded time.
     ///
     /// # Errors
-    /// [`SourceError::Lost`] where the session cannot be used again.
+    /// Returns [`SourceError::Lost`] if the session cannot be used again.
     pub async fn call<R>(
         &self,
         call: impl AsyncFnOnce(&Client) -> Result<R, tokio_postgres::Error>,
@@ -82,7 +83,7 @@ impl Session {
             )),
             Ok(result) => result.map_err(|error| source_error(&error)),
             Err(_) => Err(SourceError::Lost(format!(
-                "PostgreSQL gave no answer within {:?}",
+                "PostgreSQL did not answer within {:?}",
                 CALL_TIMEOUT + GRACE
             ))),
         }

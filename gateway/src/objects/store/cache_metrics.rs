@@ -1,4 +1,5 @@
-//! How often SlateDB found an index or a filter in memory, from its metrics into ours; its other metrics are left.
+//! Adds SlateDB's counters of indexes and filters found in memory to the gateway's metrics. Its
+//! other metrics are ignored.
 
 use std::sync::Arc;
 
@@ -10,14 +11,14 @@ use slatedb_common::metrics::{
 
 use crate::objects::model::ObjectMetrics;
 
-/// What SlateDB tells its metrics.
+/// A recorder for SlateDB's metrics.
 pub struct CacheMetrics {
     metrics: Arc<ObjectMetrics>,
     others: NoopMetricsRecorder,
 }
 
 impl CacheMetrics {
-    /// Tells `metrics`.
+    /// Creates a recorder that adds to `metrics`.
     pub fn new(metrics: Arc<ObjectMetrics>) -> Self {
         Self {
             metrics,

@@ -1,4 +1,4 @@
-//! What is kept: images of segments under keys, as a trait.
+//! The object store as a trait: images of segments and records under keys.
 
 use std::future::Future;
 
@@ -8,16 +8,17 @@ use thiserror::Error;
 use crate::objects::model::record::Change;
 use crate::objects::source::SourceError;
 
-/// Why the store did not do what it should.
+/// Why an operation of the store failed.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum StoreError {
-    /// Another gateway has opened the store: this handle is of no more use, and opening it again would fence the other one.
+    /// Another gateway has opened the store. This handle is unusable, and opening the store again
+    /// would fence the other gateway.
     #[error("another gateway has opened the object store")]
     Fenced,
-    /// This handle is of no more use; the store may be opened again.
+    /// This handle is unusable. The store may be opened again.
     #[error("{0}")]
     Closed(String),
-    /// Try again.
+    /// The operation may succeed later.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -25,78 +26,81 @@ pub enum StoreError {
 /// Why a round of offloading or collecting ended early.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 pub enum RoundError {
-    /// The database.
+    /// The database failed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What segments are read from.
+/// A source of images.
 pub trait Images: Send + Sync + 'static {
-    /// The image under a key, within a bounded time.
+    /// Returns the image under a key, within a bounded time.
     fn get(&self, key: &str) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
 }
 
 /// A store that another gateway may have open.
 pub trait Reader: Images {
-    /// A record, if it is there; within a bounded time.
+    /// Returns a record if it exists, within a bounded time.
     fn record(&self, name: &str) -> impl Future<Output = Result<Option<Bytes>, StoreError>> + Send;
 
-    /// Gives it back.
+    /// Closes the reader.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// An open store, of which this is the one writer until [`StoreError::Fenced`].
+/// An open store. This handle is its only writer until [`StoreError::Fenced`].
 pub trait Store: Images {
-    /// Takes an image; durable after [`durable`](Store::durable). Waits while too much is not written yet. What was there under the
-    /// key is replaced.
+    /// Puts an image, replacing an earlier one. It is durable after [`durable`](Store::durable).
+    /// Waits while too much is unwritten.
     fn put(&self, key: &str, image: Bytes) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Waits until all that was put before is durable, however long that takes.
+    /// Waits until everything put before is durable, however long that takes.
     fn durable(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Deletes keys, durably.
+    /// Deletes keys durably.
     fn delete(&self, keys: &[String]) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Takes changes of records, all or none; durable after [`durable`](Store::durable), and no earlier than what was put before.
+    /// Writes changes of records, all or none. They are durable after [`durable`](Store::durable),
+    /// and not before earlier puts.
     fn write(&self, changes: Vec<Change>) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Tells of each record whose name begins so, in the order of names.
+    /// Calls `each` for each record whose name begins with `prefix`, in the order of names.
     fn records(
         &self,
         prefix: &str,
         each: &mut (dyn FnMut(&str, Bytes) + Send),
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Tells of each key.
+    /// Calls `each` for each key.
     fn keys(
         &self,
         each: &mut (dyn FnMut(&str) + Send),
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Begins to rewrite what is there without what was deleted, so that its bytes go too: some minutes later. False:
-    /// not now, as something of it is being rewritten.
+    /// Starts to rewrite the store without deleted values, so that their bytes are freed some
+    /// minutes later. Returns false if this is not possible now because a part of the store is
+    /// being rewritten.
     fn reclaim(&self) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
-    /// Returns when this handle is of no more use, and why.
+    /// Waits until this handle is unusable. Returns why.
     fn closed(&self) -> impl Future<Output = StoreError> + Send;
 
-    /// Writes what is not written yet and ends, within a bounded time.
+    /// Writes what is unwritten and closes the store, within a bounded time.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// What opens a store.
+/// Opens a store.
 pub trait Opener: Send + Sync + 'static {
-    /// What is opened.
+    /// An open store.
     type Store: Store;
-    /// The store as a gateway reads it that may not write there.
+    /// A store that is opened for reading only.
     type Reader: Reader;
 
-    /// Opens the store beside whoever has it, within a bounded time. `None`: there is nothing yet.
+    /// Opens the store for reading beside its writer, within a bounded time. Returns `None` if it
+    /// does not exist yet.
     fn read(&self) -> impl Future<Output = Result<Option<Self::Reader>, StoreError>> + Send;
 
-    /// Opens the store as its one writer, which fences the one before; within a bounded time.
+    /// Opens the store as its only writer within a bounded time. This fences the previous writer.
     fn open(&self) -> impl Future<Output = Result<Self::Store, StoreError>> + Send;
 }

@@ -1,4 +1,4 @@
-//! Where objects lie: a directory, or a bucket and a prefix in it.
+//! The location of objects: a directory, or a bucket and a prefix.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,22 +11,22 @@ use object_store::{ObjectStore, RetryConfig};
 
 use super::StoreError;
 
-/// The folder of the store below a location: another may come to lie beside it.
+/// The folder of the store within its location, which leaves room for other stores.
 const FOLDER: &str = "segments";
 
-/// The variable that names another server than Amazon's.
+/// The environment variables that name a server other than Amazon's.
 const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
 
-/// A place for objects.
+/// The location of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A directory of this machine.
+    /// A local directory.
     Directory(PathBuf),
-    /// A bucket of S3, or of what speaks like it.
+    /// A bucket of S3, or of a compatible service.
     Bucket {
-        /// Its name.
+        /// The name of the bucket.
         bucket: String,
-        /// What all keys begin with.
+        /// The prefix of all keys.
         prefix: String,
     },
 }
@@ -38,11 +38,11 @@ impl FromStr for Location {
         if let Some(rest) = text.strip_prefix("s3://") {
             let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
             if bucket.is_empty() {
-                return Err(format!("{text:?} names no bucket"));
+                return Err(format!("{text:?} does not name a bucket"));
             }
             let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
             if !(3..=63).contains(&bucket.len()) || !bucket.bytes().all(is_name) {
-                return Err(format!("{bucket:?} is no name of a bucket"));
+                return Err(format!("{bucket:?} is not a valid bucket name"));
             }
             Path::parse(prefix).map_err(|error| error.to_string())?;
             return Ok(Self::Bucket {
@@ -51,11 +51,11 @@ impl FromStr for Location {
             });
         }
         let path = text.strip_prefix("file://").unwrap_or(text);
-        // A scheme with a slash too few is one as well.
+        // A scheme with a missing slash also counts as a scheme.
         let first = path.split('/').next().unwrap_or_default();
         if path.contains("://") || path.is_empty() || first.ends_with(':') {
             return Err(format!(
-                "{text:?} is no directory and no s3://bucket/prefix"
+                "{text:?} is neither a directory nor s3://bucket/prefix"
             ));
         }
         Ok(Self::Directory(PathBuf::from(path)))
@@ -63,30 +63,32 @@ impl FromStr for Location {
 }
 
 impl Location {
-    /// Whether the place is possible at all, as far as this machine can tell; nothing is made.
+    /// Checks whether the location is possible, as far as this machine can determine. Nothing is
+    /// created.
     ///
     /// # Errors
-    /// The path is below something that is no directory, which the message names.
+    /// Returns an error if the path is below a file, which the message names.
     pub fn check(&self) -> Result<(), String> {
         let Self::Directory(directory) = self else {
             return Ok(());
         };
         let mut there = directory.ancestors().filter(|path| path.exists());
         match there.next() {
-            Some(path) if !path.is_dir() => Err(format!("{} is no directory", path.display())),
+            Some(path) if !path.is_dir() => Err(format!("{} is not a directory", path.display())),
             _ => Ok(()),
         }
     }
 
-    /// Whether objects can be replaced on condition that they are as they were read.
+    /// Whether objects can be replaced on the condition that they are unchanged.
     pub fn has_conditional_put(&self) -> bool {
         matches!(self, Self::Bucket { .. })
     }
 
-    /// The object store, and the path of ours in it.
+    /// Opens the object store. Returns it and the path of the store within it.
     ///
     /// # Errors
-    /// The directory cannot be made, or the environment's variables are no configuration. Nothing is asked of a server yet.
+    /// Returns an error if the directory cannot be created, or if the environment is not a valid
+    /// configuration. No server is contacted yet.
     pub fn open(&self) -> Result<(Arc<dyn ObjectStore>, Path), StoreError> {
         let unavailable =
             |error: &dyn std::error::Error| StoreError::Unavailable(format!("{error}"));
@@ -97,16 +99,17 @@ impl Location {
                 })?;
                 let files = LocalFileSystem::new_with_prefix(directory)
                     .map_err(|error| unavailable(&error))?;
-                // What is durable outlives a power cut: rows are given up for it.
+                // Durable objects must survive a power failure, because rows are given up for them.
                 Ok((Arc::new(files.with_fsync(true)), Path::from(FOLDER)))
             }
             Self::Bucket { bucket, prefix } => {
-                // Asked for by name, once a process; whoever was first is as good.
+                // The provider is installed once in each process. If another one was installed
+                // first, it is used.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let is_plain = ENDPOINTS.iter().any(|name| {
                     std::env::var(name).is_ok_and(|endpoint| endpoint.starts_with("http://"))
                 });
-                // SlateDB repeats requests itself, for ever and in sight of the metrics.
+                // SlateDB repeats requests itself, forever and visible in the metrics.
                 let retry = RetryConfig {
                     max_retries: 1,
                     ..RetryConfig::default()

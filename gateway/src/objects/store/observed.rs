@@ -1,4 +1,5 @@
-//! An object store with every request to it counted: SlateDB repeats what fails, above this, so that an error here is a retry there.
+//! An object store whose requests are counted. SlateDB repeats failed requests above this layer, so
+//! each error here is followed by a repetition.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,7 +18,7 @@ use parking_lot::Mutex;
 
 use crate::objects::model::ObjectMetrics;
 
-/// The store and where its requests are counted.
+/// The wrapped store, and the counters.
 pub struct Observed {
     inner: Arc<dyn ObjectStore>,
     counts: Counts,
@@ -29,12 +30,12 @@ struct Counts {
     last_error: LastError,
 }
 
-/// What the last failed request was answered: SlateDB does not say while it repeats one.
+/// The answer to the last failed request. SlateDB does not report it while it repeats the request.
 #[derive(Clone, Default)]
 pub struct LastError(Arc<Mutex<Option<String>>>);
 
 impl LastError {
-    /// The error, if there was one; it is forgotten by this.
+    /// Takes the error, if there was one.
     pub fn take(&self) -> Option<String> {
         self.0.lock().take()
     }
@@ -63,8 +64,9 @@ impl Counts {
         objects.store.requests.with_label_values(&[operation]).inc();
         match &result {
             Ok(_)
-            // Answers, not failures: this is how SlateDB looks for what may be there, finds that another was first, and learns
-            // what local files cannot do.
+            // These are answers, not failures. SlateDB uses them to look for what may exist, to
+            // detect that another writer was first, and to find out what local files do not
+            // support.
             | Err(
                 Error::NotFound { .. }
                 | Error::AlreadyExists { .. }
@@ -142,7 +144,8 @@ impl ObjectStore for Observed {
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         let counts = self.counts.clone();
         let mut is_first = true;
-        // One request a page, and pages do not show: counted once, errors as they come.
+        // There is one request for each page, but pages are not visible here. The listing is
+        // counted once, and errors as they occur.
         self.inner
             .list(prefix)
             .map(move |result| match result {

@@ -1,4 +1,4 @@
-//! The store, read beside whoever has it open.
+//! A reader of the store beside its writer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,40 +15,39 @@ use super::slate::{CACHE_ID, GET_TIMEOUT, IMAGE, READ_AHEAD_BYTES, RECORD, metad
 use super::{Images, Reader, StoreError};
 use crate::clock;
 
-/// Memory for indexes and filters.
+/// The memory for indexes and filters.
 const METADATA_BYTES_MAX: usize = 64 << 20;
-/// How soon what was written is seen.
+/// The time after which written values are seen.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a segment that a database knows of is waited for: it is seen here a little later than it is there.
+/// How long the reader waits for a segment that the database names, because it sees segments a
+/// little later than they are written.
 const APPEARS_WITHIN: Duration = Duration::from_secs(10);
 
-/// An object store that is only read.
+/// A store that is only read.
 pub struct StoreReader {
     reader: DbReader,
 }
 
 impl StoreReader {
-    /// Opens what is at a location, and follows what is written there: nothing of what is read is deleted meanwhile.
+    /// Opens the store at a location and follows its changes. Nothing that is being read is deleted
+    /// meanwhile.
     ///
     /// # Errors
-    /// There is nothing, or it cannot be read.
+    /// Returns an error if the store does not exist, or cannot be read.
     pub async fn open(location: &Location) -> Result<Self, String> {
         if let Location::Directory(directory) = location
             && !directory.is_dir()
         {
-            return Err(format!(
-                "{}: there is no such directory",
-                directory.display()
-            ));
+            return Err(format!("directory {} does not exist", directory.display()));
         }
         let (objects, path) = location.open().map_err(|error| error.to_string())?;
         Self::of(path, objects, DbReaderMode::ManagedCheckpoint).await
     }
 
-    /// Opens what lies below a path of an object store.
+    /// Opens the store at a path of an object store.
     ///
     /// # Errors
-    /// As for [`StoreReader::open`].
+    /// Returns an error like [`StoreReader::open`].
     pub async fn of(
         path: Path,
         objects: Arc<dyn ObjectStore>,
@@ -64,23 +63,22 @@ impl StoreReader {
             .with_db_cache(metadata_cache(METADATA_BYTES_MAX), CACHE_ID)
             .build()
             .await;
-        let reader =
-            reader.map_err(|error| format!("the object store cannot be opened: {error}"))?;
+        let reader = reader.map_err(|error| format!("could not open the object store: {error}"))?;
         Ok(Self { reader })
     }
 
-    /// A segment's image.
+    /// Returns the image of a segment.
     ///
     /// # Errors
-    /// It is not there, or cannot be read.
+    /// Returns an error if it does not exist, or cannot be read.
     pub async fn image(&self, key: &str) -> Result<Bytes, String> {
         self.there(IMAGE, key).await
     }
 
-    /// A record.
+    /// Returns a record.
     ///
     /// # Errors
-    /// It is not there, or cannot be read.
+    /// Returns an error if it does not exist, or cannot be read.
     pub async fn record(&self, name: &str) -> Result<Bytes, String> {
         self.there(RECORD, name).await
     }
@@ -94,15 +92,15 @@ impl StoreReader {
         let options = ReadOptions::new().with_cache_blocks(false);
         let name_bytes = spelt(kind, name);
         let found = self.reader.get_with_options(name_bytes, &options).await;
-        found.map_err(|error| format!("{name} cannot be read: {error}"))
+        found.map_err(|error| format!("could not read {name}: {error}"))
     }
 
-    /// All records whose names begin so, in the order of names.
+    /// Returns all records whose names begin with `prefix`, in the order of names.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// Returns an error if they cannot be read.
     pub async fn records(&self, prefix: &str) -> Result<Vec<(String, Bytes)>, String> {
-        let failed = |error: slatedb::Error| format!("{prefix} cannot be read: {error}");
+        let failed = |error: slatedb::Error| format!("could not read {prefix}: {error}");
         let options = ScanOptions::new().with_read_ahead_bytes(READ_AHEAD_BYTES);
         let mut scan = self
             .reader
@@ -117,9 +115,9 @@ impl StoreReader {
         Ok(records)
     }
 
-    /// Gives the store back.
+    /// Closes the reader.
     pub async fn close(&self) {
-        // It is read no more, so its error is nobody's.
+        // The reader is not used any more, so its error does not matter.
         let _ = self.reader.close().await;
     }
 }
@@ -147,14 +145,15 @@ impl Reader for StoreReader {
     }
 }
 
-/// Awaits a look into the store for [`GET_TIMEOUT`] at most, as SlateDB repeats a request that fails for ever.
+/// Awaits an operation for at most [`GET_TIMEOUT`], because SlateDB repeats failed requests
+/// forever.
 async fn in_time(
     finding: impl Future<Output = Result<Option<Bytes>, String>>,
 ) -> Result<Option<Bytes>, StoreError> {
     match timeout(GET_TIMEOUT, finding).await {
         Ok(found) => found.map_err(StoreError::Unavailable),
         Err(_) => Err(StoreError::Unavailable(format!(
-            "the object store gave no answer within {GET_TIMEOUT:?}"
+            "the object store did not answer within {GET_TIMEOUT:?}"
         ))),
     }
 }

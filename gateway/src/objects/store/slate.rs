@@ -1,13 +1,13 @@
 //! SlateDB as a [`Store`].
 //!
 //! ```text
-//! i<key>   nothing       what keys() reads
-//! s<key>   the image     what get() reads
-//! r<name>  a record      what records() reads
+//! i<key>   nothing       read by keys()
+//! s<key>   the image     read by get()
+//! r<name>  a record      read by records()
 //! ```
 //!
-//! The first two are written and deleted in one batch. A scan reads values with their keys, so without the first kind to ask for all keys would
-//! be to read everything.
+//! The first two are written and deleted in one batch. A scan reads values together with their
+//! keys, so without the first kind a scan of all keys would read all images.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,18 +34,19 @@ use super::{Images, Opener, Store, StoreError};
 use crate::objects::model::ObjectMetrics;
 use crate::objects::model::record::Change;
 
-/// For reading one image, SlateDB's repetitions included.
+/// The timeout for reading one image, including SlateDB's repetitions.
 pub const GET_TIMEOUT: Duration = Duration::from_secs(20);
-/// For opening: some dozen requests, and the log since the last table.
+/// The timeout for opening the store: some dozen requests, and the log since the last table.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(60);
-/// For writing what is left when the gateway stops; what is not written by then is put again by the next one.
+/// The timeout for writing what is unwritten when the gateway stops. What is not written by then is
+/// put again by the next gateway.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A scan of keys reads so much at once.
+/// The number of bytes that a scan of keys reads at once.
 pub(crate) const READ_AHEAD_BYTES: usize = 1 << 20;
-/// The only one in its cache.
+/// The id of the only scope of the cache.
 pub(crate) const CACHE_ID: u64 = 0;
 
-/// Where SlateDB keeps its manifests: there is one as soon as there is a store.
+/// The folder of SlateDB's manifests. A store has at least one.
 const MANIFESTS: &str = "manifest";
 
 const INDEX: u8 = b'i';
@@ -65,7 +66,8 @@ enum Objects {
 }
 
 impl SlateOpener {
-    /// Will open what lies at `location`, keeping so many bytes of its tables' indexes and filters.
+    /// Creates an opener for the store at `location`, which caches `metadata_bytes_max` of its
+    /// indexes and filters.
     pub fn new(location: Location, metadata_bytes_max: usize, metrics: Arc<ObjectMetrics>) -> Self {
         Self {
             objects: Objects::At(location),
@@ -74,7 +76,8 @@ impl SlateOpener {
         }
     }
 
-    /// The object store with its requests counted, the path of ours in it, and where its last error lies.
+    /// Returns the object store with counted requests, the path of the store in it, and the holder
+    /// of its last error.
     fn observed(&self) -> Result<(Arc<dyn ObjectStore>, Path, LastError), StoreError> {
         let (objects, path) = match &self.objects {
             Objects::At(location) => location.open()?,
@@ -85,7 +88,7 @@ impl SlateOpener {
         Ok((Arc::new(observed), path, last_error))
     }
 
-    /// Will open what is in an object store, as if that were a directory.
+    /// Creates an opener for a store in an object store, which is treated like a directory.
     pub fn on(objects: Arc<dyn ObjectStore>, metrics: Arc<ObjectMetrics>) -> Self {
         Self {
             objects: Objects::Given(objects),
@@ -144,7 +147,7 @@ impl Opener for SlateOpener {
     }
 }
 
-/// A cache of so many bytes of indexes and filters only: images are kept by those who asked for them.
+/// Creates a cache for indexes and filters only. The database caches images itself.
 pub(crate) fn metadata_cache(bytes_max: usize) -> Arc<SplitCache> {
     let metadata = MokaCache::new_with_opts(MokaCacheOptions {
         max_capacity: bytes_max as u64,
@@ -156,7 +159,7 @@ pub(crate) fn metadata_cache(bytes_max: usize) -> Arc<SplitCache> {
 /// An open SlateDB.
 pub struct SlateStore {
     db: Db,
-    /// The last write: writes become durable in the order in which they were made.
+    /// The last write. Writes become durable in their order.
     last: Mutex<Option<WriteHandle>>,
     last_error: LastError,
     admin: Admin,
@@ -265,7 +268,7 @@ impl Store for SlateStore {
             .await
             .map_err(|error| store_error(&error))?;
         while let Some(entry) = scan.next().await.map_err(|error| store_error(&error))? {
-            // Keys are text when they are put.
+            // Keys were text when they were put.
             if let Ok(key) = str::from_utf8(&entry.key[1..]) {
                 each(key);
             }
@@ -281,7 +284,7 @@ impl Store for SlateStore {
         if compactions.any(|known| known.recent_compactions().any(Compaction::active)) {
             return Ok(false);
         }
-        // So that the tables hold the deletions.
+        // The flush writes the deletions to the tables.
         let flush = FlushOptions {
             flush_type: FlushType::MemTable,
         };
@@ -290,7 +293,7 @@ impl Store for SlateStore {
         let (tables, runs) = (view.manifest().l0(), view.manifest().compacted());
         let tables = tables.iter().map(|table| SourceId::SstView(table.id));
         let sources = tables.chain(runs.iter().map(|run| SourceId::SortedRun(run.id)));
-        // Below it there must be nothing that a deletion hides.
+        // There must be nothing below the destination that a deletion hides.
         let destination = runs.iter().map(|run| run.id).min().unwrap_or(0);
         let spec = CompactionSpec::new(sources.collect(), destination);
         self.admin.submit_compaction(spec).await.map_err(failed)?;
@@ -299,7 +302,7 @@ impl Store for SlateStore {
 
     async fn closed(&self) -> StoreError {
         let mut status = self.db.subscribe();
-        // A sender that is gone is a database that is closed.
+        // If the sender is dropped, the database is closed.
         let reason = match status
             .wait_for(|status| status.close_reason.is_some())
             .await
@@ -315,7 +318,7 @@ impl Store for SlateStore {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::debug!("the object store was closed: {error}"),
             Err(_) => tracing::warn!(
-                "the object store was not closed within {CLOSE_TIMEOUT:?}; segments that were being put are put again later"
+                "the object store was not closed within {CLOSE_TIMEOUT:?}; segments being put will be put again later"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! SlateDB on stores that fail, and two of it on one directory.
+//! SlateDB on stores that fail, and two writers on one directory.
 
 use std::fmt;
 use std::ops::Range;
@@ -30,13 +30,13 @@ use crate::metrics::Families;
 use crate::objects::model::ObjectMetrics;
 use crate::objects::model::record::Change;
 
-/// A store that fails as it is told.
+/// A store that fails on demand.
 #[derive(Debug, Default)]
 struct Faults {
     inner: InMemory,
-    /// Writes that fail, having written nothing.
+    /// Writes that fail without effect.
     puts_refused: AtomicUsize,
-    /// Writes that fail, having written.
+    /// Writes that take effect but fail.
     puts_unanswered: AtomicUsize,
     is_away: AtomicBool,
     is_slow: AtomicBool,
@@ -49,7 +49,7 @@ fn broken() -> Error {
     }
 }
 
-/// One less, if there is one.
+/// Takes one from the count, if there is one.
 fn take(count: &AtomicUsize) -> bool {
     count
         .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| {
@@ -144,7 +144,7 @@ async fn open(objects: &Arc<Faults>, metrics: &Arc<ObjectMetrics>) -> SlateStore
         .unwrap()
 }
 
-/// Larger than what SlateDB takes for a block, and unlike any other.
+/// The image is larger than one of SlateDB's blocks, and different from all others.
 fn image(number: usize) -> Bytes {
     (0..10_000 + number)
         .map(|place| (place * number) as u8)
@@ -171,7 +171,7 @@ async fn keys(store: &SlateStore) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_is_durable_is_there_for_the_next() {
+async fn durable_values_are_there_for_the_next_writer() {
     let families = Families::new();
     let objects = Arc::new(Faults::default());
     let metrics = Arc::new(ObjectMetrics::new(&families));
@@ -183,7 +183,7 @@ async fn what_is_durable_is_there_for_the_next() {
         .delete(&["1/5/9/3/0".to_owned(), "1/5/9/7/0".to_owned()])
         .await
         .unwrap();
-    // Not closed: as after a crash.
+    // The store is not closed, as after a crash.
     drop(store);
     let store = open(&objects, &metrics).await;
     let expected: Vec<String> = [0, 1, 2, 4]
@@ -202,7 +202,7 @@ async fn what_is_durable_is_there_for_the_next() {
 }
 
 #[tokio::test]
-async fn records_lie_beside_images_and_are_read_without_taking_the_store() {
+async fn records_are_kept_beside_images_and_read_without_taking_the_store() {
     let (objects, metrics) = (
         Arc::new(Faults::default()),
         Arc::new(ObjectMetrics::new(&Families::new())),
@@ -242,7 +242,7 @@ async fn records_lie_beside_images_and_are_read_without_taking_the_store() {
     let error = reader.image("1/5/9/7/0").await.unwrap_err();
     assert!(error.contains("1/5/9/7/0 is not in"), "{error}");
     reader.close().await;
-    // The store is still the one writer's.
+    // The store still belongs to the only writer.
     put_all(&store, 2..3).await;
 }
 
@@ -265,7 +265,7 @@ async fn writes_that_fail_or_are_not_answered_are_repeated() {
 }
 
 #[tokio::test]
-async fn nothing_is_durable_while_the_store_is_away() {
+async fn nothing_is_durable_while_the_store_is_unavailable() {
     let (objects, metrics) = (
         Arc::new(Faults::default()),
         Arc::new(ObjectMetrics::new(&Families::new())),
@@ -277,7 +277,7 @@ async fn nothing_is_durable_while_the_store_is_away() {
     let durable = store.durable();
     let mut durable = std::pin::pin!(durable);
     tokio::select! {
-        _ = &mut durable => panic!("durable where nothing can be written"),
+        _ = &mut durable => panic!("durable although nothing can be written"),
         () = async {
             while errors.get() < 2 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -291,7 +291,7 @@ async fn nothing_is_durable_while_the_store_is_away() {
 }
 
 #[tokio::test]
-async fn of_two_on_one_directory_the_newer_writes() {
+async fn the_newer_of_two_writers_on_one_directory_writes() {
     let name = format!("lanes-objects-{}", uuid::Uuid::new_v4());
     let directory = std::env::temp_dir().join(name);
     let metrics = Arc::new(ObjectMetrics::new(&Families::new()));
@@ -319,7 +319,7 @@ async fn of_two_on_one_directory_the_newer_writes() {
     put_all(&newer, 2..3).await;
     assert_eq!(keys(&newer).await.len(), 3);
     newer.close().await;
-    // A write that was on its way when another opened the store fails too.
+    // A write that is in flight when another writer opens the store fails too.
     let older = opener().open().await.unwrap();
     older.put("1/5/9/9/0", image(9)).await.unwrap();
     let newer = opener().open().await.unwrap();
@@ -330,7 +330,7 @@ async fn of_two_on_one_directory_the_newer_writes() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// Bytes of all tables.
+/// The bytes of all tables.
 async fn table_bytes(objects: &Faults) -> u64 {
     let folder = Path::from("segments/compacted");
     let tables = objects.inner.list(Some(&folder));
@@ -339,7 +339,7 @@ async fn table_bytes(objects: &Faults) -> u64 {
 }
 
 #[tokio::test]
-async fn bytes_of_what_was_deleted_leave_the_bucket() {
+async fn bytes_of_deleted_values_leave_the_bucket() {
     let (objects, metrics) = (
         Arc::new(Faults::default()),
         Arc::new(ObjectMetrics::new(&Families::new())),
@@ -351,14 +351,15 @@ async fn bytes_of_what_was_deleted_leave_the_bucket() {
         let image = Bytes::from(vec![n as u8; bytes]);
         store.put(&key(n), image).await.unwrap();
     }
-    // Which writes a table of them.
+    // Closing writes a table of the deletions.
     store.close().await;
     assert!(table_bytes(&objects).await > 20 * bytes as u64);
     let store = open(&objects, &metrics).await;
     let deleted: Vec<String> = (2..20).map(key).collect();
     store.delete(&deleted).await.unwrap();
     assert!(store.reclaim().await.unwrap());
-    // What the gateway does every five minutes, without the wait for who may still read what was there: 20 minutes.
+    // Does what the gateway does every five minutes, without the wait of 20 minutes for readers of
+    // the old files.
     let now = GarbageCollectorDirectoryOptions {
         interval: None,
         min_age: Duration::ZERO,
@@ -372,7 +373,7 @@ async fn bytes_of_what_was_deleted_leave_the_bucket() {
     let admin = AdminBuilder::new("segments", Arc::clone(&objects) as _).build();
     let deadline = crate::clock::now() + Duration::from_secs(60);
     while table_bytes(&objects).await > 3 * bytes as u64 {
-        assert!(crate::clock::now() < deadline, "the bytes stay");
+        assert!(crate::clock::now() < deadline, "the bytes are not freed");
         for read in admin.list_checkpoints(None).await.unwrap() {
             admin.delete_checkpoint(read.id).await.unwrap();
         }

@@ -37,11 +37,11 @@ fn faults_name_row_and_column() {
         ),
         (
             Arc::new(StringArray::from(vec!["a", "b", "c\0d", "\0"])),
-            "row 3, column \"v\": text holds a NUL character",
+            "row 3, column \"v\": text contains a NUL character",
         ),
         (
             Arc::new(StringViewArray::from(vec!["a", "\0"])),
-            "row 2, column \"v\": text holds a NUL character",
+            "row 2, column \"v\": text contains a NUL character",
         ),
         (
             Arc::new(
@@ -49,11 +49,11 @@ fn faults_name_row_and_column() {
                     .into_iter()
                     .collect::<DictionaryArray<Int8Type>>(),
             ),
-            "row 2, column \"v\": text holds a NUL character",
+            "row 2, column \"v\": text contains a NUL character",
         ),
         (
             Arc::new(Time64MicrosecondArray::from(vec![1])),
-            "column \"v\": Arrow type Time64(µs) is not supported; cast it to text, which a column of any type takes (an array as '{1,2}')",
+            "column \"v\": Arrow type Time64(µs) is not supported; cast it to text, which a column of any type accepts (an array as '{1,2}')",
         ),
     ];
     for (array, expected) in columns {
@@ -97,7 +97,7 @@ fn faults_name_row_and_column() {
 }
 
 #[test]
-fn what_is_no_stream() {
+fn bodies_that_are_not_streams_are_refused() {
     let body = stream(vec![("v", Arc::new(Int64Array::from(vec![1, 2, 3])))]);
     let table = of_type("int8");
     for (body, expected) in [
@@ -108,15 +108,15 @@ fn what_is_no_stream() {
         ),
         (
             b"{\"v\":1}".to_vec(),
-            "Arrow IPC stream, message 1: metadata of 578167419 bytes where 3 are left",
+            "Arrow IPC stream, message 1: metadata of 578167419 bytes, but 3 are left",
         ),
         (
             b"ab".to_vec(),
-            "Arrow IPC stream, message 1: cut off: 2 bytes are left",
+            "Arrow IPC stream, message 1: truncated: 2 bytes are left",
         ),
         (
             body[..body.len() - 16].to_vec(),
-            "Arrow IPC stream, message 2: body of 64 bytes where 56 are left",
+            "Arrow IPC stream, message 2: body of 64 bytes, but 56 are left",
         ),
         (
             [&body[..], &body[..]].concat(),
@@ -127,7 +127,7 @@ fn what_is_no_stream() {
         ),
         (
             [0xff; 8].to_vec(),
-            "Arrow IPC stream, message 1: metadata of -1 bytes where 0 are left",
+            "Arrow IPC stream, message 1: metadata of -1 bytes, but 0 are left",
         ),
     ] {
         let fault = fault_of(&body, &table);
@@ -137,13 +137,13 @@ fn what_is_no_stream() {
             "{fault}"
         );
     }
-    // Without its end mark a stream is whole all the same.
+    // A stream without its end marker is complete nevertheless.
     let mut out = Vec::new();
     assert_eq!(
         decode(&body[..body.len() - 8], &table, 100, BYTES_MAX, &mut out),
         Ok(3)
     );
-    // A record batch without its schema.
+    // The stream is a record batch without its schema.
     let schema_bytes = 8 + i32::from_le_bytes(body[4..8].try_into().unwrap()) as usize;
     assert_eq!(
         fault_of(&body[schema_bytes..], &table),
@@ -154,7 +154,7 @@ fn what_is_no_stream() {
             &[&body[..schema_bytes], &body[..schema_bytes]].concat(),
             &table
         ),
-        "Arrow IPC stream, message 2: a message of type Schema is not expected"
+        "Arrow IPC stream, message 2: unexpected message of type Schema"
     );
 }
 
@@ -173,7 +173,7 @@ fn rows_and_bytes_are_bounded() {
         decode(&body, &table, 100, 799, &mut out),
         Err(Malformed::TooLarge { bytes_max: 799 })
     );
-    // A thousand views of one long text.
+    // The column has a thousand views of one long text.
     let mut builder = builder::StringViewBuilder::new().with_deduplicate_strings();
     let text = "x".repeat(10_000);
     (0..1000).for_each(|_| builder.append_value(&text));
@@ -183,7 +183,7 @@ fn rows_and_bytes_are_bounded() {
         decode(&body, &of_type("text"), 1000, 1 << 20, &mut out),
         Err(Malformed::TooLarge { bytes_max: 1 << 20 })
     );
-    // Rows without bytes.
+    // The rows have no bytes.
     let body = stream(vec![("v", Arc::new(NullArray::new(1 << 40)))]);
     assert_eq!(
         decode(&body, &table, 100, 800, &mut out),
@@ -219,7 +219,7 @@ fn delta_dictionaries_are_refused_by_name() {
 
 #[test]
 fn compressed_buffers_are_refused_by_name() {
-    // Whether buffers are compressed is said even where there is nothing to compress, which needs no codec.
+    // Compression is declared even if there is nothing to compress, which needs no codec.
     let empty = batch(vec![("v", Arc::new(Int64Array::from(Vec::<i64>::new())))]);
     for (compression, codec) in [
         (CompressionType::LZ4_FRAME, "lz4"),
@@ -246,7 +246,7 @@ fn without_room_nothing_is_read() {
     let body = stream_of(&[batch(vec![("v", array)])]);
     for (budget_bytes, decoded) in [
         (1 << 20, Ok(10_000)),
-        // Enough to read, and not for the columns; not even to read.
+        // The room suffices for reading but not for the columns, or not even for reading.
         (4 * body.len(), Err(Malformed::Overloaded(Overloaded))),
         (2 * body.len(), Err(Malformed::Overloaded(Overloaded))),
     ] {

@@ -63,7 +63,7 @@ fn fault_of(body: &[u8], table: &Table) -> String {
     text
 }
 
-/// Type and cells of column `v`, which all these arrays together fill.
+/// Returns the type and cells of column `v`, which is filled by all of these arrays.
 fn column_of(arrays: &[ArrayRef], sql_type: &str) -> (ColumnType, Vec<Option<String>>) {
     let batches: Vec<_> = arrays
         .iter()

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Cells of three columns, and the row at which a second record batch begins.
+/// The cells of three columns, and the row at which a second record batch begins.
 type Written = (
     Vec<Option<i64>>,
     Vec<Option<String>>,
@@ -60,7 +60,7 @@ proptest! {
     }
 
     #[test]
-    fn broken_streams_end_well(
+    fn broken_streams_are_handled(
         columns in columns(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         end in proptest::option::of(any::<prop::sample::Index>()),

@@ -125,7 +125,7 @@ fn times() {
         column(Date64Array::from(vec![-1, 86_400_000]), "date").1,
         some(&["-1", "1"])
     );
-    // Under a NULL lies whatever the sender left there.
+    // Under a NULL, the sender may have left any value.
     let values = ScalarBuffer::from(vec![i64::MAX, 1]);
     let array = TimestampSecondArray::new(values, Some(NullBuffer::from(vec![false, true])));
     assert_eq!(
@@ -198,7 +198,7 @@ fn text_under_a_null_may_be_anything() {
 }
 
 #[test]
-fn dictionaries_stay_and_lose_what_is_not_used() {
+fn dictionaries_are_kept_without_unused_items() {
     let first: DictionaryArray<Int8Type> = vec![Some("x"), None, Some("y"), Some("x")]
         .into_iter()
         .collect();
@@ -226,7 +226,7 @@ fn dictionaries_stay_and_lose_what_is_not_used() {
         column(second, "text").1,
         vec![Some("z".to_owned()), None, Some("z".to_owned())]
     );
-    // The same dictionary in two batches, then another.
+    // Two batches share a dictionary, and the third has another one.
     let third: DictionaryArray<Int8Type> = vec![Some("y"), Some("q")].into_iter().collect();
     let (_, cells) = column_of(
         &[
@@ -285,7 +285,7 @@ fn no_rows() {
 }
 
 #[test]
-fn a_table_has_columns_by_the_schema() {
+fn columns_of_a_new_table_follow_the_schema() {
     let plain = |name: &str, data_type: DataType| Field::new(name, data_type, true);
     let uuid = [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())];
     let items = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
@@ -330,7 +330,7 @@ fn a_table_has_columns_by_the_schema() {
         .map(|(field, kind)| (field.name().clone(), *kind))
         .collect();
     assert_eq!(columns(&body, 10), Ok(expected));
-    for (data_type, told) in [
+    for (data_type, expected) in [
         (DataType::Null, "column \"v\": it is of type Null"),
         (
             DataType::new_list(DataType::Int8, true),
@@ -340,7 +340,7 @@ fn a_table_has_columns_by_the_schema() {
         let error = columns(&schema(vec![plain("v", data_type)]), 10)
             .unwrap_err()
             .to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
     assert!(columns(&body[..body.len() / 2], 10).is_err());
 }

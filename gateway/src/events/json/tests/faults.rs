@@ -105,15 +105,15 @@ fn faults_name_row_and_column() {
         ),
         (
             r#"{"doc":"\ud800"}"#,
-            r#"row 1, column "doc": found "\ud800" where JSON without halves of surrogate pairs is expected"#,
+            r#"row 1, column "doc": found "\ud800" where JSON without unpaired surrogates is expected"#,
         ),
         (
             r#"{"name":"a\u0000b"}"#,
-            r#"row 1, column "name": text holds a NUL character"#,
+            r#"row 1, column "name": text contains a NUL character"#,
         ),
         (
             r#"{"doc":["\u0000"]}"#,
-            r#"row 1, column "doc": text holds a NUL character"#,
+            r#"row 1, column "doc": text contains a NUL character"#,
         ),
         (
             "{\"tiny\":1}\n{\"tinny\":1}",
@@ -148,19 +148,19 @@ fn faults_name_row_and_column() {
         ("{}\n{}\n{}\n{}", "more than 3 rows in one request"),
         (
             "[{}, {}]",
-            "every object is empty: a row needs a column; one whose value is null leaves the others to their defaults",
+            "every object is empty, but a row needs at least one column; its value may be null",
         ),
         (
             "{\"tiny\":1} {\"tiny\":1}",
-            "line 1, column 12: something follows the object; send one object a line (application/x-ndjson), or an array of objects",
+            "line 1, column 12: something follows the object; send one object per line (application/x-ndjson), or an array of objects",
         ),
         (
             "{\"tiny\":1}\n{\"tiny\":1},\n{\"tiny\":1}",
-            "line 2, column 11: something follows the object; send one object a line (application/x-ndjson), or an array of objects",
+            "line 2, column 11: something follows the object; send one object per line (application/x-ndjson), or an array of objects",
         ),
         (
             "{\n\"tiny\":1}\n{\"tiny\":1}",
-            "line 3, column 1: something follows the object; send one object a line (application/x-ndjson), or an array of objects",
+            "line 3, column 1: something follows the object; send one object per line (application/x-ndjson), or an array of objects",
         ),
     ] {
         assert_eq!(fault(body), expected, "{body}");
@@ -170,7 +170,7 @@ fn faults_name_row_and_column() {
 }
 
 #[test]
-fn what_is_no_json_is_shown_where() {
+fn text_that_is_not_json_is_reported_with_its_position() {
     for (body, expected) in [
         ("{\"tiny\":1}\n{\"tiny\":1", "not JSON at line 2, column "),
         (
@@ -225,7 +225,7 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn columns_take_no_more_than_allowed() {
+fn the_bytes_of_columns_are_bounded() {
     let columns: Vec<(String, &str)> = (0..100)
         .map(|number| (format!("c{number}"), "int8"))
         .collect();
@@ -257,7 +257,7 @@ fn columns_take_no_more_than_allowed() {
 }
 
 #[test]
-fn room_is_made_row_by_row_and_a_body_without_is_not_decoded() {
+fn room_grows_row_by_row_and_a_body_without_room_is_not_decoded() {
     let columns: Vec<(String, &str)> = (0..20)
         .map(|number| (format!("c{number}"), "int8"))
         .collect();
@@ -269,7 +269,7 @@ fn room_is_made_row_by_row_and_a_body_without_is_not_decoded() {
     let body = "{\"c0\":1}\n".repeat(10_000);
     let wide = format!("{body}{{\"c1\":1,\"c2\":1}}");
     let budget = Budget::new(1 << 20, std::time::Duration::ZERO);
-    // Alone, one request could take all of it and more.
+    // A single request could take all of the budget and more.
     let mut other = Reservation::default();
     other.grow(&budget, 1).unwrap();
     let decode = |body: &str| {

@@ -48,7 +48,7 @@ fn some(values: &[&str]) -> Vec<Option<String>> {
         .collect()
 }
 
-/// Names and cells of the batch, columns in the order of their first keys.
+/// Returns names and cells of the batch, with columns in the order of their first keys.
 fn decoded(body: &str) -> Vec<(String, Vec<Option<String>>)> {
     let mut out = b"old".to_vec();
     let rows = decode(body.as_bytes(), &every_kind(), 100, BYTES_MAX, &mut out)
@@ -59,7 +59,7 @@ fn decoded(body: &str) -> Vec<(String, Vec<Option<String>>)> {
 }
 
 #[test]
-fn one_batch_in_every_form() {
+fn every_form_of_a_body_is_the_same_batch() {
     let expected = vec![
         ("tiny".to_owned(), some(&["1", "2"])),
         ("name".to_owned(), some(&["a", "b"])),
@@ -84,14 +84,14 @@ fn one_batch_in_every_form() {
 }
 
 #[test]
-fn nothing_is_no_rows() {
+fn an_empty_body_has_no_rows() {
     for body in ["", "\n\n", "[]", " [ ] "] {
         assert_eq!(decoded(body), vec![], "{body}");
     }
 }
 
 #[test]
-fn absent_is_null_and_absent_everywhere_is_left_out() {
+fn missing_values_are_null_and_missing_columns_are_omitted() {
     assert_eq!(
         decoded("{\"tiny\":1}\n{\"name\":\"b\"}\n{\"name\":null,\"tiny\":3,\"flag\":true}"),
         vec![

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A value for each kind, and the cell that it becomes.
+/// Generates a value of this kind, and the cell that it becomes.
 fn value(kind: ColumnKind) -> BoxedStrategy<(Value, String)> {
     fn same<T: ToString + Into<Value>>(value: T) -> (Value, String) {
         let text = value.to_string();
@@ -65,7 +65,7 @@ fn value(kind: ColumnKind) -> BoxedStrategy<(Value, String)> {
     }
 }
 
-/// A row: for each column its value, NULL, or nothing.
+/// Generates a row: for each column a value, NULL, or nothing.
 fn row() -> impl Strategy<Value = Vec<Option<Option<(Value, String)>>>> {
     let columns = every_kind().columns;
     let cells: Vec<_> = columns
@@ -120,7 +120,7 @@ proptest! {
             let mut found = cells_by_name(&view);
             for (_, cells) in found.iter_mut().filter(|(name, _)| name == "doc") {
                 for cell in cells.iter_mut().flatten() {
-                    // Spaces are kept too; the pretty form has some.
+                    // White space is kept too; the pretty form contains some.
                     *cell = serde_json::from_str::<Value>(cell).unwrap().to_string();
                 }
             }
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_end_well(bytes in any::<Vec<u8>>(), text in "[\\[{\"a-z:,}\\]0-9\n ]*") {
+    fn any_bytes_are_handled(bytes in any::<Vec<u8>>(), text in "[\\[{\"a-z:,}\\]0-9\n ]*") {
         for body in [bytes.as_slice(), text.as_bytes()] {
             let mut out = Vec::new();
             if decode(body, &every_kind(), 10, BYTES_MAX, &mut out).is_ok() {

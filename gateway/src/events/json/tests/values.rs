@@ -1,6 +1,6 @@
 use super::*;
 
-/// The cells of a body that has only this column.
+/// Returns the cells of a body with this column only.
 fn column(name: &str, values: &[&str]) -> Vec<Option<String>> {
     let rows: Vec<String> = values
         .iter()
@@ -46,7 +46,7 @@ fn integers_are_exact() {
 }
 
 #[test]
-fn floats_and_what_json_cannot_say() {
+fn floats_that_json_cannot_represent_are_strings() {
     assert_eq!(
         column(
             "double",
@@ -162,7 +162,7 @@ fn json_is_kept_as_written() {
 }
 
 #[test]
-fn kinds_bring_their_natural_types() {
+fn kinds_have_their_natural_types() {
     let body = r#"{"flag":true,"tiny":1,"number":1,"big":1,"real":1,"double":1,"amount":1,"ts":1,"day":"2026-01-01","name":"a","doc":1}"#;
     let mut out = Vec::new();
     decode(body.as_bytes(), &every_kind(), 1, BYTES_MAX, &mut out).unwrap();
