@@ -9,11 +9,18 @@ SELECT lanes.seal('m');
 INSERT INTO m VALUES ('infinity', 'infinity', 2147483647, 32767, 'z', 1), ('-infinity', '-infinity', -2147483648, -32768, 'a', 2), (NULL, NULL, NULL, NULL, NULL, NULL),
     ('1969-12-31 23:59:59', '1969-12-31', 0, 0, 'old', 'NaN'), ('2024-01-01', '2024-01-01', 1, 1, 'n1', 3);
 DELETE FROM m WHERE n % 13 = 0;
+CREATE TABLE m_heap USING heap AS SELECT * FROM m;
 CREATE TABLE dim (id int, day date, label text) USING heap;
 INSERT INTO dim SELECT i - 100, date '2024-01-01' - i % 30, 'l' || i % 4 FROM generate_series(1, 200) i;
 ANALYZE;
 
--- The keys of the groups in the order in which they come, with vectors and without; and how they were ordered.
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+\set explain :suite '/include/explain.sql'
+\i :explain
+SET regress.lanes_tables = 'm';
+-- Returns the keys of the groups in the order in which the query returns them.
 CREATE FUNCTION pg_temp.keys(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE answer text;
 BEGIN
@@ -21,17 +28,16 @@ BEGIN
     EXECUTE 'SELECT count(*) || '' keys '' || md5(string_agg(coalesce(k::text, ''NULL''), '' '')) FROM (' || query || ') x' INTO answer;
     RETURN answer;
 END $$;
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; line text; nodes text := '';
+-- Returns how the groups were ordered, and whether all columns of all rows, and the order of the keys, agree.
+CREATE OR REPLACE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE fast text := pg_temp.keys(query, 'on'); plain text := pg_temp.keys(query, 'off'); line text; nodes text := '';
 BEGIN
-    fast := pg_temp.keys(query, 'on');
-    plain := pg_temp.keys(query, 'off');
     PERFORM set_config('lanes.vectorize', 'on', true);
     FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
         nodes := nodes || coalesce(substring(line FROM '(?:->  |^ ?)((?:Incremental )?Sort|Custom Scan \(\w+\)|Limit|GroupAggregate)') || ' ', '')
             || coalesce('[' || substring(line FROM 'Group Order: (.*)') || '] ', '');
     END LOOP;
-    RETURN nodes || CASE WHEN fast = plain THEN 'same, ' || substring(fast FROM '^\d+ keys') ELSE E'other\n' || fast || E'\n' || plain END;
+    RETURN nodes || CASE WHEN fast = plain THEN pg_temp.agreement(query) ELSE E'other order than off\n' || fast || E'\n' || plain END;
 END $$;
 SELECT pg_temp.same('SELECT date_trunc(''hour'', ts) AS k, count(*) FROM m GROUP BY 1 ORDER BY 1');
 SELECT pg_temp.same('SELECT date_trunc(''hour'', ts) AS k, count(*) FROM m GROUP BY 1 ORDER BY 1 DESC');
@@ -65,12 +71,6 @@ CREATE TABLE large (n int);
 INSERT INTO large SELECT (i * 7919) % 60013 FROM generate_series(1, 60000) i;
 ANALYZE large;
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off;
-CREATE FUNCTION pg_temp.hands_over(query text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-    RETURN plan::text ~ 'Handed Over';
-END $$;
 SELECT pg_temp.hands_over('SELECT n, count(*) FROM large GROUP BY n ORDER BY n');
 SELECT count(*) FILTER (WHERE n < before) AS out_of_order, count(*) FROM (SELECT n, lag(n, 1, -1) OVER () AS before FROM (SELECT n, count(*) FROM large GROUP BY n ORDER BY n) x) y;
 RESET work_mem; RESET hash_mem_multiplier; RESET enable_sort;

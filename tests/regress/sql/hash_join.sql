@@ -23,40 +23,20 @@ CREATE TABLE lanes_dim AS SELECT * FROM dim;
 CREATE TABLE lanes_dim_heap USING heap AS SELECT * FROM dim;
 ANALYZE;
 
-CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
-BEGIN
-    PERFORM set_config('lanes.vectorize', vectorize, true);
-    EXECUTE 'SELECT count(*) || '' rows'' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
-    RETURN answer;
-EXCEPTION WHEN data_exception THEN RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+\set explain :suite '/include/explain.sql'
+\i :explain
+SET regress.lanes_tables = 'reading|lanes_dim';
 -- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; heap text; line text; nodes text := '';
-BEGIN
-    fast := pg_temp.answer(query, 'on');
-    plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(reading|lanes_dim)\M', '\1_heap', 'g'), 'on');
-    PERFORM set_config('lanes.vectorize', 'on', true);
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '') || coalesce('(' || substring(line FROM 'Hash Join: (.*)') || ') ', '')
-            || coalesce('[' || substring(line FROM 'Not Vectorised: (.*)') || '] ', '');
-    END LOOP;
-    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || CASE WHEN fast ~ '^\d+ rows' THEN substring(fast FROM '^\d+ rows') ELSE fast END
-        WHEN fast = plain THEN E'other than heap\n' || fast || E'\n' || heap ELSE E'other than off\n' || fast || E'\n' || plain END;
-END $$;
 
 -- Plans: the keys of the small side rule out segments and vectors before anything of them is decoded.
 EXPLAIN (COSTS OFF) SELECT r.ts, r.value, d.region FROM reading r JOIN dim d ON d.id = r.series WHERE d.host = 'h9' AND r.ts < '2024-01-02';
 EXPLAIN (COSTS OFF) SELECT d.region, count(*), avg(r.value) FROM reading r JOIN dim d ON d.id = r.series GROUP BY d.region;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM reading WHERE host IN (SELECT host FROM many WHERE part < 4);
-CREATE FUNCTION pg_temp.skipped(query text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-    RETURN (plan -> 0 -> 'Plan' ->> 'Vectors Skipped By Join Keys')::int > 0 AND (plan -> 0 -> 'Plan' ->> 'Rows Scanned')::int < 6000;
-END $$;
+CREATE FUNCTION pg_temp.skipped(query text) RETURNS boolean LANGUAGE sql AS $$
+    SELECT (plan ->> 'Vectors Skipped By Join Keys')::int > 0 AND (plan ->> 'Rows Scanned')::int < 6000 FROM (SELECT pg_temp.analyzed(query) -> 'Plan' AS plan) x $$;
 SELECT pg_temp.skipped('SELECT r.value FROM reading r JOIN dim d ON d.id = r.series WHERE d.host = ''h90''');
 SELECT pg_temp.skipped('SELECT sum(r.narrow) FROM reading r JOIN dim d ON d.id = r.series WHERE d.host = ''h90'' GROUP BY d.region');
 
@@ -177,21 +157,11 @@ SELECT pg_temp.same('SELECT r.narrow, md5(l.text) FROM reading r JOIN large l ON
 SELECT pg_temp.same('SELECT r.narrow, md5(l.text) FROM reading r LEFT JOIN large l ON l.id = r.series WHERE r.series < 12');
 SELECT pg_temp.same('SELECT count(*), sum(r.narrow) FROM reading r WHERE NOT EXISTS (SELECT FROM large l WHERE l.id = r.series)');
 SELECT pg_temp.same('SELECT DISTINCT ON (r.narrow) r.narrow, l.text = '''' AS t, r.series FROM reading r JOIN large l ON l.id = r.series ORDER BY r.narrow, r.ts, r.series, l.id');
-CREATE FUNCTION pg_temp.hands_over(query text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-    RETURN plan::text ~ 'Handed Over';
-END $$;
 SELECT pg_temp.hands_over('SELECT DISTINCT ON (r.narrow) l.text FROM reading r JOIN large l ON l.id = r.series ORDER BY r.narrow, r.ts'),
     pg_temp.hands_over('SELECT DISTINCT ON (r.narrow) l.id FROM reading r JOIN large l ON l.id = r.series WHERE l.id < 9 ORDER BY r.narrow, r.ts');
 SELECT count(*) FROM (SELECT DISTINCT ON (l.text) r.series FROM reading r JOIN large l ON l.id = r.series ORDER BY l.text, r.ts, r.series) x;
-CREATE FUNCTION pg_temp.batches(query text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-    RETURN (plan -> 0 -> 'Plan' ->> 'Batches')::int > 1 AND (plan -> 0 -> 'Plan' ->> 'Small Side Memory')::int < 200;
-END $$;
+CREATE FUNCTION pg_temp.batches(query text) RETURNS boolean LANGUAGE sql AS $$
+    SELECT (plan ->> 'Batches')::int > 1 AND (plan ->> 'Small Side Memory')::int < 200 FROM (SELECT pg_temp.analyzed(query) -> 'Plan' AS plan) x $$;
 SELECT pg_temp.batches('SELECT count(*), sum(l.id) FROM reading r JOIN large l ON l.id = r.series');
 RESET work_mem; RESET hash_mem_multiplier;
 

@@ -9,19 +9,11 @@ SELECT i, '2026-01-01'::timestamptz + (i * 7919 % 9000) * interval '1 s', CASE W
 FROM generate_series(1, 9000) i;
 INSERT INTO l SELECT * FROM h;
 ANALYZE l, h;
-CREATE FUNCTION same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE ours text; theirs text; plan text := ''; line text;
-BEGIN
-    EXECUTE format('SELECT string_agg(q::text, E''\n'') FROM (%s) q', query) INTO ours;
-    EXECUTE format('SELECT string_agg(q::text, E''\n'') FROM (%s) q', replace(query, ' l ', ' h ')) INTO theirs;
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        plan := plan || line;
-    END LOOP;
-    IF ours IS DISTINCT FROM theirs THEN
-        RETURN format('%s differs: %s instead of %s', query, ours, theirs);
-    END IF;
-    RETURN CASE WHEN plan LIKE '%LanesLatest%' OR plan LIKE '%LanesAggregate%' THEN 'same' ELSE 'same, but: ' || plan END;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+SET regress.lanes_tables = 'l'; SET regress.heap_tables = 'h';
+CREATE FUNCTION same(query text) RETURNS text LANGUAGE sql AS $$ SELECT pg_temp.same_order(query, 'LanesLatest|LanesAggregate') $$;
 
 -- What is offered.
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (s) s, ts, f FROM l ORDER BY s, ts DESC;

@@ -14,40 +14,20 @@ CREATE TABLE label (id int, labels jsonb) USING heap;
 INSERT INTO label SELECT i, jsonb_build_object('mode', (ARRAY['idle', 'user', 'system'])[i % 3 + 1], 'cpu', i % 4) || CASE WHEN i % 6 = 0 THEN '{}' ELSE jsonb_build_object('zone', 'z' || i % 5) END FROM generate_series(1, 36) i;
 ANALYZE;
 
-CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
-BEGIN
-    PERFORM set_config('lanes.vectorize', vectorize, true);
-    EXECUTE 'SELECT count(*) || '' rows'' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
-    RETURN answer;
-EXCEPTION WHEN data_exception OR insufficient_privilege THEN RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+\set explain :suite '/include/explain.sql'
+\i :explain
+SET regress.lanes_tables = 'reading|sample';
 -- What a query answers with vectors, without, and over the heap table; and by which of our nodes.
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; heap text; line text; nodes text := '';
-BEGIN
-    fast := pg_temp.answer(query, 'on');
-    plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(reading|sample)\M', '\1_heap', 'g'), 'on');
-    PERFORM set_config('lanes.vectorize', 'on', true);
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '');
-    END LOOP;
-    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || CASE WHEN fast ~ '^\d+ rows' THEN substring(fast FROM '^\d+ rows') ELSE fast END
-        WHEN fast = plain THEN E'other than heap\n' || fast || E'\n' || heap ELSE E'other than off\n' || fast || E'\n' || plain END;
-END $$;
 
 EXPLAIN (COSTS OFF) SELECT minute, mode, sum(increase) FROM (SELECT floor(extract(epoch FROM ts) / 60) * 60 AS minute, series, l.labels->>'mode' AS mode, max(value) - min(value) AS increase
     FROM reading r JOIN label l ON l.id = r.series GROUP BY 1, 2, 3) s GROUP BY 1, 2;
 EXPLAIN (COSTS OFF) SELECT minute, count(*) FROM (SELECT lanes.time_bucket('5 min', ts) AS minute, series, max(value) AS top FROM reading GROUP BY 1, 2 HAVING count(*) > 3) s WHERE top > 50 GROUP BY 1 HAVING count(*) > 5;
 -- Rows of the nodes below are counted though nobody asks for them.
-CREATE FUNCTION pg_temp.actual(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'actual|Removed|Handed' THEN RETURN NEXT line; END IF;
-    END LOOP;
-END $$;
+CREATE FUNCTION pg_temp.actual(query text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT pg_temp.explained(query, 'actual|Removed|Handed') $$;
 SELECT pg_temp.actual('SELECT minute, count(*) FROM (SELECT lanes.time_bucket(''5 min'', ts) AS minute, series, max(value) AS top FROM reading GROUP BY 1, 2) s WHERE top > 90 GROUP BY 1');
 
 -- Keys of all types, NULL among them.

@@ -22,29 +22,13 @@ CREATE TABLE nothing (ts timestamptz, series int, host text, wide int8, value fl
 CREATE TABLE nothing_heap (LIKE nothing) USING heap;
 ANALYZE;
 
-CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
-BEGIN
-    PERFORM set_config('lanes.vectorize', vectorize, true);
-    EXECUTE 'SELECT count(*) || '' rows'' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
-    RETURN answer;
-EXCEPTION WHEN data_exception THEN RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+\set explain :suite '/include/explain.sql'
+\i :explain
+SET regress.lanes_tables = 'reading|nothing';
 -- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; heap text; line text; nodes text := '';
-BEGIN
-    fast := pg_temp.answer(query, 'on');
-    plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(reading|nothing)\M', '\1_heap', 'g'), 'on');
-    PERFORM set_config('lanes.vectorize', 'on', true);
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '') || coalesce('(' || substring(line FROM 'Hash Join: (.*)') || ') ', '')
-            || coalesce('[' || substring(line FROM 'Not Vectorised: (.*)') || '] ', '');
-    END LOOP;
-    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || CASE WHEN fast ~ '^\d+ rows' THEN substring(fast FROM '^\d+ rows') ELSE fast END
-        WHEN fast = plain THEN E'other than heap\n' || fast || E'\n' || heap ELSE E'other than off\n' || fast || E'\n' || plain END;
-END $$;
 
 EXPLAIN (COSTS OFF) SELECT d.region, count(r.value) FROM dim d LEFT JOIN reading r ON r.series = d.id GROUP BY d.region;
 EXPLAIN (COSTS OFF) SELECT d.region, r.value FROM dim d LEFT JOIN reading r ON r.series = d.id;
@@ -90,12 +74,8 @@ SELECT pg_temp.same('SELECT a.series, count(b.series) FROM (SELECT DISTINCT seri
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 SELECT pg_temp.same('SELECT c.id, count(*), count(r.value), sum(r.value) FROM crowd c LEFT JOIN reading r ON r.series = c.id AND r.ts < ''2024-01-01 00:05'' GROUP BY c.id');
 SELECT pg_temp.same('SELECT c.payload, r.ts, r.value FROM crowd c LEFT JOIN reading r ON r.series = c.id AND r.ts < ''2024-01-01 00:01''');
-CREATE FUNCTION pg_temp.batches(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-    RETURN CASE WHEN (plan -> 0 -> 'Plan' ->> 'Batches')::int > 1 THEN 'several batches' ELSE plan::text END;
-END $$;
+CREATE FUNCTION pg_temp.batches(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT CASE WHEN (plan #>> '{Plan,Batches}')::int > 1 THEN 'several batches' ELSE plan::text END FROM pg_temp.analyzed(query) plan $$;
 SELECT pg_temp.batches('SELECT c.payload, r.ts, r.value FROM crowd c LEFT JOIN reading r ON r.series = c.id AND r.ts < ''2024-01-01 00:01''');
 SELECT pg_temp.same('SELECT count(*), count(r.value), count(c.payload) FROM crowd c FULL JOIN reading r ON r.series = c.id');
 RESET work_mem; RESET hash_mem_multiplier;

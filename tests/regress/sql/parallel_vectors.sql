@@ -36,13 +36,11 @@ SET lanes.vectorize = require;
 SELECT count(*), sum(id + length(s)) FROM l WHERE f > 50;
 SET lanes.vectorize = on;
 -- EXPLAIN counts what all participants did.
-CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'Segments|Vectors|Rows|Workers Launched' THEN RETURN NEXT regexp_replace(line, 'Launched: \d', 'Launched: N'); END IF;
-    END LOOP;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set explain :suite '/include/explain.sql'
+\i :explain
+CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT regexp_replace(line, 'Launched: \d', 'Launched: N') FROM pg_temp.explained(query, 'Segments|Vectors|Rows|Workers Launched') line $$;
 SELECT explained('SELECT count(*), sum(length(s)) FROM l WHERE f > 50');
 SELECT explained('SELECT count(*), sum(length(s)) FROM l WHERE id > 75000');
 

@@ -12,26 +12,13 @@ CREATE TABLE reading_heap USING heap AS SELECT * FROM reading;
 CREATE TABLE device (id int, region text) USING heap;
 INSERT INTO device SELECT i, (ARRAY['eu', 'us'])[i % 2 + 1] FROM generate_series(1, 7) i;
 ANALYZE;
-CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
-BEGIN
-    PERFORM set_config('lanes.vectorize', vectorize, true);
-    EXECUTE 'SELECT count(*) || '' rows '' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
-    RETURN answer;
-EXCEPTION WHEN data_exception THEN RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; heap text; line text; nodes text := '';
-BEGIN
-    fast := pg_temp.answer(query, 'on');
-    plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(reading)\M', '\1_heap', 'g'), 'on');
-    PERFORM set_config('lanes.vectorize', 'on', true);
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '') || coalesce('[' || substring(line FROM 'Not Vectorised: (.*)') || '] ', '');
-    END LOOP;
-    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || left(fast, 90) ELSE E'differs\n' || fast || E'\n' || plain || E'\n' || heap END;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+\set explain :suite '/include/explain.sql'
+\i :explain
+SET regress.lanes_tables = 'reading';
+SET regress.answer_letters = 90;
 
 SELECT pg_temp.same(format('SELECT percentile_cont(%s) WITHIN GROUP (ORDER BY f8%s), percentile_disc(%1$s) WITHIN GROUP (ORDER BY f8%2$s) FROM reading', p, d))
     FROM unnest(ARRAY['0', '0.001', '0.5', '0.95', '0.9999', '1', 'NULL']) p, unnest(ARRAY['', ' DESC']) d;
@@ -59,13 +46,8 @@ RESET plan_cache_mode;
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 CREATE TABLE many (k int, v float8);
 INSERT INTO many SELECT i % 3, (i * 7919::bigint) % 100003 FROM generate_series(1, 200000) i;
-CREATE FUNCTION pg_temp.handed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'Handed' THEN RETURN NEXT trim(line); END IF;
-    END LOOP;
-END $$;
+CREATE FUNCTION pg_temp.handed(query text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT trim(line) FROM pg_temp.explained(query, 'Handed') line $$;
 SELECT pg_temp.handed('SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM many GROUP BY 1');
 SELECT pg_temp.handed('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM many');
 SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY v) FROM many GROUP BY 1 ORDER BY 1;

@@ -14,13 +14,11 @@ BEGIN
     END LOOP;
     RETURN served;
 END $$;
-CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'Segments|Bytes|Hits' THEN RETURN NEXT regexp_replace(trim(line), 'Bytes Recalled: [1-9]\d+', 'Bytes Recalled: N'); END IF;
-    END LOOP;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set explain :suite '/include/explain.sql'
+\i :explain
+CREATE FUNCTION explained(query text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT regexp_replace(trim(line), 'Bytes Recalled: [1-9]\d+', 'Bytes Recalled: N') FROM pg_temp.explained(query, 'Segments|Bytes|Hits') line $$;
 
 -- What is not sealed is not due, nor is what is younger, nor what nobody wants to be.
 SELECT count(*) FROM lanes.offload_list(100);

@@ -30,12 +30,11 @@ SELECT count(*) FROM e WHERE x > (SELECT 10 / zero FROM zeros);
 -- Rescans: an expression is compiled once at most, and a rescan gets values of its own.
 SET jit = on;
 SET jit_above_cost = 0;
-CREATE FUNCTION compiled_functions(query text) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-  EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-  RETURN plan -> 0 -> 'JIT' ->> 'Functions';
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set explain :suite '/include/explain.sql'
+\i :explain
+CREATE FUNCTION compiled_functions(query text) RETURNS int LANGUAGE sql AS $$
+    SELECT (pg_temp.analyzed(query) -> 'JIT' ->> 'Functions')::int $$;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_material = off;

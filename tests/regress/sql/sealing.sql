@@ -44,13 +44,11 @@ VACUUM sealed;
 SELECT differences();
 
 -- Segments that their parts' indexes rule out are not read.
-CREATE FUNCTION scanned(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'Segments' THEN RETURN NEXT trim(line); END IF;
-    END LOOP;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set explain :suite '/include/explain.sql'
+\i :explain
+CREATE FUNCTION scanned(query text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT trim(line) FROM pg_temp.explained(query, 'Segments') line $$;
 SELECT lanes.seal('sealed') > 0;
 SELECT scanned('SELECT count(*) FROM sealed WHERE series = 3');
 SELECT scanned('SELECT count(*) FROM sealed WHERE series = 1000');

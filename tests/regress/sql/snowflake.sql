@@ -36,29 +36,13 @@ INSERT INTO crowd SELECT 'h' || i % 70, repeat('x', 40) || i FROM generate_serie
 CREATE TABLE empty (host text, id int) USING heap;
 ANALYZE;
 
-CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
-BEGIN
-    PERFORM set_config('lanes.vectorize', vectorize, true);
-    EXECUTE 'SELECT count(*) || '' rows'' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
-    RETURN answer;
-EXCEPTION WHEN data_exception THEN RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+\set explain :suite '/include/explain.sql'
+\i :explain
+SET regress.lanes_tables = 'reading|other|note';
 -- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; heap text; line text; nodes text := '';
-BEGIN
-    fast := pg_temp.answer(query, 'on');
-    plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(reading|other|note)\M', '\1_heap', 'g'), 'on');
-    PERFORM set_config('lanes.vectorize', 'on', true);
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '') || coalesce('(' || substring(line FROM 'Hash Join: (.*)') || ') ', '')
-            || coalesce('[' || substring(line FROM 'Not Vectorised: (.*)') || '] ', '');
-    END LOOP;
-    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || CASE WHEN fast ~ '^\d+ rows' THEN substring(fast FROM '^\d+ rows') ELSE fast END
-        WHEN fast = plain THEN E'other than heap\n' || fast || E'\n' || heap ELSE E'other than off\n' || fast || E'\n' || plain END;
-END $$;
 -- PostgreSQL joins the small sides with each other first where it may. Now it joins in the order of the query.
 SET join_collapse_limit = 1;
 EXPLAIN (COSTS OFF) SELECT o.person, count(*), avg(r.value) FROM reading r JOIN device d ON d.id = r.series LEFT JOIN owner o ON o.host = d.host GROUP BY 1;
@@ -135,15 +119,8 @@ PREPARE noted(int) AS SELECT d.host, count(*), max(n.series) FROM reading r JOIN
 EXECUTE noted(5); EXECUTE noted(6); EXECUTE noted(NULL);
 RESET plan_cache_mode;
 -- The rows that came by vectors are counted, below a projection too.
-CREATE FUNCTION pg_temp.counted(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'actual|Small Side Rows' THEN
-            RETURN NEXT line;
-        END IF;
-    END LOOP;
-END $$;
+CREATE FUNCTION pg_temp.counted(query text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT pg_temp.explained(query, 'actual|Small Side Rows') $$;
 SELECT pg_temp.counted('SELECT count(*), max(n.series) FROM reading r JOIN note n ON n.ts = r.ts AND n.series = r.series');
 SELECT pg_temp.counted('SELECT d.host, count(*) FROM reading r JOIN (note n JOIN device d ON d.id = n.series) ON n.ts = r.ts AND upper(d.host) = ''H'' || r.kind AND n.series + 1 = r.series GROUP BY 1');
 -- Parameters, generic plans, rescans, cursors.
@@ -171,12 +148,8 @@ SELECT pg_temp.same('SELECT count(*), max(s.value) FROM (reading r JOIN device d
 SELECT pg_temp.same('SELECT r.ts, r.series, d.host, n.body, n.price FROM (reading r JOIN device d ON d.id = r.series) LEFT JOIN person p ON p.name = d.host JOIN note n ON n.ts = r.ts AND n.series = d.id');
 SELECT pg_temp.same('SELECT d.host, upper(n.body) AS body, count(*), sum(r.value) FROM (reading r JOIN device d ON d.id = r.series) JOIN (note n JOIN owner o ON o.mark = n.mark) ON n.ts = r.ts AND n.series = d.id GROUP BY 1, 2');
 SELECT pg_temp.same('SELECT d.info, o.person, count(*) FROM reading r JOIN (note n JOIN device d ON d.id = n.series JOIN owner o ON o.host = d.host) ON n.ts = r.ts AND n.series = r.series GROUP BY 1, 2');
-CREATE FUNCTION pg_temp.batches(query text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-    RETURN plan #>> '{0,Plan,Batches}' > '1' AND plan #>> '{0,Plan,Custom Plan Provider}' = 'LanesAggregate';
-END $$;
+CREATE FUNCTION pg_temp.batches(query text) RETURNS boolean LANGUAGE sql AS $$
+    SELECT plan #>> '{Plan,Batches}' > '1' AND plan #>> '{Plan,Custom Plan Provider}' = 'LanesAggregate' FROM pg_temp.analyzed(query) plan $$;
 SELECT pg_temp.batches('SELECT count(*), sum(r.value) FROM (reading r JOIN device d ON d.id = r.series) JOIN (note n JOIN owner o ON o.mark = n.mark) ON n.ts = r.ts AND n.series = d.id');
 RESET work_mem; RESET hash_mem_multiplier;
 -- Privileges and row-level security are those of the tables.

@@ -38,11 +38,11 @@ CREATE TABLE quals AS
     ('k IN (SELECT k FROM keys)'), ('wide IN (SELECT wide FROM keys)'), ('small IN (SELECT small FROM keys)'), ('real IN (SELECT real FROM keys)'), ('ts IN (SELECT ts FROM keys)'), ('k NOT IN (SELECT x.k FROM keys x WHERE x.k IS NOT NULL)'),
     ('EXISTS (SELECT FROM keys WHERE keys.k = t.k AND team = ''t0'')'), ('NOT EXISTS (SELECT FROM keys WHERE keys.k = t.k)'), ('k = (SELECT max(x.k) FROM keys x WHERE x.k + 0 < 500)'), ('k IN (SELECT x.k FROM keys x WHERE x.k > 100) AND k < 200'), ('k = (SELECT x.k FROM keys x WHERE x.k + 0 = 1)');
 -- Every query over every table, forwards and backwards, where the segments are read as they are stored and where they were decoded.
-CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE plpgsql AS $$
-DECLARE given text; form text; heap text; lanes text;
-BEGIN
-  FOR given IN SELECT qual FROM quals LOOP
-    FOREACH form IN ARRAY ARRAY[
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE sql AS $$
+    SELECT * FROM pg_temp.disagreements(ARRAY[
       'SELECT count(*) a, sum(v) b, min(k) c, max(ts) d, avg(v) e FROM %s t WHERE %s',
       'SELECT k a, count(*) b, sum(v) c, min(ts) d FROM %s t WHERE %s GROUP BY 1',
       'SELECT date_bin(''40 min'', ts, ''epoch'') a, count(*) b, max(v) c FROM %s t WHERE %s GROUP BY 1',
@@ -51,16 +51,8 @@ BEGIN
       'SELECT team, count(*), sum(v) FROM %s t JOIN keys ON keys.k = t.k WHERE %s GROUP BY 1',
       'SELECT t.k, t.ts, v, note, team FROM %s t JOIN keys ON keys.k = t.k AND v < 4 WHERE %s',
       'SELECT keys.k, team, count(v) FROM keys LEFT JOIN %s t ON t.k = keys.k AND v < 30 AND %s GROUP BY 1, 2',
-      'SELECT k, wide, small, real, ts, v, note FROM %s t WHERE %s AND v %% 50 = 7'] LOOP
-      query := format(form, 'h', regexp_replace(given, '(?<![.\w''])(k|wide|small|real|ts)(?= (<|>|=|IN|BETWEEN|NOT))', 't.\1', 'g'));
-      EXECUTE format('SELECT count(*) || string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', query) INTO heap;
-      FOREACH source IN ARRAY '{by_int,by_wide,by_real,by_time}'::text[] LOOP
-        EXECUTE format('SELECT count(*) || string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', replace(query, ' h t', ' ' || source || ' t')) INTO lanes;
-        IF heap IS DISTINCT FROM lanes THEN RETURN NEXT; END IF;
-      END LOOP;
-    END LOOP;
-  END LOOP;
-END $$;
+      'SELECT k, wide, small, real, ts, v, note FROM %s t WHERE %s AND v %% 50 = 7'],
+    ARRAY(SELECT regexp_replace(qual, '(?<![.\w''])(k|wide|small|real|ts)(?= (<|>|=|IN|BETWEEN|NOT))', 't.\1', 'g') FROM quals), '{by_int,by_wide,by_real,by_time}') $$;
 SET lanes.decode_after = 1000000;
 SELECT * FROM disagreements();
 RESET lanes.decode_after;

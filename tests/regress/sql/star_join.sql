@@ -26,29 +26,13 @@ INSERT INTO crowd SELECT i % 70, repeat('x', 40) || i FROM generate_series(1, 20
 CREATE TABLE empty (id int, region text) USING heap;
 ANALYZE;
 
-CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
-BEGIN
-    PERFORM set_config('lanes.vectorize', vectorize, true);
-    EXECUTE 'SELECT count(*) || '' rows'' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
-    RETURN answer;
-EXCEPTION WHEN data_exception THEN RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+\set explain :suite '/include/explain.sql'
+\i :explain
+SET regress.lanes_tables = 'reading';
 -- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; heap text; line text; nodes text := '';
-BEGIN
-    fast := pg_temp.answer(query, 'on');
-    plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(reading)\M', '\1_heap', 'g'), 'on');
-    PERFORM set_config('lanes.vectorize', 'on', true);
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '') || coalesce('(' || substring(line FROM 'Hash Join: (.*)') || ') ', '')
-            || coalesce('[' || substring(line FROM 'Not Vectorised: (.*)') || '] ', '');
-    END LOOP;
-    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || CASE WHEN fast ~ '^\d+ rows' THEN substring(fast FROM '^\d+ rows') ELSE fast END
-        WHEN fast = plain THEN E'other than heap\n' || fast || E'\n' || heap ELSE E'other than off\n' || fast || E'\n' || plain END;
-END $$;
 
 EXPLAIN (COSTS OFF) SELECT d.region, k.name, count(*), avg(r.value) FROM reading r JOIN device d ON d.id = r.series JOIN kind k ON k.kind = r.kind GROUP BY 1, 2;
 EXPLAIN (COSTS OFF) SELECT r.ts, d.region, k.name FROM reading r JOIN device d ON d.id = r.series LEFT JOIN kind k ON k.kind = r.kind WHERE r.value > 90;
@@ -91,12 +75,8 @@ CREATE FUNCTION pg_temp.crowded() RETURNS SETOF crowd LANGUAGE plpgsql STABLE RO
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
 SELECT pg_temp.same('SELECT d.region, count(*), max(c.id) FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind GROUP BY 1');
 SELECT pg_temp.same('SELECT r.ts, d.region, c.payload FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind WHERE r.ts < ''2024-01-01 02:00''');
-CREATE FUNCTION pg_temp.handed_over(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE plan text;
-BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-    RETURN substring(plan FROM '"Handed Over": "[^"]*"');
-END $$;
+CREATE FUNCTION pg_temp.handed_over(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT substring(pg_temp.analyzed(query)::text FROM '"Handed Over": "[^"]*"') $$;
 SELECT pg_temp.handed_over('SELECT r.ts, d.region, c.payload FROM reading r JOIN device d ON d.id = r.series JOIN pg_temp.crowded() c ON c.id = r.kind');
 -- Conditions on one small side within FILTER are evaluated once a small row; NULL is neither TRUE nor FALSE.
 SELECT pg_temp.same('SELECT r.kind, count(*) FILTER (WHERE d.region = ''eu''), sum(r.value) FILTER (WHERE NOT d.region = ''eu''), count(r.value) FILTER (WHERE d.region IS NULL OR r.series > 20) FROM reading r JOIN device d ON d.id = r.series WHERE r.value <> ''NaN'' GROUP BY 1');
@@ -122,13 +102,8 @@ SELECT lanes.seal('wide');
 ANALYZE wide;
 EXPLAIN (COSTS OFF) SELECT d.region, k.name, count(*) FROM wide w JOIN device d ON d.id = w.series JOIN kind k ON k.kind = w.kind GROUP BY 1, 2;
 SET work_mem = '64kB'; SET hash_mem_multiplier = 1;
-CREATE FUNCTION pg_temp.plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'Lanes|Handed|Gather' THEN RETURN NEXT regexp_replace(line, ' \(actual.*', ''); END IF;
-    END LOOP;
-END $$;
+CREATE FUNCTION pg_temp.plan(query text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT regexp_replace(line, ' \(actual.*', '') FROM pg_temp.explained(query, 'Lanes|Handed|Gather') line $$;
 SELECT pg_temp.plan('SELECT w.n, d.region, k.name, count(*) FROM wide w JOIN device d ON d.id = w.series JOIN kind k ON k.kind = w.kind GROUP BY 1, 2, 3');
 SELECT count(*), sum(c), sum(n::bigint) FROM (SELECT w.n, d.region, k.name, count(*) AS c FROM wide w JOIN device d ON d.id = w.series JOIN kind k ON k.kind = w.kind GROUP BY 1, 2, 3 OFFSET 0) s;
 SELECT pg_temp.plan('SELECT n, count(*), max(kind) FROM wide GROUP BY 1');

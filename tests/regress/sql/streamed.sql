@@ -1,15 +1,11 @@
 -- Sealed rows in memory as they are stored: of each vector only those columns are decoded that somebody looks at.
 SET lanes.decode_after = 2147483647;
 SET max_parallel_workers_per_gather = 0;
-CREATE FUNCTION decoded(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-        IF line ~ 'Decoded|Streamed|Algorithm' THEN
-            RETURN NEXT trim(line);
-        END IF;
-    END LOOP;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set explain :suite '/include/explain.sql'
+\i :explain
+CREATE FUNCTION decoded(query text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT trim(line) FROM pg_temp.explained(query, 'Decoded|Streamed|Algorithm') line $$;
 -- A third of the rows lie in 32 small segments, the others in 64 vectors, each of one k.
 CREATE TABLE seen (k int, ts timestamp, v float8, w float8, note text, flag bool) USING lanes WITH (order_by = 'k, ts');
 INSERT INTO seen SELECT g % 96, timestamp '2026-01-01' + g * interval '1 s', sqrt(g), -sqrt(g % 1000), 'n' || g % 7, g % 3 = 0

@@ -17,31 +17,19 @@ TRUNCATE book_heap;
 INSERT INTO book_heap SELECT * FROM book;
 ANALYZE;
 
--- What a query answers with vectors, without, and over the heap tables; and how its join was done.
-CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+SET regress.lanes_tables = 'tick|book|quote|late|tall';
+-- Returns how the join was done, and whether the answers agree.
+CREATE OR REPLACE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE agreement text := pg_temp.agreement(query); algorithm text := 'not vectorised'; line text;
 BEGIN
-    PERFORM set_config('lanes.vectorize', vectorize, true);
-    EXECUTE 'SELECT count(*) || '' rows'' || coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''') FROM (' || query || ') x' INTO answer;
-    RETURN answer;
-EXCEPTION WHEN data_exception OR invalid_parameter_value THEN RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; heap text; line text; algorithm text := 'not vectorised';
-BEGIN
-    fast := pg_temp.answer(query, 'on');
-    plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(tick|book|quote|late|tall)\M', '\1_heap', 'g'), 'on');
-    PERFORM set_config('lanes.vectorize', 'on', true);
-    IF fast ~ 'rows' THEN
-        FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-            algorithm := coalesce(substring(line FROM '(?:Join Algorithm|Not Vectorised): (.*)'), algorithm);
-        END LOOP;
-    ELSE
-        algorithm := fast;
-    END IF;
-    RETURN algorithm || CASE WHEN fast = plain AND fast = heap THEN ': same, ' || substring(fast FROM '^\d+')
-        WHEN fast = plain THEN E': other than heap\n' || fast || E'\n' || heap ELSE E': other than off\n' || fast || E'\n' || plain END;
+    IF agreement !~ 'rows' THEN RETURN agreement; END IF;
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        algorithm := coalesce(substring(line FROM '(?:Join Algorithm|Not Vectorised): (.*)'), algorithm);
+    END LOOP;
+    RETURN algorithm || ': ' || regexp_replace(agreement, ' rows$', '');
 END $$;
 
 -- Plans of the main shapes.

@@ -10,21 +10,11 @@ FROM generate_series(1, 9000) i;
 INSERT INTO l SELECT * FROM h;
 ANALYZE l, h;
 
--- Says whether a query gives the same rows in the same order on both tables. Rows that tie may come in any order, so the
--- queries leave no doubt.
-CREATE FUNCTION same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE ours text; theirs text; plan text := ''; line text;
-BEGIN
-    EXECUTE format('SELECT string_agg(q::text, E''\n'') FROM (%s) q', query) INTO ours;
-    EXECUTE format('SELECT string_agg(q::text, E''\n'') FROM (%s) q', replace(query, ' l ', ' h ')) INTO theirs;
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        plan := plan || line;
-    END LOOP;
-    IF ours IS DISTINCT FROM theirs THEN
-        RETURN format('%s differs: %s instead of %s', query, ours, theirs);
-    END IF;
-    RETURN CASE WHEN plan LIKE '%LanesTopN%' THEN 'same' ELSE 'same, but: ' || plan END;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+SET regress.lanes_tables = 'l'; SET regress.heap_tables = 'h';
+CREATE FUNCTION same(query text) RETURNS text LANGUAGE sql AS $$ SELECT pg_temp.same_order(query, 'LanesTopN') $$;
 
 -- What is offered.
 EXPLAIN (COSTS OFF) SELECT * FROM l ORDER BY ts DESC LIMIT 5;

@@ -23,35 +23,17 @@ CREATE TABLE lanes_tags_heap USING heap AS SELECT * FROM tags;
 CREATE TABLE empty (host uuid) USING heap;
 ANALYZE;
 
-CREATE FUNCTION pg_temp.answer(query text, vectorize text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE answer text;
-BEGIN
-    PERFORM set_config('lanes.vectorize', vectorize, true);
-    EXECUTE 'SELECT count(*) || '' rows '' || md5(coalesce(string_agg(x::text, '' '' ORDER BY x::text), '''')) FROM (' || query || ') x' INTO answer;
-    RETURN answer;
-EXCEPTION WHEN feature_not_supported OR data_exception THEN RETURN SQLSTATE || ' ' || SQLERRM;
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+\set explain :suite '/include/explain.sql'
+\i :explain
+SET regress.lanes_tables = 'cpu|lanes_tags';
 -- What a query answers with vectors, without, and over the heap tables; and by which of our nodes.
-CREATE FUNCTION pg_temp.same(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE fast text; plain text; heap text; line text; nodes text := '';
-BEGIN
-    fast := pg_temp.answer(query, 'on');
-    plain := pg_temp.answer(query, 'off');
-    heap := pg_temp.answer(regexp_replace(query, '\m(cpu|lanes_tags)\M', '\1_heap', 'g'), 'on');
-    PERFORM set_config('lanes.vectorize', 'on', true);
-    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-        nodes := nodes || coalesce(substring(line FROM 'Custom Scan \((\w+)\)') || ' ', '') || coalesce('(' || substring(line FROM 'Hash Join: (.*)') || ') ', '')
-            || coalesce('[' || substring(line FROM 'Not Vectorised: (.*)') || '] ', '');
-    END LOOP;
-    RETURN nodes || CASE WHEN fast = plain AND fast = heap THEN 'same, ' || substring(fast FROM '^\d+ rows')
-        WHEN fast = plain THEN E'other than heap\n' || fast || E'\n' || heap ELSE E'other than off\n' || fast || E'\n' || plain END;
-END $$;
 -- Whether a query leaves out segments, and looks at few rows.
 CREATE FUNCTION pg_temp.read(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE plan json; node json;
+DECLARE node json := pg_temp.analyzed(query) -> 'Plan';
 BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, FORMAT json) ' || query INTO plan;
-    node := plan -> 0 -> 'Plan';
     WHILE node ->> 'Node Type' <> 'Custom Scan' LOOP node := node -> 'Plans' -> 0; END LOOP;
     RETURN CASE WHEN (node ->> 'Segments Skipped')::int > 0 THEN 'some' ELSE 'no' END || ' segments skipped, ' || CASE WHEN (node ->> 'Rows Scanned')::int < 15000 THEN 'few' ELSE 'many' END || ' rows scanned';
 END $$;

@@ -58,14 +58,11 @@ BEGIN
   RETURN 'differs: ' || answers::text;
 END $$;
 -- For how many values conditions were evaluated.
-CREATE FUNCTION evaluated(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-    IF line ~ 'Values Evaluated' THEN RETURN trim(line); END IF;
-  END LOOP;
-  RETURN 'none';
-END $$;
+\getenv suite PG_ABS_SRCDIR
+\set explain :suite '/include/explain.sql'
+\i :explain
+CREATE FUNCTION evaluated(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT coalesce((SELECT trim(line) FROM pg_temp.explained(query, 'Values Evaluated') line LIMIT 1), 'none') $$;
 
 -- A subquery, with and without NULLs in it.
 EXPLAIN (COSTS OFF) SELECT count(*) FROM l WHERE tag NOT IN (SELECT id FROM small WHERE region = 'eu');

@@ -15,11 +15,11 @@ CREATE TABLE quals AS
     ('ts >= ''2026-01-01 00:30'' AND s = ''S3'''), ('n >= 0 AND gap < 4000 AND ok'), ('n < 2048 OR n > 7000'), ('NOT n < 2048'), ('n >= 0 AND 10 / (n + 1) < 5'), ('x < 6000 AND vector > 1'),
     ('n::int8 >= 2048 AND gap >= 1'), ('n > 0 AND n > 1 AND n > 2 AND n > 3'), ('n IN (5, 3000) OR vector = 3'), ('(n > 100 AND vector <> 2)'),
     ('x <> ''NaN'' OR n % 4096 = 0'), ('NOT (x = ''NaN'' AND n > 3000)'), ('gap < 100000 OR n % 2 = 0'), ('gap >= 4096 OR gap IS NULL'), ('n >= 0 OR 10 / n > 5'), ('n < 4096 OR n > 8000'), ('ts < ''2026-01-01 00:10'' OR ts > ''2026-01-01 02:30'''), ('vector = 2 OR ok');
-CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE plpgsql AS $$
-DECLARE given text; form text; heap text; lanes text;
-BEGIN
-  FOR given IN SELECT qual FROM quals LOOP
-    FOREACH form IN ARRAY ARRAY[
+\getenv suite PG_ABS_SRCDIR
+\set compare :suite '/include/compare.sql'
+\i :compare
+CREATE FUNCTION disagreements() RETURNS TABLE (source text, query text) LANGUAGE sql AS $$
+    SELECT * FROM pg_temp.disagreements(ARRAY[
       'SELECT count(*) a, count(gap) b, sum(n) c, min(gap) d, max(x) e, avg(n) f, bool_or(ok) g FROM %s WHERE %s',
       'SELECT count(*) FROM %s WHERE %s',
       'SELECT date_bin(''40 min'', ts, ''epoch'') a, count(*) b, sum(n) c FROM %s WHERE %s GROUP BY 1',
@@ -27,17 +27,8 @@ BEGIN
       'SELECT * FROM (SELECT n, x, s FROM %s WHERE %s ORDER BY ts DESC, n LIMIT 3) q',
       'SELECT s a, vector b, max(n + 0) c, count(*) d, count(gap) e FROM %s WHERE %s GROUP BY 1, 2',
       'SELECT vector a, gap IS NULL b, count(*) FILTER (WHERE ts > ''2026-01-01 01:00'') c, count(DISTINCT n) d FROM %s WHERE %s GROUP BY 1, 2',
-      'SELECT ts, gap FROM %s WHERE %s AND n %% 1000 = 7'] LOOP
-      query := format(form, 'h', given);
-      EXECUTE format('SELECT string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', query) INTO heap;
-      FOREACH source IN ARRAY '{l,sealed,by_key}'::text[] LOOP
-        query := format(form, source, given);
-        EXECUTE format('SELECT string_agg(q::text, '' '' ORDER BY q::text) FROM (%s) q', query) INTO lanes;
-        IF heap IS DISTINCT FROM lanes THEN RETURN NEXT; END IF;
-      END LOOP;
-    END LOOP;
-  END LOOP;
-END $$;
+      'SELECT ts, gap FROM %s WHERE %s AND n %% 1000 = 7'],
+    ARRAY(SELECT qual FROM quals), '{l,sealed,by_key}') $$;
 SET lanes.decode_after = 1000000;
 -- Sealed runs all rows of which pass are not read, if the rest can be told. If one does not pass, the vectors are looked at, and times decoded of one.
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(n) FROM sealed WHERE ts >= '2026-01-01' AND n < 10000;
