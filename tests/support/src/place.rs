@@ -167,30 +167,58 @@ pub fn test_folder(name: &str, account: &Account) -> Result<PathBuf> {
 
 const TEST_FOLDER_PREFIX: &str = "lanes-tests-";
 
+/// The name of the file that marks a cluster's folder as kept.
+const KEPT_MARKER: &str = "kept";
+
+/// The file in a cluster's folder that marks it as kept; it says how to connect to the cluster.
+pub fn kept_marker(cluster: &Path) -> PathBuf {
+    cluster.join(KEPT_MARKER)
+}
+
+/// Whether a cluster's folder is to be kept until a person removes it.
+pub fn is_kept(cluster: &Path) -> bool {
+    kept_marker(cluster).exists()
+}
+
+/// Returns the folders of all tests of all test runs, including those that have ended.
+pub fn test_folders(account: &Account) -> Vec<PathBuf> {
+    let runs = entries(&reachable(&std::env::temp_dir(), account));
+    let ours = runs.filter(|run| owner(run).is_some());
+    ours.flat_map(|run| entries(&run)).collect()
+}
+
 fn remove_left_behind(parent: &Path) {
-    let Ok(entries) = std::fs::read_dir(parent) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let owner: Option<u32> = name
-            .strip_prefix(TEST_FOLDER_PREFIX)
-            .and_then(|id| id.parse().ok());
-        if owner.is_none_or(is_alive) {
+    for run in entries(parent) {
+        if owner(&run).is_none_or(is_alive) {
             continue;
         }
-        for cluster in std::fs::read_dir(entry.path())
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            if let Some(postmaster) = running_postmaster(&cluster.path().join("data")) {
+        let (kept, others): (Vec<_>, Vec<_>) = entries(&run).partition(|cluster| is_kept(cluster));
+        for cluster in &others {
+            if let Some(postmaster) = running_postmaster(&cluster.join("data")) {
                 send(postmaster, Signal::QUIT);
             }
         }
-        // Best effort: another test program may be removing it at the same time.
-        let _ = std::fs::remove_dir_all(entry.path());
+        // Best effort: another test program may be removing the same folder.
+        if kept.is_empty() {
+            let _ = std::fs::remove_dir_all(&run);
+        } else {
+            for cluster in others {
+                let _ = std::fs::remove_dir_all(cluster);
+            }
+        }
     }
+}
+
+/// The paths in a folder; none if it cannot be read.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+/// The process id of the test run that owns a folder, if it is the folder of a test run.
+fn owner(folder: &Path) -> Option<u32> {
+    let name = folder.file_name()?.to_str()?;
+    name.strip_prefix(TEST_FOLDER_PREFIX)?.parse().ok()
 }
 
 /// The process id of the postmaster that runs on a data folder, if one does.
@@ -275,6 +303,13 @@ mod tests {
         std::fs::create_dir_all(&alive).unwrap();
         remove_left_behind(&parent);
         assert!(!dead.exists() && alive.exists());
+
+        let (kept, other) = (dead.join("kept_cluster"), dead.join("other_cluster"));
+        std::fs::create_dir_all(&kept).unwrap();
+        std::fs::create_dir_all(&other).unwrap();
+        std::fs::write(kept_marker(&kept), "").unwrap();
+        remove_left_behind(&parent);
+        assert!(kept.exists() && !other.exists());
         std::fs::remove_dir_all(&parent).unwrap();
     }
 }

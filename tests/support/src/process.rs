@@ -195,6 +195,12 @@ impl Process {
         Ok(())
     }
 
+    /// Leaves the process running after this value is gone.
+    pub fn leave_running(self) {
+        // Dropping the value would kill the process.
+        std::mem::forget(self);
+    }
+
     fn late(&self, what: &str, timeout: Duration) -> Error {
         Error::Timeout {
             what: format!("{}: {what}", self.name),

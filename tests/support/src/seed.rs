@@ -42,7 +42,8 @@ pub fn password() -> String {
     format!("{:016x}{:016x}", fresh(), fresh())
 }
 
-fn fresh() -> u64 {
+/// A number from the operating system's randomness.
+pub fn fresh() -> u64 {
     SysRng
         .try_next_u64()
         .expect("the operating system gives randomness")

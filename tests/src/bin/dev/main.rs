@@ -9,6 +9,8 @@
 //! | `session` | `dev run` and `dev demo`: start, watch, stop |
 //! | `status` | the status line |
 //! | `checks` | `dev test`, `dev test-long`: the checks, one after the other, and what became of them |
+//! | `kept` | `dev kept`: the clusters of failed tests that were left running |
+//! | `near` | suggestions for a misspelt name |
 //! | `python_env` | virtual environments of Python, and the programs in them |
 //! | `peers` | `dev peers`: the servers that the bench compares with, installed and built |
 //! | `bench` | `dev bench`, `dev bench-sql`: the peers' Python packages, then the program `lanes-bench` |
@@ -18,6 +20,8 @@
 mod bench;
 mod checks;
 mod home;
+mod kept;
+mod near;
 mod packages;
 mod peers;
 mod product;
@@ -35,7 +39,10 @@ Usage: cargo dev <command>
   run                 install what is missing, build, start Postgres and the gateway, show what happens until Ctrl-C
   demo                the same with Debian's Prometheus and node_exporter, which write to the gateway
   psql [args]         psql in the running database
-  test [check …]      everything that CI runs, or only the named checks
+  test [check [test …]] …
+                      everything that CI runs, or only the named checks, or single tests of them
+                      (`cargo dev test --help`)
+  kept [stop]         list, or stop and remove, the clusters that LANES_KEEP=1 left running after a failed test
   test-long [minutes] all tests with large budgets, on MinIO and in containers; sanitizers; then random tests and fuzzing for so long
   setup               install what is missing, build, install the extension
   stage <folder>      install what is missing, build, lay extension and gateway below a folder: for images
@@ -65,7 +72,16 @@ fn main() -> ExitCode {
 
 fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
     if !rest.is_empty()
-        && !["psql", "test", "test-long", "stage", "bench", "bench-sql"].contains(&command)
+        && ![
+            "psql",
+            "test",
+            "kept",
+            "test-long",
+            "stage",
+            "bench",
+            "bench-sql",
+        ]
+        .contains(&command)
     {
         return Err(Error::Other(format!(
             "`{command}` takes no arguments; see `cargo dev help`"
@@ -76,6 +92,7 @@ fn dispatch(command: &str, rest: &[String]) -> Result<ExitCode> {
         "demo" => session::run(session::Kind::Demo),
         "psql" => home::Home::from_environment()?.psql(rest),
         "test" => checks::run(rest),
+        "kept" => kept::run(rest),
         "test-long" => checks::run_long(rest),
         "setup" => product::set_up(packages::Purpose::Run),
         "stage" => match rest {

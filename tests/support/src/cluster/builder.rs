@@ -32,8 +32,10 @@ impl Builder {
         }
     }
 
-    /// Keeps the cluster in this folder and leaves it there. Without this it lives in a temporary folder, which is
-    /// removed with the value (unless `LANES_KEEP` is set).
+    /// Creates the cluster in this folder and leaves the folder in place.
+    ///
+    /// Without a folder the cluster is temporary: its folder is removed with the value, unless the
+    /// test fails and `LANES_KEEP` is set (see [`kept`](super::kept)).
     pub fn folder(mut self, folder: &Path) -> Builder {
         self.folder = Some(folder.to_owned());
         self

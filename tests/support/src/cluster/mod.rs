@@ -6,6 +6,7 @@
 //! | `layout` | the files of a cluster, and what is written into its settings |
 //! | [`running`] | a cluster as a value: start, stop, kill -9, connect |
 //! | `template` | the data folder that initdb makes, made once and copied for each test |
+//! | [`kept`] | clusters that stay running after their test has failed |
 //! | [`standby`] | a streaming standby of a cluster, its progress, its promotion |
 //!
 //! Access: the superuser `postgres` connects through the socket only, by being the operating-system account that owns the
@@ -15,6 +16,7 @@
 //! again; a cluster that was killed recovers as any Postgres does; a start that fails shows the end of the log.
 
 mod builder;
+pub mod kept;
 mod layout;
 mod running;
 mod standby;

@@ -1,6 +1,7 @@
 //! A cluster as a value.
 
 use super::builder::Builder;
+use super::kept;
 use super::layout::Layout;
 use super::template;
 use crate::account::Account;
@@ -41,6 +42,10 @@ pub struct Cluster {
     pub(super) settings: Vec<(String, String)>,
     temporary: bool,
     pub(super) is_distinct: bool,
+    /// Whether the cluster stays running if its test fails.
+    keep_on_failure: bool,
+    /// Whether dropping the value leaves the server and the folder in place.
+    is_kept: bool,
     postmaster: Option<Process>,
 }
 
@@ -68,6 +73,8 @@ impl Cluster {
             settings,
             temporary,
             is_distinct: false,
+            keep_on_failure: kept::is_requested(),
+            is_kept: false,
             postmaster: None,
         }
     }
@@ -312,6 +319,33 @@ impl Cluster {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
+    /// Sets whether the cluster stays running if its test fails; `LANES_KEEP` decides by default.
+    pub fn keep_on_failure(&mut self, keep: bool) {
+        self.keep_on_failure = keep;
+    }
+
+    /// Keeps the cluster if the environment requests that of failed tests.
+    ///
+    /// A test in Rust fails by a panic, which dropping the cluster notices by itself. This function
+    /// is for owners that learn of a failure in another way.
+    ///
+    /// # Errors
+    /// The instructions for connecting cannot be written.
+    pub fn keep_if_requested(&mut self) -> Result<()> {
+        match self.temporary && self.keep_on_failure && !self.is_kept {
+            true => self.keep(),
+            false => Ok(()),
+        }
+    }
+
+    /// Leaves the server and the folder in place when this value is dropped.
+    pub(super) fn leave_running(&mut self) {
+        self.is_kept = true;
+        if let Some(postmaster) = self.postmaster.take() {
+            postmaster.leave_running();
+        }
+    }
+
     /// Gives back the shared memory of a cluster that was killed and will not be started again.
     fn release_shared_memory(&self) {
         let Ok(file) = std::fs::read_to_string(self.layout.data.join("postmaster.pid")) else {
@@ -362,6 +396,12 @@ impl Drop for Cluster {
                 self.layout.log.display(),
                 process::tail(&self.layout.log)
             );
+            if let Err(error) = self.keep_if_requested() {
+                eprintln!("the cluster {} cannot be kept: {error}", self.name);
+            }
+        }
+        if self.is_kept {
+            return;
         }
         let how = if self.temporary {
             Stop::Immediate
@@ -374,7 +414,7 @@ impl Drop for Cluster {
         if !std::thread::panicking() {
             self.check_log();
         }
-        if self.temporary && std::env::var_os("LANES_KEEP").is_none() {
+        if self.temporary {
             self.release_shared_memory();
             // What cannot be removed now is removed by the next test run.
             let _ = std::fs::remove_dir_all(&self.layout.folder);

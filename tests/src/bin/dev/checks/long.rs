@@ -62,17 +62,20 @@ pub(super) const CHECKS: [Check; 3] = [
     Check {
         name: "containers",
         needs_set_up: true,
-        run: containers::check,
+        tests: None,
+        run: |_| containers::check(),
     },
     Check {
         name: "asan",
         needs_set_up: true,
-        run: address_sanitizer,
+        tests: None,
+        run: |_| address_sanitizer(),
     },
     Check {
         name: "valgrind",
         needs_set_up: true,
-        run: memcheck,
+        tests: None,
+        run: |_| memcheck(),
     },
 ];
 
@@ -95,12 +98,16 @@ pub fn run(words: &[String]) -> Result<()> {
         checked("fmt", formatting),
         checked("clippy", lints),
         checked("rust", rust_tests::long),
-        checked("regress", suites::regress),
-        checked("isolation", suites::isolation),
+        checked("regress", || suites::regress(&[])),
+        checked("isolation", || suites::isolation(&[])),
         checked("python", python_client::check),
         checked("images", images::files),
     ];
-    done.extend(CHECKS.iter().map(|check| checked(check.name, check.run)));
+    done.extend(
+        CHECKS
+            .iter()
+            .map(|check| checked(check.name, || (check.run)(&[]))),
+    );
     let has_miri = run_to_output(cargo().args(["+nightly", "miri", "--version"]))
         .is_ok_and(|output| output.status.success());
     if has_miri {

@@ -21,6 +21,7 @@ mod long;
 mod outcome;
 mod python_client;
 mod rust_tests;
+mod selection;
 mod suites;
 mod summary;
 mod watch;
@@ -28,9 +29,10 @@ mod watch;
 use crate::packages::Purpose;
 use crate::product::{cargo, set_up};
 use crate::steps;
-use lanes_support::error::{Error, Result};
+use lanes_support::error::Result;
 use lanes_support::seed;
 use outcome::{Outcome, one};
+use selection::{Selection, select};
 use std::time::Instant;
 use summary::Done;
 
@@ -40,78 +42,121 @@ pub use long::run as run_long;
 struct Check {
     name: &'static str,
     needs_set_up: bool,
-    run: fn() -> Result<Vec<Outcome>>,
+    /// How single tests of it are named, if they can be run alone.
+    tests: Option<Tests>,
+    /// Runs the named tests, or all of them if there are no names.
+    run: fn(&[String]) -> Result<Vec<Outcome>>,
 }
 
-/// In this order: what is quickest to fail comes first.
+/// The names of a check's tests.
+#[derive(Clone, Copy)]
+struct Tests {
+    /// Returns all names, if they are known before anything is built.
+    names: Option<fn() -> Result<Vec<String>>>,
+}
+
+/// The checks in the order in which they run: the quickest to fail is first.
 const CHECKS: [Check; 7] = [
     Check {
         name: "fmt",
         needs_set_up: false,
-        run: formatting,
+        tests: None,
+        run: |_| formatting(),
     },
     Check {
         name: "clippy",
         needs_set_up: true,
-        run: lints,
+        tests: None,
+        run: |_| lints(),
     },
     Check {
         name: "rust",
         needs_set_up: true,
+        tests: Some(Tests { names: None }),
         run: rust_tests::short,
     },
     Check {
         name: "regress",
         needs_set_up: true,
+        tests: Some(Tests {
+            names: Some(suites::regress_tests),
+        }),
         run: suites::regress,
     },
     Check {
         name: "isolation",
         needs_set_up: true,
+        tests: Some(Tests {
+            names: Some(suites::isolation_tests),
+        }),
         run: suites::isolation,
     },
     Check {
         name: "images",
         needs_set_up: true,
-        run: images::files,
+        tests: None,
+        run: |_| images::files(),
     },
     Check {
         name: "python",
         needs_set_up: true,
-        run: python_client::check,
+        tests: None,
+        run: |_| python_client::check(),
     },
 ];
 
-/// Runs the named checks, which may be of a long run, or all of a short one; fails if any test failed.
-pub fn run(names: &[String]) -> Result<()> {
-    let all = || CHECKS.iter().chain(&long::CHECKS);
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| !all().any(|check| check.name == name.as_str()))
-    {
-        let known: Vec<&str> = all().map(|check| check.name).collect();
-        return Err(Error::Other(format!(
-            "there is no check `{unknown}`; there are: {}",
-            known.join(", ")
-        )));
+/// The text of `cargo dev test --help`.
+pub const HELP: &str = "\
+Usage: cargo dev test [check [test ...]] ...
+
+Without arguments, runs the checks fmt, clippy, rust, regress, isolation, images and python.
+A word that is no check names a test of the check before it:
+
+  cargo dev test regress asof hash_join   two files of tests/regress/sql
+  cargo dev test isolation deadlock       one file of tests/isolation/specs
+  cargo dev test rust crash               the test program tests/tests/crash
+  cargo dev test rust crash::sql          the tests of that program whose path contains `sql`
+  cargo dev test rust lanes-columnar      the tests of one package
+  cargo dev test rust select              every test of the workspace whose path contains `select`
+
+Environment:
+  LANES_SEED=<number>    replays random tests and property tests; each run prints its seed
+  LANES_ROUNDS=<number>  replaces the number of rounds of random tests
+  LANES_KEEP=1           leaves the clusters of a failed test running, and prints how to connect
+                         psql and gdb to them; `cargo dev kept` lists them, and
+                         `cargo dev kept stop` stops and removes them";
+
+/// Returns the checks that can be named: those of `dev test`, then those of a long run.
+fn all_checks() -> Vec<&'static Check> {
+    CHECKS.iter().chain(&long::CHECKS).collect()
+}
+
+/// Runs the selected checks, or all of `dev test`; fails if any test failed.
+pub fn run(words: &[String]) -> Result<()> {
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        println!("{HELP}");
+        return Ok(());
     }
-    let is_named = |check: &&Check| names.iter().any(|name| name == check.name);
-    let chosen: Vec<&Check> = match names {
-        [] => CHECKS.iter().collect(),
-        _ => all().filter(is_named).collect(),
+    let chosen = match words {
+        [] => CHECKS.iter().map(Selection::whole).collect(),
+        _ => select(words, &all_checks())?,
     };
-    let is_long = long::CHECKS.iter().any(|check| is_named(&check));
+    let is_long = |selection: &Selection| {
+        let name = selection.check.name;
+        long::CHECKS.iter().any(|check| check.name == name)
+    };
     let mut done = Vec::new();
-    if chosen.iter().any(|check| check.needs_set_up) {
-        done.push(set_up_for(if is_long {
+    if chosen.iter().any(|selection| selection.check.needs_set_up) {
+        done.push(set_up_for(if chosen.iter().any(is_long) {
             Purpose::TestLong
         } else {
             Purpose::Test
         })?);
     }
-    println!("random tests begin with {}", seed::of_the_day());
-    for check in chosen {
-        done.push(checked(check.name, check.run));
+    println!("the seed of random tests is {}", seed::of_the_day());
+    for selection in chosen {
+        let check = selection.check;
+        done.push(checked(check.name, || (check.run)(&selection.tests)));
     }
     finish(&done)
 }

@@ -9,39 +9,83 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The suite of SQL.
-pub fn regress() -> Result<Vec<Outcome>> {
-    suite("regress", "regress/pg_regress")
+/// Runs files of the SQL suite, or all of them.
+pub fn regress(tests: &[String]) -> Result<Vec<Outcome>> {
+    run(&REGRESS, tests)
 }
 
-/// The suite of concurrent sessions.
-pub fn isolation() -> Result<Vec<Outcome>> {
-    suite("isolation", "isolation/pg_isolation_regress")
+/// Runs files of the suite of concurrent sessions, or all of them.
+pub fn isolation(tests: &[String]) -> Result<Vec<Outcome>> {
+    run(&ISOLATION, tests)
 }
 
-/// Runs a suite of `tests/<name>` against a private cluster, and shows the differences.
-fn suite(name: &str, runner: &str) -> Result<Vec<Outcome>> {
-    let input = place::workspace().join("tests").join(name);
-    let schedule = input.join("schedule");
-    let cluster = Cluster::builder(&format!("suite_{name}")).start()?;
+/// The names of the SQL suite's files.
+pub fn regress_tests() -> Result<Vec<String>> {
+    REGRESS.tests()
+}
+
+/// The names of the files of the suite of concurrent sessions.
+pub fn isolation_tests() -> Result<Vec<String>> {
+    ISOLATION.tests()
+}
+
+/// A suite of `tests/<name>`.
+struct Suite {
+    name: &'static str,
+    /// PostgreSQL's program that runs it, below the folder of PostgreSQL's test programs.
+    runner: &'static str,
+}
+
+const REGRESS: Suite = Suite {
+    name: "regress",
+    runner: "regress/pg_regress",
+};
+const ISOLATION: Suite = Suite {
+    name: "isolation",
+    runner: "isolation/pg_isolation_regress",
+};
+
+impl Suite {
+    fn folder(&self) -> PathBuf {
+        place::workspace().join("tests").join(self.name)
+    }
+
+    fn schedule(&self) -> PathBuf {
+        self.folder().join("schedule")
+    }
+
+    /// The tests in the order of the schedule.
+    fn tests(&self) -> Result<Vec<String>> {
+        let file = self.schedule();
+        let text = std::fs::read_to_string(&file).map_err(Error::file("read", &file))?;
+        Ok(tests_in(&text))
+    }
+}
+
+/// The tests that a schedule lists, with one or more in a line that begins with `test:`.
+fn tests_in(schedule: &str) -> Vec<String> {
+    let lines = schedule.lines();
+    let names = lines.filter_map(|line| line.strip_prefix("test:"));
+    names
+        .flat_map(str::split_whitespace)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Runs a suite, or single tests of it, against a private cluster, and shows the differences.
+fn run(suite: &Suite, tests: &[String]) -> Result<Vec<Outcome>> {
+    let name = suite.name;
+    let mut cluster = Cluster::builder(&format!("suite_{name}")).start()?;
     let output = place::target().join("suite").join(name);
     if output.exists() {
         std::fs::remove_dir_all(&output).map_err(Error::file("empty", &output))?;
     }
     place::make_folder(&output)?;
-
-    let mut command = Command::new(runner_program(runner)?);
-    command.arg(format!("--inputdir={}", input.display()));
-    command.arg(format!("--outputdir={}", output.display()));
-    command.arg(format!("--schedule={}", schedule.display()));
-    command.arg(format!("--bindir={}", cluster.programs().display()));
-    command.arg(format!("--host={}", cluster.socket().display()));
-    command.arg(format!("--port={}", cluster.port()));
-    command.args([
-        "--user=postgres",
-        "--dbname=suite",
-        "--load-extension=lanes",
-    ]);
+    let mut command = command(suite, &cluster, &output)?;
+    match tests {
+        [] => command.arg(format!("--schedule={}", suite.schedule().display())),
+        _ => command.args(tests),
+    };
     let mut outcomes = watched(name, &mut command, outcome_in)?;
     if outcomes.iter().any(|outcome| !outcome.passed) {
         show_differences(&output);
@@ -50,11 +94,28 @@ fn suite(name: &str, runner: &str) -> Result<Vec<Outcome>> {
             cluster.log().display(),
             process::tail(cluster.log())
         );
+        cluster.keep_if_requested()?;
     }
     for outcome in &mut outcomes {
         outcome.name = format!("{name} {}", outcome.name);
     }
     Ok(outcomes)
+}
+
+/// The command that runs a suite's tests, without their names.
+fn command(suite: &Suite, cluster: &Cluster, output: &Path) -> Result<Command> {
+    let mut command = Command::new(runner_program(suite.runner)?);
+    command.arg(format!("--inputdir={}", suite.folder().display()));
+    command.arg(format!("--outputdir={}", output.display()));
+    command.arg(format!("--bindir={}", cluster.programs().display()));
+    command.arg(format!("--host={}", cluster.socket().display()));
+    command.arg(format!("--port={}", cluster.port()));
+    command.args([
+        "--user=postgres",
+        "--dbname=suite",
+        "--load-extension=lanes",
+    ]);
+    Ok(command)
 }
 
 /// The outcome in a line such as `test insert                ... ok           23 ms` or `… FAILED       12 ms`.
@@ -99,6 +160,27 @@ fn show_differences(output: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_schedule_lists_every_file_of_its_suite() {
+        for (suite, folder, ending) in [(&REGRESS, "sql", "sql"), (&ISOLATION, "specs", "spec")] {
+            let files = std::fs::read_dir(suite.folder().join(folder)).unwrap();
+            let paths = files.map(|file| file.unwrap().path());
+            let names: BTreeSet<String> = paths
+                .filter(|path| path.extension().is_some_and(|found| found == ending))
+                .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+                .collect();
+            let listed = suite.tests().unwrap();
+            assert_eq!(names, listed.into_iter().collect(), "{}", suite.name);
+        }
+    }
+
+    #[test]
+    fn tests_of_a_schedule_are_read_in_order() {
+        let schedule = "# test: not this\ntest: b a\n\ntest: c\n";
+        assert_eq!(tests_in(schedule), ["b", "a", "c"]);
+    }
 
     #[test]
     fn outcomes_are_read_from_what_the_runners_print() {
